@@ -1,0 +1,47 @@
+# Everything needed is set up by the first target that needs it; `make help` lists the targets.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint bench soak clean
+
+# Another Spark or other packages of the caller must not mix with those of .venv.
+unexport SPARK_HOME PYTHONPATH PYSPARK_PYTHON PYSPARK_DRIVER_PYTHON
+
+BIN := .venv/bin
+STAMP := .venv/.set-up
+# Spark uses JAVA_HOME before the PATH, so it must name the Java that was checked.
+WITH_JAVA := JAVA_HOME=$$(scripts/ensure-java) && export JAVA_HOME &&
+
+help: ## list the targets
+	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 16
+
+$(STAMP): pyproject.toml constraints.txt scripts/setup
+	@scripts/setup
+	@touch $@
+
+setup: $(STAMP) ## make .venv with the pinned packages, and see to Java 17 or newer
+	@$(WITH_JAVA) echo "Set up: $$($(BIN)/python --version), Java in $$JAVA_HOME"
+
+demo: $(STAMP) ## run the demonstration on embedded Spark (about a minute)
+	@$(WITH_JAVA) $(BIN)/headwater demo
+
+lint: $(STAMP) ## ruff and mypy --strict
+	@echo "ruff check" && $(BIN)/ruff check --quiet .
+	@echo "ruff format --check" && $(BIN)/ruff format --check --quiet .
+	@echo "mypy --strict" && $(BIN)/mypy --strict --no-error-summary
+
+test: lint ## lint, then every test that is not marked slow or soak
+	@echo "pytest" && $(WITH_JAVA) $(BIN)/python -m pytest -q -m "not slow and not soak"
+
+soak: $(STAMP) ## the tests marked slow or soak, with many generated examples
+	@$(WITH_JAVA) HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -q -m "slow or soak" --timeout=0 \
+	  || { code=$$?; [ $$code -eq 5 ] && echo "No test is marked slow or soak."; }
+
+bench: $(STAMP) ## run each module of the benchmarks folder
+	@$(WITH_JAVA) for module in $$(find benchmarks -maxdepth 1 -name '[a-z]*.py' 2>/dev/null | sort); do \
+	  echo "$$module" && $(BIN)/python -m benchmarks.$$(basename $$module .py) || exit 1; \
+	done
+
+clean: ## remove the virtual environment, caches and what runs left behind
+	@rm -rf .venv build dist artifacts spark-warehouse metastore_db derby.log \
+	  .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+	@find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

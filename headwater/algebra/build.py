@@ -1,0 +1,83 @@
+"""From a parsed query to its plan: dataset, windows, algebra and form put together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from headwater.algebra.nodes import Distinct, Node, Project, Unit, Values
+from headwater.algebra.plan import QueryKind, QueryPlan, WindowSource
+from headwater.algebra.scope import visible
+from headwater.algebra.translate import Translator
+from headwater.language.patterns import GroupPattern
+from headwater.language.query import AskQuery, ConstructQuery, DescribeQuery, Query, SelectQuery
+from headwater.language.stream_clauses import FromGraph, FromStream, FromWindow
+from headwater.terms.model import NamedNode, Variable
+
+
+def plan_query(query: Query, *, name: str | None = None, streams: Iterable[str] = ()) -> QueryPlan:
+    """The plan of a query. `streams` are the streams the engine knows; `STREAM ?s` ranges over them."""
+    prefix = "hw_"
+    while prefix in query.text:
+        prefix += "_"
+    translator = Translator(query.text, prefix, tuple(NamedNode(stream) for stream in streams))
+    notes: list[str] = []
+    _declare_windows(query, translator, notes)
+    kind, root, described = _form(query, translator)
+    graphs = [clause for clause in query.dataset if isinstance(clause, FromGraph)]
+    default = tuple(clause.graph for clause in graphs if not clause.named)
+    named = tuple(clause.graph for clause in graphs if clause.named)
+    registered = query.registration.name if query.registration else None
+    return QueryPlan(
+        name=name or registered or "query",
+        kind=kind,
+        root=root,
+        variables=visible(root),
+        windows=tuple(translator.windows),
+        dialect=query.dialect,
+        template=query.form.template if isinstance(query.form, ConstructQuery) else (),
+        described=described,
+        default_graphs=default or None,
+        named_graphs=named or None,
+        registration=query.registration,
+        stream_operator=query.stream_operator,
+        prefixes=query.prefixes,
+        text=query.text,
+        notes=tuple(notes),
+    )
+
+
+def _declare_windows(query: Query, translator: Translator, notes: list[str]) -> None:
+    for clause in query.dataset:
+        if isinstance(clause, FromStream):
+            merged = not clause.named
+            if clause.named and not _mentions_graph(query):
+                # SPARQLStream texts (SRBench) write NAMED and match the stream without GRAPH.
+                merged = True
+                notes.append(
+                    f"no GRAPH reads the named stream <{clause.stream.value}>: it is merged into the default graph"
+                )
+            translator.window(WindowSource(clause.stream, clause.window, clause.stream.value, clause.stream, merged))
+        elif isinstance(clause, FromWindow):
+            source = WindowSource(clause.stream, clause.window, clause.name.value)
+            translator.named[clause.name] = translator.window(source)
+
+
+def _mentions_graph(query: Query) -> bool:
+    return "GraphPattern(" in repr(query.form)
+
+
+def _form(query: Query, translator: Translator) -> tuple[QueryKind, Node, tuple[NamedNode | Variable, ...]]:
+    match query.form:
+        case SelectQuery() as select:
+            return QueryKind.SELECT, translator.select(select, query.aggregates), ()
+        case ConstructQuery(_, where, modifiers, values):
+            return QueryKind.CONSTRUCT, translator.solutions(where, modifiers, values, query.aggregates), ()
+        case AskQuery(where, modifiers, values):
+            return QueryKind.ASK, translator.solutions(where, modifiers, values, query.aggregates), ()
+        case DescribeQuery(terms, where, modifiers, values):
+            root = translator.solutions(where or GroupPattern(()), modifiers, values, query.aggregates)
+            described = tuple(terms) if terms is not None else visible(root)
+            variables = tuple(term for term in described if isinstance(term, Variable))
+            solutions: Node = root if where is not None else Values((), ((),))
+            return QueryKind.DESCRIBE, Distinct(Project(solutions or Unit(), variables)), described
+    raise TypeError(f"no plan for {type(query.form).__name__}")

@@ -1,0 +1,197 @@
+"""Which variables a plan node can bind, which it always binds, and walks over plans and expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import fields, replace
+from typing import Any
+
+from headwater.algebra.nodes import (
+    Aggregation,
+    Bgp,
+    ExistsPlan,
+    Extend,
+    Graph,
+    Group,
+    LeftJoin,
+    Minus,
+    Node,
+    PathMatch,
+    Project,
+    Service,
+    Union,
+    Unit,
+    Values,
+    Window,
+)
+from headwater.language.expressions import Expression, Timestamp, VariableReference
+from headwater.terms.model import Variable
+
+
+def _unique(variables: Iterable[Variable]) -> tuple[Variable, ...]:
+    return tuple(dict.fromkeys(variables))
+
+
+def _of_terms(*terms: object) -> Iterator[Variable]:
+    return (term for term in terms if isinstance(term, Variable))
+
+
+def visible(node: Node) -> tuple[Variable, ...]:
+    """The variables in scope after the node, in the order of their first appearance (SPARQL 18.2.1)."""
+    match node:
+        case Bgp(triples):
+            return _unique(v for t in triples for v in _of_terms(t.subject, t.predicate, t.object))
+        case PathMatch(subject, _, object_):
+            return _unique(_of_terms(subject, object_))
+        case Values(variables, _):
+            return variables
+        case Project(_, variables):
+            return variables
+        case Group(_, keys, aggregates):
+            return _unique([*(v for v, _ in keys), *(v for v, _ in aggregates)])
+        case Extend(inner, variable, _):
+            return _unique([*visible(inner), variable])
+        case Aggregation(inner, clauses, _):
+            return _unique([*visible(inner), *(v for v, _, _ in clauses)])
+        case Minus(left, _):
+            return visible(left)
+        case Graph(name, inner):
+            return _unique([*_of_terms(name), *visible(inner)])
+        case Window(_, name, inner):
+            return _unique([*_of_terms(name), *visible(inner)])
+        case Service(endpoint, inner, _):
+            return _unique([*_of_terms(endpoint), *visible(inner)])
+        case Unit():
+            return ()
+    return _unique(v for child in node.children for v in visible(child))
+
+
+def certain(node: Node) -> frozenset[Variable]:
+    """The variables bound in every solution of the node."""
+    match node:
+        case Bgp() | PathMatch():
+            return frozenset(visible(node))
+        case Values(variables, rows):
+            bound = (i for i in range(len(variables)) if all(row[i] is not None for row in rows))
+            return frozenset(variables[i] for i in bound)
+        case Project(inner, variables):
+            return certain(inner) & frozenset(variables)
+        case Group(inner, keys, _):
+            return frozenset(v for v, e in keys if e is None) & certain(inner)
+        case Union(left, right):
+            return certain(left) & certain(right)
+        case LeftJoin(left, _, _) | Minus(left, _):
+            return certain(left)
+        case Graph(name, inner) | Window(_, name, inner):
+            return certain(inner) | frozenset(_of_terms(name))
+        case Service(_, inner, silent):
+            return frozenset() if silent else certain(inner)
+        case Unit():
+            return frozenset()
+    return frozenset(v for child in node.children for v in certain(child))
+
+
+def map_expression(expression: Expression, change: Callable[[Expression], Expression | None]) -> Expression:
+    """The expression with every part for which `change` gives something replaced, from the top down."""
+    changed = change(expression)
+    if changed is not None:
+        return changed
+    changes: dict[str, Any] = {}
+    for field in fields(expression):
+        value = getattr(expression, field.name)
+        if isinstance(value, Expression):
+            changes[field.name] = map_expression(value, change)
+        elif isinstance(value, tuple) and any(isinstance(part, Expression) for part in value):
+            changes[field.name] = tuple(
+                map_expression(part, change) if isinstance(part, Expression) else part for part in value
+            )
+    return replace(expression, **changes) if changes else expression
+
+
+def sub_expressions(expression: Expression) -> Iterator[Expression]:
+    """The expression and all its parts; the patterns of EXISTS are not entered."""
+    yield expression
+    for field in fields(expression):
+        value = getattr(expression, field.name)
+        parts = value if isinstance(value, tuple) else (value,)
+        for part in parts:
+            if isinstance(part, Expression):
+                yield from sub_expressions(part)
+
+
+def mentioned(expression: Expression) -> frozenset[Variable]:
+    """The variables an expression refers to, those inside EXISTS included."""
+    found: set[Variable] = set()
+    for part in sub_expressions(expression):
+        if isinstance(part, VariableReference | Timestamp):
+            found.add(part.variable)
+        elif isinstance(part, ExistsPlan):
+            found.update(all_variables(part.plan))
+    return frozenset(found)
+
+
+def expressions_of(node: Node) -> Iterator[Expression]:
+    """The expressions that stand directly in a node."""
+    for field in fields(node):
+        yield from _expressions_in(getattr(node, field.name))
+
+
+def _expressions_in(value: object) -> Iterator[Expression]:
+    if isinstance(value, Expression):
+        yield value
+    elif isinstance(value, tuple):
+        for part in value:
+            yield from _expressions_in(part)
+
+
+def nodes(plan: Node) -> Iterator[Node]:
+    """All nodes of a plan, those inside EXISTS included, parents first."""
+    yield plan
+    for expression in expressions_of(plan):
+        for part in sub_expressions(expression):
+            if isinstance(part, ExistsPlan):
+                yield from nodes(part.plan)
+    for child in plan.children:
+        yield from nodes(child)
+
+
+def all_variables(plan: Node) -> frozenset[Variable]:
+    """Every variable that stands anywhere in the plan."""
+    found: set[Variable] = set()
+    for node in nodes(plan):
+        found.update(visible(node))
+        for expression in expressions_of(node):
+            found.update(
+                p.variable for p in sub_expressions(expression) if isinstance(p, VariableReference | Timestamp)
+            )
+    return frozenset(found)
+
+
+def map_expressions(node: Node, change: Callable[[Expression], Expression]) -> Node:
+    """The node with `change` applied to each expression that stands directly in it."""
+
+    def renew(value: object) -> object:
+        if isinstance(value, Expression):
+            return change(value)
+        if isinstance(value, tuple):
+            return tuple(renew(part) for part in value)
+        return value
+
+    changes: dict[str, Any] = {}
+    for field in fields(node):
+        value = getattr(node, field.name)
+        if any(True for _ in _expressions_in(value)):
+            changes[field.name] = renew(value)
+    return replace(node, **changes) if changes else node
+
+
+def map_plan(plan: Node, change: Callable[[Node], Node]) -> Node:
+    """The plan rebuilt from the leaves up, `change` applied to each node, those inside EXISTS included."""
+
+    def inside(expression: Expression) -> Expression | None:
+        if isinstance(expression, ExistsPlan):
+            return replace(expression, plan=map_plan(expression.plan, change))
+        return None
+
+    renewed = plan.with_children(*(map_plan(child, change) for child in plan.children))
+    return change(map_expressions(renewed, lambda e: map_expression(e, inside)))

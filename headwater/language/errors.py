@@ -1,0 +1,40 @@
+"""The one error a wrong query raises, pointing at the place where a person would look."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(eq=False)
+class QueryError(Exception):
+    """A query that cannot be understood or cannot mean anything.
+
+    `line` and `column` count from 1 and are derived from `offset`, a position in `text`.
+    """
+
+    message: str
+    text: str
+    offset: int
+    expected: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__init__(self.message)
+
+    @property
+    def line(self) -> int:
+        return self.text.count("\n", 0, self.offset) + 1
+
+    @property
+    def column(self) -> int:
+        return self.offset - (self.text.rfind("\n", 0, self.offset) + 1) + 1
+
+    def __reduce__(self) -> tuple[type[QueryError], tuple[str, str, int, tuple[str, ...]]]:
+        return (QueryError, (self.message, self.text, self.offset, self.expected))
+
+    def __str__(self) -> str:
+        lines = self.text.split("\n")
+        source = lines[self.line - 1] if self.line <= len(lines) else ""
+        # Tabs are kept in the pointer line so that the caret stands below its character in any terminal.
+        indent = "".join("\t" if character == "\t" else " " for character in source[: self.column - 1])
+        wanted = f"\nexpected {' or '.join(self.expected)}" if self.expected else ""
+        return f"line {self.line}, column {self.column}: {self.message}\n{source}\n{indent}^{wanted}"

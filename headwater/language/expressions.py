@@ -1,0 +1,86 @@
+"""Expressions of SPARQL 1.1 (section 17), shared by the syntax tree and the algebra."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from headwater.terms.model import Literal, NamedNode, Variable
+
+if TYPE_CHECKING:
+    from headwater.language.patterns import GroupPattern
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """Anything that can be evaluated on one solution."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constant(Expression):
+    """An RDF term written in the query."""
+
+    value: NamedNode | Literal
+
+
+@dataclass(frozen=True, slots=True)
+class VariableReference(Expression):
+    """The value of a variable; an error where it is unbound."""
+
+    variable: Variable
+
+
+@dataclass(frozen=True, slots=True)
+class Operation(Expression):
+    """An operator applied to its operands.
+
+    `operator` is one of `||`, `&&`, `=`, `!=`, `<`, `>`, `<=`, `>=`, `+`, `-`, `*`, `/` (two operands),
+    `!`, `unary -`, `unary +` (one operand), `IN`, `NOT IN` (first operand, then the list).
+    """
+
+    operator: str
+    operands: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionCall(Expression):
+    """A built-in (`name` in upper case, e.g. `STRLEN`, `IF`, `COALESCE`, `BOUND`) or a call by IRI (`name` a NamedNode)."""
+
+    name: str | NamedNode
+    arguments: tuple[Expression, ...]
+    distinct: bool = False
+    at: int = field(default=0, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Exists(Expression):
+    """`EXISTS {…}` or, negated, `NOT EXISTS {…}`."""
+
+    pattern: GroupPattern
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate(Expression):
+    """A SPARQL 1.1 aggregate: COUNT, SUM, AVG, MIN, MAX, SAMPLE or GROUP_CONCAT.
+
+    `argument` is None for `COUNT(*)`; `separator` belongs to GROUP_CONCAT.
+    """
+
+    function: str
+    argument: Expression | None
+    distinct: bool = False
+    separator: str | None = None
+    at: int = field(default=0, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Timestamp(Expression):
+    """C-SPARQL's `timestamp(?v)` and `timestamp(?v, <stream>)` (CS6).
+
+    The highest timestamp among the stream triples that bound the variable; an error where none did.
+    """
+
+    variable: Variable
+    stream: NamedNode | Variable | None = None
+    at: int = field(default=0, compare=False, repr=False)

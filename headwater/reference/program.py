@@ -1,0 +1,222 @@
+"""All registered queries over their streams: who reads what, who feeds whom, how far each has come.
+
+A program takes batches of elements and gives answers; it neither reads files nor knows Spark, so the in-process
+runner and the stateful step of the pipeline drive the same thing and give the same answers. A REGISTER STREAM feeds
+the queries that read it within the same step, whatever the order of registration.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+from pyoxigraph import Store
+
+from headwater.algebra.plan import QueryKind, QueryPlan
+from headwater.language.stream_clauses import RegistrationKind
+from headwater.reference.answers import Answer
+from headwater.reference.evaluator import ReferenceEvaluator, StreamKey
+from headwater.terms.model import BadElement, Element, Literal
+from headwater.terms.names import iri_to_name, name_to_iri
+from headwater.terms.timestamps import parse_time
+from headwater.windows import QuerySettings, StreamClock, combined
+
+
+class RegistrationError(ValueError):
+    """Queries that cannot run together: equal names, a cycle, a stream nobody can provide, a graph that is missing."""
+
+
+@dataclass(frozen=True)
+class Registered:
+    """A plan and the settings under which it runs."""
+
+    plan: QueryPlan
+    settings: QuerySettings
+
+    @property
+    def produces(self) -> str | None:
+        """The stream that this query feeds, if it is a REGISTER STREAM."""
+        registration = self.plan.registration
+        if registration is None or registration.kind is not RegistrationKind.STREAM:
+            return None
+        return name_to_iri(registration.name).value
+
+
+@dataclass
+class Step:
+    """What one batch led to."""
+
+    answers: list[Answer] = field(default_factory=list)
+    late: list[tuple[str, Element]] = field(default_factory=list)
+    bad: list[tuple[str, BadElement]] = field(default_factory=list)
+
+
+class Program:
+    """Registered queries and the state of their evaluation."""
+
+    def __init__(self, queries: Sequence[Registered], static: Store, delay: int = 0) -> None:
+        self._produced = _check(queries, static)
+        self._evaluators = {
+            query.plan.name: ReferenceEvaluator(query.plan, query.settings, static) for query in _ordered(queries)
+        }
+        self._queries = {query.plan.name: query for query in queries}
+        keys = {key for evaluator in self._evaluators.values() for key in evaluator.keys}
+        self._clocks: dict[StreamKey, StreamClock] = {
+            key: StreamClock(0 if key[0] in self._produced else delay) for key in sorted(keys, key=str)
+        }
+        self.ticks = 0
+        self.bad = 0
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The streams that must come from outside."""
+        return tuple(dict.fromkeys(stream for stream, _ in self._clocks if stream not in self._produced))
+
+    def advance(self, batch: Mapping[str, Sequence[Element]], ended: Collection[str] = ()) -> Step:
+        """Take a batch of each stream in; `ended` names the streams that will bring no more."""
+        step = Step()
+        arrived: dict[StreamKey, list[Element]] = {}
+        for stream, elements in batch.items():
+            self._admit(stream, sorted(elements, key=lambda e: e.position), arrived, step)
+        for key, clock in self._clocks.items():
+            if key[0] in ended:
+                clock.ended = True
+        for name, evaluator in self._evaluators.items():
+            self._evaluate(name, evaluator, arrived, step)
+        order = {name: i for i, name in enumerate(self._queries)}
+        step.answers.sort(key=lambda a: (a.time, order[a.query], a.part))
+        self.ticks += len(step.answers)
+        self.bad += len(step.bad)
+        return step
+
+    def _evaluate(
+        self, name: str, evaluator: ReferenceEvaluator, arrived: dict[StreamKey, list[Element]], step: Step
+    ) -> None:
+        clocks = [self._clocks[key] for key in evaluator.keys]
+        watermark, ended = combined(clocks)
+        floor = max((clock.highest + 1 for clock in clocks if clock.highest is not None), default=None)
+        mine = {key: arrived[key] for key in evaluator.keys if key in arrived}
+        answers = evaluator.advance(mine, watermark, ended=ended, floor=floor)
+        step.answers.extend(answers)
+        answered = evaluator.state.ticker.answered
+        if ended and answered is not None:
+            for clock in clocks:
+                clock.close(answered + 1)
+        produced = self._queries[name].produces
+        if produced is not None:
+            elements = [Element(answer.time, answer.triples, position=(answer.time, answer.part)) for answer in answers]
+            self._admit(produced, elements, arrived, step)
+            for key, clock in self._clocks.items():
+                if key[0] == produced:
+                    clock.ended = ended
+
+    def _admit(
+        self, stream: str, elements: Iterable[Element], arrived: dict[StreamKey, list[Element]], step: Step
+    ) -> None:
+        """Elements in arrival order, stamped as each reader of the stream wants them, late ones put aside."""
+        listed = list(elements)
+        for key, clock in self._clocks.items():
+            if key[0] != stream or not listed:
+                continue
+            stamped = listed if key[1] is None else self._stamped(stream, key[1], listed, step)
+            clock.ended = False
+            admitted, late = clock.admit(stamped)
+            arrived.setdefault(key, []).extend(element for element in admitted if element.triples)
+            step.late.extend((stream, element) for element in late)
+
+    def _stamped(self, stream: str, predicate: str, elements: Iterable[Element], step: Step) -> list[Element]:
+        """Elements whose time is the value of a property in their own graph (OA11)."""
+        stamped: list[Element] = []
+        for element in elements:
+            values = {t.object for t in element.triples if t.predicate.value == predicate}
+            reason = f"{len(values)} values of <{predicate}>, which gives the time; expected one"
+            if len(values) == 1:
+                try:
+                    value = values.pop()
+                    time = parse_time(value.value if isinstance(value, Literal) else str(value))
+                    stamped.append(replace(element, time=time))
+                    continue
+                except ValueError as error:
+                    reason = f"<{predicate}>: {error}"
+            text = " ".join(f"{triple} ." for triple in element.triples)
+            step.bad.append((stream, BadElement(reason, text, stream, element.position)))
+        return stamped
+
+    def watermarks(self) -> dict[str, int | None]:
+        """How far each stream has come."""
+        return {iri_to_name(stream): clock.watermark for (stream, _), clock in self._clocks.items()}
+
+    @property
+    def late(self) -> int:
+        return sum(clock.late for clock in self._clocks.values())
+
+    @property
+    def seen(self) -> int:
+        """Elements that came from outside."""
+        streams: dict[str, int] = {}
+        for (stream, _), clock in self._clocks.items():
+            if stream not in self._produced:
+                streams[stream] = max(streams.get(stream, 0), clock.seen)
+        return sum(streams.values())
+
+    def snapshot(self) -> bytes:
+        """All that must outlive the process."""
+        states = {name: evaluator.state for name, evaluator in self._evaluators.items()}
+        return pickle.dumps((self._clocks, states, self.ticks, self.bad), protocol=pickle.HIGHEST_PROTOCOL)
+
+    def restore(self, saved: bytes) -> None:
+        """Continue where a snapshot left off. The program must be new and have the same queries."""
+        content: tuple[Any, ...] = pickle.loads(saved)
+        self._clocks, states, self.ticks, self.bad = content
+        for name, evaluator in self._evaluators.items():
+            evaluator.restore(states[name])
+
+
+def _check(queries: Sequence[Registered], static: Store) -> dict[str, Registered]:
+    """The streams that queries produce; an error for what cannot work."""
+    produced: dict[str, Registered] = {}
+    names: set[str] = set()
+    known = {graph.value for graph in static.named_graphs()}
+    for query in queries:
+        if query.plan.name in names:
+            raise RegistrationError(f"two queries are named {query.plan.name!r}; give one another name")
+        names.add(query.plan.name)
+        if query.produces is not None:
+            produced[query.produces] = query
+        for graph in (*(query.plan.default_graphs or ()), *(query.plan.named_graphs or ())):
+            if graph.value not in known:
+                raise RegistrationError(
+                    f"query {query.plan.name!r} reads FROM <{iri_to_name(graph.value)}>, but no such graph is loaded; "
+                    f"load it with --data FILE@{iri_to_name(graph.value)} or engine.dataset(FILE, graph=…)"
+                )
+    for query in queries:
+        for source in query.plan.windows:
+            feeder = produced.get(source.stream.value)
+            if feeder is not None and feeder.plan.kind not in (QueryKind.CONSTRUCT, QueryKind.DESCRIBE):
+                raise RegistrationError(
+                    f"query {query.plan.name!r} reads the stream {feeder.plan.name!r}, which gives rows, "
+                    "not triples; only CONSTRUCT and DESCRIBE make an RDF stream"
+                )
+            if source.graph is not None and source.graph.value in known:
+                raise RegistrationError(f"<{source.graph.value}> is the name of a stream and of a loaded graph")
+    return produced
+
+
+def _ordered(queries: Sequence[Registered]) -> list[Registered]:
+    """The queries such that whoever feeds another comes first."""
+    by_name = {query.plan.name: query for query in queries}
+    feeders = {query.produces: query.plan.name for query in queries if query.produces is not None}
+    graph = {
+        query.plan.name: {
+            feeders[source.stream.value] for source in query.plan.windows if source.stream.value in feeders
+        }
+        for query in queries
+    }
+    try:
+        return [by_name[name] for name in TopologicalSorter(graph).static_order()]
+    except CycleError as error:
+        circle = " → ".join(str(name) for name in error.args[1])
+        raise RegistrationError(f"these queries feed each other in a circle: {circle}") from error

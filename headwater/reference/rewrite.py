@@ -1,0 +1,303 @@
+"""From a continuous plan to plain SPARQL algebra over the dataset of a tick (see `graphs`).
+
+Plain form: a window is a named graph.
+
+    Window(w, P)  →  GRAPH <w> { P }
+
+Occurrence form, for bags that hold equal triples and for `timestamp()`: each triple pattern meets the occurrences of
+triples, one solution for each, and learns their time.
+
+    Window(w, {t})  →  GRAPH ?o { t } GRAPH <occurrences> { ?o :of <w> ; :time ?τ }
+
+`timestamp(?v)` is then the highest of the ?τ of the patterns that mention ?v, and AGGREGATE is a join with a
+grouping of the same pattern.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import reduce
+
+from headwater.algebra.nodes import (
+    Aggregation,
+    Bgp,
+    ExistsPlan,
+    Filter,
+    Graph,
+    Group,
+    Join,
+    LeftJoin,
+    Node,
+    PathMatch,
+    Project,
+    Union,
+    Values,
+    Window,
+)
+from headwater.algebra.plan import QueryPlan
+from headwater.algebra.scope import (
+    certain,
+    expressions_of,
+    map_expression,
+    map_expressions,
+    nodes,
+    sub_expressions,
+    visible,
+)
+from headwater.algebra.translate import conjunction, join
+from headwater.language.expressions import (
+    Constant,
+    Expression,
+    FunctionCall,
+    Operation,
+    Timestamp,
+    VariableReference,
+)
+from headwater.language.patterns import (
+    Alternative,
+    Inverse,
+    Link,
+    NegatedSet,
+    Path,
+    PatternTerm,
+    Sequence,
+    TriplePattern,
+)
+from headwater.reference.graphs import DEFAULT, INTERNAL, OCCURRENCES, OF, STATIC, TIME, stream_time, window_graph
+from headwater.terms.model import Literal, NamedNode, Variable
+from headwater.windows import Content
+
+
+def uses_timestamps(plan: Node) -> bool:
+    """Whether `timestamp()` stands anywhere in a plan."""
+    return any(
+        isinstance(part, Timestamp)
+        for node in nodes(plan)
+        for expression in expressions_of(node)
+        for part in sub_expressions(expression)
+    )
+
+
+@dataclass
+class Rewriter:
+    """Rewrites one plan; `occurrences` chooses the form."""
+
+    plan: QueryPlan
+    content: Content
+    occurrences: bool
+    _fresh: int = 0
+    _times: list[tuple[frozenset[Variable], NamedNode | None, Variable]] = field(default_factory=list)
+    """For each occurrence pattern: the variables it binds, the stream, and the variable that holds the time."""
+
+    def rewrite(self) -> Node:
+        return self._expressions_with_times(self._node(self.plan.root, DEFAULT))
+
+    def _variable(self, what: str) -> Variable:
+        self._fresh += 1
+        prefix = "hwx_"
+        while prefix in self.plan.text:
+            prefix += "_"
+        return Variable(f"{prefix}{what}{self._fresh}")
+
+    def _node(self, node: Node, graph: NamedNode | Variable) -> Node:
+        """The node rewritten, with `graph` the active graph (`DEFAULT`, a window's, a static one's)."""
+        match node:
+            case Window(windows, name, inner):
+                return self._window(windows, name, inner)
+            case Graph(name, inner):
+                return self._graph(name, inner)
+            case Aggregation():
+                return self._aggregation(node, graph)
+            case Bgp(triples) if self._in_windows(graph):
+                matches: list[Node] = [self._occurrence(triple, graph) for triple in triples]
+                return reduce(join, matches)
+            case PathMatch(subject, path, object_) if self._in_windows(graph):
+                return self._path(subject, path, object_, graph)
+            case Bgp() | PathMatch():
+                return self._inside(node, graph)
+        renewed = node.with_children(*(self._node(child, graph) for child in node.children))
+        return map_expressions(renewed, lambda e: self._exists(e, graph))
+
+    def _exists(self, expression: Expression, graph: NamedNode | Variable) -> Expression:
+        def change(part: Expression) -> Expression | None:
+            if isinstance(part, ExistsPlan):
+                return replace(part, plan=self._node(part.plan, graph))
+            return None
+
+        return map_expression(expression, change)
+
+    def _inside(self, node: Node, graph: NamedNode | Variable) -> Node:
+        return node if graph == DEFAULT else Graph(graph, node)
+
+    def _in_windows(self, graph: NamedNode | Variable) -> bool:
+        """Whether occurrences decide what a pattern matches in this graph."""
+        if not self.occurrences:
+            return False
+        if graph == DEFAULT:
+            return any(source.in_default_graph for source in self.plan.windows)
+        return any(window_graph(n, source) == graph for n, source in enumerate(self.plan.windows))
+
+    def _window(self, windows: tuple[int, ...], name: Variable | None, inner: Node) -> Node:
+        graphs = [window_graph(n, self.plan.windows[n]) for n in windows]
+        if name is None:
+            return self._within(graphs[0], inner)
+        branches = [
+            join(self._within(graph, inner), Values((name,), ((self._called(n),),)))
+            for n, graph in zip(windows, graphs, strict=True)
+        ]
+        nothing = Values((name, *(v for v in visible(inner) if v != name)), ())
+        return reduce(Union, branches) if branches else nothing
+
+    def _called(self, number: int) -> NamedNode:
+        return NamedNode(self.plan.windows[number].label)
+
+    def _within(self, graph: NamedNode, inner: Node) -> Node:
+        """The inner plan with a window's graph as the active one."""
+        if self.occurrences:
+            return self._node(inner, graph)
+        return Graph(graph, self._plain(inner))
+
+    def _plain(self, inner: Node) -> Node:
+        # Inside GRAPH the active graph needs no wrapping of each pattern.
+        return self._node(inner, DEFAULT)
+
+    def _graph(self, name: NamedNode | Variable, inner: Node) -> Node:
+        visible_windows = {source.graph: n for n, source in enumerate(self.plan.windows) if source.graph is not None}
+        if not self.occurrences:
+            found: Node = Graph(name, self._plain(inner))
+            hidden = len(visible_windows) < len(self.plan.windows)
+        elif isinstance(name, NamedNode):
+            return self._node(inner, name) if name in visible_windows else Graph(name, self._plain_static(inner))
+        else:
+            found = Graph(name, self._plain_static(inner))
+            hidden = True
+        if not isinstance(name, Variable) or not hidden:
+            return found
+        test: Expression = Operation("!", (_starts_with(name, INTERNAL),))
+        if not self.occurrences:
+            return Filter(found, test)
+        others = [Constant(graph) for graph in visible_windows]
+        if others:
+            test = conjunction([test, Operation("NOT IN", (VariableReference(name), *others))])
+        branches = [join(self._node(inner, graph), Values((name,), ((graph,),))) for graph in visible_windows]
+        everywhere: list[Node] = [Filter(found, test), *branches]
+        return reduce(Union, everywhere)
+
+    def _plain_static(self, inner: Node) -> Node:
+        """A pattern over a static graph of the dataset: nothing in it occurs in time."""
+        keep, self.occurrences = self.occurrences, False
+        try:
+            return self._node(inner, DEFAULT)
+        finally:
+            self.occurrences = keep
+
+    def _occurrence(self, triple: TriplePattern, graph: NamedNode | Variable) -> Node:
+        occurrence, time = self._variable("o"), self._variable("t")
+        variables = frozenset(v for v in (triple.subject, triple.predicate, triple.object) if isinstance(v, Variable))
+        match: Node = Join(
+            Graph(occurrence, Bgp((triple,))),
+            Graph(OCCURRENCES, Bgp((TriplePattern(occurrence, OF, graph), TriplePattern(occurrence, TIME, time)))),
+        )
+        self._times.append((variables, None, time))
+        for stream in self._streams(graph):
+            its_time = self._variable("s")
+            self._times.append((variables, stream, its_time))
+            looked_up = Graph(OCCURRENCES, Bgp((TriplePattern(occurrence, stream_time(stream), its_time),)))
+            match = LeftJoin(match, looked_up)
+        if graph != DEFAULT:
+            return match
+        if self.content is Content.BAG:
+            return Union(Graph(STATIC, Bgp((triple,))), match)
+        return LeftJoin(Bgp((triple,)), match)
+
+    def _streams(self, graph: NamedNode | Variable) -> list[NamedNode]:
+        """The streams of a graph whose own times some `timestamp(?v, stream)` asks for."""
+        if not any(isinstance(p, Timestamp) and p.stream is not None for p in self._all_expressions()):
+            return []
+        here = (
+            source.stream
+            for n, source in enumerate(self.plan.windows)
+            if window_graph(n, source) == graph or (graph == DEFAULT and source.in_default_graph)
+        )
+        return list(dict.fromkeys(here))
+
+    def _all_expressions(self) -> list[Expression]:
+        return [p for n in nodes(self.plan.root) for e in expressions_of(n) for p in sub_expressions(e)]
+
+    def _path(self, subject: PatternTerm, path: Path, object_: PatternTerm, graph: NamedNode | Variable) -> Node:
+        """A path over occurrences: single steps count them, closures are sets by definition."""
+        match path:
+            case Link(iri):
+                return self._occurrence(TriplePattern(subject, iri, object_), graph)
+            case Inverse(inner):
+                return self._path(object_, inner, subject, graph)
+            case Sequence(left, right):
+                middle = self._variable("m")
+                return join(self._path(subject, left, middle, graph), self._path(middle, right, object_, graph))
+            case Alternative(left, right):
+                return Union(self._path(subject, left, object_, graph), self._path(subject, right, object_, graph))
+            case NegatedSet():
+                return self._occurrence(TriplePattern(subject, path, object_), graph)
+        return self._inside(PathMatch(subject, path, object_), graph)
+
+    def _aggregation(self, node: Aggregation, graph: NamedNode | Variable) -> Node:
+        """P AGG A: P joined with the aggregates of its groups; a group key that is unbound equals itself only."""
+        result = self._node(node.inner, graph)
+        sure = certain(node.inner)
+        for variable, aggregate, group in node.clauses:
+            renamed = {v: self._variable("g") for v in group if v not in sure}
+            keys = tuple((renamed[v], VariableReference(v)) if v in renamed else (v, None) for v in group)
+            groups = Group(self._node(node.inner, graph), keys, ((variable, aggregate),))
+            result = Join(result, Project(groups, (*(k for k, _ in keys), variable)))
+            if renamed:
+                result = Filter(result, conjunction([_same(v, other) for v, other in renamed.items()]))
+        conditions = [self._exists(condition, graph) for condition in node.conditions]
+        return Filter(result, conjunction(conditions)) if conditions else result
+
+    def _expressions_with_times(self, plan: Node) -> Node:
+        def timestamp(part: Expression) -> Expression | None:
+            if isinstance(part, Timestamp):
+                return self._timestamp(part)
+            if isinstance(part, ExistsPlan):
+                return replace(part, plan=self._expressions_with_times(part.plan))
+            return None
+
+        renewed = plan.with_children(*(self._expressions_with_times(child) for child in plan.children))
+        return map_expressions(renewed, lambda e: map_expression(e, timestamp))
+
+    def _timestamp(self, call: Timestamp) -> Expression:
+        if isinstance(call.stream, Variable):
+            streams = dict.fromkeys(source.stream for source in self.plan.windows)
+            chosen: Expression = _error()
+            for stream in streams:
+                equal = Operation("=", (VariableReference(call.stream), Constant(stream)))
+                chosen = FunctionCall("IF", (equal, self._newest(call.variable, stream), chosen))
+            return chosen
+        return self._newest(call.variable, call.stream)
+
+    def _newest(self, variable: Variable, stream: NamedNode | None) -> Expression:
+        known = [t for bound, its, t in self._times if variable in bound and its == stream]
+        values: list[Expression] = [VariableReference(t) for t in known]
+        return reduce(_later, values) if values else _error()
+
+
+def _later(a: Expression, b: Expression) -> Expression:
+    """The greater of two values, either of which may be unbound."""
+    greater = FunctionCall("IF", (Operation(">=", (a, b)), a, b))
+    return FunctionCall("COALESCE", (greater, a, b))
+
+
+def _error() -> Expression:
+    """An expression that has no value: `timestamp()` of what no stream bound."""
+    return FunctionCall("COALESCE", ())
+
+
+def _same(left: Variable, right: Variable) -> Expression:
+    both = (VariableReference(left), VariableReference(right))
+    unbound = conjunction([Operation("!", (FunctionCall("BOUND", (v,)),)) for v in both])
+    return Operation("||", (unbound, FunctionCall("SAMETERM", both)))
+
+
+def _starts_with(variable: Variable, prefix: str) -> Expression:
+    text = FunctionCall("STR", (VariableReference(variable),))
+    return FunctionCall("STRSTARTS", (text, Constant(Literal(prefix))))

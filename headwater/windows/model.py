@@ -1,0 +1,108 @@
+"""Window definitions: which timestamps a window covers at an instant, as pure functions of time.
+
+All times are integers of microseconds, so every interval, whatever its bounds, is a half-open range `[low, high)` of
+integers: `(o, c]` is `[o+1, c+1)` and `[o, c)` is itself. A time window is advanced by its slide; between two advances
+its content stays as it was at the last one. A window without a slide is advanced at every instant.
+
+    >>> window = TimeWindow(width=10, slide=5)
+    >>> window.interval(12)     # advanced last at 10: (0, 10]
+    (1, 11)
+    >>> window.enter(3), window.leave(3)
+    (5, 15)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Bounds(Enum):
+    """Which end of a time window belongs to it."""
+
+    LEFT_OPEN = "(]"
+    RIGHT_OPEN = "[)"
+
+
+@dataclass(frozen=True, slots=True)
+class TimeWindow:
+    """At instant t, with c the last advance at or before t: what lies between c−offset−width and c−offset.
+
+    `width` None reaches back without end, or to `landmark` where that is set. `offset` is the distance of the younger
+    end from now (`TO NOW-PT1H`). `t0`, where given, is the instant at which the first window opens; where not, windows
+    open at the multiples of the slide, since ever.
+    """
+
+    width: int | None
+    slide: int | None = None
+    offset: int = 0
+    t0: int | None = None
+    bounds: Bounds = Bounds.LEFT_OPEN
+    landmark: int | None = None
+
+    @property
+    def _grid(self) -> int:
+        """One instant at which the window is advanced; all others are whole slides away."""
+        return (self.t0 or 0) + (self.width or 0) + self.offset
+
+    def advance_at_or_before(self, instant: int) -> int:
+        """The last advance not after an instant."""
+        return instant if self.slide is None else instant - (instant - self._grid) % self.slide
+
+    def advance_at_or_after(self, instant: int) -> int:
+        """The first advance not before an instant."""
+        return instant if self.slide is None else instant + (self._grid - instant) % self.slide
+
+    @property
+    def first_advance(self) -> int | None:
+        """The first advance at all, where t0 sets one."""
+        return None if self.t0 is None or self.slide is None else self._grid
+
+    def interval(self, instant: int) -> tuple[int, int]:
+        """The timestamps covered at an instant, as `[low, high)`."""
+        last = self.advance_at_or_before(instant)
+        if self.first_advance is not None and last < self.first_advance:
+            return (instant, instant)
+        shift = 1 if self.bounds is Bounds.LEFT_OPEN else 0
+        high = last - self.offset + shift
+        if self.width is not None:
+            low = high - self.width
+        else:
+            low = self.landmark if self.landmark is not None else -(1 << 62)
+        if self.t0 is not None:
+            low = max(low, self.t0 + shift)
+        return (min(low, high), high)
+
+    def enter(self, timestamp: int) -> int:
+        """The first instant at which an element of this timestamp can be in the window."""
+        shift = 0 if self.bounds is Bounds.LEFT_OPEN else 1
+        return self.advance_at_or_after(timestamp + self.offset + shift)
+
+    def leave(self, timestamp: int) -> int | None:
+        """The first instant at which it is no longer; None where it stays for ever."""
+        if self.width is None:
+            return None
+        shift = 0 if self.bounds is Bounds.LEFT_OPEN else 1
+        return self.advance_at_or_after(timestamp + self.offset + self.width + shift)
+
+
+@dataclass(frozen=True, slots=True)
+class CountWindow:
+    """The last `size` items; evaluated when `step` new ones have come, or at every instant that brings one.
+
+    `unit` is `triples` or `elements`. Items of one instant are ordered by their text, so that the order in which they
+    arrived does not matter.
+    """
+
+    size: int
+    step: int | None = None
+    unit: str = "triples"
+
+
+Window = TimeWindow | CountWindow
+
+NOW = TimeWindow(width=1)
+"""CQELS `[NOW]`: the elements that carry the evaluation time itself."""
+
+ALL = TimeWindow(width=None)
+"""CQELS `[ALL]`: everything so far."""

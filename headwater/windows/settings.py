@@ -1,0 +1,123 @@
+"""What a query leaves open is filled in here: the defaults of its dialect and the switches that override them.
+
+| point          | C-SPARQL                                | CQELS-QL                      | RSP-QL            |
+|----------------|-----------------------------------------|-------------------------------|-------------------|
+| window content | set                                     | bag                           | set               |
+| bounds         | `(o, c]`                                | `(o, c]`                      | `(o, c]`          |
+| evaluates      | each step, or each COMPUTED EVERY       | each instant of change; each  | window close      |
+|                |                                         | slide where SLIDE is given    |                   |
+| emits          | RSTREAM                                 | ISTREAM                       | RSTREAM           |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from headwater.algebra.plan import QueryPlan
+from headwater.language.stream_clauses import (
+    AllSpec,
+    CountSpec,
+    Dialect,
+    IntervalSpec,
+    LandmarkSpec,
+    NowSpec,
+    RangeSpec,
+    StreamOperator,
+    WindowSpec,
+)
+from headwater.terms.model import NamedNode
+from headwater.windows.model import ALL, NOW, Bounds, CountWindow, TimeWindow, Window
+
+
+class Report(Enum):
+    """When a query is evaluated (RSP-QL's report policies)."""
+
+    CLOSE = "close"
+    CHANGE = "change"
+    NONEMPTY = "nonempty"
+    PERIODIC = "periodic"
+    EAGER = "eager"
+
+
+class Content(Enum):
+    """Whether equal triples of a window collapse."""
+
+    SET = "set"
+    BAG = "bag"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The switches of the command line and the API; None leaves the dialect's default."""
+
+    bounds: Bounds | None = None
+    report: Report | None = None
+    emit: StreamOperator | None = None
+    content: Content | None = None
+    t0: int | None = None
+
+
+NO_OPTIONS = Options()
+
+
+@dataclass(frozen=True, slots=True)
+class QuerySettings:
+    """A plan's windows and policies with nothing left open. `period` belongs to the periodic report."""
+
+    windows: tuple[Window, ...]
+    report: Report
+    emit: StreamOperator
+    content: Content
+    bounds: Bounds
+    period: int | None = None
+    t0: int | None = None
+
+
+def settle(plan: QueryPlan, options: Options = NO_OPTIONS) -> QuerySettings:
+    """The settings under which a plan runs."""
+    bounds = options.bounds or Bounds.LEFT_OPEN
+    windows = tuple(_window(source.spec, bounds, options.t0) for source in plan.windows)
+    every = plan.registration.every if plan.registration else None
+    cqels = plan.dialect is Dialect.CQELS
+    stepped = any((w.slide if isinstance(w, TimeWindow) else w.step) is not None for w in windows)
+    if options.report is not None:
+        report = options.report
+    elif every is not None:
+        report = Report.PERIODIC
+    else:
+        report = Report.EAGER if cqels and not stepped else Report.CLOSE
+    steps = [w.slide for w in windows if isinstance(w, TimeWindow) and w.slide is not None]
+    widths = [w.width for w in windows if isinstance(w, TimeWindow) and w.width is not None]
+    return QuerySettings(
+        windows=windows,
+        report=report,
+        emit=options.emit or plan.stream_operator or (StreamOperator.ISTREAM if cqels else StreamOperator.RSTREAM),
+        content=options.content or (Content.BAG if cqels else Content.SET),
+        bounds=bounds,
+        period=(every or min(steps or widths or [1_000_000])) if report is Report.PERIODIC else None,
+        t0=options.t0,
+    )
+
+
+def _window(spec: WindowSpec, bounds: Bounds, t0: int | None) -> Window:
+    match spec:
+        case RangeSpec(width, slide):
+            return TimeWindow(width, slide, 0, t0, bounds)
+        case IntervalSpec(start, end, slide):
+            return TimeWindow(start - end, slide, end, t0, bounds)
+        case LandmarkSpec(start, slide):
+            return TimeWindow(None, slide, 0, t0, bounds, landmark=start)
+        case CountSpec(size, step, unit):
+            return CountWindow(size, step, unit)
+        case NowSpec():
+            return NOW
+        case AllSpec():
+            return ALL
+    raise TypeError(f"no window for {type(spec).__name__}")
+
+
+def timestamp_predicate(spec: WindowSpec) -> NamedNode | None:
+    """The property that holds an element's time for this window, where it is not the source's timestamp."""
+    predicate = getattr(spec, "timestamp_predicate", None)
+    return predicate if isinstance(predicate, NamedNode) else None

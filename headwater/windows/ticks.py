@@ -1,0 +1,132 @@
+"""The ticks of a query: the instants at which it is evaluated, from timestamps alone.
+
+A `Ticker` is told which timestamps reached which window (in time order) and, when the watermark has moved, gives the
+ticks before it. Stepped windows and periods give arithmetic progressions, so a million ticks over a gap cost a
+`range`; windows that advance at every instant give the instants at which an element enters or leaves.
+
+Reports begin with the first window that can hold the first element (windows that opened before it included), or with
+the first window after t0 where t0 is given; in a finite stream they end with the last window that still holds the
+last element.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from headwater.windows.model import CountWindow, TimeWindow
+from headwater.windows.settings import QuerySettings, Report
+
+
+@dataclass
+class Ticker:
+    """Enumerates the ticks of one query. The state is small and can be pickled."""
+
+    settings: QuerySettings
+    _first: dict[int, int] = field(default_factory=dict)
+    _last: dict[int, int] = field(default_factory=dict)
+    _counts: dict[int, int] = field(default_factory=dict)
+    _events: list[int] = field(default_factory=list)
+    _newest_event: int | None = None
+    _answered: int | None = None
+
+    @property
+    def answered(self) -> int | None:
+        """The newest tick given out."""
+        return self._answered
+
+    def observe(self, window: int, timestamps: Iterable[int]) -> None:
+        """Items that reached a window, in time order and never older than an earlier call's."""
+        definition = self.settings.windows[window]
+        for timestamp in timestamps:
+            self._first.setdefault(window, timestamp)
+            self._last[window] = timestamp
+            if isinstance(definition, CountWindow):
+                self._count(window, definition, timestamp)
+            elif self._by_events(definition):
+                self._event(definition.enter(timestamp))
+                left = definition.leave(timestamp)
+                if left is not None:
+                    self._event(left)
+
+    def _by_events(self, window: TimeWindow) -> bool:
+        if self.settings.report is Report.PERIODIC:
+            return False
+        return window.slide is None or self.settings.report is Report.EAGER
+
+    def _count(self, window: int, definition: CountWindow, timestamp: int) -> None:
+        count = self._counts[window] = self._counts.get(window, 0) + 1
+        if self.settings.report is not Report.PERIODIC and (definition.step is None or count % definition.step == 0):
+            self._event(timestamp)
+
+    def _event(self, instant: int) -> None:
+        if instant == self._newest_event or (self._answered is not None and instant <= self._answered):
+            return
+        self._newest_event = instant
+        heapq.heappush(self._events, instant)
+
+    def due(self, watermark: int | None, floor: int | None = None) -> Iterator[int]:
+        """The ticks before the watermark that were not given before, in order.
+
+        With no watermark the streams have ended and all that remain are due; `floor` is then the instant up to which
+        they are known to have been silent.
+        """
+        end = watermark if watermark is not None else max(self._horizon(), floor or self._horizon())
+        sources: list[Iterable[int]] = [self._due_events(watermark)]
+        sources.extend(self._progression(*line, end) for line in self._lines())
+        full = [source for source in sources if not isinstance(source, range) or len(source)]
+        for tick in full[0] if len(full) == 1 else heapq.merge(*full):
+            if self._answered is None or tick > self._answered:
+                self._answered = tick
+                yield tick
+
+    def _due_events(self, watermark: int | None) -> Iterator[int]:
+        while self._events and (watermark is None or self._events[0] < watermark):
+            yield heapq.heappop(self._events)
+
+    def _lines(self) -> Iterator[tuple[int, int]]:
+        """The first instant and the step of each arithmetic progression of ticks."""
+        settings = self.settings
+        if settings.report is Report.PERIODIC:
+            if settings.period is not None and (self._first or settings.t0 is not None):
+                yield self._first_period(settings.period), settings.period
+            return
+        if settings.report is Report.EAGER:
+            return
+        for number, window in enumerate(settings.windows):
+            if isinstance(window, TimeWindow) and window.slide is not None:
+                if window.first_advance is not None:
+                    yield window.first_advance, window.slide
+                elif number in self._first:
+                    yield window.enter(self._first[number]), window.slide
+
+    def _first_period(self, period: int) -> int:
+        if self.settings.t0 is not None:
+            return self.settings.t0 + period
+        start = min(self._enter(number, first) for number, first in self._first.items())
+        return start + -start % period
+
+    def _enter(self, number: int, timestamp: int) -> int:
+        window = self.settings.windows[number]
+        return window.enter(timestamp) if isinstance(window, TimeWindow) else timestamp
+
+    def _progression(self, start: int, step: int, end: int) -> range:
+        if self._answered is not None and self._answered >= start:
+            start += (self._answered - start) // step * step + step
+        return range(start, end, step)
+
+    def _horizon(self) -> int:
+        """The instant before which a finite stream still has something to report."""
+        ends: list[int] = []
+        for number, last in self._last.items():
+            window = self.settings.windows[number]
+            left = window.leave(last) if isinstance(window, TimeWindow) else None
+            ends.append(left if left is not None else self._stays_until(number, last))
+        return max(ends, default=-(1 << 62))
+
+    def _stays_until(self, number: int, last: int) -> int:
+        """Where nothing ever leaves, the first tick at or after the last element is the last to report."""
+        period = self.settings.period or 1
+        entered = self._enter(number, last)
+        return entered + period if self.settings.report is Report.PERIODIC else entered + 1
