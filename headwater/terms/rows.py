@@ -1,0 +1,235 @@
+"""Rows of CSV and JSON streams as elements, by a template (`headwater.terms.template`).
+
+A row is a line: line breaks inside quoted CSV cells are not supported, and such a line is reported as bad.
+That is what allows a file to be read in byte ranges, and what keeps one stray quote from swallowing a file.
+JSON comes as one object per line, or as one array of objects.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from hashlib import blake2b
+from typing import NamedTuple
+
+from headwater.terms.model import BadElement, Element
+from headwater.terms.template import Template
+from headwater.terms.template_terms import RowError
+from headwater.terms.template_time import ROW_NUMBER
+from headwater.terms.text_lines import LineNumbers, Lines, OffsetLine, lines_before, offset_lines, shown
+
+
+def _no_number(name: str) -> str:
+    raise ValueError(f"{name} is not a JSON value")
+
+
+_JSON = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=_no_number)
+
+
+class _RowReader:
+    """Applies a template to rows of one source."""
+
+    def __init__(self, template: Template, source: str) -> None:
+        self._template = template
+        self._blank_scope = "b" + blake2b(source.encode(errors="surrogatepass"), digest_size=8).hexdigest()
+
+    def element(self, cells: Mapping[str, str], number: int, position: int) -> Element | None:
+        blank_prefix = f"{self._blank_scope}r{position}"
+        return self._template.element(cells, number, (position,), blank_prefix)
+
+
+class CsvHeader(NamedTuple):
+    """The header line of a CSV file: its columns, or why it has none, and the number of the line."""
+
+    columns: tuple[str, ...] | None
+    bad: BadElement | None
+    line: int
+
+
+def read_csv_header(lines: Iterator[OffsetLine], source: str, template: Template, numbers: LineNumbers) -> CsvHeader:
+    """Takes the lines up to the first one that is not blank, and reads column names from it."""
+    for line in lines:
+        if not line[2].strip(b" "):
+            continue
+        number = numbers.number(line[1])
+        try:
+            names = tuple(name.strip() for name in split_cells(line[2].decode(), template.delimiters))
+            if len(set(names)) < len(names):
+                raise RowError(f"the header line has the same column twice: {', '.join(names)}")
+        except ValueError as error:
+            return CsvHeader(None, _bad(error, line, source, numbers), number)
+        return CsvHeader(names, None, number)
+    return CsvHeader(None, None, 0)
+
+
+def split_cells(line: str, delimiters: str) -> Sequence[str]:
+    """The cells of a line; quotes are understood where there is only one delimiter."""
+    if len(delimiters) > 1:
+        return line.translate(dict.fromkeys(map(ord, delimiters), delimiters[0])).split(delimiters[0])
+    if '"' not in line:
+        return line.split(delimiters)
+    try:
+        return next(csv.reader([line], delimiter=delimiters, strict=True))
+    except csv.Error as error:
+        raise RowError(f"broken quotes in the row: {error}") from None
+
+
+def read_csv(
+    lines: Lines,
+    source: str,
+    template: Template,
+    first_position: int = 0,
+    first_line: int | Callable[[], int] = 1,
+    *,
+    end: int | None = None,
+    header: CsvHeader | None = None,
+) -> Iterator[Element | BadElement]:
+    """The elements of CSV lines; positions are byte offsets.
+
+    The columns are the template's, or those of `header` where the caller has read it already (because the
+    lines come from the middle of a file), or else those of the first line that is not blank.
+    """
+    numbers = LineNumbers(first_line)
+    numbered = lines_before(offset_lines(lines, first_position), end)
+    if template.columns is not None:
+        header = CsvHeader(template.columns, None, 0)
+    elif header is None:
+        header = read_csv_header(numbered, source, template, numbers)
+        if header.bad is not None:
+            yield header.bad
+    columns = header.columns
+    reader = _RowReader(template, source)
+    for line in numbered:
+        if not line[2].strip(b" "):
+            continue
+        try:
+            if columns is None:
+                raise RowError("the row has no column names, because the header line cannot be read")
+            cells = _named_cells(line[2].decode(), columns, template)
+            number = numbers.number(line[1]) - header.line if template.uses_row_number else 0
+            element = reader.element(cells, number, line[0])
+        except ValueError as error:
+            yield _bad(error, line, source, numbers)
+        else:
+            if element is not None:
+                yield element
+
+
+def _named_cells(line: str, columns: tuple[str, ...], template: Template) -> dict[str, str]:
+    cells = split_cells(line, template.delimiters)
+    if len(cells) < len(columns) or (len(cells) > len(columns) and not template.more_columns):
+        raise RowError(f"the row has {len(cells)} cells, but there are {len(columns)} columns")
+    return dict(zip(columns, cells, strict=False))
+
+
+def _bad(error: ValueError, line: OffsetLine, source: str, numbers: LineNumbers) -> BadElement:
+    position, count, text = line
+    reason = "the row is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else str(error)
+    return BadElement(reason, shown(text), source, (position,), numbers.number(count))
+
+
+def read_json_lines(
+    lines: Lines,
+    source: str,
+    template: Template,
+    first_position: int = 0,
+    first_line: int | Callable[[], int] = 1,
+    *,
+    end: int | None = None,
+) -> Iterator[Element | BadElement]:
+    """The elements of one JSON object per line; positions are byte offsets, a row's number is its line's."""
+    numbers = LineNumbers(first_line)
+    reader = _RowReader(template, source)
+    for line in lines_before(offset_lines(lines, first_position), end):
+        if not line[2].strip(b" "):
+            continue
+        try:
+            cells = json_cells(_JSON.decode(line[2].decode()), template)
+            number = numbers.number(line[1]) if template.uses_row_number else 0
+            element = reader.element(cells, number, line[0])
+        except (ValueError, RecursionError) as error:
+            yield _bad(ValueError(str(error)), line, source, numbers)
+        else:
+            if element is not None:
+                yield element
+
+
+def read_json_array(data: bytes, source: str, template: Template) -> Iterator[Element | BadElement]:
+    """The elements of a JSON array of objects; positions and row numbers count its members.
+
+    Where the JSON itself breaks off, the members before are elements, the rest is one `BadElement`.
+    """
+    reader = _RowReader(template, source)
+    number = 0
+    for number, member in enumerate(_array_members(data), 1):
+        if isinstance(member, BadElement):
+            yield BadElement(member.reason, member.text, source, (number - 1,), member.line)
+            return
+        try:
+            element = reader.element(json_cells(member, template), number, number - 1)
+        except ValueError as error:
+            yield BadElement(str(error), json.dumps(member, ensure_ascii=False), source, (number - 1,))
+        else:
+            if element is not None:
+                yield element
+
+
+def _array_members(data: bytes) -> Iterator[object]:
+    text = data.decode("utf-8-sig", "surrogateescape")
+    place = text.index("[") + 1
+    separator = ""
+    while True:
+        place = _after_blanks(text, place)
+        if text[place : place + 1] == "]" and separator != ",":
+            return
+        try:
+            member, place = _JSON.raw_decode(text, place)
+        except (ValueError, RecursionError) as error:
+            yield _broken_array(text, place, str(error))
+            return
+        place = _after_blanks(text, place)
+        separator = text[place : place + 1]
+        yield member
+        if separator not in (",", "]"):
+            yield _broken_array(text, place, "expected a comma or ] behind a member of the array")
+            return
+        if separator == ",":
+            place += 1
+
+
+def _after_blanks(text: str, place: int) -> int:
+    while place < len(text) and text[place] in " \t\r\n":
+        place += 1
+    return place
+
+
+def _broken_array(text: str, place: int, reason: str) -> BadElement:
+    rest = text[place:].encode("utf-8", "surrogateescape")
+    return BadElement(f"{reason}; the rest was not read", shown(rest), "", (), text.count("\n", 0, place) + 1)
+
+
+def json_cells(row: object, template: Template) -> dict[str, str]:
+    """The members of a JSON object as cells; those of inner objects as `outer.inner`; absent ones empty.
+
+    A number keeps the digits that it was written with. What the template asks for must not be a list.
+    """
+    if not isinstance(row, dict):
+        raise RowError("a row must be a JSON object")
+    cells = dict.fromkeys(template.used_columns - {ROW_NUMBER}, "")
+    _collect(row, "", cells, template)
+    return cells
+
+
+def _collect(row: Mapping[str, object], prefix: str, cells: dict[str, str], template: Template) -> None:
+    for key, value in row.items():
+        name = prefix + key
+        if isinstance(value, dict):
+            _collect(value, f"{name}.", cells, template)
+        elif isinstance(value, list):
+            if name in template.used_columns:
+                raise RowError(f"the member {name!r} is a list; a template can use single values only")
+        elif isinstance(value, bool):
+            cells[name] = "true" if value else "false"
+        else:
+            cells[name] = "" if value is None else str(value)

@@ -1,0 +1,47 @@
+"""N-Quads statements, many at a time: a block is parsed in one go, or line by line where it has errors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyoxigraph import DefaultGraph, RdfFormat, parse
+
+from headwater.terms.model import BlankNode, NamedNode, Quad
+from headwater.terms.reading import RdfSyntaxError
+
+
+def parse_statements(statements: Sequence[bytes]) -> list[Quad | str]:
+    """For each statement its quad, or the reason why it is none. A statement holds no line feed."""
+    if not statements:
+        return []
+    block = b"\n".join(statements)
+    # A carriage return ends a line for the parser: two statements could hide behind one, so such a block
+    # is not parsed in one go. Otherwise the parser itself insists on one statement per line.
+    if b"\r" not in block:
+        try:
+            quads: list[Quad | str] = list(parse(block, format=RdfFormat.N_QUADS))
+        except SyntaxError:
+            pass
+        else:
+            if len(quads) == len(statements):
+                return quads
+    return [parse_statement(statement) for statement in statements]
+
+
+def parse_statement(statement: bytes) -> Quad | str:
+    """The quad of one statement, or the reason why it is none."""
+    try:
+        quads: list[Quad] = list(parse(statement, format=RdfFormat.N_QUADS))
+    except SyntaxError as error:
+        located = RdfSyntaxError.from_parser(error, "")
+        return located.reason if located.column is None else f"{located.reason} (column {located.column})"
+    if len(quads) != 1:
+        return f"expected one N-Quads statement, found {len(quads) or 'none'}"
+    return quads[0]
+
+
+def graph_label(graph: NamedNode | BlankNode | DefaultGraph | None) -> str | None:
+    """The name of a graph as `Element.graph` holds it: an IRI, `_:label`, or None for the default graph."""
+    if isinstance(graph, NamedNode):
+        return graph.value
+    return str(graph) if isinstance(graph, BlankNode) else None

@@ -1,0 +1,176 @@
+"""Placeholders in a template, and the RDF terms that they make from a row.
+
+Before a template is parsed as Turtle, each `{column}` is replaced by a word that is allowed in IRIs, literals
+and names alike; in the parsed terms those words are found again. So Turtle is parsed once per template,
+and a row only fills in terms.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+from urllib.parse import quote
+
+from headwater.terms.model import BlankNode, Literal, NamedNode, Term
+
+RELATIVE_BASE = "http://template.invalid/"
+"""Base IRI while a template is parsed: what begins with it was relative in the template."""
+
+_PLACEHOLDER = re.compile(r"\{\{|\}\}|\{(\+?)([^{}\n]+)\}|[{}]")
+_NOT_IN_IRIS = re.compile(r'[\x00-\x20<>"{}|^`\\]')
+
+
+class RowError(ValueError):
+    """A row from which the template can make no element; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placeholder:
+    """`{column}`, or `{+column}` for a value that is (a part of) an IRI already and keeps its / : ? #."""
+
+    column: str
+    keeps_reserved: bool = False
+
+
+Parts: TypeAlias = tuple[str | Placeholder, ...]
+"""Text with placeholders in between."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The cells of a row by column, and the prefix of the labels of the blank nodes that it makes."""
+
+    cells: Mapping[str, str]
+    blank_prefix: str
+
+    def cell(self, column: str) -> str:
+        try:
+            return self.cells[column]
+        except KeyError:
+            raise RowError(f"no column {column!r} in this row (its columns: {', '.join(self.cells)})") from None
+
+
+Builder: TypeAlias = Callable[[Row], Term | None]
+"""Makes a term from a row; None where a literal has an empty cell."""
+
+
+class Placeholders:
+    """Swaps the placeholders of a text for words that Turtle accepts, and finds them again in its terms."""
+
+    def __init__(self, text: str) -> None:
+        self._word = "HeadwaterSlot"
+        while self._word in text:
+            self._word += "X"
+        self._found: list[Placeholder] = []
+        self._pattern = re.compile(self._word + r"([0-9]+)z")
+
+    @property
+    def columns(self) -> set[str]:
+        """The columns that were seen so far."""
+        return {placeholder.column for placeholder in self._found}
+
+    def hide(self, text: str) -> str:
+        """The text with a word for each placeholder; `{{` and `}}` become single braces."""
+
+        def word_for(match: re.Match[str]) -> str:
+            whole = match.group()
+            if whole in ("{{", "}}"):
+                return whole[0]
+            plus, column = match.groups()
+            if column is None:
+                raise ValueError(f"a single {whole!r}: write {{column}} for a placeholder or {whole * 2} for a brace")
+            self._found.append(Placeholder(column.strip(), bool(plus)))
+            return f"{self._word}{len(self._found) - 1}z"
+
+        return _PLACEHOLDER.sub(word_for, text)
+
+    def parts(self, text: str) -> Parts:
+        """The text of a parsed term, cut at the words."""
+        pieces = self._pattern.split(text)
+        found = (self._found[int(piece)] if index % 2 else piece for index, piece in enumerate(pieces))
+        return tuple(part for part in found if part != "")
+
+    def builder(self, term: Term, blank_nodes: dict[BlankNode, int]) -> Builder:
+        """The function that makes this term of the template from a row; `blank_nodes` numbers its nodes."""
+        if isinstance(term, NamedNode):
+            return self._iri_builder(term)
+        if isinstance(term, Literal):
+            return self._literal_builder(term)
+        if isinstance(term, BlankNode):
+            if self._pattern.search(term.value):
+                raise ValueError("a placeholder in the label of a blank node: each row has its own nodes anyway")
+            suffix = f"n{blank_nodes.setdefault(term, len(blank_nodes))}"
+            return lambda row: BlankNode(row.blank_prefix + suffix)
+        if self._pattern.search(str(term)) or "_:" in str(term):
+            raise ValueError("a triple term with a placeholder or a blank node is not possible in a template")
+        return lambda row: term
+
+    def _iri_builder(self, term: NamedNode) -> Builder:
+        parts = self.parts(term.value)
+        if term.value.startswith(RELATIVE_BASE):
+            first = str(parts[0]).removeprefix(RELATIVE_BASE)
+            parts = (first, *parts[1:]) if first else parts[1:]
+            if not (parts and isinstance(parts[0], Placeholder) and parts[0].keeps_reserved):
+                relative = term.value.removeprefix(RELATIVE_BASE)
+                shown = self._pattern.sub("{…}", relative)
+                raise ValueError(f"<{shown}> is a relative IRI: write it in full, or begin it with {{+column}}")
+        if len(parts) == 1 and isinstance(parts[0], str):
+            return lambda row: term
+        return lambda row: iri_from(parts, row)
+
+    def _literal_builder(self, term: Literal) -> Builder:
+        parts = self.parts(term.value)
+        language, direction = term.language, term.direction
+        datatype = self._iri_builder(term.datatype)
+        if not self._pattern.search(term.value + term.datatype.value):
+            return lambda row: term
+        if language is not None:
+
+            def tagged(row: Row) -> Term | None:
+                text = filled(parts, row)
+                return None if text is None else Literal(text, language=language, direction=direction)
+
+            return tagged
+
+        def typed(row: Row) -> Term | None:
+            text = filled(parts, row)
+            if text is None:
+                return None
+            type_iri = datatype(row)
+            return Literal(text, datatype=type_iri if isinstance(type_iri, NamedNode) else None)
+
+        return typed
+
+
+def filled(parts: Parts, row: Row) -> str | None:
+    """The text with the row's cells in it as they are; None where one of them is empty."""
+    texts = []
+    for part in parts:
+        text = part if isinstance(part, str) else row.cell(part.column)
+        if text == "":
+            return None
+        texts.append(text)
+    return "".join(texts)
+
+
+def iri_from(parts: Parts, row: Row) -> NamedNode:
+    """The IRI with the row's cells in it, percent-encoded; a `RowError` where that gives no IRI."""
+    texts = []
+    for part in parts:
+        if isinstance(part, str):
+            texts.append(part)
+            continue
+        cell = row.cell(part.column)
+        if cell == "":
+            raise RowError(f"the column {part.column!r} is empty, but an IRI needs it")
+        if part.keeps_reserved:
+            texts.append(_NOT_IN_IRIS.sub(lambda match: quote(match.group(), safe=""), cell))
+        else:
+            texts.append(cell if cell.isalnum() and cell.isascii() else quote(cell, safe=""))
+    text = "".join(texts)
+    try:
+        return NamedNode(text)
+    except ValueError as error:
+        raise RowError(f"{text!r} is not an IRI: {error}") from None

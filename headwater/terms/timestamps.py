@@ -1,0 +1,189 @@
+"""Instants and durations as text, and as whole microseconds.
+
+An instant is an `int` of microseconds since 1970-01-01T00:00:00Z, negative before it. `parse_time` reads what
+streams carry in practice: an integer counts *milliseconds*; anything else is an `xsd:dateTime`, with a blank
+instead of the `T` allowed and with UTC assumed where no zone is given.
+
+>>> parse_time("1500")
+1500000
+>>> parse_time("2013-01-01 15:11:48") == parse_time("2013-01-01T16:11:48+01:00")
+True
+>>> format_time(1_500_000)
+'1970-01-01T00:00:01.5Z'
+>>> parse_duration("PT1H30M") == parse_duration("90 min")
+True
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+
+from headwater.terms.model import MILLISECOND, SECOND, Literal, Term
+
+MINUTE = 60 * SECOND
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
+
+_EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
+_GREGORIAN_CYCLE_YEARS = 400
+_GREGORIAN_CYCLE_DAYS = 146_097
+
+EARLIEST = (1 - _EPOCH_ORDINAL) * DAY
+"""The first instant of the year 0001: `parse_time` gives nothing before it."""
+LATEST = (date.max.toordinal() + 1 - _EPOCH_ORDINAL) * DAY - 1
+"""The last microsecond of the year 9999: `parse_time` gives nothing after it."""
+
+_DATE_TIME = re.compile(
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})[T ]([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]+))?"
+    r"[ ]?(?:(Z)|([+-])([0-9]{1,2}):?([0-9]{2}))?"
+)
+_INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
+
+
+def parse_time(value: str | int | Term) -> int:
+    """Microseconds since 1970 of an instant given as text, as an integer of milliseconds, or as a literal.
+
+    Digits of a second beyond the sixth are cut off. Raises `ValueError` for anything that is not an instant
+    in the years 0001 to 9999.
+    """
+    if isinstance(value, int):
+        return within_calendar(value * MILLISECOND, str(value))
+    if isinstance(value, Literal):
+        text = value.value.strip()
+    elif isinstance(value, str):
+        text = value.strip()
+    else:
+        raise ValueError(f"{value} is not a time: expected a literal such as an xsd:dateTime")
+    match = _DATE_TIME.fullmatch(text)
+    if match is None:
+        if _INTEGER.fullmatch(text):
+            return within_calendar(int(text) * MILLISECOND, text)
+        raise ValueError(
+            f"{text!r} is not a time: expected an xsd:dateTime such as 2014-08-01T07:50:00Z, "
+            "or an integer of milliseconds since 1970"
+        )
+    year, month, day, hour, minute, second, fraction, _, sign, zone_hours, zone_minutes = match.groups()
+    try:
+        instant = civil_time(int(year), int(month), int(day), int(hour), int(minute), int(second), fraction)
+    except ValueError as error:
+        raise ValueError(f"{text!r} is not a time: {error}") from None
+    if sign:
+        offset = int(zone_hours) * HOUR + int(zone_minutes) * MINUTE
+        if int(zone_minutes) > 59 or offset > 14 * HOUR:
+            raise ValueError(f"{text!r} is not a time: the zone must lie between -14:00 and +14:00")
+        instant += -offset if sign == "+" else offset
+    return within_calendar(instant, text)
+
+
+def civil_time(
+    year: int, month: int, day: int, hour: int, minute: int, second: int, fraction: str | None = None
+) -> int:
+    """Microseconds since 1970 of a calendar time in UTC; `fraction` holds the digits after the second's dot.
+
+    24:00:00 is the midnight that ends the day, as in XML Schema. Raises `ValueError` for other times that do
+    not exist.
+    """
+    days = date(year, month, day).toordinal() - _EPOCH_ORDINAL
+    micros = int(fraction[:6].ljust(6, "0")) if fraction else 0
+    if hour > 23 and (hour, minute, second, micros) != (24, 0, 0, 0):
+        raise ValueError("hour must be in 0..23")
+    if minute > 59:
+        raise ValueError("minute must be in 0..59")
+    if second > 59:
+        raise ValueError("second must be in 0..59")
+    return days * DAY + hour * HOUR + minute * MINUTE + second * SECOND + micros
+
+
+def within_calendar(instant: int, text: str) -> int:
+    """The instant itself; a `ValueError` that names the text where it is not in the years 0001 to 9999."""
+    if EARLIEST <= instant <= LATEST:
+        return instant
+    raise ValueError(f"{text!r} lies outside the years 0001 to 9999 (an integer counts milliseconds since 1970)")
+
+
+def format_time(instant: int) -> str:
+    """ISO 8601 in UTC with `Z`; a fraction of a second only where there is one, without trailing zeros.
+
+    Total: instants outside the years 0001 to 9999 get a year of more digits or a minus sign.
+    """
+    days, micros_of_day = divmod(instant, DAY)
+    seconds, micros = divmod(micros_of_day, SECOND)
+    cycle, day_of_cycle = divmod(days + _EPOCH_ORDINAL - 1, _GREGORIAN_CYCLE_DAYS)
+    day = date.fromordinal(day_of_cycle + 1)
+    year = day.year + cycle * _GREGORIAN_CYCLE_YEARS
+    sign = "-" if year < 0 else ""
+    fraction = f".{micros:06d}".rstrip("0") if micros else ""
+    clock = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+    return f"{sign}{abs(year):04d}-{day.month:02d}-{day.day:02d}T{clock}{fraction}Z"
+
+
+_NANOSECONDS_PER_UNIT = {
+    unit: factor
+    for units, factor in (
+        (("ns", "nanosecond", "nanoseconds"), 1),
+        (("us", "µs", "microsecond", "microseconds"), 1_000),
+        (("ms", "millisecond", "milliseconds"), 1_000_000),
+        (("s", "sec", "secs", "second", "seconds"), 1_000_000_000),
+        (("m", "min", "mins", "minute", "minutes"), 60 * 1_000_000_000),
+        (("h", "hour", "hours"), 3600 * 1_000_000_000),
+        (("d", "day", "days"), 86400 * 1_000_000_000),
+        (("w", "week", "weeks"), 7 * 86400 * 1_000_000_000),
+    )
+    for unit in units
+}
+_AMOUNT = r"([0-9]+(?:\.[0-9]+)?)"
+_PARTS = re.compile(_AMOUNT + r"\s*([a-zµ]+)\s*")
+_ISO = re.compile(
+    "p"
+    + "".join(rf"(?:[0-9.]+{unit})?" for unit in "ymwd")
+    + "(?:t"
+    + "".join(rf"(?:[0-9.]+{unit})?" for unit in "hms")
+    + ")?"
+)
+
+
+def parse_duration(text: str) -> int:
+    """Microseconds of an ISO 8601 duration (`PT1H30M`) or of amounts with units (`1h30m`, `24 hours`).
+
+    Years and months are refused because their length depends on the calendar; so is whatever is not a whole
+    number of microseconds. Upper and lower case mean the same.
+    """
+    lowered = text.strip().lower()
+    read = _iso_nanoseconds if _ISO.fullmatch(lowered) else _sum_of_parts
+    nanoseconds = read(lowered, text)
+    micros, rest = divmod(nanoseconds, 1_000)
+    if rest:
+        raise ValueError(f"duration {text!r} is not a whole number of microseconds")
+    return micros
+
+
+def _iso_nanoseconds(lowered: str, text: str) -> int:
+    days, clock_mark, clock = lowered[1:].partition("t")
+    if "y" in days or "m" in days:
+        raise ValueError(f"duration {text!r} uses years or months, whose length varies: use days, hours or minutes")
+    if (clock_mark and not clock) or not (days or clock):
+        raise ValueError(f"duration {text!r} has no amount: write for instance PT10S")
+    return sum(_sum_of_parts(part, text) for part in (days, clock) if part)
+
+
+def _sum_of_parts(lowered: str, text: str) -> int:
+    total = 0
+    end = 0
+    for match in _PARTS.finditer(lowered):
+        amount, unit = match.groups()
+        if match.start() != end or unit not in _NANOSECONDS_PER_UNIT:
+            break
+        end = match.end()
+        whole, _, fraction = amount.partition(".")
+        factor = _NANOSECONDS_PER_UNIT[unit]
+        fraction_part, lost = divmod(int(fraction or 0) * factor, 10 ** len(fraction))
+        if lost:
+            raise ValueError(f"duration {text!r} is not a whole number of microseconds")
+        total += int(whole) * factor + fraction_part
+    if not lowered or end != len(lowered):
+        raise ValueError(
+            f"{text!r} is not a duration: write an ISO 8601 duration such as PT1H30M, or amounts with units "
+            "such as 5s, 1h30m, 100ms, 24 hours"
+        )
+    return total

@@ -1,0 +1,168 @@
+"""Timed N-Quads (`.tnq`): one statement per line, `TIMESTAMP<TAB>STATEMENT`.
+
+```
+# two elements: the first has two triples
+1000	<http://ex/s1> <http://ex/value> "21.5"^^<http://www.w3.org/2001/XMLSchema#double> .
+1000	<http://ex/s1> <http://ex/unit> "C" .
+2014-08-01T07:50:00Z	<http://ex/s2> <http://ex/value> "19" <http://ex/graph7> .
+```
+
+The timestamp is an integer of milliseconds or an xsd:dateTime. Consecutive lines with the same timestamp and
+graph name are one element. Blank lines and lines that begin with `#` mean nothing. A broken line is one
+`BadElement`; the element around it goes on. Blank nodes keep their labels: a label means the same node
+throughout the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+from pyoxigraph import DefaultGraph
+
+from headwater.terms.model import BadElement, BlankNode, Element, NamedNode, Quad, Triple
+from headwater.terms.statements import graph_label, parse_statement, parse_statements
+from headwater.terms.text_lines import LineNumbers, Lines, OffsetLine, lines_backwards, offset_lines, shown
+from headwater.terms.timestamps import parse_time
+
+_BLOCK_LINES = 4096
+_LOOKAHEAD_LINES = 64
+_CACHED_TIMES = 1 << 16
+
+ElementKey: TypeAlias = tuple[int, NamedNode | BlankNode | DefaultGraph]
+"""What the consecutive lines of one element have in common: the time and the graph name."""
+
+
+class _Statement(NamedTuple):
+    position: int
+    time: int
+    quad: Quad
+
+
+def read_tnq(
+    lines: Lines,
+    source: str,
+    first_position: int = 0,
+    first_line: int | Callable[[], int] = 1,
+    *,
+    end: int | None = None,
+    continues: ElementKey | None = None,
+) -> Iterator[Element | BadElement]:
+    """The elements of timed N-Quads in the order of their positions, which are the byte offsets of lines.
+
+    Of a range that ends at the byte `end`, elements are read that begin before it; their lines may lie
+    behind. `continues` is the key of the element that was open before the first line (`key_before`): the
+    lines that belong to it are left to the range that it begins in.
+    """
+    numbered = offset_lines(lines, first_position)
+    statements = _statements(_blocks(numbered, end), source, LineNumbers(first_line))
+    return _group(statements, end, continues)
+
+
+def key_before(path: Path, offset: int) -> ElementKey | None:
+    """The key of the last good line before the line that begins at `offset`, if there is one."""
+    for line in lines_backwards(path, offset):
+        time_text, tab, statement = line.partition(b"\t")
+        if not tab or _is_meaningless(line):
+            continue
+        time = _time_or_reason(time_text)
+        quad = parse_statement(statement)
+        if not isinstance(time, str) and not isinstance(quad, str):
+            return time, quad.graph_name
+    return None
+
+
+def _is_meaningless(line: bytes) -> bool:
+    return line.startswith(b"#") or not line.strip()
+
+
+def _blocks(lines: Iterator[OffsetLine], end: int | None) -> Iterator[list[OffsetLine]]:
+    """Blocks to parse together; behind the end of a range small ones, because little of them is needed."""
+    while block := list(islice(lines, _BLOCK_LINES)):
+        yield block
+        if end is not None and block[-1][0] >= end:
+            break
+    while block := list(islice(lines, _LOOKAHEAD_LINES)):
+        yield block
+
+
+def _statements(
+    blocks: Iterable[list[OffsetLine]], source: str, numbers: LineNumbers
+) -> Iterator[_Statement | BadElement]:
+    times: dict[bytes, int | str] = {}
+    for block in blocks:
+        if len(times) > _CACHED_TIMES:
+            times.clear()
+        entries: list[tuple[OffsetLine, int | str]] = []
+        texts: list[bytes] = []
+        for line in block:
+            text = line[2]
+            if _is_meaningless(text):
+                continue
+            time_text, tab, statement = text.partition(b"\t")
+            time = times.get(time_text) if tab else "no tab between the timestamp and the statement"
+            if time is None:
+                time = times[time_text] = _time_or_reason(time_text)
+            entries.append((line, time))
+            if not isinstance(time, str):
+                texts.append(statement)
+        quads = iter(parse_statements(texts))
+        for line, time in entries:
+            if isinstance(time, str):
+                yield _bad(line, time, source, numbers)
+                continue
+            quad = next(quads)
+            if isinstance(quad, str):
+                yield _bad(line, quad, source, numbers)
+            else:
+                yield _Statement(line[0], time, quad)
+
+
+def _time_or_reason(text: bytes) -> int | str:
+    try:
+        return parse_time(text.decode())
+    except ValueError as error:
+        return str(error)
+
+
+def _bad(line: OffsetLine, reason: str, source: str, numbers: LineNumbers) -> BadElement:
+    position, count, text = line
+    return BadElement(reason, shown(text), source, (position,), numbers.number(count))
+
+
+def _group(
+    statements: Iterable[_Statement | BadElement], end: int | None, continues: ElementKey | None
+) -> Iterator[Element | BadElement]:
+    position = -1
+    time, graph = continues if continues is not None else (0, None)
+    triples: list[Triple] | None = None
+    bad_inside: list[BadElement] = []
+    for statement in statements:
+        if isinstance(statement, BadElement):
+            if end is not None and statement.position[0] >= end:
+                if triples is None:
+                    return
+            elif triples is None:
+                yield statement
+            else:
+                bad_inside.append(statement)
+            continue
+        offset, statement_time, quad = statement
+        if statement_time == time and quad.graph_name == graph:
+            if triples is not None:
+                triples.append(quad.triple)
+                continue
+            if end is None or offset < end:
+                continue
+        if triples is not None:
+            yield Element(time, tuple(triples), graph_label(graph), (position,))
+            yield from bad_inside
+            bad_inside.clear()
+        if end is not None and offset >= end:
+            return
+        position, time, graph, triples = offset, statement_time, quad.graph_name, [quad.triple]
+    if triples is not None:
+        yield Element(time, tuple(triples), graph_label(graph), (position,))
+        yield from bad_inside
