@@ -44,7 +44,7 @@ class Operation(Expression):
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall(Expression):
-    """A built-in (`name` in upper case, e.g. `STRLEN`, `IF`, `COALESCE`, `BOUND`) or a call by IRI (`name` a NamedNode)."""
+    """A built-in (`name` in upper case, e.g. `STRLEN`, `IF`, `BOUND`) or a call by IRI (`name` a NamedNode)."""
 
     name: str | NamedNode
     arguments: tuple[Expression, ...]
