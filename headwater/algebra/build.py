@@ -37,10 +37,12 @@ def plan_query(query: Query, *, name: str | None = None, streams: Iterable[str] 
         template=query.form.template if isinstance(query.form, ConstructQuery) else (),
         described=described,
         default_graphs=default or None,
-        named_graphs=named or None,
+        # A query with FROM and no FROM NAMED has no named graphs (SPARQL 1.1, section 13.2).
+        named_graphs=named or (() if default else None),
         registration=query.registration,
         stream_operator=query.stream_operator,
         prefixes=query.prefixes,
+        base=query.base,
         text=query.text,
         notes=tuple(notes),
     )

@@ -42,7 +42,8 @@ class QueryPlan:
 
     `root` always evaluates to solutions; `kind` says what they become: rows, instances of `template`, descriptions
     of the values of `described`, or a yes or no. `default_graphs` is None where the text has no FROM, and then the
-    default graph of the engine's static data is meant; likewise `named_graphs` and FROM NAMED.
+    default graph of the engine's static data is meant; `named_graphs` is None where it has neither FROM nor FROM
+    NAMED, and then all named graphs are.
     """
 
     name: str
@@ -58,6 +59,8 @@ class QueryPlan:
     registration: Registration | None = None
     stream_operator: StreamOperator | None = None
     prefixes: tuple[tuple[str, str], ...] = ()
+    base: str | None = None
+    """What `IRI("name")` resolves relative names against."""
     text: str = ""
     notes: tuple[str, ...] = ()
     """Readings that the text did not spell out, for `explain`."""

@@ -120,6 +120,9 @@ def expression_text(expression: Expression) -> str:
             return f"{'NOT ' if negated else ''}EXISTS {{ {group_text(plan)} }}"
         case Aggregate(function, argument, distinct, separator):
             inside = "*" if argument is None else expression_text(argument)
+            if function == "GROUP_CONCAT":
+                # It joins texts and gives a plain string; some engines would keep a language, or refuse numbers.
+                inside = f"STR({inside})"
             tail = "" if separator is None else f" ; SEPARATOR = {_quoted(separator)}"
             return f"{function}({'DISTINCT ' if distinct else ''}{inside}{tail})"
         case Timestamp(variable, stream):
