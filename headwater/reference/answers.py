@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from headwater.algebra.plan import QueryKind
 from headwater.language.stream_clauses import StreamOperator
-from headwater.terms.model import Row, Triple
+from headwater.terms.model import RDF, XSD, BlankNode, Literal, NamedNode, Row, Term, Triple
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_RESULT_SET = "http://www.w3.org/2001/sw/DataAccess/tests/result-set#"
+_WHOLE_NUMBERS = frozenset(XSD + name for name in ("integer", "int", "long", "short", "byte", "nonNegativeInteger"))
+_NUMBERS = frozenset(XSD + name for name in ("decimal", "double", "float"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,3 +52,69 @@ class Answer:
     def is_empty(self) -> bool:
         """Nothing to say: no row, no triple and no verdict."""
         return not self.rows and not self.triples and self.boolean is None
+
+    def to_pandas(self, *, terms: bool = False) -> pd.DataFrame:
+        """The rows as a pandas DataFrame: a column per variable, or subject, predicate and object, or boolean.
+
+        Numbers and booleans become Python's, other literals and IRIs their text, unbound variables None. With `terms`
+        the cells are the RDF terms themselves.
+        """
+        import pandas as pd
+
+        columns, rows = self.table()
+        cells = [[cell if terms else plain_value(cell) for cell in row] for row in rows]
+        return pd.DataFrame(cells, columns=list(columns), dtype=object if terms else None)
+
+    def table(self) -> tuple[tuple[str, ...], tuple[Row, ...]]:
+        """Columns and rows, whatever the form of the query: triples have three columns, a verdict has one."""
+        if self.kind is QueryKind.SELECT:
+            return self.variables, self.rows
+        if self.kind is QueryKind.ASK:
+            verdict = [] if self.boolean is None else [(Literal(self.boolean),)]
+            return ("boolean",), tuple(verdict)
+        return ("subject", "predicate", "object"), tuple((t.subject, t.predicate, t.object) for t in self.triples)
+
+    def to_rdf(self) -> tuple[Triple, ...]:
+        """The answer as triples: its own, or rows and verdicts in the W3C vocabulary for result sets."""
+        if self.kind in (QueryKind.CONSTRUCT, QueryKind.DESCRIBE):
+            return self.triples
+        scope = f"a{self.time}p{self.part}".replace("-", "m")
+        result = BlankNode(scope)
+        found = [Triple(result, NamedNode(RDF + "type"), NamedNode(_RESULT_SET + "ResultSet"))]
+        if self.boolean is not None:
+            found.append(Triple(result, NamedNode(_RESULT_SET + "boolean"), Literal(self.boolean)))
+        for variable in self.variables:
+            found.append(Triple(result, NamedNode(_RESULT_SET + "resultVariable"), Literal(variable)))
+        for number, row in enumerate(self.rows):
+            solution = BlankNode(f"{scope}r{number}")
+            found.append(Triple(result, NamedNode(_RESULT_SET + "solution"), solution))
+            for place, (variable, term) in enumerate(zip(self.variables, row, strict=True)):
+                if term is not None:
+                    binding = BlankNode(f"{scope}r{number}v{place}")
+                    found.append(Triple(solution, NamedNode(_RESULT_SET + "binding"), binding))
+                    found.append(Triple(binding, NamedNode(_RESULT_SET + "variable"), Literal(variable)))
+                    found.append(Triple(binding, NamedNode(_RESULT_SET + "value"), term))
+        return tuple(found)
+
+
+def plain_value(term: Term | None) -> Any:
+    """A term as Python's number or boolean where it is one, else as text; None stays None."""
+    if isinstance(term, Literal):
+        datatype = term.datatype.value
+        try:
+            if datatype in _WHOLE_NUMBERS:
+                return int(term.value)
+            if datatype in _NUMBERS:
+                return float(term.value)
+        except ValueError:
+            return term.value
+        if datatype == XSD + "boolean" and term.value in ("true", "1", "false", "0"):
+            return term.value in ("true", "1")
+    return plain_text(term)
+
+
+def plain_text(term: Term | None) -> str | None:
+    """The IRI of an IRI, the text of a literal without its type, `_:label` of a blank node; None stays None."""
+    if term is None:
+        return None
+    return term.value if isinstance(term, NamedNode | Literal) else str(term)

@@ -9,6 +9,7 @@ from pyoxigraph import DefaultGraph
 from headwater.algebra.plan import QueryPlan
 from headwater.language.patterns import Path
 from headwater.reference.graphs import Dataset, window_graph
+from headwater.terms.exact import original_triple
 from headwater.terms.model import BlankNode, Literal, NamedNode, Row, Term, Triple, Variable
 
 
@@ -56,7 +57,7 @@ def describe(plan: QueryPlan, rows: Iterable[Row], dataset: Dataset) -> tuple[Tr
         seen.add(resource)
         for graph in graphs:
             for quad in dataset.store.quads_for_pattern(resource, None, None, graph):
-                found[quad.triple] = None
+                found[original_triple(quad.triple)] = None
                 if isinstance(quad.object, BlankNode):
                     waiting.append(quad.object)
     return tuple(sorted(found, key=str))

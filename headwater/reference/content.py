@@ -44,14 +44,12 @@ class WindowBuffer:
         """Elements in time order; gives the timestamps of the items that they make."""
         if isinstance(self.definition, TimeWindow):
             added = [Item(element.time, element.triples) for element in elements]
+        elif self.definition.unit == "elements":
+            added = [Item(element.time, element.triples) for element in elements if element.triples]
+            added.sort(key=lambda item: (item.time, canonical_text(item.triples)))
         else:
-            ordered = sorted(elements, key=lambda element: (element.time, canonical_text(element.triples)))
-            if self.definition.unit == "elements":
-                added = [Item(element.time, element.triples) for element in ordered if element.triples]
-            else:
-                added = [
-                    Item(element.time, (triple,)) for element in ordered for triple in sorted(element.triples, key=str)
-                ]
+            added = [Item(element.time, (triple,)) for element in elements for triple in element.triples]
+            added.sort(key=lambda item: (item.time, str(item.triples[0])))
         self.items.extend(added)
         times = [item.time for item in added]
         self.times.extend(times)

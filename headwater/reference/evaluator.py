@@ -14,15 +14,17 @@ from pyoxigraph import QuerySolutions, Store
 
 from headwater.algebra.nodes import Service
 from headwater.algebra.plan import QueryKind, QueryPlan
-from headwater.algebra.scope import expressions_of, nodes, sub_expressions
+from headwater.algebra.scope import expressions_of, map_expression, map_expressions, map_plan, nodes, sub_expressions
 from headwater.algebra.to_sparql import to_sparql
-from headwater.language.expressions import FunctionCall
+from headwater.language.expressions import Constant, Expression, FunctionCall
 from headwater.language.stream_clauses import StreamOperator
+from headwater.reference import blank_nodes, exact
 from headwater.reference.answers import Answer
 from headwater.reference.construct import describe, instantiate
 from headwater.reference.content import WindowBuffer
 from headwater.reference.graphs import Dataset
 from headwater.reference.rewrite import Rewriter, uses_timestamps
+from headwater.terms.exact import original
 from headwater.terms.model import XSD, Element, Literal, NamedNode, Row, Triple
 from headwater.terms.timestamps import format_time
 from headwater.windows import QuerySettings, Report, Ticker, emitted, timestamp_predicate
@@ -32,6 +34,8 @@ StreamKey: TypeAlias = tuple[str, str | None]
 
 _NOW = "urn:headwater:now-placeholder"
 _UNSTEADY = frozenset({"NOW", "RAND", "UUID", "STRUUID", "BNODE"})
+_RESOLVING = frozenset({"IRI", "URI"})
+_FUNCTIONS = {**exact.FUNCTIONS, **blank_nodes.FUNCTIONS}
 
 
 def stream_keys(plan: QueryPlan) -> tuple[StreamKey, ...]:
@@ -62,8 +66,8 @@ class ReferenceEvaluator:
         self.keys = stream_keys(plan)
         self._dataset = Dataset.of(plan, settings.content, static)
         self._timed = uses_timestamps(plan.root)
-        self._plain_text = self._text(occurrences=False) if not self._timed else ""
-        self._occurrence_text = self._text(occurrences=True)
+        self._writes_inexact = exact.writes_inexact(plan.root)
+        self._texts: dict[tuple[bool, bool], str] = {}
         called = {
             part.name
             for node in nodes(plan.root)
@@ -71,13 +75,20 @@ class ReferenceEvaluator:
             for part in sub_expressions(expression)
             if isinstance(part, FunctionCall) and isinstance(part.name, str)
         }
+        self._base = plan.base if called & _RESOLVING else None
         self._unsteady = bool(called & _UNSTEADY) or any(isinstance(node, Service) for node in nodes(plan.root))
         self._last: list[object] | None = None
         self.state = EvaluatorState(Ticker(settings), [WindowBuffer(window) for window in settings.windows], {}, [])
 
-    def _text(self, *, occurrences: bool) -> str:
-        text = to_sparql(Rewriter(self.plan, self.settings.content, occurrences).rewrite())
-        return text.replace("NOW()", f"<{_NOW}>")
+    def _text(self, occurrences: bool, as_written: bool) -> str:
+        """The SPARQL text that is asked at a tick, made when it is first needed."""
+        known = self._texts.get((occurrences, as_written))
+        if known is None:
+            root = Rewriter(self.plan, self.settings.content, occurrences, self._dataset.named).rewrite()
+            root = map_plan(root, lambda node: map_expressions(node, _at_the_tick))
+            text = to_sparql(exact.over_stored_terms(root) if as_written else root)
+            known = self._texts[occurrences, as_written] = text
+        return known
 
     def restore(self, state: EvaluatorState) -> None:
         """Continue from a saved state: the graphs are rebuilt from what the windows held."""
@@ -158,14 +169,18 @@ class ReferenceEvaluator:
         occurrences = self._timed or self._dataset.has_duplicates
         if occurrences:
             self._dataset.describe_occurrences(self.state.buffers)
-        text = self._occurrence_text if occurrences else self._plain_text
+        as_written = self._dataset.holds_stored_forms or self._writes_inexact
+        text = self._text(occurrences, as_written)
         if _NOW in text:
             moment = Literal(format_time(tick), datatype=NamedNode(XSD + "dateTime"))
             text = text.replace(f"<{_NOW}>", str(moment))
-        solutions = cast(QuerySolutions, self._dataset.store.query(text))
+        answered = self._dataset.store.query(text, base_iri=self._base, custom_functions=_FUNCTIONS)
+        solutions = cast(QuerySolutions, answered)
         positions = {variable.value: i for i, variable in enumerate(solutions.variables)}
         wanted = [positions[variable.value] for variable in self.plan.variables]
         rows: list[Row] = [tuple(solution[i] for i in wanted) for solution in solutions]
+        if as_written:
+            rows = [tuple(None if term is None else original(term) for term in row) for row in rows]
         match self.plan.kind:
             case QueryKind.ASK:
                 return [bool(rows)]
@@ -204,6 +219,15 @@ class ReferenceEvaluator:
             inputs=views,
             watermark=watermark,
         )
+
+
+def _at_the_tick(expression: Expression) -> Expression:
+    """NOW() is the tick: a placeholder here, replaced in the text of each tick."""
+
+    def change(part: Expression) -> Expression | None:
+        return Constant(NamedNode(_NOW)) if isinstance(part, FunctionCall) and part.name == "NOW" else None
+
+    return map_expression(expression, change)
 
 
 def _first_at_or_after(elements: Sequence[Element], time: int) -> int:

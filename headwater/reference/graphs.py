@@ -13,13 +13,14 @@ each *occurrence* of a triple gets a graph of its own, described in a graph of o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from pyoxigraph import DefaultGraph, Quad, Store
 
 from headwater.algebra.plan import QueryPlan, WindowSource
 from headwater.reference.content import Item, WindowBuffer
+from headwater.terms.exact import is_stored_form, stored_triple
 from headwater.terms.model import MILLISECOND, XSD, Literal, NamedNode, Triple
 from headwater.windows import Content
 
@@ -59,6 +60,10 @@ class Dataset:
     content: Content
     store: Store
     static_default: frozenset[Triple] = frozenset()
+    named: tuple[NamedNode, ...] = ()
+    """The static graphs that GRAPH can name."""
+    holds_stored_forms: bool = False
+    """Whether some literal is, or was, in the store in a form of its own (see `headwater.terms.exact`)."""
     _counts: dict[NamedNode, Counter[Triple]] = field(default_factory=dict)
     _occurrence_quads: list[Quad] = field(default_factory=list)
 
@@ -72,7 +77,8 @@ class Dataset:
             quad.triple for graph in sources for quad in static.quads_for_pattern(None, None, None, graph)
         )
         store.extend(Quad(t.subject, t.predicate, t.object) for t in merged)
-        named = plan.named_graphs if plan.named_graphs is not None else static.named_graphs()
+        chosen = plan.named_graphs if plan.named_graphs is not None else static.named_graphs()
+        named = tuple(graph for graph in chosen if isinstance(graph, NamedNode))
         for graph in named:
             store.add_graph(graph)
             store.extend(static.quads_for_pattern(None, None, None, graph))
@@ -80,7 +86,8 @@ class Dataset:
         if keeps_static:
             store.extend(Quad(t.subject, t.predicate, t.object, STATIC) for t in merged)
         reads_default = any(source.in_default_graph for source in plan.windows)
-        dataset = cls(plan, content, store, merged if reads_default else frozenset())
+        inexact = any(is_stored_form(quad.object) for quad in store)
+        dataset = cls(plan, content, store, merged if reads_default else frozenset(), named, inexact)
         for number, source in enumerate(plan.windows):
             store.add_graph(window_graph(number, source))
         return dataset
@@ -92,8 +99,8 @@ class Dataset:
 
     def change(self, number: int, entered: Iterable[Item], left: Iterable[Item]) -> bool:
         """Apply what entered and left a window; true where its content, as set or bag, is another one now."""
-        delta: Counter[Triple] = Counter(t for item in entered for t in item.triples)
-        delta.subtract(t for item in left for t in item.triples)
+        delta: Counter[Triple] = Counter(self._stored(entered))
+        delta.subtract(self._stored(left))
         changed = False
         for graph in self.graphs_of(number):
             counts = self._counts.setdefault(graph, Counter())
@@ -111,6 +118,14 @@ class Dataset:
                 elif after == 0 and not (graph == DEFAULT and triple in self.static_default):
                     self.store.remove(self._quad(triple, graph))
         return changed
+
+    def _stored(self, items: Iterable[Item]) -> Iterator[Triple]:
+        """The triples of some items as the store has to see them."""
+        for item in items:
+            for triple in item.triples:
+                kept = stored_triple(triple)
+                self.holds_stored_forms |= kept is not triple
+                yield kept
 
     def _quad(self, triple: Triple, graph: NamedNode) -> Quad:
         where = DefaultGraph() if graph == DEFAULT else graph
@@ -140,7 +155,7 @@ class Dataset:
             stream = self.plan.windows[number].stream
             for graph in self.graphs_of(number):
                 for index, item in enumerate(buffer.shown):
-                    for triple in item.triples:
+                    for triple in self._stored([item]):
                         # In a set one occurrence stands for all; in a bag each stands for itself.
                         one: tuple[int, ...] = () if self.content is Content.SET else (number, index)
                         found.setdefault((graph, triple, one), []).append((item.time, stream))

@@ -8,7 +8,7 @@ the queries that read it within the same step, whatever the order of registratio
 from __future__ import annotations
 
 import pickle
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
@@ -162,14 +162,14 @@ class Program:
                 streams[stream] = max(streams.get(stream, 0), clock.seen)
         return sum(streams.values())
 
-    def snapshot(self) -> bytes:
+    def snapshot(self, dumps: Callable[[object], bytes] = pickle.dumps) -> bytes:
         """All that must outlive the process."""
         states = {name: evaluator.state for name, evaluator in self._evaluators.items()}
-        return pickle.dumps((self._clocks, states, self.ticks, self.bad), protocol=pickle.HIGHEST_PROTOCOL)
+        return dumps((self._clocks, states, self.ticks, self.bad))
 
-    def restore(self, saved: bytes) -> None:
+    def restore(self, saved: bytes, loads: Callable[[bytes], Any] = pickle.loads) -> None:
         """Continue where a snapshot left off. The program must be new and have the same queries."""
-        content: tuple[Any, ...] = pickle.loads(saved)
+        content: tuple[Any, ...] = loads(saved)
         self._clocks, states, self.ticks, self.bad = content
         for name, evaluator in self._evaluators.items():
             evaluator.restore(states[name])

@@ -40,6 +40,7 @@ from headwater.algebra.scope import (
     expressions_of,
     map_expression,
     map_expressions,
+    mentioned,
     nodes,
     sub_expressions,
     visible,
@@ -63,7 +64,9 @@ from headwater.language.patterns import (
     Sequence,
     TriplePattern,
 )
+from headwater.reference.blank_nodes import nodes_per_solution
 from headwater.reference.graphs import DEFAULT, INTERNAL, OCCURRENCES, OF, STATIC, TIME, stream_time, window_graph
+from headwater.reference.paths import complete_path, may_be_empty
 from headwater.terms.model import Literal, NamedNode, Variable
 from headwater.windows import Content
 
@@ -85,12 +88,15 @@ class Rewriter:
     plan: QueryPlan
     content: Content
     occurrences: bool
+    named_graphs: tuple[NamedNode, ...] = ()
+    """The static graphs over which GRAPH ?g ranges."""
     _fresh: int = 0
     _times: list[tuple[frozenset[Variable], NamedNode | None, Variable]] = field(default_factory=list)
     """For each occurrence pattern: the variables it binds, the stream, and the variable that holds the time."""
 
     def rewrite(self) -> Node:
-        return self._expressions_with_times(self._node(self.plan.root, DEFAULT))
+        plain = self._expressions_with_times(self._node(self.plan.root, DEFAULT))
+        return nodes_per_solution(plain, lambda: self._variable("w"))
 
     def _variable(self, what: str) -> Variable:
         self._fresh += 1
@@ -113,7 +119,9 @@ class Rewriter:
                 return reduce(join, matches)
             case PathMatch(subject, path, object_) if self._in_windows(graph):
                 return self._path(subject, path, object_, graph)
-            case Bgp() | PathMatch():
+            case PathMatch():
+                return self._inside(complete_path(node, lambda: self._variable("m")), graph)
+            case Bgp():
                 return self._inside(node, graph)
         renewed = node.with_children(*(self._node(child, graph) for child in node.children))
         return map_expressions(renewed, lambda e: self._exists(e, graph))
@@ -162,26 +170,20 @@ class Rewriter:
         return self._node(inner, DEFAULT)
 
     def _graph(self, name: NamedNode | Variable, inner: Node) -> Node:
-        visible_windows = {source.graph: n for n, source in enumerate(self.plan.windows) if source.graph is not None}
-        if not self.occurrences:
-            found: Node = Graph(name, self._plain(inner))
-            hidden = len(visible_windows) < len(self.plan.windows)
-        elif isinstance(name, NamedNode):
-            return self._node(inner, name) if name in visible_windows else Graph(name, self._plain_static(inner))
-        else:
-            found = Graph(name, self._plain_static(inner))
-            hidden = True
-        if not isinstance(name, Variable) or not hidden:
-            return found
-        test: Expression = Operation("!", (_starts_with(name, INTERNAL),))
-        if not self.occurrences:
-            return Filter(found, test)
-        others = [Constant(graph) for graph in visible_windows]
-        if others:
-            test = conjunction([test, Operation("NOT IN", (VariableReference(name), *others))])
-        branches = [join(self._node(inner, graph), Values((name,), ((graph,),))) for graph in visible_windows]
-        everywhere: list[Node] = [Filter(found, test), *branches]
-        return reduce(Union, everywhere)
+        visible_windows = [source.graph for source in self.plan.windows if source.graph is not None]
+        if isinstance(name, NamedNode):
+            if self.occurrences and name in visible_windows:
+                return self._node(inner, name)
+            return Graph(name, self._plain_static(inner))
+        if not self.occurrences and keeps_to_one_graph(inner, name):
+            found = Graph(name, self._plain(inner))
+            if len(visible_windows) == len(self.plan.windows):
+                return found
+            return Filter(found, Operation("!", (_starts_with(name, INTERNAL),)))
+        graphs = dict.fromkeys([*self.named_graphs, *visible_windows])
+        branches = [join(self._graph(graph, inner), Values((name,), ((graph,),))) for graph in graphs]
+        nothing = Values((name, *(v for v in visible(inner) if v != name)), ())
+        return reduce(Union, branches) if branches else nothing
 
     def _plain_static(self, inner: Node) -> Node:
         """A pattern over a static graph of the dataset: nothing in it occurs in time."""
@@ -238,7 +240,7 @@ class Rewriter:
                 return Union(self._path(subject, left, object_, graph), self._path(subject, right, object_, graph))
             case NegatedSet():
                 return self._occurrence(TriplePattern(subject, path, object_), graph)
-        return self._inside(PathMatch(subject, path, object_), graph)
+        return self._inside(complete_path(PathMatch(subject, path, object_), lambda: self._variable("m")), graph)
 
     def _aggregation(self, node: Aggregation, graph: NamedNode | Variable) -> Node:
         """P AGG A: P joined with the aggregates of its groups; a group key that is unbound equals itself only."""
@@ -279,6 +281,29 @@ class Rewriter:
         known = [t for bound, its, t in self._times if variable in bound and its == stream]
         values: list[Expression] = [VariableReference(t) for t in known]
         return reduce(_later, values) if values else _error()
+
+
+def keeps_to_one_graph(inner: Node, name: Variable) -> bool:
+    """Whether the patterns under `GRAPH ?g` meet in one graph by themselves.
+
+    pyoxigraph gives ?g to each pattern and joins on it. By the definition (18.6) the whole is evaluated in one graph
+    after the other and ?g is joined last; that is the same only where every pattern shows ?g and nothing else reads it.
+    """
+    match inner:
+        case Bgp(triples):
+            return bool(triples)
+        case PathMatch(_, path, _):
+            return not may_be_empty(path)
+        case Join(left, right) | Union(left, right):
+            return keeps_to_one_graph(left, name) and keeps_to_one_graph(right, name)
+        case LeftJoin(left, right, None):
+            simple = keeps_to_one_graph(left, name) and keeps_to_one_graph(right, name)
+            return simple and name not in visible(inner)
+        case Filter(filtered, condition):
+            parts = list(sub_expressions(condition))
+            plain = not any(isinstance(part, ExistsPlan) for part in parts) and name not in mentioned(condition)
+            return plain and keeps_to_one_graph(filtered, name)
+    return False
 
 
 def _later(a: Expression, b: Expression) -> Expression:

@@ -61,9 +61,9 @@ class TimeWindow:
     def interval(self, instant: int) -> tuple[int, int]:
         """The timestamps covered at an instant, as `[low, high)`."""
         last = self.advance_at_or_before(instant)
-        if self.first_advance is not None and last < self.first_advance:
-            return (instant, instant)
         shift = 1 if self.bounds is Bounds.LEFT_OPEN else 0
+        if self.t0 is not None and self.first_advance is not None and last < self.first_advance:
+            return (self.t0 + shift, self.t0 + shift)
         high = last - self.offset + shift
         if self.width is not None:
             low = high - self.width

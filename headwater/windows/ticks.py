@@ -45,10 +45,15 @@ class Ticker:
             if isinstance(definition, CountWindow):
                 self._count(window, definition, timestamp)
             elif self._by_events(definition):
-                self._event(definition.enter(timestamp))
-                left = definition.leave(timestamp)
-                if left is not None:
-                    self._event(left)
+                self._enter_and_leave(definition, timestamp)
+
+    def _enter_and_leave(self, window: TimeWindow, timestamp: int) -> None:
+        entered, left = window.enter(timestamp), window.leave(timestamp)
+        low, high = window.interval(entered)
+        if low <= timestamp < high:
+            self._event(entered)
+            if left is not None:
+                self._event(left)
 
     def _by_events(self, window: TimeWindow) -> bool:
         if self.settings.report is Report.PERIODIC:
@@ -73,17 +78,21 @@ class Ticker:
         they are known to have been silent.
         """
         end = watermark if watermark is not None else max(self._horizon(), floor or self._horizon())
-        sources: list[Iterable[int]] = [self._due_events(watermark)]
-        sources.extend(self._progression(*line, end) for line in self._lines())
-        full = [source for source in sources if not isinstance(source, range) or len(source)]
-        for tick in full[0] if len(full) == 1 else heapq.merge(*full):
+        sources: list[Iterable[int]] = [
+            line for first, step in self._lines() if (line := self._progression(first, step, end))
+        ]
+        if events := self._due_events(watermark):
+            sources.append(events)
+        for tick in sources[0] if len(sources) == 1 else heapq.merge(*sources):
             if self._answered is None or tick > self._answered:
                 self._answered = tick
                 yield tick
 
-    def _due_events(self, watermark: int | None) -> Iterator[int]:
+    def _due_events(self, watermark: int | None) -> list[int]:
+        events: list[int] = []
         while self._events and (watermark is None or self._events[0] < watermark):
-            yield heapq.heappop(self._events)
+            events.append(heapq.heappop(self._events))
+        return events
 
     def _lines(self) -> Iterator[tuple[int, int]]:
         """The first instant and the step of each arithmetic progression of ticks."""
@@ -127,6 +136,6 @@ class Ticker:
 
     def _stays_until(self, number: int, last: int) -> int:
         """Where nothing ever leaves, the first tick at or after the last element is the last to report."""
-        period = self.settings.period or 1
         entered = self._enter(number, last)
-        return entered + period if self.settings.report is Report.PERIODIC else entered + 1
+        period = self.settings.period
+        return entered + 1 if period is None else max(entered, self._first_period(period)) + period
