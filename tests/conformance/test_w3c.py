@@ -1,0 +1,97 @@
+"""The W3C suites through a stream window, and the runner itself on tests made to fail."""
+
+from __future__ import annotations
+
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+from headwater.conformance import run
+from headwater.conformance.known_failures import KNOWN_FAILURES
+from headwater.conformance.w3c import cases, run_case
+from headwater.reference import evaluator
+from tests.shared_data import shared_data
+
+
+def test_the_suites_pass_but_for_what_is_known_to_fail() -> None:
+    out = StringIO()
+    code = run("w3c", shared_data("w3c"), out)
+    lines = out.getvalue().splitlines()
+    assert code == 0, out.getvalue()
+    passed, failed = (int(part.split()[0]) for part in lines[-1].split(", "))
+    assert passed + failed == len([case for case in cases(shared_data("w3c")) if case.folder != "sparql11/service"])
+    assert failed == len(KNOWN_FAILURES)
+
+
+@pytest.mark.parametrize(("suite", "share"), [("sparql11", 0.99), ("sparql10", 0.98)])
+def test_the_share_that_must_pass_does(suite: str, share: float) -> None:
+    evaluations = [c for c in cases(shared_data("w3c")) if c.folder.startswith(suite) and c.kind.evaluates]
+    outcomes = [outcome for outcome in map(run_case, evaluations) if outcome.skipped is None]
+    passed = [outcome for outcome in outcomes if outcome.problem is None]
+    assert len(outcomes) > 200
+    assert len(passed) >= share * len(outcomes)
+
+
+def test_all_syntax_tests_of_sparql_11_pass() -> None:
+    syntax = [c for c in cases(shared_data("w3c")) if c.folder.startswith("sparql11") and not c.kind.evaluates]
+    assert len(syntax) > 100
+    assert [outcome for outcome in map(run_case, syntax) if outcome.problem is not None] == []
+
+
+def test_the_suites_pass_in_the_form_that_counts_occurrences(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The form for bags and timestamp() has to mean the same where nothing comes twice."""
+    monkeypatch.setattr(evaluator, "uses_timestamps", lambda plan: True)
+    evaluations = [case for case in cases(shared_data("w3c")) if case.kind.evaluates]
+    failed = [outcome.case.key for outcome in map(run_case, evaluations) if outcome.problem is not None]
+    assert failed == list(KNOWN_FAILURES)
+
+
+MANIFEST = """
+@prefix : <http://example/manifest#> .
+@prefix mf: <http://www.w3.org/2001/sw/DataAccess/tests/test-manifest#> .
+@prefix qt: <http://www.w3.org/2001/sw/DataAccess/tests/test-query#> .
+<> mf:entries ( :right :wrong :broken :bad-syntax ) .
+:right a mf:QueryEvaluationTest ; mf:action [ qt:query <q.rq> ; qt:data <d.ttl> ] ; mf:result <right.srx> .
+:wrong a mf:QueryEvaluationTest ; mf:action [ qt:query <q.rq> ; qt:data <d.ttl> ] ; mf:result <wrong.srx> .
+:broken a mf:QueryEvaluationTest ; mf:action [ qt:query <q.rq> ; qt:data <none.ttl> ] ; mf:result <right.srx> .
+:bad-syntax a mf:NegativeSyntaxTest11 ; mf:action <q.rq> .
+:not-listed a mf:QueryEvaluationTest ; mf:action [ qt:query <none.rq> ] ; mf:result <right.srx> .
+"""
+RESULT = """<sparql xmlns="http://www.w3.org/2005/sparql-results#"><head><variable name="x"/></head>
+<results><result><binding name="x"><uri>http://example/{}</uri></binding></result></results></sparql>"""
+
+
+@pytest.fixture
+def small_suite(tmp_path: Path) -> Path:
+    folder = tmp_path / "sparql11" / "small"
+    folder.mkdir(parents=True)
+    (folder / "manifest.ttl").write_text(MANIFEST)
+    (folder / "q.rq").write_text("SELECT ?x { ?x <http://example/p> 1 }")
+    (folder / "d.ttl").write_text("<http://example/a> <http://example/p> 1 . <http://example/b> <http://example/p> 2 .")
+    (folder / "right.srx").write_text(RESULT.format("a"))
+    (folder / "wrong.srx").write_text(RESULT.format("b"))
+    return tmp_path
+
+
+def test_failures_are_told_with_what_was_expected(small_suite: Path) -> None:
+    out = StringIO()
+    assert run("w3c", small_suite, out) == 1
+    lines = out.getvalue().splitlines()
+    assert lines[0].split() == ["sparql11/small", "1", "passed,", "3", "failed"]
+    assert "sparql11/small/wrong: expected [x] <http://example/b>, got [x] <http://example/a>" in lines
+    assert any(line.startswith("sparql11/small/broken: FileNotFoundError") for line in lines)
+    assert "sparql11/small/bad-syntax: accepted, but it is wrong" in lines
+    assert lines.count("  NOT KNOWN to fail") == 3
+    assert lines[-1] == "1 passed, 3 failed"
+
+
+def test_a_folder_without_tests_is_no_success(tmp_path: Path) -> None:
+    out = StringIO()
+    assert run("w3c", tmp_path, out) == 1
+    assert "no W3C tests below" in out.getvalue()
+
+
+def test_an_unknown_suite_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="there are w3c, csrbench"):
+        run("w4c", tmp_path, StringIO())
