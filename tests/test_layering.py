@@ -1,7 +1,7 @@
 """Holds the shape of the project: who may import whom, how long a file may be, how small the surface is.
 
 Each part may import those before it in `ORDER`, never those after it (docs/architecture.md). The public
-surface, `headwater/__init__.py`, may import everything; only the server and the command line may import it.
+surface, `headwater/__init__.py`, may import everything before it; only what stands after it may import it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ ORDER = (
     "federation",
     "pipeline",
     SURFACE,
+    "demo",
+    "conformance",
     "server",
+    "commands",
     "cli",
     "__main__",
 )
@@ -60,9 +63,7 @@ def part_of(dotted: str) -> str | None:
     first, *rest = dotted.split(".")
     if first != "headwater":
         return None
-    known = rest and (
-        rest[0] in ORDER or (PACKAGE / rest[0]).is_dir() or (PACKAGE / f"{rest[0]}.py").is_file()
-    )
+    known = rest and (rest[0] in ORDER or (PACKAGE / rest[0]).is_dir() or (PACKAGE / f"{rest[0]}.py").is_file())
     return rest[0] if known else SURFACE
 
 

@@ -75,9 +75,7 @@ class Machine:
     def run(self, script: str, **environment: str) -> subprocess.CompletedProcess[str]:
         variables = {"PATH": str(self.root / "bin"), "HEADWATER_JVM_FOLDER": str(self.root / "jvm")}
         command = [str(PROJECT / "scripts" / script)]
-        return subprocess.run(
-            command, env={**variables, **environment}, capture_output=True, text=True, timeout=60
-        )
+        return subprocess.run(command, env={**variables, **environment}, capture_output=True, text=True, timeout=60)
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ from headwater.reference.answers import Answer
 from headwater.reference.construct import describe, instantiate
 from headwater.reference.content import WindowBuffer
 from headwater.reference.graphs import Dataset
+from headwater.reference.ordering import is_ordered, row_text, settled
 from headwater.reference.rewrite import Rewriter, uses_timestamps
 from headwater.terms.exact import original
 from headwater.terms.model import XSD, Element, Literal, NamedNode, Row, Triple
@@ -66,6 +67,7 @@ class ReferenceEvaluator:
         self.keys = stream_keys(plan)
         self._dataset = Dataset.of(plan, settings.content, static)
         self._timed = uses_timestamps(plan.root)
+        self._ordered = is_ordered(plan.root)
         self._writes_inexact = exact.writes_inexact(plan.root)
         self._texts: dict[tuple[bool, bool], str] = {}
         called = {
@@ -85,7 +87,7 @@ class ReferenceEvaluator:
         known = self._texts.get((occurrences, as_written))
         if known is None:
             root = Rewriter(self.plan, self.settings.content, occurrences, self._dataset.named).rewrite()
-            root = map_plan(root, lambda node: map_expressions(node, _at_the_tick))
+            root = settled(map_plan(root, lambda node: map_expressions(node, _at_the_tick)))
             text = to_sparql(exact.over_stored_terms(root) if as_written else root)
             known = self._texts[occurrences, as_written] = text
         return known
@@ -186,6 +188,8 @@ class ReferenceEvaluator:
                 return [bool(rows)]
             case QueryKind.DESCRIBE:
                 return list(describe(self.plan, rows, self._dataset))
+        if not self._ordered:
+            rows.sort(key=row_text)
         return list(rows)
 
     def _answer(self, tick: int, part: int, now: list[object], before: list[object], watermark: int | None) -> Answer:

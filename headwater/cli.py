@@ -1,0 +1,207 @@
+"""The command `headwater`: what can be typed, and the help for it. What the commands do is in `headwater.commands`.
+
+A command's module is imported when the command runs, so that `headwater check` does not wait for Spark.
+"""
+
+from __future__ import annotations
+
+import sys
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
+
+import typer
+
+from headwater.commands.ending import reports_its_end
+from headwater.language.stream_clauses import Dialect, StreamOperator
+from headwater.windows import Bounds, Content, Report
+
+app = typer.Typer(
+    help="Continuous SPARQL (C-SPARQL, CQELS-QL, RSP-QL) over RDF streams and linked data, on Apache Spark.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+OutputFormat: TypeAlias = Literal["table", "json", "csv", "nquads"]
+PlanGraph: TypeAlias = Literal["operators", "denotational"]
+DrawingFormat: TypeAlias = Literal["text", "mermaid", "svg"]
+Suite: TypeAlias = Literal["w3c", "csrbench"]
+
+
+def example(*lines: str) -> str:
+    """The end of a command's help: something that can be typed in a clone of the project."""
+    # The leading backspace asks the help formatter to keep the lines as they are.
+    return "\n".join(("\b", "Example:", *(f"  {line}" for line in lines)))
+
+
+QUERIES = "The query files; - reads standard input."
+QueryPaths = Annotated[list[str], typer.Argument(metavar="QUERY.rq", help=QUERIES, show_default=False)]
+QueryPath = Annotated[
+    str,
+    typer.Argument(metavar="QUERY.rq", help="The query file; - reads standard input.", show_default=False),
+]
+DialectOption = Annotated[
+    Dialect | None, typer.Option(help="The language of the queries; otherwise recognised from the text.")
+]
+
+
+@app.command(
+    epilog=example(
+        "headwater run examples/cars-per-district.rq --in-process \\",
+        "  --stream http://city/tollgates=examples/tollgates.tnq \\",
+        "  --data examples/city.ttl",
+    )
+)
+@reports_its_end
+def run(
+    queries: QueryPaths,
+    stream: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="IRI=SOURCE",
+            help="A stream and its files: a path or a glob, quoted. Repeat it for more streams or more files.",
+        ),
+    ] = None,
+    data: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE[@GRAPH-IRI]", help="Static RDF, as default graph or as the graph named."),
+    ] = None,
+    template: Annotated[
+        list[str] | None,
+        typer.Option(metavar="IRI=FILE", help="For CSV or JSON rows: the template that says what a row means."),
+    ] = None,
+    output: Annotated[OutputFormat, typer.Option("--format", help="How answers are written.")] = "table",
+    in_process: Annotated[
+        bool, typer.Option("--in-process", help="Evaluate in this process: no Spark, no Java, same answers.")
+    ] = False,
+    dialect: DialectOption = None,
+    bounds: Annotated[Bounds | None, typer.Option(help="Which end of a time window belongs to it.")] = None,
+    report: Annotated[Report | None, typer.Option(help="When queries are evaluated.")] = None,
+    emit: Annotated[
+        StreamOperator | None, typer.Option(help="All of each result, what is new in it, or what is gone.")
+    ] = None,
+    content: Annotated[Content | None, typer.Option(help="Whether equal triples of a window collapse.")] = None,
+    t0: Annotated[
+        str | None,
+        typer.Option("--t0", metavar="TIME", help="When the first window opens: milliseconds or an xsd:dateTime."),
+    ] = None,
+    delay: Annotated[str, typer.Option(metavar="DURATION", help="How late elements may come, such as 5s.")] = "0s",
+    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first bad or late element.")] = False,
+    checkpoint: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Keep the progress here, and go on from it.")
+    ] = None,
+    dead_letters: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write bad and late elements here, with the reason.")
+    ] = None,
+    follow: Annotated[
+        bool,
+        typer.Option("--follow", help="Go on when all files are read: wait for what is added. Ctrl-C ends."),
+    ] = False,
+    no_drain: Annotated[
+        bool, typer.Option("--no-drain", help="At the end, do not answer the windows that are still open.")
+    ] = False,
+) -> None:
+    """Register queries over streams and static data, and print their answers."""
+    from headwater.commands.run import RunOptions
+    from headwater.commands.run import run as run_queries
+
+    run_queries(
+        RunOptions(
+            queries=tuple(queries),
+            streams=tuple(stream or ()),
+            data=tuple(data or ()),
+            templates=tuple(template or ()),
+            format=output,
+            in_process=in_process,
+            dialect=dialect,
+            bounds=bounds,
+            report=report,
+            emit=emit,
+            content=content,
+            t0=t0,
+            delay=delay,
+            strict=strict,
+            checkpoint=checkpoint,
+            dead_letters=dead_letters,
+            follow=follow,
+            drain=not no_drain,
+        )
+    )
+
+
+@app.command(
+    epilog=example(
+        "headwater explain examples/across-town.rq",
+        "headwater explain examples/across-town.rq --format svg > plan.svg",
+    )
+)
+@reports_its_end
+def explain(
+    query: QueryPath,
+    graph: Annotated[
+        PlanGraph | None,
+        typer.Option(help="The O-Graph (operators) or the D-Graph of the C-SPARQL paper; otherwise the plan as text."),
+    ] = None,
+    output: Annotated[DrawingFormat, typer.Option("--format", help="How it is drawn.")] = "text",
+    dialect: DialectOption = None,
+) -> None:
+    """Show how a query was understood: its plan, as text or as a drawing."""
+    from headwater.commands.explain import explain as explain_query
+
+    explain_query(query, graph, output, dialect)
+
+
+@app.command(epilog=example("headwater check examples/cars-per-district.rq examples/busy-districts.rq"))
+@reports_its_end
+def check(queries: QueryPaths, dialect: DialectOption = None) -> None:
+    """Parse and plan queries, and say what is wrong with them. Exit code 2 when something is."""
+    from headwater.commands.check import check as check_queries
+
+    check_queries(queries, dialect)
+
+
+@app.command(epilog=example("headwater demo --seconds 60", "headwater demo --seconds 10 --in-process"))
+@reports_its_end
+def demo(
+    seconds: Annotated[float, typer.Option(min=1, help="How long it takes in all, about.")] = 60,
+    in_process: Annotated[bool, typer.Option("--in-process", help="Without Spark.")] = False,
+) -> None:
+    """A city's morning traffic, generated, and three queries over it: one in each language."""
+    from headwater.commands.demo import demo as run_demo
+
+    run_demo(seconds, in_process)
+
+
+@app.command(
+    epilog=example(
+        "headwater conformance w3c ../shared/data/w3c",
+        "headwater conformance csrbench ../shared/data/csrbench",
+    )
+)
+@reports_its_end
+def conformance(
+    suite: Annotated[Suite, typer.Argument(help="Which suite.", show_default=False)],
+    folder: Annotated[
+        Path,
+        typer.Argument(metavar="DIR", help="Where its files are.", exists=True, file_okay=False, show_default=False),
+    ],
+) -> None:
+    """Run a public test suite and count what passed."""
+    from headwater.commands.conformance import conformance as run_suite
+
+    run_suite(suite, folder)
+
+
+def main() -> None:
+    """The console script."""
+    # RDF and JSON are UTF-8, whatever the terminal's language is.
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")
+    app(prog_name="headwater")
+
+
+if __name__ == "__main__":
+    main()

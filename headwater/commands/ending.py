@@ -1,0 +1,129 @@
+"""How a command ends: with an exit code that scripts can rely on and, where it failed, one paragraph that says why.
+
+| code | meaning                                                           |
+|------|-------------------------------------------------------------------|
+| 0    | done                                                              |
+| 1    | it failed while running                                           |
+| 2    | the query is wrong, or the command line                           |
+| 130  | interrupted with Ctrl-C                                           |
+| 141  | whoever read the output has gone (`headwater run … \\| head -1`)   |
+
+With `HEADWATER_DEBUG=1` a failure shows its traceback, too.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import select
+import sys
+import textwrap
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from typing import ParamSpec
+
+import typer
+
+from headwater import QueryError, RegistrationError, SourceError
+
+FAILED = 1
+WRONG = 2
+INTERRUPTED = 130
+READER_GONE = 141
+
+_LONGEST_MESSAGE = 1_200
+_WIDTH = 110
+P = ParamSpec("P")
+
+
+class WrongInput(Exception):
+    """A query or an option that cannot be right, with the words for the person who wrote it."""
+
+
+def reports_its_end(command: Callable[P, None]) -> Callable[P, None]:
+    """Turns whatever a command raises into its exit code and, on stderr, the reason."""
+
+    @functools.wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            command(*args, **kwargs)
+            sys.stdout.flush()
+        except (typer.Exit, typer.Abort, typer.BadParameter):
+            raise
+        except BaseException as error:
+            code = exit_code(error)
+            if code == READER_GONE:
+                _silence_stdout()
+            elif code in (FAILED, WRONG):
+                _say(error, code)
+            raise typer.Exit(code) from None
+
+    return run
+
+
+def exit_code(error: BaseException) -> int:
+    """The exit code for an exception."""
+    if _was_interrupted(error):
+        return INTERRUPTED
+    if isinstance(error, BrokenPipeError) and _reader_is_gone():
+        return READER_GONE
+    return WRONG if isinstance(error, WrongInput | QueryError | RegistrationError | SourceError) else FAILED
+
+
+def _was_interrupted(error: BaseException) -> bool:
+    """Whether Ctrl-C is behind an exception: what it interrupted may have raised another one."""
+    seen: list[BaseException] = []
+    link: BaseException | None = error
+    while link is not None and link not in seen:
+        if isinstance(link, KeyboardInterrupt):
+            return True
+        seen.append(link)
+        link = link.__cause__ or link.__context__
+    return False
+
+
+def _reader_is_gone() -> bool:
+    """Whether it is stdout that broke: Spark has pipes of its own, and those should not break in silence."""
+    with suppress(OSError, ValueError):
+        stdout = select.poll()
+        stdout.register(sys.stdout.fileno(), select.POLLOUT)
+        return any(event & select.POLLERR for _, event in stdout.poll(0))
+    return False
+
+
+def _say(error: BaseException, code: int) -> None:
+    if _debugging():
+        traceback.print_exception(error, file=sys.stderr)
+    # What was written for a person, carets included, keeps its lines.
+    print(str(error) if code == WRONG else paragraph(error), file=sys.stderr)
+
+
+def paragraph(error: BaseException) -> str:
+    """What went wrong in one paragraph: without the stack traces that Spark puts into its messages."""
+    lines: list[str] = []
+    for line in str(error).strip().splitlines():
+        if line.lstrip().startswith(("at ", "Traceback (", "JVM stacktrace", "Driver stacktrace", "SQLSTATE")):
+            break
+        if not line.strip() and lines:
+            break
+        lines.append(line.strip())
+    message = " ".join(lines)
+    # Errors of the project and of files are written for people; what else arrives here nobody foresaw.
+    if not (type(error).__module__.startswith("headwater.") or isinstance(error, OSError)) or not message:
+        message = f"{type(error).__name__}: {message}".removesuffix(": ")
+        message += "" if _debugging() else " (HEADWATER_DEBUG=1 shows where)"
+    if len(message) > _LONGEST_MESSAGE:
+        message = message[:_LONGEST_MESSAGE] + " …"
+    return textwrap.fill(f"headwater: {message}", _WIDTH, break_long_words=False, break_on_hyphens=False)
+
+
+def _debugging() -> bool:
+    return os.environ.get("HEADWATER_DEBUG") == "1"
+
+
+def _silence_stdout() -> None:
+    """Without this Python would try to write the rest when it ends, and complain."""
+    with suppress(OSError, ValueError):
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nothing, sys.stdout.fileno())

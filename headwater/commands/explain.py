@@ -1,0 +1,21 @@
+"""`headwater explain`: how a query was understood, as text or as a drawing."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from headwater.algebra.explain import explain as explain_plan
+from headwater.commands.queries import QueryFile
+from headwater.language.stream_clauses import Dialect
+from headwater.windows import settle
+
+
+def explain(
+    path: str,
+    graph: Literal["operators", "denotational"] | None,
+    output: Literal["text", "mermaid", "svg"],
+    dialect: Dialect | None,
+) -> None:
+    """Prints the plan of a query file, or one of its two graphs."""
+    plan = QueryFile.read(path).plan(dialect)
+    print(explain_plan(plan, graph=graph, format=output, settings=settle(plan)).rstrip("\n"))

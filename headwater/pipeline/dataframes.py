@@ -1,0 +1,72 @@
+"""The answers of one query as a streaming DataFrame of plain columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from headwater.algebra.plan import QueryKind, QueryPlan
+from headwater.pipeline.packing import unpack
+from headwater.pipeline.stateful import ANSWER
+from headwater.reference.answers import plain_text
+from headwater.terms.model import Term
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_TIME = "time"
+
+
+def columns_of(plan: QueryPlan) -> tuple[str, ...]:
+    """The columns behind the time; a variable of the same name as an earlier column gets an underscore."""
+    match plan.kind:
+        case QueryKind.SELECT:
+            wanted = tuple(variable.value for variable in plan.variables)
+        case QueryKind.ASK:
+            wanted = ("boolean",)
+        case _:
+            wanted = ("subject", "predicate", "object")
+    # Spark takes names that differ in case only for the same.
+    taken = {_TIME}
+    columns: list[str] = []
+    for name in wanted:
+        while name.lower() in taken:
+            name += "_"
+        taken.add(name.lower())
+        columns.append(name)
+    return tuple(columns)
+
+
+def answers_as_rows(outcome_rows: DataFrame, plan: QueryPlan, *, terms: bool = False) -> DataFrame:
+    """One row per row of an answer, or per triple: its time, and a string for each column.
+
+    A literal is its text without type or language, an IRI is itself; with `terms`, each is in N-Triples syntax.
+    """
+    from pyspark.sql.functions import col
+
+    names = columns_of(plan)
+    schema = pa.schema([(_TIME, pa.timestamp("us", tz="UTC")), *((name, pa.string()) for name in names)])
+    text = _term_text if terms else plain_text
+
+    def expand(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            times: list[int] = []
+            cells: list[list[str | None]] = [[] for _ in names]
+            for payload in batch.column("payload").to_pylist():
+                answer = unpack(payload)
+                for row in answer.table()[1]:
+                    times.append(answer.time)
+                    for column, term in zip(cells, row, strict=True):
+                        column.append(text(term))
+            columns = [pa.array(times, schema[0].type), *(pa.array(column, pa.string()) for column in cells)]
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    fields = ", ".join(["time timestamp", *(f"`{name}` string" for name in names)])
+    mine = outcome_rows.where((col("kind") == ANSWER) & (col("query") == plan.name)).select("payload")
+    return mine.mapInArrow(expand, fields)
+
+
+def _term_text(term: Term | None) -> str | None:
+    return None if term is None else str(term)

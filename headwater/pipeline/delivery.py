@@ -1,0 +1,167 @@
+"""The last step of a batch, on the driver: answers to whoever waits for them, letters to their folder, counts."""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Event
+
+from headwater.pipeline.dead_letters import LineNumbers, StrictError, located, write_letters
+from headwater.pipeline.evaluation import Outcome
+from headwater.pipeline.progress import Progress, RunSummary
+from headwater.reference import Answer
+
+OnAnswer = Callable[[Answer], object]
+OnProgress = Callable[[Progress], object]
+
+_WAITING_ANSWERS = 10_000
+_POLL_SECONDS = 0.2
+
+
+class Subscription:
+    """The answers of one query on their way to an iterator; the run waits when it is too far ahead of it."""
+
+    def __init__(self, query: str) -> None:
+        self.query = query
+        self._answers: queue.Queue[Answer | None] = queue.Queue(_WAITING_ANSWERS)
+        self._failure: BaseException | None = None
+        self._closed = Event()
+
+    @property
+    def closed(self) -> bool:
+        """Nobody takes answers any more."""
+        return self._closed.is_set()
+
+    def close(self) -> None:
+        self._closed.set()
+
+    def put(self, answer: Answer | None) -> None:
+        """Hand an answer over, or with None say that there are no more; waits while too many are not taken."""
+        while not self.closed:
+            try:
+                self._answers.put(answer, timeout=_POLL_SECONDS)
+                return
+            except queue.Full:
+                continue
+
+    def end(self, failure: BaseException | None) -> None:
+        """The run is over; its failure is raised where the answers are taken."""
+        self._failure = failure
+        self.put(None)
+
+    def take(self) -> Answer | None:
+        """The next answer; None when the run is over."""
+        answer = self._answers.get()
+        if answer is None:
+            self.close()
+            if self._failure is not None:
+                raise self._failure
+        return answer
+
+
+class Answers(Iterator[Answer]):
+    """The answers of a query as they come. The run begins when the first is asked for, if it has not begun before.
+
+    An iterator that is dropped, as by `break`, is no longer waited for.
+    """
+
+    def __init__(self, subscription: Subscription, start: Callable[[], None]) -> None:
+        self._subscription = subscription
+        self._start: Callable[[], None] | None = start
+
+    def __next__(self) -> Answer:
+        if self._subscription.closed:
+            raise StopIteration
+        if self._start is not None:
+            start, self._start = self._start, None
+            start()
+        answer = self._subscription.take()
+        if answer is None:
+            raise StopIteration
+        return answer
+
+    def close(self) -> None:
+        """Take no more answers."""
+        self._subscription.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class Delivery:
+    """Hands over the outcome of each batch, and keeps the counts of the run."""
+
+    def __init__(
+        self,
+        *,
+        on_answer: OnAnswer | None = None,
+        on_progress: OnProgress | None = None,
+        subscriptions: list[Subscription] | None = None,
+        dead_letters: Path | None = None,
+        run: str = "run",
+        strict: bool = False,
+        line_numbers: LineNumbers,
+    ) -> None:
+        self._on_answer = on_answer
+        self._on_progress = on_progress
+        self._subscriptions = subscriptions or []
+        self._dead_letters = dead_letters
+        self._run = run
+        self._strict = strict
+        self._line_numbers = line_numbers
+        self._begin = time.monotonic()
+        self._last = self._begin
+        self.progress = Progress()
+
+    def deliver(self, batch: int, outcome: Outcome) -> None:
+        """Hand over one batch. What raises here fails the batch, and a later run repeats it."""
+        letters = list(outcome.letters)
+        if letters and (self._strict or self._dead_letters is not None):
+            letters = located(letters[:1] if self._strict else letters, self._line_numbers)
+        if self._dead_letters is not None:
+            write_letters(self._dead_letters, self._run, batch, letters)
+        if self._strict and letters:
+            raise StrictError(letters[0])
+        for answer in outcome.answers:
+            if self._on_answer is not None:
+                self._on_answer(answer)
+            for subscription in self._subscriptions:
+                if subscription.query == answer.query:
+                    subscription.put(answer)
+        self._count(outcome)
+        if self._on_progress is not None:
+            self._on_progress(self.progress)
+
+    def _count(self, outcome: Outcome) -> None:
+        now = time.monotonic()
+        before = self.progress
+        late = sum(letter.kind == "late" for letter in outcome.letters)
+        self.progress = Progress(
+            elements=before.elements + outcome.elements,
+            late=before.late + late,
+            bad=before.bad + len(outcome.letters) - late,
+            ticks=before.ticks + len(outcome.answers),
+            batches=before.batches + 1,
+            seconds=now - self._begin,
+            rate=outcome.elements / max(now - self._last, 1e-6),
+            watermarks=outcome.watermarks or before.watermarks,
+        )
+        self._last = now
+
+    def summary(self, *, stopped: bool) -> RunSummary:
+        """The counts at the end of the run, with the rate over all of it."""
+        seconds = time.monotonic() - self._begin
+        so_far = self.progress
+        return RunSummary(
+            elements=so_far.elements,
+            late=so_far.late,
+            bad=so_far.bad,
+            ticks=so_far.ticks,
+            batches=so_far.batches,
+            seconds=seconds,
+            rate=so_far.elements / max(seconds, 1e-6),
+            watermarks=so_far.watermarks,
+            stopped=stopped,
+        )

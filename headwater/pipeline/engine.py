@@ -1,0 +1,340 @@
+"""The engine: streams, linked data and queries, and the run that brings them together.
+
+engine = Engine(in_process=True)
+engine.stream("tollgates", files("gates/*.tnq"))
+engine.dataset("city.ttl")
+query = engine.register("REGISTER QUERY busy AS SELECT … FROM STREAM <tollgates> [RANGE 10m STEP 1m] …")
+for answer in query.answers(): …
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from pyoxigraph import Store
+
+from headwater.algebra import plan_query
+from headwater.language import parse
+from headwater.language.stream_clauses import Dialect, RegistrationKind, StreamOperator
+from headwater.pipeline import static_data
+from headwater.pipeline.checkpoints import claim, new_run
+from headwater.pipeline.delivery import Answers, Delivery, OnAnswer, OnProgress, Subscription
+from headwater.pipeline.feed import Feed
+from headwater.pipeline.in_process import run_in_process
+from headwater.pipeline.progress import Progress, RunSummary
+from headwater.pipeline.query import Query
+from headwater.pipeline.sources import files
+from headwater.pipeline.spans import Source
+from headwater.reference import Program, Registered, RegistrationError
+from headwater.terms.model import Quad, Triple
+from headwater.terms.names import iri_to_name, name_to_iri
+from headwater.terms.timestamps import parse_duration, parse_time
+from headwater.windows import Bounds, Content, Options, Report, settle
+
+if TYPE_CHECKING:
+    from enum import Enum
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    Choice = TypeVar("Choice", bound=Enum)
+
+
+class Engine:
+    """Answers continuous queries, on Spark or, with `in_process`, in a loop of this process.
+
+    `spark` is a session to use; without one an embedded session is started when it is first needed. `delay` is how
+    late an element may be: microseconds, or a duration such as `"5s"`. `checkpoint` is a folder from which a later
+    run with the same queries goes on. `dead_letters` is a folder for elements that could not be used. `strict` stops
+    at the first of those. `batch_bytes` is about how much is read at a time.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession | None = None,
+        *,
+        in_process: bool = False,
+        delay: int | str = 0,
+        checkpoint: str | Path | None = None,
+        dead_letters: str | Path | None = None,
+        strict: bool = False,
+        batch_bytes: int | None = None,
+        master: str = "local[*]",
+        shuffle_partitions: int = 1,
+    ) -> None:
+        self._spark = spark
+        self._in_process = in_process
+        self._delay = parse_duration(delay) if isinstance(delay, str) else delay
+        if self._delay < 0:
+            raise ValueError(f"the delay must not be negative, and it is {delay}")
+        if batch_bytes is not None and batch_bytes < 1:
+            raise ValueError(f"batch_bytes must be at least 1, and it is {batch_bytes}")
+        self._checkpoint = None if checkpoint is None else Path(checkpoint).absolute()
+        self._dead_letters = None if dead_letters is None else Path(dead_letters).absolute()
+        self._strict = strict
+        self._batch_bytes = batch_bytes
+        self._master = master
+        self._shuffle_partitions = shuffle_partitions
+        self._sources: dict[str, Source] = {}
+        self._queries: dict[str, Query] = {}
+        self._static = Store()
+        self._subscriptions: list[Subscription] = []
+        self._stop = threading.Event()
+        self._running = threading.Lock()
+        self._progress = Progress()
+
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        """The registered queries in the order of their registration."""
+        return tuple(self._queries.values())
+
+    @property
+    def progress(self) -> Progress:
+        """The counts of the run at work, or of the last one."""
+        return self._progress
+
+    def stream(self, name: str, source: Source | str | Path) -> None:
+        """Say where the elements of a stream come from: `files(…)`, `memory(…)`, or a path or pattern of files."""
+        iri = name_to_iri(name).value
+        if iri in self._sources:
+            raise RegistrationError(
+                f"the stream {iri_to_name(iri)} has a source already; files(…) takes several patterns"
+            )
+        self._sources[iri] = files(source) if isinstance(source, str | Path) else source
+
+    def dataset(self, data: str | Path | Store | Iterable[Quad | Triple], graph: str | None = None) -> int:
+        """Load linked data: RDF files by path or pattern, a pyoxigraph store, or quads; gives how many statements.
+
+        With `graph`, what stands in no named graph goes into the one of that name.
+        """
+        return static_data.load(self._static, data, graph)
+
+    def register(
+        self,
+        text: str,
+        *,
+        name: str | None = None,
+        dialect: Dialect | str | None = None,
+        bounds: Bounds | str | None = None,
+        report: Report | str | None = None,
+        emit: StreamOperator | str | None = None,
+        content: Content | str | None = None,
+        t0: int | str | None = None,
+    ) -> Query:
+        """Register a query of any dialect; a `QueryError` says what is wrong with its text, and where.
+
+        The switches override the defaults of the dialect. `t0` is in microseconds since 1970, or a text such as an
+        xsd:dateTime. Streams that the query reads may be named later.
+        """
+        parsed = parse(text, _choice(Dialect, dialect, "dialect"))
+        options = Options(
+            bounds=_choice(Bounds, bounds, "bounds"),
+            report=_choice(Report, report, "report"),
+            emit=_choice(StreamOperator, emit, "emit"),
+            content=_choice(Content, content, "content"),
+            t0=parse_time(t0) if isinstance(t0, str) else t0,
+        )
+        chosen = name or (parsed.registration.name if parsed.registration else self._free_name())
+        plan = plan_query(parsed, name=chosen, streams=sorted(self._sources))
+        settle(plan, options)
+        if chosen in self._queries:
+            raise RegistrationError(f"two queries are named {chosen!r}; give one another name")
+        query = Query(self, parsed, plan, options)
+        self._queries[chosen] = query
+        return query
+
+    def _free_name(self) -> str:
+        number = 1
+        while (name := "query" if number == 1 else f"query-{number}") in self._queries:
+            number += 1
+        return name
+
+    def run(
+        self,
+        *,
+        follow: bool = False,
+        drain: bool = True,
+        on_answer: OnAnswer | None = None,
+        on_progress: OnProgress | None = None,
+        trigger_seconds: float = 1.0,
+    ) -> RunSummary:
+        """Answer everything there is to read, and say how much it was.
+
+        `follow` goes on with what is added to the sources until `stop` is called. `drain` (without `follow`) answers
+        the windows that are still open when everything is read; without it they stay open for a later run from the
+        same checkpoint. `on_answer` gets every answer in the order of time, `on_progress` the counts after each
+        batch. What they raise ends the run.
+        """
+        if not self._running.acquire(blocking=False):
+            raise RuntimeError("this engine is running already: stop it, or wait for its end")
+        try:
+            self._stop.clear()
+            failure: BaseException | None = None
+            try:
+                return self._run(follow, drain, on_answer, on_progress, trigger_seconds)
+            except BaseException as error:
+                failure = error
+                raise
+            finally:
+                subscriptions, self._subscriptions = self._subscriptions, []
+                for subscription in subscriptions:
+                    subscription.end(failure)
+        finally:
+            self._running.release()
+
+    def _run(
+        self,
+        follow: bool,
+        drain: bool,
+        on_answer: OnAnswer | None,
+        on_progress: OnProgress | None,
+        trigger_seconds: float,
+    ) -> RunSummary:
+        queries, program = self._program()
+        sources = {stream: self._sources[stream] for stream in program.inputs}
+        feed = Feed(sources, drain=drain)
+        if not follow:
+            feed.check()
+        definition = static_data.definition(queries, self._static, self._delay)
+        runner = "in process" if self._in_process else "on Spark"
+        run = claim(self._checkpoint, definition, runner) if self._checkpoint else new_run()
+
+        def report(progress: Progress) -> None:
+            self._progress = progress
+            if on_progress is not None:
+                on_progress(progress)
+            if self._subscriptions and on_answer is None and all(s.closed for s in self._subscriptions):
+                self._stop.set()
+
+        delivery = Delivery(
+            on_answer=on_answer,
+            on_progress=report,
+            subscriptions=self._subscriptions,
+            dead_letters=self._dead_letters,
+            run=run,
+            strict=self._strict,
+            line_numbers=feed.line_numbers,
+        )
+        if self._in_process:
+            run_in_process(
+                program,
+                feed,
+                delivery,
+                self._stop,
+                follow=follow,
+                checkpoint=self._checkpoint,
+                batch_bytes=self._batch_bytes,
+                trigger_seconds=trigger_seconds,
+            )
+        else:
+            from headwater.pipeline.spark_runner import run_on_spark
+
+            run_on_spark(
+                self.session(),
+                definition,
+                sources,
+                delivery,
+                self._stop,
+                follow=follow,
+                drain=drain,
+                checkpoint=self._checkpoint,
+                batch_bytes=self._batch_bytes,
+                trigger_seconds=trigger_seconds,
+            )
+        summary = delivery.summary(stopped=self._stop.is_set())
+        self._progress = summary
+        return summary
+
+    def stop(self) -> None:
+        """End the run after the batch at work. May be called from any thread, and from `on_answer`."""
+        self._stop.set()
+
+    def session(self) -> SparkSession:
+        """The Spark session that this engine uses, started if need be."""
+        from headwater.pipeline.session import embedded_session, prepared
+
+        if self._spark is None:
+            self._spark = embedded_session(master=self._master, shuffle_partitions=self._shuffle_partitions)
+            return self._spark
+        return prepared(self._spark)
+
+    def subscribe(self, name: str) -> Answers:
+        """What `Query.answers` gives."""
+        subscription = Subscription(name)
+        self._subscriptions.append(subscription)
+        return Answers(subscription, self._start_in_background)
+
+    def _start_in_background(self) -> None:
+        if self._running.locked():
+            return
+
+        def run() -> None:
+            # Whoever takes the answers gets the failure.
+            with suppress(BaseException):
+                self.run()
+
+        threading.Thread(target=run, name="headwater-run", daemon=True).start()
+
+    def dataframe(self, name: str, *, terms: bool = False, follow: bool = False) -> DataFrame:
+        """What `Query.to_dataframe` gives."""
+        if self._in_process:
+            raise RuntimeError("a streaming DataFrame needs Spark: make the engine without in_process")
+        from headwater.pipeline.dataframes import answers_as_rows
+        from headwater.pipeline.spark_runner import outcome_rows
+
+        queries, program = self._program()
+        sources = {stream: self._sources[stream] for stream in program.inputs}
+        if not follow:
+            Feed(sources).check()
+        definition = static_data.definition(queries, self._static, self._delay)
+        rows = outcome_rows(self.session(), definition, sources, batch_bytes=self._batch_bytes)
+        plan = next(query.plan for query in queries if query.plan.name == name)
+        return answers_as_rows(rows, plan, terms=terms)
+
+    def _program(self) -> tuple[tuple[Registered, ...], Program]:
+        """The queries as they run with all streams known, and a program that shows that they can run together."""
+        if not self._queries:
+            raise RegistrationError("no query is registered; engine.register(text) registers one")
+        produced = {
+            name: name_to_iri(query.parsed.registration.name).value
+            for name, query in self._queries.items()
+            if query.parsed.registration is not None and query.parsed.registration.kind is RegistrationKind.STREAM
+        }
+        for name, stream in produced.items():
+            if stream in self._sources:
+                raise RegistrationError(
+                    f"the stream {iri_to_name(stream)} has a source, and the query {name!r} registers it, too; "
+                    "give one of them another name"
+                )
+        registered: list[Registered] = []
+        for name, query in self._queries.items():
+            others = {stream for other, stream in produced.items() if other != name}
+            plan = plan_query(query.parsed, name=name, streams=sorted(self._sources.keys() | others))
+            query.plan = plan
+            registered.append(Registered(plan, settle(plan, query.options)))
+        self._check_streams(registered, produced)
+        return tuple(registered), Program(registered, self._static, self._delay)
+
+    def _check_streams(self, registered: Iterable[Registered], produced: Mapping[str, str]) -> None:
+        known = {*self._sources, *produced.values()}
+        for query in registered:
+            for window in query.plan.windows:
+                if window.stream.value not in known:
+                    names = ", ".join(sorted(map(iri_to_name, known))) or "none"
+                    wanted = iri_to_name(window.stream.value)
+                    raise RegistrationError(
+                        f"query {query.plan.name!r} reads the stream {wanted}, which has no source; known streams: "
+                        f"{names}. Name its source with engine.stream({wanted!r}, files(…)) or --stream {wanted}=FILES"
+                    )
+
+
+def _choice(kind: type[Choice], given: Choice | str | None, what: str) -> Choice | None:
+    if given is None or isinstance(given, kind):
+        return given
+    for choice in kind:
+        if str(given).lower() == choice.value:
+            return choice
+    raise ValueError(f"{given!r} is no {what}: use one of {', '.join(str(choice.value) for choice in kind)}")

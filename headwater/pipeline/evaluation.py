@@ -1,0 +1,117 @@
+"""One batch through the registered queries: what both runners do between reading and delivering."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from pyoxigraph import RdfFormat, Store, parse
+
+from headwater.pipeline.feed import Chunk
+from headwater.pipeline.packing import pack, unpack
+from headwater.pipeline.shared_files import SharedFile
+from headwater.reference import Answer, Program, Registered
+from headwater.terms.model import Element, NamedNode
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """All that determines the answers besides the streams; it can be sent to a worker.
+
+    `static` is the linked data as N-Quads, `graphs` names its graphs, the empty ones too; `delay` says how late an
+    element may be, in microseconds.
+    """
+
+    queries: tuple[Registered, ...]
+    static: bytes | SharedFile = b""
+    graphs: tuple[str, ...] = ()
+    delay: int = 0
+
+    def program(self) -> Program:
+        """The queries with nothing seen yet; a `RegistrationError` where they cannot run together."""
+        store = Store()
+        # Loading a file would give its blank nodes other names in every process.
+        static = self.static if isinstance(self.static, bytes) else self.static.read()
+        store.bulk_extend(parse(static, format=RdfFormat.N_QUADS))
+        for graph in self.graphs:
+            store.add_graph(NamedNode(graph))
+        return Program(self.queries, store, self.delay)
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal for definitions that can continue each other's state. Static data may change in between."""
+        parts = [(query.plan.name, query.plan.text, query.plan.windows, query.settings) for query in self.queries]
+        return hashlib.blake2b(repr((parts, self.delay)).encode(), digest_size=16).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """An element that took no part in any answer, and why: for the dead-letter folder."""
+
+    kind: str
+    stream: str
+    reason: str
+    text: str
+    source: str
+    position: tuple[int, ...] = ()
+    line: int | None = None
+    time: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one batch led to: answers in time order, what was put aside, and counts of this batch alone."""
+
+    answers: tuple[Answer, ...] = ()
+    letters: tuple[Letter, ...] = ()
+    elements: int = 0
+    watermarks: dict[str, int | None] = field(default_factory=dict)
+
+
+class Evaluation:
+    """A program at work, new or continued from a snapshot."""
+
+    def __init__(self, program: Program, saved: bytes | None = None) -> None:
+        self._program = program
+        if saved is not None:
+            self._program.restore(saved, unpack)
+
+    def step(self, chunks: Iterable[Chunk]) -> Outcome:
+        """Take one batch in, whole: the order of its chunks does not matter."""
+        batch: dict[str, list[Element]] = {}
+        ended: set[str] = set()
+        letters: list[Letter] = []
+        sources: dict[tuple[str, int], str] = {}
+        for chunk in chunks:
+            if chunk.stream is None:
+                continue
+            batch.setdefault(chunk.stream, []).extend(chunk.elements)
+            if chunk.source:
+                sources[chunk.stream, chunk.number] = chunk.source
+            letters.extend(
+                Letter("bad", chunk.stream, bad.reason, bad.text, bad.source, bad.position, bad.line)
+                for bad in chunk.bad
+            )
+            if chunk.ended:
+                ended.add(chunk.stream)
+        step = self._program.advance(batch, ended)
+        for stream, element in step.late:
+            letters.append(_late(stream, element, sources))
+        for stream, bad in step.bad:
+            source = sources.get((stream, bad.position[0] if bad.position else 0), bad.source)
+            letters.append(Letter("bad", stream, bad.reason, bad.text, source, bad.position, bad.line))
+        letters.sort(key=lambda letter: (letter.stream, letter.position, letter.kind))
+        count = sum(len(elements) for elements in batch.values())
+        return Outcome(tuple(step.answers), tuple(letters), count, self._program.watermarks())
+
+    def snapshot(self) -> bytes:
+        """All that must outlive the process."""
+        return self._program.snapshot(pack)
+
+
+def _late(stream: str, element: Element, sources: dict[tuple[str, int], str]) -> Letter:
+    number = element.position[0] if element.position else 0
+    text = "\n".join(f"{triple} ." for triple in element.triples)
+    source = sources.get((stream, number), stream)
+    return Letter("late", stream, "late", text, source, element.position, None, element.time)

@@ -1,0 +1,182 @@
+"""The sources of a run, read batch by batch: which part comes next, and the elements in it.
+
+Both runners drive this: the in-process runner in a loop, Spark through its data source. A batch is what lies between
+two offsets. Which elements it holds depends on the offsets alone, so a batch can be read again after a failure, and
+in pieces by several workers.
+
+A *finite* feed (`finish` was called) knows what there was when it was asked, reads that and, if it `drains`, says of
+each stream that it has ended. Otherwise a feed gives what there is so far, complete lines only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from headwater.pipeline.offsets import Mark, Offset, StreamOffset
+from headwater.pipeline.spans import Found, Source, Span
+from headwater.terms.model import BadElement, Element
+
+_CHUNK_ELEMENTS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What one worker reads: a span of the item with this number, or, with no span, the end of the stream.
+
+    A piece without a stream only says that the run has begun.
+    """
+
+    stream: str | None = None
+    number: int = 0
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Some elements of one stream, good and bad, and the item that they stood in."""
+
+    stream: str | None
+    number: int = 0
+    source: str = ""
+    elements: tuple[Element, ...] = ()
+    bad: tuple[BadElement, ...] = ()
+    ended: bool = False
+
+
+class _Ahead(NamedTuple):
+    """What an item has that was not read: where it ends now, and how many bytes that are, at least one."""
+
+    end: int
+    left: int
+    whole: bool = False
+
+
+class Feed:
+    """Reads sources by their streams' IRIs."""
+
+    def __init__(self, sources: Mapping[str, Source], *, drain: bool = True) -> None:
+        self._sources = dict(sources)
+        self._drain = drain
+        self._target: dict[str, list[Found]] | None = None
+
+    def check(self) -> None:
+        """Raise `SourceError` for a source that has nothing to read."""
+        for source in self._sources.values():
+            source.check()
+
+    def finish(self) -> None:
+        """Read what there is now, and nothing that comes later."""
+        self._target = {stream: source.listing() for stream, source in self._sources.items()}
+
+    def next(self, start: Offset, limit: int | None = None) -> Offset:
+        """How far the next batch goes, with at most about `limit` bytes; the same offset where nothing is new."""
+        listings = {stream: self._listing(stream) for stream in self._sources}
+        marks = {stream: _with_new_items(start.of(stream).marks, found) for stream, found in listings.items()}
+        ahead = {stream: self._ahead(stream, marks[stream], found) for stream, found in listings.items()}
+        left = {stream: sum(part.left for part in parts.values()) for stream, parts in ahead.items()}
+        total = max(1, sum(left.values()))
+        streams: dict[str, StreamOffset] = {}
+        for stream, before in ((stream, start.of(stream)) for stream in self._sources):
+            # In proportion to what is left, so that the streams of a query come to their ends together.
+            share = left[stream] if limit is None else min(left[stream], max(1, limit * left[stream] // total))
+            moved = _moved(marks[stream], ahead[stream], share)
+            ends = self._target is not None and self._drain and share >= left[stream]
+            streams[stream] = StreamOffset(moved, ends or (before.ended and moved == before.marks))
+        # Streams without a source now keep what is known of them for a later run.
+        end = Offset({**start.streams, **streams}, begun=True)
+        return start if end == start else end
+
+    def _listing(self, stream: str) -> list[Found]:
+        return self._sources[stream].listing() if self._target is None else self._target[stream]
+
+    def _ahead(self, stream: str, marks: Iterable[Mark], listing: Iterable[Found]) -> dict[str, _Ahead]:
+        source = self._sources[stream]
+        found = {item.name: item for item in listing}
+        everything = self._target is not None and self._drain
+        ahead: dict[str, _Ahead] = {}
+        for mark in marks:
+            item = found.get(mark.name)
+            if item is None or item.size == mark.end:
+                continue
+            if source.is_whole(item):
+                ahead[mark.name] = _Ahead(item.size, max(1, item.size - mark.end), whole=True)
+            elif item.size < mark.end:
+                ahead[mark.name] = _Ahead(item.size, 1)
+            elif (end := item.size if everything else source.complete(item)) > mark.end:
+                ahead[mark.name] = _Ahead(end, end - mark.end)
+        return ahead
+
+    def pieces(self, start: Offset, end: Offset, size: int | None = None) -> list[Piece]:
+        """The batch between two offsets, in pieces of at most about `size` bytes."""
+        pieces: list[Piece] = [] if start.begun else [Piece()]
+        for stream, offset in end.streams.items():
+            before = start.of(stream)
+            if offset == before:
+                continue
+            for number, mark in enumerate(offset.marks):
+                old = before.marks[number] if number < len(before.marks) else Mark(mark.name)
+                if mark.end != old.end:
+                    pieces.extend(Piece(stream, number, span) for span in _spans(old, mark, size))
+            if offset.ended:
+                pieces.append(Piece(stream))
+        return pieces
+
+    def read(self, piece: Piece) -> Iterator[Chunk]:
+        """The elements of a piece, in chunks."""
+        if piece.stream is None or piece.span is None:
+            yield Chunk(piece.stream, ended=piece.stream is not None)
+            return
+        elements: list[Element] = []
+        bad: list[BadElement] = []
+        for found in self._sources[piece.stream].read(piece.span):
+            placed = replace(found, position=(piece.number, *found.position))
+            if isinstance(placed, Element):
+                elements.append(placed)
+            else:
+                bad.append(placed)
+            if len(elements) + len(bad) >= _CHUNK_ELEMENTS:
+                yield Chunk(piece.stream, piece.number, piece.span.name, tuple(elements), tuple(bad))
+                elements, bad = [], []
+        if elements or bad:
+            yield Chunk(piece.stream, piece.number, piece.span.name, tuple(elements), tuple(bad))
+
+    def line_numbers(self, stream: str, name: str, positions: list[tuple[int, ...]]) -> list[int | None]:
+        """The lines of an item at which elements with these positions began, where lines have numbers."""
+        source = self._sources.get(stream)
+        if source is None:
+            return [None] * len(positions)
+        return source.line_numbers(name, [position[1:] for position in positions])
+
+
+def _with_new_items(marks: tuple[Mark, ...], listing: Iterable[Found]) -> tuple[Mark, ...]:
+    known = {mark.name for mark in marks}
+    return (*marks, *(Mark(item.name) for item in listing if item.name not in known))
+
+
+def _moved(marks: Iterable[Mark], ahead: Mapping[str, _Ahead], share: int) -> tuple[Mark, ...]:
+    """The marks after reading a share of the bytes ahead, the first items first."""
+    moved: list[Mark] = []
+    for mark in marks:
+        part = ahead.get(mark.name)
+        if part is None or share <= 0:
+            moved.append(mark)
+            continue
+        if part.whole or part.left <= share or part.end < mark.end:
+            moved.append(Mark(mark.name, part.end, at_end=not part.whole, whole=part.whole))
+        else:
+            moved.append(Mark(mark.name, mark.end + share))
+        share -= part.left
+    return tuple(moved)
+
+
+def _spans(old: Mark, new: Mark, size: int | None) -> Iterator[Span]:
+    if new.whole or new.end < old.end:
+        yield Span(new.name, old.end, new.end, whole=new.whole)
+        return
+    step = size or new.end - old.end
+    for start in range(old.end, new.end, step):
+        end = min(start + step, new.end)
+        after_end = start == old.end and old.at_end
+        yield Span(new.name, start, end, after_end=after_end, limit=new.end if new.at_end else None)

@@ -1,0 +1,66 @@
+"""The runner without Spark: one loop in this process. For notebooks, tests, small data and the lowest latency.
+
+A checkpoint is one file with the offset and the state, replaced after each batch that was delivered.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+from pathlib import Path
+from threading import Event
+
+from headwater.pipeline.delivery import Delivery
+from headwater.pipeline.evaluation import Evaluation
+from headwater.pipeline.feed import Feed
+from headwater.pipeline.offsets import Offset
+from headwater.reference import Program
+
+_BATCH_BYTES = 1 << 20
+
+
+def run_in_process(
+    program: Program,
+    feed: Feed,
+    delivery: Delivery,
+    stop: Event,
+    *,
+    follow: bool = False,
+    checkpoint: Path | None = None,
+    batch_bytes: int | None = None,
+    trigger_seconds: float = 1.0,
+) -> None:
+    """Read, evaluate and deliver until everything is read or, when following, until `stop` is set."""
+    batch, offset, saved = _load(checkpoint)
+    evaluation = Evaluation(program, saved)
+    if not follow:
+        feed.finish()
+    while not stop.is_set():
+        end = feed.next(offset, batch_bytes or _BATCH_BYTES)
+        if end == offset:
+            if not follow:
+                return
+            stop.wait(trigger_seconds)
+            continue
+        chunks = (chunk for piece in feed.pieces(offset, end) for chunk in feed.read(piece))
+        delivery.deliver(batch, evaluation.step(chunks))
+        batch, offset = batch + 1, end
+        if checkpoint is not None:
+            _save(checkpoint, batch, offset, evaluation.snapshot())
+
+
+def _load(checkpoint: Path | None) -> tuple[int, Offset, bytes | None]:
+    path = None if checkpoint is None else checkpoint / "state.pickle"
+    if path is None or not path.exists():
+        return 0, Offset(), None
+    batch, offset, saved = pickle.loads(path.read_bytes())
+    return batch, Offset.from_json(offset), saved
+
+
+def _save(checkpoint: Path, batch: int, offset: Offset, saved: bytes) -> None:
+    unfinished = checkpoint / "state.pickle.part"
+    with open(unfinished, "wb") as stream:
+        pickle.dump((batch, offset.to_json(), saved), stream, protocol=pickle.HIGHEST_PROTOCOL)
+        stream.flush()
+        os.fsync(stream.fileno())
+    os.replace(unfinished, checkpoint / "state.pickle")

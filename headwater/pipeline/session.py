@@ -1,0 +1,160 @@
+"""The Spark session: an embedded one that is quiet and small, or the caller's own.
+
+Java is looked at before Spark is started, because Spark itself says only that its gateway went away.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+OLDEST_JAVA = 17
+_ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_STATEFUL = {
+    "spark.sql.streaming.stateStore.providerClass": _ROCKSDB,
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # Time moves by the elements alone, so a batch without any has nothing to say.
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+}
+
+
+class JavaError(RuntimeError):
+    """No Java that Spark can use; the message says the command that installs one."""
+
+
+def java_version(text: str) -> int | None:
+    """The major version in the output of `java -version`: 8 for "1.8.0_392", 17 for "17.0.15"."""
+    match = re.search(r'version "(?:1\.)?([0-9]+)', text)
+    return int(match.group(1)) if match else None
+
+
+def check_java() -> None:
+    """Raise `JavaError` unless a Java that is new enough will be found by Spark."""
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    found = "found none"
+    if java:
+        try:
+            run = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60)
+            version = java_version(run.stderr + run.stdout)
+        except (OSError, subprocess.SubprocessError):
+            version = None
+        if version is not None and version >= OLDEST_JAVA:
+            return
+        found = f"{java} " + ("does not run" if version is None else f"is Java {version}")
+    raise JavaError(
+        f"Spark needs Java {OLDEST_JAVA} or newer; {found}. "
+        "Type: sudo apt-get install openjdk-17-jre-headless (and let JAVA_HOME name it, or unset JAVA_HOME); "
+        "or run in process, without Spark: Engine(in_process=True), headwater run --in-process"
+    )
+
+
+def embedded_session(*, master: str = "local[*]", shuffle_partitions: int = 1) -> SparkSession:
+    """The session of this process, started if there is none: local, without a web page, in UTC.
+
+    What the Java process prints goes to a file, because answers are printed here; `HEADWATER_DEBUG=1` shows it.
+    """
+    from pyspark.sql import SparkSession
+
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return prepared(active)
+    check_java()
+    settings = {
+        "spark.master": master,
+        "spark.app.name": "headwater",
+        # The work is done in Python. With Java's quick compiler alone, start-up and small batches take about half.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": str(shuffle_partitions),
+    }
+    variables = {
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+        "PYTHONPATH": os.pathsep.join(filter(None, (_package_folder(), os.environ.get("PYTHONPATH")))),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+    with _environment(variables), _interrupts_later():
+        return _start(settings | _STATEFUL)
+
+
+def _start(settings: dict[str, str]) -> SparkSession:
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
+    if SparkContext._gateway is None and os.environ.get("HEADWATER_DEBUG") != "1":
+        handle, log = tempfile.mkstemp(prefix="headwater-spark-", suffix=".log")
+        atexit.register(Path(log).unlink, missing_ok=True)
+        with open(handle, "wb") as output:
+            launch: Any = launch_gateway
+            gateway = launch(conf, {"stdout": output, "stderr": output})
+        SparkContext(conf=conf, gateway=gateway)
+    builder = SparkSession.builder
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session: SparkSession = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Environment variables for the Java process, which hands them to the workers; then as they were."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, old in before.items():
+            if old is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = old
+
+
+@contextmanager
+def _interrupts_later() -> Iterator[None]:
+    """Holds Ctrl-C back: a Java process whose parent goes away while it starts would stay behind for ever."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    interrupted = threading.Event()
+    before = signal.signal(signal.SIGINT, lambda *_: interrupted.set())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if interrupted.is_set():
+        raise KeyboardInterrupt
+
+
+def prepared(session: SparkSession) -> SparkSession:
+    """A session of the caller with the settings that the stateful step needs, and no others changed."""
+    for name, value in _STATEFUL.items():
+        session.conf.set(name, value)
+    return session
+
+
+def _package_folder() -> str:
+    return str(Path(__file__).resolve().parents[2])

@@ -1,0 +1,47 @@
+"""Runs the command line: in this process where that will do, in one of its own where signals or pipes matter."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from typer.testing import CliRunner, Result
+
+from headwater.cli import app
+
+PROJECT = Path(__file__).resolve().parents[2]
+EXAMPLES = PROJECT / "examples"
+COMMAND = (sys.executable, "-m", "headwater.cli")
+
+TOLLGATES = ("--stream", f"http://city/tollgates={EXAMPLES / 'tollgates.tnq'}")
+CAMERAS = ("--stream", f"http://city/cameras={EXAMPLES / 'cameras.tnq'}")
+CITY = ("--data", str(EXAMPLES / "city.ttl"))
+
+
+def headwater(*arguments: object, stdin: str | None = None) -> Result:
+    """The command in this process."""
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], input=stdin)
+
+
+def run_example(name: str, *arguments: object) -> Result:
+    """`headwater run` in process with an example over the tollgates and the city."""
+    return headwater("run", EXAMPLES / f"{name}.rq", "--in-process", *TOLLGATES, *CITY, *arguments)
+
+
+def environment(**extra: str) -> dict[str, str]:
+    """The environment of a process of its own."""
+    return {**os.environ, "PYTHONPATH": str(PROJECT), **extra}
+
+
+def process(*arguments: object, **extra: str) -> subprocess.Popen[str]:
+    """The command in a process of its own, with pipes."""
+    return subprocess.Popen(
+        [*COMMAND, *map(str, arguments)],
+        cwd=PROJECT,
+        env=environment(**extra),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
