@@ -76,7 +76,8 @@ class TimeWindow:
     def enter(self, timestamp: int) -> int:
         """The first instant at which an element of this timestamp can be in the window."""
         shift = 0 if self.bounds is Bounds.LEFT_OPEN else 1
-        return self.advance_at_or_after(timestamp + self.offset + shift)
+        entered = self.advance_at_or_after(timestamp + self.offset + shift)
+        return entered if self.first_advance is None else max(entered, self.first_advance)
 
     def leave(self, timestamp: int) -> int | None:
         """The first instant at which it is no longer; None where it stays for ever."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,8 +64,11 @@ def test_all_queries_answer_alike_in_process_and_on_spark(
     queries = citybench_programs(shared_data("citybench"), folder, rows=6, longest=HOUR // 2)
     assert len(queries) == 24
     spoken: set[str] = set()
-    for group in groups(queries):
-        here = group.answers(None)
-        assert here == group.answers(spark)
-        spoken.update(answer.query for answer in here)
+    together = groups(queries)
+    with ThreadPoolExecutor(4) as pool:
+        on_spark = [pool.submit(group.answers, spark) for group in together]
+        for group, there in zip(together, on_spark, strict=True):
+            here = group.answers(None)
+            assert here == there.result()
+            spoken.update(answer.query for answer in here)
     assert len(spoken) >= 20

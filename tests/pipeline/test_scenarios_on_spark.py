@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from headwater.pipeline.engine import Engine
+from headwater.pipeline.progress import RunSummary
 from headwater.pipeline.sources import memory
 from headwater.reference import Answer
 from headwater.terms.exact import original_triple
@@ -31,9 +34,12 @@ def engine(scenario: Scenario, spark: SparkSession | None) -> Engine:
     return made
 
 
-def check(scenario: Scenario, spark: SparkSession | None) -> None:
+def run(scenario: Scenario, spark: SparkSession | None) -> tuple[list[Answer], RunSummary]:
     answers: list[Answer] = []
-    summary = engine(scenario, spark).run(on_answer=answers.append)
+    return answers, engine(scenario, spark).run(on_answer=answers.append)
+
+
+def check(scenario: Scenario, answers: list[Answer], summary: RunSummary) -> None:
     for name in scenario.answers:
         compare(scenario, name, answers)
     assert (summary.late, summary.bad) == (scenario.late, scenario.bad)
@@ -41,9 +47,18 @@ def check(scenario: Scenario, spark: SparkSession | None) -> None:
 
 @pytest.mark.parametrize("path", RUNNING, ids=lambda path: path.stem)
 def test_in_process(path: Path) -> None:
-    check(read_scenario(path), None)
+    scenario = read_scenario(path)
+    check(scenario, *run(scenario, None))
 
 
+@pytest.fixture(scope="module")
+def runs_on_spark(spark: SparkSession) -> Iterator[dict[Path, Future[tuple[list[Answer], RunSummary]]]]:
+    """All scenarios, several at a time: a small run on Spark spends most of its time waiting."""
+    with ThreadPoolExecutor(6) as pool:
+        yield {path: pool.submit(run, read_scenario(path), spark) for path in RUNNING}
+
+
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("path", RUNNING, ids=lambda path: path.stem)
-def test_on_spark(path: Path, spark: SparkSession) -> None:
-    check(read_scenario(path), spark)
+def test_on_spark(path: Path, runs_on_spark: dict[Path, Future[tuple[list[Answer], RunSummary]]]) -> None:
+    check(read_scenario(path), *runs_on_spark[path].result())
