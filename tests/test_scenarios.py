@@ -10,7 +10,8 @@ from headwater.algebra import plan_query
 from headwater.language import Dialect, QueryError, parse
 from headwater.language.stream_clauses import StreamOperator
 from headwater.reference import Program, Registered, RegistrationError, Step
-from headwater.terms.timestamps import parse_duration, parse_time
+from headwater.terms.durations import parse_duration
+from headwater.terms.timestamps import parse_time
 from headwater.windows import Bounds, Content, Options, Report, settle
 from tests.scenario_files import QueryText, Scenario, compare, read_scenario, scenario_paths
 

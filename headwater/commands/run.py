@@ -19,7 +19,8 @@ from headwater.commands.tables import Screen, answer_table
 from headwater.language.stream_clauses import Dialect, StreamOperator
 from headwater.pipeline.sinks import answer_writer
 from headwater.reference import Answer
-from headwater.terms.timestamps import parse_duration, parse_time
+from headwater.terms.durations import parse_duration
+from headwater.terms.timestamps import parse_time
 from headwater.windows import Bounds, Content, Report
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 
-from headwater.language.durations import DurationError, read_duration, read_instant
 from headwater.language.lexer import SourceText, Token
 from headwater.language.parser_triples import TriplesParser
 from headwater.language.stream_clauses import (
@@ -26,7 +25,9 @@ from headwater.language.stream_clauses import (
     RangeSpec,
     WindowSpec,
 )
+from headwater.terms.durations import DurationError, read_duration
 from headwater.terms.model import NamedNode
+from headwater.terms.timestamps import parse_time
 
 WINDOW_STARTS = ("RANGE", "TRIPLES", "COUNT", "ELEMENTS", "NOW", "ALL", "FROM")
 _COUNT_UNITS = {"TRIPLES": "triples", "COUNT": "elements", "ELEMENTS": "elements"}
@@ -133,8 +134,9 @@ class WindowParser(TriplesParser):
         begin = self.token
         if begin.key == "string":
             literal = self.literal()
-            start = read_instant(literal.value)
-            if start is None:
+            try:
+                start = parse_time(literal.value)
+            except ValueError:
                 self.fail(f"{literal.value} is not a date and time such as 2024-01-31T12:00:00Z", begin)
             if self.accept("TO"):
                 self.expect("NOW")

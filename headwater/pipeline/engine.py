@@ -30,9 +30,10 @@ from headwater.pipeline.query import Query
 from headwater.pipeline.sources import files
 from headwater.pipeline.spans import Source
 from headwater.reference import Program, Registered, RegistrationError
+from headwater.terms.durations import parse_duration
 from headwater.terms.model import Quad, Triple
 from headwater.terms.names import iri_to_name, name_to_iri
-from headwater.terms.timestamps import parse_duration, parse_time
+from headwater.terms.timestamps import parse_time
 from headwater.windows import Bounds, Content, Options, Report, settle
 
 if TYPE_CHECKING:

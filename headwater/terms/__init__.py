@@ -8,6 +8,7 @@
 """
 
 from headwater.terms.dictionary import HashCollision, TermDictionary, UnknownTerm
+from headwater.terms.durations import parse_duration
 from headwater.terms.elements import ElementReader, StreamFormat, element_reader, split_ranges
 from headwater.terms.ids import decode_inline, encode, is_inline, term_hash, term_text
 from headwater.terms.inline_layout import NO_TERM, InlineType, inline_instant, inline_number, inline_type
@@ -29,7 +30,7 @@ from headwater.terms.reading import RdfSyntaxError, rdf_format, read_quads
 from headwater.terms.rows import read_csv, read_json_array, read_json_lines
 from headwater.terms.template import Template, TemplateError
 from headwater.terms.timed_graphs import read_jsonld_lines, read_timed_nquads, read_timed_trig
-from headwater.terms.timestamps import format_time, parse_duration, parse_time
+from headwater.terms.timestamps import format_time, parse_time
 from headwater.terms.tnq import read_tnq
 from headwater.terms.writing import (
     json_bindings,

@@ -18,8 +18,9 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import TypeAlias
 
+from headwater.terms.durations import parse_duration
 from headwater.terms.template_terms import Placeholders, Row, RowError, filled
-from headwater.terms.timestamps import LATEST, format_time, parse_duration, parse_time, within_calendar
+from headwater.terms.timestamps import LATEST, format_time, parse_time, within_calendar
 
 ROW_NUMBER = "row"
 """The built-in column that holds the number of the row, counted from 1."""

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwater.language import QueryError, parse
-from headwater.language.durations import read_duration, read_instant
 from headwater.language.iris import resolve
 from headwater.language.lexer import tokenize
+from headwater.terms.durations import read_duration
 from tests.language import paper_queries
 
 WORD_TEXT = """
@@ -57,13 +57,6 @@ def test_durations_scale_with_their_unit(count: int, unit: str, blank: str) -> N
     factor = {"ms": 10**3, "s": 10**6, "m": 60 * 10**6, "h": 3600 * 10**6, "d": 86400 * 10**6}[unit]
     text = f"{count}{blank}{unit}]"
     assert read_duration(text, 0, frozenset()) == (count * factor, len(text) - 1)
-
-
-def test_instants() -> None:
-    assert read_instant("1970-01-01T00:00:00Z") == 0
-    assert read_instant("1969-12-31T23:59:59.999999Z") == -1
-    assert read_instant("2013-01-01") == 1356998400 * 10**6
-    assert read_instant("soon") is None
 
 
 @pytest.mark.parametrize(

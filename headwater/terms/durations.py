@@ -1,4 +1,4 @@
-"""Durations and instants as people write them in windows, in microseconds.
+"""Durations as people write them, in windows and on the command line, in microseconds.
 
 `10m`, `24 hours`, `3000ms`, `1h30m`, `PT1H30M`, `P1D`, and a bare integer for milliseconds. Units may be written in
 any case and as words. The parts of a compound duration touch each other, so that `RANGE 1h 30m`, a forgotten STEP, is
@@ -8,7 +8,6 @@ not taken for ninety minutes.
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
 _UNITS: dict[str, Fraction] = {
@@ -25,12 +24,11 @@ _NUMBER = r"[0-9]{1,18}(?:\.[0-9]{1,18})?"
 _PART = re.compile(rf"({_NUMBER})([ \t\r\n]*)([A-Za-z\u00b5\u03bc]+)?")
 _ISO = re.compile(
     rf"P(?:({_NUMBER})Y)?(?:({_NUMBER})M)?(?:({_NUMBER})W)?(?:({_NUMBER})D)?"
-    rf"(?:T(?:({_NUMBER})H)?(?:({_NUMBER})M)?(?:({_NUMBER})S)?)?(?![\w:])",
+    rf"(?:T(?=[0-9])(?:({_NUMBER})H)?(?:({_NUMBER})M)?(?:({_NUMBER})S)?)?(?![\w:])",
     re.IGNORECASE,
 )
 _LONGEST = 2**62
 _ISO_UNITS = (None, None, "w", "d", "h", "m", "s")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 KNOWN_UNITS = "ns, us, ms, s, m, h, d"
 
 
@@ -89,12 +87,16 @@ def _whole(duration: Fraction, start: int) -> int:
     return int(duration)
 
 
-def read_instant(written: str) -> int | None:
-    """Microseconds since 1970 of an xsd:dateTime or xsd:date; without a time zone it is taken as UTC."""
+def parse_duration(text: str) -> int:
+    """Microseconds of a duration that stands alone: `PT1H30M`, `1h30m`, `24 hours`. A bare number is none."""
+    stripped = text.strip()
     try:
-        instant = datetime.fromisoformat(written.strip())
-    except ValueError:
-        return None
-    if instant.tzinfo is None:
-        instant = instant.replace(tzinfo=UTC)
-    return (instant - _EPOCH) // timedelta(microseconds=1)
+        found = None if stripped.isdigit() else read_duration(stripped, 0, frozenset())
+    except DurationError as error:
+        raise ValueError(f"{text!r} is not a duration: {error}") from error
+    if found is None or found[1] != len(stripped):
+        raise ValueError(
+            f"{text!r} is not a duration: write an ISO 8601 duration such as PT1H30M, or amounts with units "
+            "such as 5s, 1h30m, 100ms, 24 hours"
+        )
+    return found[0]
