@@ -109,6 +109,7 @@ class Delivery:
         self._subscriptions = subscriptions or []
         self._dead_letters = dead_letters
         self._run = run
+        self._delivered = -1
         self._strict = strict
         self._line_numbers = line_numbers
         self._begin = time.monotonic()
@@ -116,7 +117,9 @@ class Delivery:
         self.progress = Progress()
 
     def deliver(self, batch: int, outcome: Outcome) -> None:
-        """Hand over one batch. What raises here fails the batch, and a later run repeats it."""
+        """Hand over one batch, once. What raises here fails the batch, and a later run repeats it."""
+        if batch <= self._delivered:
+            return
         letters = list(outcome.letters)
         if letters and (self._strict or self._dead_letters is not None):
             letters = located(letters[:1] if self._strict else letters, self._line_numbers)
@@ -130,6 +133,7 @@ class Delivery:
             for subscription in self._subscriptions:
                 if subscription.query == answer.query:
                     subscription.put(answer)
+        self._delivered = batch
         self._count(outcome)
         if self._on_progress is not None:
             self._on_progress(self.progress)

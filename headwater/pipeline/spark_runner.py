@@ -24,6 +24,9 @@ _BATCH_BYTES = 8 << 20
 _SMALLEST_PIECE = 256 << 10
 _POLL_SECONDS = 0.2
 _PATIENCE_SECONDS = 30.0
+_ATTEMPTS = 4
+_WORKER_TOO_SLOW = "failed to connect back"
+"""Spark gives a Python process ten seconds to start; on a busy machine another try from the checkpoint goes through."""
 
 
 def outcome_rows(
@@ -87,15 +90,18 @@ def run_on_spark(
             if follow
             else writer.trigger(availableNow=True)
         )
-        query = trigger.start()
-        try:
-            _wait(query, stop)
-        except Exception as error:
-            if failures:
-                raise failures[0] from None
-            raise run_error(error) from error
-        finally:
-            query.stop()
+        for attempt in range(1, _ATTEMPTS + 1):
+            query = trigger.start()
+            try:
+                _wait(query, stop)
+                break
+            except Exception as error:
+                if failures:
+                    raise failures[0] from None
+                if attempt == _ATTEMPTS or _WORKER_TOO_SLOW not in str(error):
+                    raise run_error(error) from error
+            finally:
+                query.stop()
     if failures:
         raise failures[0]
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from typer.testing import CliRunner, Result
@@ -35,13 +38,25 @@ def environment(**extra: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(PROJECT), **extra}
 
 
-def process(*arguments: object, **extra: str) -> subprocess.Popen[str]:
-    """The command in a process of its own, with pipes."""
-    return subprocess.Popen(
+@contextmanager
+def process(*arguments: object, **extra: str) -> Iterator[subprocess.Popen[str]]:
+    """The command in a process of its own, with pipes; it is ended when the test is done with it."""
+    command = subprocess.Popen(
         [*COMMAND, *map(str, arguments)],
         cwd=PROJECT,
         env=environment(**extra),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # Tests that run in the background inherit that interrupts are ignored.
+        preexec_fn=_take_interrupts,
     )
+    with command:
+        try:
+            yield command
+        finally:
+            command.kill()
+
+
+def _take_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)

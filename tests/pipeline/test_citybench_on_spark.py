@@ -65,7 +65,7 @@ def test_all_queries_answer_alike_in_process_and_on_spark(
     assert len(queries) == 24
     spoken: set[str] = set()
     together = groups(queries)
-    with ThreadPoolExecutor(4) as pool:
+    with ThreadPoolExecutor(2) as pool:
         on_spark = [pool.submit(group.answers, spark) for group in together]
         for group, there in zip(together, on_spark, strict=True):
             here = group.answers(None)

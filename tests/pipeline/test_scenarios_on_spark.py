@@ -54,11 +54,10 @@ def test_in_process(path: Path) -> None:
 @pytest.fixture(scope="module")
 def runs_on_spark(spark: SparkSession) -> Iterator[dict[Path, Future[tuple[list[Answer], RunSummary]]]]:
     """All scenarios, several at a time: a small run on Spark spends most of its time waiting."""
-    with ThreadPoolExecutor(6) as pool:
+    with ThreadPoolExecutor(3) as pool:
         yield {path: pool.submit(run, read_scenario(path), spark) for path in RUNNING}
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("path", RUNNING, ids=lambda path: path.stem)
 def test_on_spark(path: Path, runs_on_spark: dict[Path, Future[tuple[list[Answer], RunSummary]]]) -> None:
     check(read_scenario(path), *runs_on_spark[path].result())
