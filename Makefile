@@ -8,6 +8,7 @@ unexport SPARK_HOME PYTHONPATH PYSPARK_PYTHON PYSPARK_DRIVER_PYTHON
 
 BIN := .venv/bin
 STAMP := .venv/.set-up
+BENCH_STAMP := .venv/.set-up-bench
 # Spark uses JAVA_HOME before the PATH, so it must name the Java that was checked.
 WITH_JAVA := JAVA_HOME=$$(scripts/ensure-java) && export JAVA_HOME &&
 
@@ -36,8 +37,14 @@ soak: $(STAMP) ## the tests marked slow or soak, with many generated examples
 	@$(WITH_JAVA) HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -q -m "slow or soak" --timeout=0 \
 	  || { code=$$?; [ $$code -eq 5 ] && echo "No test is marked slow or soak."; }
 
-bench: $(STAMP) ## run each module of the benchmarks folder
-	@$(WITH_JAVA) for module in $$(find benchmarks -maxdepth 1 -name '[a-z]*.py' 2>/dev/null | sort); do \
+$(BENCH_STAMP): $(STAMP)
+	@echo "Installing what the benchmarks compare with"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input --constraint constraints.txt \
+	  --no-build-isolation --editable '.[dev,bench]'
+	@touch $@
+
+bench: $(BENCH_STAMP) ## run each benchmark: the modules of the folder that have a main function
+	@$(WITH_JAVA) for module in $$(grep -l '^def main' benchmarks/[a-z]*.py | sort); do \
 	  echo "$$module" && $(BIN)/python -m benchmarks.$$(basename $$module .py) || exit 1; \
 	done
 

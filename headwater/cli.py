@@ -100,6 +100,10 @@ def run(
         bool,
         typer.Option("--follow", help="Go on when all files are read: wait for what is added. Ctrl-C ends."),
     ] = False,
+    evaluator: Annotated[
+        Literal["auto", "reference"],
+        typer.Option(help="The incremental kernel where it can, or the slow definition for everything."),
+    ] = "auto",
     no_drain: Annotated[
         bool, typer.Option("--no-drain", help="At the end, do not answer the windows that are still open.")
     ] = False,
@@ -128,6 +132,7 @@ def run(
             dead_letters=dead_letters,
             follow=follow,
             drain=not no_drain,
+            evaluator=evaluator,
         )
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import typer
 
@@ -46,6 +47,7 @@ class RunOptions:
     dead_letters: Path | None
     follow: bool
     drain: bool
+    evaluator: Literal["auto", "reference"] = "auto"
 
 
 def run(options: RunOptions) -> None:
@@ -62,6 +64,7 @@ def run(options: RunOptions) -> None:
         checkpoint=options.checkpoint,
         dead_letters=options.dead_letters,
         strict=options.strict,
+        evaluator=options.evaluator,
     )
     for stream, patterns in sources.items():
         engine.stream(stream, hw.files(*patterns, template=templates.get(stream)))

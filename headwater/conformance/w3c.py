@@ -31,7 +31,7 @@ from headwater.language import parse
 from headwater.language.errors import QueryError
 from headwater.language.query import Query
 from headwater.language.stream_clauses import Dialect, FromGraph, FromStream, RangeSpec
-from headwater.reference import Answer, Program, Registered
+from headwater.reference import Answer, MakeEvaluator, Program, ReferenceEvaluator, Registered
 from headwater.terms.exact import stored_quad
 from headwater.terms.model import SECOND, Element, NamedNode, Triple
 from headwater.terms.reading import read_quads
@@ -59,13 +59,13 @@ def cases(folder: Path) -> Iterator[Case]:
             yield from read_manifest(manifest, f"{suite}/{manifest.parent.name}")
 
 
-def run_case(case: Case) -> Outcome:
+def run_case(case: Case, evaluator: MakeEvaluator = ReferenceEvaluator) -> Outcome:
     """Runs one test; whatever goes wrong inside is the test's failure, not the runner's."""
     if case.kind.evaluates and case.folder.endswith("/service"):
         return Outcome(case, skipped="asks endpoints on the web that do not exist; SERVICE is tested against our own")
     try:
         if case.kind.evaluates:
-            return Outcome(case, _evaluate(case))
+            return Outcome(case, _evaluate(case, evaluator))
         return Outcome(case, _parse(case))
     except Exception as error:
         return Outcome(case, f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
@@ -84,7 +84,7 @@ def _parse(case: Case) -> str | None:
     return "accepted, but it is wrong" if case.kind is CaseKind.BAD_SYNTAX else None
 
 
-def _evaluate(case: Case) -> str | None:
+def _evaluate(case: Case, evaluator: MakeEvaluator) -> str | None:
     assert case.result is not None
     query = _read_query(case)
     window = FromStream(STREAM, RangeSpec(WIDTH, WIDTH))
@@ -92,7 +92,7 @@ def _evaluate(case: Case) -> str | None:
     plan = _hidden(plan_query(continuous, streams=[STREAM.value]))
     static = _static_graphs(case, query)
     data = [quad.triple for path in case.data for quad in read_quads(path)]
-    answer = _last_answer(plan, static, data)
+    answer = _last_answer(plan, static, data, evaluator)
     return _difference(case, query, read_expected(case.result), answer)
 
 
@@ -115,9 +115,9 @@ def _static_graphs(case: Case, query: Query) -> Store:
     return static
 
 
-def _last_answer(plan: QueryPlan, static: Store, data: list[Triple]) -> Answer:
+def _last_answer(plan: QueryPlan, static: Store, data: list[Triple], evaluator: MakeEvaluator) -> Answer:
     """The answer at the end of the window, the data having come in chunks."""
-    program = Program([Registered(plan, settle(plan, Options(t0=0)))], static)
+    program = Program([Registered(plan, settle(plan, Options(t0=0)))], static, 0, evaluator)
     size = max(1, -(-len(data) // _CHUNKS))
     chunks = [tuple(data[start : start + size]) for start in range(0, len(data), size)]
     answers: list[Answer] = []

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, get_args
 
 from pyoxigraph import Store
 
@@ -23,6 +23,7 @@ from headwater.language.stream_clauses import Dialect, RegistrationKind, StreamO
 from headwater.pipeline import static_data
 from headwater.pipeline.checkpoints import claim, new_run
 from headwater.pipeline.delivery import Answers, Delivery, OnAnswer, OnProgress, Subscription
+from headwater.pipeline.evaluation import EvaluatorName, evaluator_named
 from headwater.pipeline.feed import Feed
 from headwater.pipeline.in_process import run_in_process
 from headwater.pipeline.progress import Progress, RunSummary
@@ -50,7 +51,8 @@ class Engine:
     `spark` is a session to use; without one an embedded session is started when it is first needed. `delay` is how
     late an element may be: microseconds, or a duration such as `"5s"`. `checkpoint` is a folder from which a later
     run with the same queries goes on. `dead_letters` is a folder for elements that could not be used. `strict` stops
-    at the first of those. `batch_bytes` is about how much is read at a time.
+    at the first of those. `batch_bytes` is about how much is read at a time. `evaluator` is `auto` (the incremental
+    kernel where it can, the reference where it cannot) or `reference`.
     """
 
     def __init__(
@@ -65,7 +67,11 @@ class Engine:
         batch_bytes: int | None = None,
         master: str = "local[*]",
         shuffle_partitions: int = 1,
+        evaluator: EvaluatorName = "auto",
     ) -> None:
+        if evaluator not in get_args(EvaluatorName):
+            raise ValueError(f"{evaluator!r} is no evaluator: use one of {', '.join(get_args(EvaluatorName))}")
+        self._evaluator: EvaluatorName = evaluator
         self._spark = spark
         self._in_process = in_process
         self._delay = parse_duration(delay) if isinstance(delay, str) else delay
@@ -199,7 +205,7 @@ class Engine:
         feed = Feed(sources, drain=drain)
         if not follow:
             feed.check()
-        definition = static_data.definition(queries, self._static, self._delay)
+        definition = static_data.definition(queries, self._static, self._delay, self._evaluator)
         runner = "in process" if self._in_process else "on Spark"
         run = claim(self._checkpoint, definition, runner) if self._checkpoint else new_run()
 
@@ -290,7 +296,7 @@ class Engine:
         sources = {stream: self._sources[stream] for stream in program.inputs}
         if not follow:
             Feed(sources).check()
-        definition = static_data.definition(queries, self._static, self._delay)
+        definition = static_data.definition(queries, self._static, self._delay, self._evaluator)
         rows = outcome_rows(self.session(), definition, sources, batch_bytes=self._batch_bytes)
         plan = next(query.plan for query in queries if query.plan.name == name)
         return answers_as_rows(rows, plan, terms=terms)
@@ -317,7 +323,7 @@ class Engine:
             query.plan = plan
             registered.append(Registered(plan, settle(plan, query.options)))
         self._check_streams(registered, produced)
-        return tuple(registered), Program(registered, self._static, self._delay)
+        return tuple(registered), Program(registered, self._static, self._delay, evaluator_named(self._evaluator))
 
     def _check_streams(self, registered: Iterable[Registered], produced: Mapping[str, str]) -> None:
         known = {*self._sources, *produced.values()}

@@ -5,14 +5,27 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
 from pyoxigraph import RdfFormat, Store, parse
 
 from headwater.pipeline.feed import Chunk
 from headwater.pipeline.packing import pack, unpack
 from headwater.pipeline.shared_files import SharedFile
-from headwater.reference import Answer, Program, Registered
+from headwater.reference import Answer, MakeEvaluator, Program, ReferenceEvaluator, Registered
 from headwater.terms.model import Element, NamedNode
+
+EvaluatorName: TypeAlias = Literal["auto", "reference"]
+"""`auto` is the kernel for every plan that it can evaluate and the reference for the others."""
+
+
+def evaluator_named(name: EvaluatorName) -> MakeEvaluator:
+    """What makes the evaluators of a program."""
+    if name == "reference":
+        return ReferenceEvaluator
+    from headwater.kernel.choice import fastest_evaluator
+
+    return fastest_evaluator
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +33,14 @@ class Definition:
     """All that determines the answers besides the streams; it can be sent to a worker.
 
     `static` is the linked data as N-Quads, `graphs` names its graphs, the empty ones too; `delay` says how late an
-    element may be, in microseconds.
+    element may be, in microseconds; `evaluator` says who evaluates.
     """
 
     queries: tuple[Registered, ...]
     static: bytes | SharedFile = b""
     graphs: tuple[str, ...] = ()
     delay: int = 0
+    evaluator: EvaluatorName = "auto"
 
     def program(self) -> Program:
         """The queries with nothing seen yet; a `RegistrationError` where they cannot run together."""
@@ -36,13 +50,13 @@ class Definition:
         store.bulk_extend(parse(static, format=RdfFormat.N_QUADS))
         for graph in self.graphs:
             store.add_graph(NamedNode(graph))
-        return Program(self.queries, store, self.delay)
+        return Program(self.queries, store, self.delay, evaluator_named(self.evaluator))
 
     @property
     def fingerprint(self) -> str:
         """Equal for definitions that can continue each other's state. Static data may change in between."""
         parts = [(query.plan.name, query.plan.text, query.plan.windows, query.settings) for query in self.queries]
-        return hashlib.blake2b(repr((parts, self.delay)).encode(), digest_size=16).hexdigest()
+        return hashlib.blake2b(repr((parts, self.delay, self.evaluator)).encode(), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pyoxigraph import DefaultGraph, RdfFormat, Store
 
-from headwater.pipeline.evaluation import Definition
+from headwater.pipeline.evaluation import Definition, EvaluatorName
 from headwater.pipeline.sources import natural_order
 from headwater.pipeline.spans import SourceError
 from headwater.reference import Registered
@@ -50,7 +50,9 @@ def _paths(pattern: str) -> list[str]:
     return [pattern]
 
 
-def definition(queries: tuple[Registered, ...], store: Store, delay: int) -> Definition:
+def definition(
+    queries: tuple[Registered, ...], store: Store, delay: int, evaluator: EvaluatorName = "auto"
+) -> Definition:
     """Queries over the statements of a store, ready to be sent to workers."""
     graphs = tuple(graph.value for graph in store.named_graphs() if isinstance(graph, NamedNode))
-    return Definition(queries, store.dump(format=RdfFormat.N_QUADS) or b"", graphs, delay)
+    return Definition(queries, store.dump(format=RdfFormat.N_QUADS) or b"", graphs, delay, evaluator)

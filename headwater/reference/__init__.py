@@ -1,11 +1,14 @@
 """The definition, executable: each window's graph is built and pyoxigraph is asked. Slow, obvious, complete."""
 
 from headwater.reference.answers import Answer, WindowView
-from headwater.reference.evaluator import ReferenceEvaluator, StreamKey
-from headwater.reference.program import Program, Registered, RegistrationError, Step
+from headwater.reference.evaluator import ReferenceEvaluator
+from headwater.reference.program import MakeEvaluator, Program, Registered, RegistrationError, Step
+from headwater.reference.ticking import Evaluator, StreamKey
 
 __all__ = [
     "Answer",
+    "Evaluator",
+    "MakeEvaluator",
     "Program",
     "ReferenceEvaluator",
     "Registered",

@@ -1,8 +1,8 @@
 """Queries over a store that holds some literals in a form of their own (see `headwater.terms.exact`).
 
 Where SPARQL looks at the *term*, the stored form does as well as the original: matching, joins, DISTINCT, grouping,
-sameTerm, and STR, because the text is kept. Where it looks at the *value* (comparison, arithmetic, order, casts,
-aggregates of numbers) the original is asked for by a function of ours:
+sameTerm, and STR, because the text is kept. Where it looks at the *value* (comparison, arithmetic, order, casts) the
+original is asked for by a function of ours:
 
     FILTER(?v > 5)    →    FILTER(<urn:headwater:exact:value>(?v) > 5)
 """
@@ -136,8 +136,5 @@ def _value(expression: Expression) -> Expression:
 
 
 def _aggregate(aggregate: Aggregate) -> Aggregate:
-    if aggregate.argument is None:
-        return aggregate
-    # GROUP_CONCAT is written with STR, which takes the text of a stored form.
-    of_terms = aggregate.function in ("COUNT", "SAMPLE", "GROUP_CONCAT")
-    return replace(aggregate, argument=(_term if of_terms else _value)(aggregate.argument))
+    # The functions that evaluate aggregates (see `aggregate_calls`) find the originals themselves.
+    return aggregate if aggregate.argument is None else replace(aggregate, argument=_term(aggregate.argument))

@@ -11,18 +11,22 @@ import pickle
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
-from typing import Any
+from typing import Any, TypeAlias
 
 from pyoxigraph import Store
 
 from headwater.algebra.plan import QueryKind, QueryPlan
 from headwater.language.stream_clauses import RegistrationKind
 from headwater.reference.answers import Answer
-from headwater.reference.evaluator import ReferenceEvaluator, StreamKey
+from headwater.reference.evaluator import ReferenceEvaluator
+from headwater.reference.ticking import Evaluator, StreamKey
 from headwater.terms.model import BadElement, Element, Literal
 from headwater.terms.names import iri_to_name, name_to_iri
 from headwater.terms.timestamps import parse_time
 from headwater.windows import QuerySettings, StreamClock, combined
+
+MakeEvaluator: TypeAlias = Callable[[QueryPlan, QuerySettings, Store], Evaluator]
+"""What makes the evaluator of a plan under its settings, over static data."""
 
 
 class RegistrationError(ValueError):
@@ -57,10 +61,16 @@ class Step:
 class Program:
     """Registered queries and the state of their evaluation."""
 
-    def __init__(self, queries: Sequence[Registered], static: Store, delay: int = 0) -> None:
+    def __init__(
+        self,
+        queries: Sequence[Registered],
+        static: Store,
+        delay: int = 0,
+        evaluator: MakeEvaluator = ReferenceEvaluator,
+    ) -> None:
         self._produced = _check(queries, static)
         self._evaluators = {
-            query.plan.name: ReferenceEvaluator(query.plan, query.settings, static) for query in _ordered(queries)
+            query.plan.name: evaluator(query.plan, query.settings, static) for query in _ordered(queries)
         }
         self._queries = {query.plan.name: query for query in queries}
         keys = {key for evaluator in self._evaluators.values() for key in evaluator.keys}
@@ -92,16 +102,14 @@ class Program:
         self.bad += len(step.bad)
         return step
 
-    def _evaluate(
-        self, name: str, evaluator: ReferenceEvaluator, arrived: dict[StreamKey, list[Element]], step: Step
-    ) -> None:
+    def _evaluate(self, name: str, evaluator: Evaluator, arrived: dict[StreamKey, list[Element]], step: Step) -> None:
         clocks = [self._clocks[key] for key in evaluator.keys]
         watermark, ended = combined(clocks)
         floor = max((clock.highest + 1 for clock in clocks if clock.highest is not None), default=None)
         mine = {key: arrived[key] for key in evaluator.keys if key in arrived}
         answers = evaluator.advance(mine, watermark, ended=ended, floor=floor)
         step.answers.extend(answers)
-        answered = evaluator.state.ticker.answered
+        answered = evaluator.ticker.answered
         if ended and answered is not None:
             for clock in clocks:
                 clock.close(answered + 1)
@@ -164,7 +172,7 @@ class Program:
 
     def snapshot(self, dumps: Callable[[object], bytes] = pickle.dumps) -> bytes:
         """All that must outlive the process."""
-        states = {name: evaluator.state for name, evaluator in self._evaluators.items()}
+        states = {name: evaluator.state() for name, evaluator in self._evaluators.items()}
         return dumps((self._clocks, states, self.ticks, self.bad))
 
     def restore(self, saved: bytes, loads: Callable[[bytes], Any] = pickle.loads) -> None:

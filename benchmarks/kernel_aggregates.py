@@ -1,0 +1,126 @@
+"""Aggregates and DISTINCT that forget, against evaluation anew (figures 13b to 13d of the paper).
+
+AVG by group right over a window; MIN by group and DISTINCT over the join R(g y) ⋈ S(y v), by the join's selectivity:
+the number of its results for each mapping that it takes in. Shown are mappings of the stream per second, the windows
+sliding by 1 %.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from benchmarks import kernel_polars
+from benchmarks.kernel_feeding import ZERO, SlidingInput, drawn, hashed_ids, pairs
+from benchmarks.kernel_sizes import Sizes
+from benchmarks.reporting import Figure, Findings, Points, in_turns, progress, rounded
+from headwater.kernel.distinct import Distinct
+from headwater.kernel.grouping import AggregateSpec, Grouping
+from headwater.kernel.index import Ints
+from headwater.kernel.join import MultiwayJoin
+from headwater.kernel.operator import Operator
+from headwater.kernel.projection import Projection
+from headwater.kernel.vocabulary import Vocabulary
+
+_WARM_UP = 3
+_GROUPS = 1000
+_VALUES = 1000
+
+Lines = dict[str, Points]
+
+
+def measure(sizes: Sizes) -> Findings:
+    findings = Findings()
+    findings.figures.append(_averages(sizes))
+    least: Lines = {"kernel": [], "polars, anew": []}
+    distinct: Lines = {"kernel": [], "polars, anew": []}
+    for selectivity in sizes.selectivities:
+        progress(f"MIN and DISTINCT over a join: selectivity {selectivity}")
+        for lines, make, anew in (
+            (least, _least_of, kernel_polars.least),
+            (distinct, _distinct_of, kernel_polars.distinct),
+        ):
+            inputs = _two_windows(sizes, selectivity)
+            root = make(MultiwayJoin(inputs, ("g", "y", "v")))
+            _add(lines, selectivity, inputs, root, partial(_joined_anew, anew, *inputs), sizes)
+    x, y = "selectivity of the join", "mappings per second"
+    findings.figures.append(Figure("min-over-join", "MIN over a join, 1 % per slide", x, y, least))
+    findings.figures.append(Figure("distinct-over-join", "DISTINCT over a join, 1 % per slide", x, y, distinct))
+    for figure in findings.figures:
+        kernel, anew_points = figure.lines["kernel"], figure.lines["polars, anew"]
+        ratios = {
+            f"{at:g}": rounded(ours / theirs) for (at, ours), (_, theirs) in zip(kernel, anew_points, strict=True)
+        }
+        findings.values[f"{figure.name.replace('-', '_')}_vs_polars"] = ratios
+    return findings
+
+
+def _averages(sizes: Sizes) -> Figure:
+    lines: Lines = {"kernel": [], "polars, anew": []}
+    random = np.random.default_rng(3)
+    window = sizes.aggregate_window
+    for groups in sizes.aggregate_groups:
+        progress(f"AVG over a window of {window}: {groups} groups")
+        count = _rows_for(window, sizes)
+        rows = pairs(drawn(random, hashed_ids(random, groups), count), ZERO + random.integers(0, 10_000, count))
+        leaf = SlidingInput(("g", "v"), rows, window)
+        root = Grouping(leaf, ("g",), (("a", AggregateSpec("AVG", "v")),), Vocabulary())
+        _add(lines, groups, [leaf], root, partial(_averages_anew, leaf), sizes)
+    return Figure("avg", f"AVG over a window of {window}, 1 % per slide", "groups", "mappings per second", lines)
+
+
+def _averages_anew(leaf: SlidingInput) -> object:
+    return kernel_polars.averages(leaf.content, ZERO)
+
+
+def _joined_anew(anew: Callable[[Ints, Ints], object], left: SlidingInput, right: SlidingInput) -> object:
+    return anew(left.content, right.content)
+
+
+def _least_of(joined: Operator) -> Operator:
+    return Grouping(joined, ("g",), (("m", AggregateSpec("MIN", "v")),), Vocabulary())
+
+
+def _distinct_of(joined: Operator) -> Operator:
+    return Distinct(Projection(joined, ("g", "v")))
+
+
+def _two_windows(sizes: Sizes, selectivity: float) -> list[SlidingInput]:
+    """Two windows whose join has `selectivity` results for each mapping of both: 2 s n = n² / keys."""
+    random = np.random.default_rng(4)
+    window = sizes.selectivity_window
+    keys = hashed_ids(random, max(1, round(window / (2 * selectivity))))
+    count = _rows_for(window, sizes)
+    groups = hashed_ids(random, _GROUPS)
+    left = pairs(drawn(random, groups, count), drawn(random, keys, count))
+    right = pairs(drawn(random, keys, count), ZERO + random.integers(0, _VALUES, count))
+    return [SlidingInput(("g", "y"), left, window), SlidingInput(("y", "v"), right, window)]
+
+
+def _rows_for(window: int, sizes: Sizes) -> int:
+    return window + max(1, window // 100) * (sizes.aggregate_slides + _WARM_UP)
+
+
+def _add(
+    lines: Lines,
+    at: float,
+    inputs: list[SlidingInput],
+    root: Operator,
+    anew: Callable[[], object],
+    sizes: Sizes,
+) -> None:
+    """Measure one point of both lines."""
+    content = inputs[0].content.shape[0]
+    by = max(1, content // 100)
+
+    def slide() -> None:
+        for one in inputs:
+            one.slide(by)
+
+    root.advance()
+    runs = {"kernel": root.advance, "polars, anew": anew}
+    in_turns(runs, _WARM_UP, slide)
+    for name, taken in in_turns(runs, sizes.aggregate_slides, slide).items():
+        lines[name].append((at, len(inputs) * by / taken))

@@ -1,0 +1,72 @@
+"""Leaves that play a window: at each slide so many of the oldest rows go and as many new ones come."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from headwater.kernel.delta import Delta, no_rows
+from headwater.kernel.index import Ints
+from headwater.kernel.operator import Operator
+from headwater.terms.inline_layout import INTEGER_BIAS, InlineType, inline_id
+
+ZERO = inline_id(InlineType.INTEGER, INTEGER_BIAS)
+"""The id of the integer 0; those of the other integers follow in their order."""
+
+
+class SlidingInput(Operator):
+    """A window of `size` rows over rows that are there from the beginning.
+
+    The first difference is the whole first window, and `slide` prepares the next one. Several operators may read the
+    same window, each once per slide.
+    """
+
+    def __init__(self, variables: tuple[str, ...], rows: Ints, size: int) -> None:
+        self.variables = variables
+        self._rows = rows
+        self._size = size
+        self._begin = 0
+        self._next = Delta(rows[:size], no_rows(len(variables)))
+
+    def slide(self, count: int) -> None:
+        begin, end = self._begin, self._begin + self._size
+        if end + count > self._rows.shape[0]:
+            raise ValueError(f"{self._rows.shape[0]} rows are too few for another slide of {count}")
+        self._next = Delta(self._rows[end : end + count], self._rows[begin : begin + count])
+        self._begin += count
+
+    def advance(self) -> Delta:
+        return self._next
+
+    @property
+    def content(self) -> Ints:
+        """The rows in the window."""
+        return self._rows[self._begin : self._begin + self._size]
+
+    @property
+    def delta(self) -> Delta:
+        return self._next
+
+
+def hashed_ids(random: np.random.Generator, count: int) -> Ints:
+    """So many ids that look as those of IRIs do; equal only by chance."""
+    return random.integers(0, 1 << 62, count)
+
+
+def drawn(random: np.random.Generator, domain: Ints, count: int) -> Ints:
+    """So many values of a domain, each as often as chance wills; each once where as many are wanted as there are."""
+    if count == domain.shape[0]:
+        return random.permutation(domain)
+    return domain[random.integers(0, domain.shape[0], count)]
+
+
+def pairs(first: Ints, second: Ints) -> Ints:
+    return np.stack([first, second], axis=1)
+
+
+def distinct_pairs(random: np.random.Generator, keys: int, count: int) -> Ints:
+    """So many pairs of keys, all different, as the triples of a set are."""
+    codes = random.integers(0, keys * keys, count + count // 2 + 16)
+    _, first = np.unique(codes, return_index=True)
+    kept = codes[np.sort(first)[:count]]
+    domain = hashed_ids(random=np.random.default_rng(0), count=keys)
+    return pairs(domain[kept // keys], domain[kept % keys])

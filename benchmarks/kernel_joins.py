@@ -1,0 +1,128 @@
+"""The three-way join against evaluation anew (figure 13a of the paper).
+
+    R(x y) ⋈ S(y z) ⋈ T(z w)      each a window, of which 1 % goes and comes at each slide
+
+The reference is the SPARQL query on a pyoxigraph store; the time to keep the store up to date is not even counted.
+Every slide checks that all sides have equally many results.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from pyoxigraph import NamedNode, Quad, QuerySolutions, Store
+
+from benchmarks import kernel_polars
+from benchmarks.kernel_feeding import SlidingInput, distinct_pairs
+from benchmarks.kernel_sizes import Sizes
+from benchmarks.reporting import Figure, Findings, Points, in_turns, progress, rounded
+from headwater.kernel.index import Ints
+from headwater.kernel.join import MultiwayJoin
+
+_GRAPHS = [NamedNode(f"urn:window:{name}") for name in "RST"]
+_QUERY = f"""SELECT ?x ?y ?z ?w {{
+  GRAPH {_GRAPHS[0]} {{ ?x <urn:r> ?y }}
+  GRAPH {_GRAPHS[1]} {{ ?y <urn:s> ?z }}
+  GRAPH {_GRAPHS[2]} {{ ?z <urn:t> ?w }} }}"""
+_PREDICATES = [NamedNode(f"urn:{name}") for name in "rst"]
+
+
+class ThreeWayJoin:
+    """The three windows, the join over them, and how many results it has."""
+
+    def __init__(self, window: int, keys: int, slides: int) -> None:
+        random = np.random.default_rng(2)
+        self.slide_by = max(1, window // 100)
+        rows = window + self.slide_by * slides
+        self.windows = [
+            SlidingInput(variables, distinct_pairs(random, keys, rows), window)
+            for variables in (("x", "y"), ("y", "z"), ("z", "w"))
+        ]
+        self.join = MultiwayJoin(self.windows, ("x", "y", "z", "w"))
+        self.results = 0
+        self.advance()
+
+    def slide(self) -> None:
+        for one in self.windows:
+            one.slide(self.slide_by)
+
+    def advance(self) -> None:
+        delta = self.join.advance()
+        self.results += delta.added.shape[0] - delta.removed.shape[0]
+
+    def anew_in_polars(self) -> None:
+        found = kernel_polars.chain_join(*(one.content for one in self.windows)).height
+        if found != self.results:
+            raise AssertionError(f"polars has {found} results, the kernel {self.results}")
+
+
+def measure(sizes: Sizes) -> Findings:
+    lines: dict[str, Points] = {"kernel": [], "polars, anew": [], "pyoxigraph, anew": []}
+    findings = Findings()
+    for window in sizes.join_windows:
+        progress(f"three-way join: {window} mappings per window")
+        kernel, polars = _against_polars(window, window, sizes.join_slides)
+        slide, reference = _against_reference(window, sizes.reference_slides)
+        findings.values |= {
+            "join3_vs_reference": rounded(reference / slide),
+            "join3_vs_polars": rounded(polars / kernel),
+            "join3_ms_per_slide": {
+                "kernel": rounded(kernel * 1e3),
+                "polars": rounded(polars * 1e3),
+                "reference": rounded(reference * 1e3),
+            },
+        }
+        for name, taken in zip(lines, (kernel, polars, reference), strict=True):
+            lines[name].append((window, taken * 1e3))
+    window = sizes.join_windows[-1]
+    kernel, polars = _against_polars(window, max(1, window // 3), max(5, sizes.join_slides // 3))
+    findings.values["join3_with_3_partners_vs_polars"] = rounded(polars / kernel)
+    findings.figures.append(
+        Figure("join3", "Three-way join, 1 % per slide", "mappings per window", "milliseconds per slide", lines)
+    )
+    return findings
+
+
+def _against_polars(window: int, keys: int, slides: int) -> tuple[float, float]:
+    """Seconds per slide of the kernel and of polars."""
+    warm_up = 5
+    joined = ThreeWayJoin(window, keys, slides + warm_up)
+    runs = {"kernel": joined.advance, "polars": joined.anew_in_polars}
+    in_turns(runs, warm_up, joined.slide)
+    times = in_turns(runs, slides, joined.slide)
+    return times["kernel"], times["polars"]
+
+
+def _against_reference(window: int, slides: int) -> tuple[float, float]:
+    """Seconds per slide of the kernel and of pyoxigraph."""
+    warm_up = 5
+    joined = ThreeWayJoin(window, window, slides + warm_up)
+    for _ in range(warm_up):
+        joined.slide()
+        joined.advance()
+    store = Store()
+    for number, one in enumerate(joined.windows):
+        store.bulk_extend(_quads(one.content, number))
+
+    def anew() -> None:
+        solutions = store.query(_QUERY)
+        assert isinstance(solutions, QuerySolutions)
+        found = sum(1 for _ in solutions)
+        if found != joined.results:
+            raise AssertionError(f"pyoxigraph has {found} results, the kernel {joined.results}")
+
+    def slide() -> None:
+        joined.slide()
+        for number, one in enumerate(joined.windows):
+            for quad in _quads(one.delta.removed, number):
+                store.remove(quad)
+            store.extend(_quads(one.delta.added, number))
+
+    times = in_turns({"kernel": joined.advance, "reference": anew}, slides, slide)
+    return times["kernel"], times["reference"]
+
+
+def _quads(rows: Ints, number: int) -> list[Quad]:
+    term = NamedNode
+    return [
+        Quad(term(f"urn:k:{s}"), _PREDICATES[number], term(f"urn:k:{o}"), _GRAPHS[number]) for s, o in rows.tolist()
+    ]

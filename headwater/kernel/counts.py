@@ -1,0 +1,139 @@
+"""The one-way index (OA2): from a whole row to how often it is there.
+
+    table[slot] = number + 1      0: empty
+    counts[number]                of rows[number]; 0: the row is gone, but keeps its slot until enough of them do
+
+Deletion is lazy, as in section 3.4 of the paper: once more than half of the rows are gone, all of those are dropped
+together. Counts may go below zero within a difference, since rows that come and go at once may go first.
+"""
+
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+
+from headwater.kernel.index import Ints, Links, first_slot, hashed
+from headwater.kernel.numbering import enlarged, grown
+
+_SMALLEST = 16
+_NO_NUMBERS: Ints = np.empty(0, dtype=np.int64)
+
+
+@nb.njit(cache=True, inline="always")
+def _slot_of(table, rows, key, values, i):  # type: ignore[no-untyped-def]
+    """The slot of a row, or the empty one where it belongs."""
+    size = table.shape[0]
+    slot = first_slot(hashed(values, i, key), size)
+    while table[slot] != 0:
+        number = table[slot] - 1
+        same = True
+        for c in range(key.shape[0]):
+            if rows[number, c] != values[i, c]:
+                same = False
+                break
+        if same:
+            break
+        slot += 1
+        if slot == size:
+            slot = np.int64(0)
+    return slot
+
+
+@nb.njit(cache=True)
+def _change(table, rows, counts, top, key, values, by, crossed):  # type: ignore[no-untyped-def]
+    """Count rows up or down; gives the new top, and how many rows came into being (by > 0) or ceased to be."""
+    n = 0
+    for i in range(values.shape[0]):
+        slot = _slot_of(table, rows, key, values, i)
+        if table[slot] == 0:
+            rows[top] = values[i]
+            counts[top] = 0
+            top += 1
+            table[slot] = top
+        number = table[slot] - 1
+        before = counts[number]
+        counts[number] = before + by
+        if (before <= 0) != (before + by <= 0):
+            crossed[n] = number
+            n += 1
+    return top, n
+
+
+@nb.njit(cache=True)
+def _placed(table, rows, key, top):  # type: ignore[no-untyped-def]
+    """Give every row a slot; all rows differ."""
+    size = table.shape[0]
+    for number in range(top):
+        slot = first_slot(hashed(rows, number, key), size)
+        while table[slot] != 0:
+            slot += 1
+            if slot == size:
+                slot = np.int64(0)
+        table[slot] = number + 1
+
+
+class RowCounts:
+    """A bag of rows, each different row once with its count."""
+
+    def __init__(self, width: int) -> None:
+        self.rows: Ints = np.empty((_SMALLEST, width), dtype=np.int64)
+        self.counts: Ints = np.empty(_SMALLEST, dtype=np.int64)
+        self.top = 0
+        self._changes = 0
+        self._table: Links = np.zeros(_SMALLEST, dtype=np.int32)
+        self._key: Links = np.arange(width, dtype=np.int32)
+
+    def change(self, values: Ints, by: int) -> Ints:
+        """Count rows up (by 1) or down (by -1); gives the numbers of those that came into being or ceased to be.
+
+        The numbers hold until `compact`.
+        """
+        n = values.shape[0]
+        if not n:
+            return _NO_NUMBERS
+        self._changes += n
+        self._make_room(n)
+        crossed = np.empty(n, dtype=np.int64)
+        values = np.require(values, np.int64, ("C", "W"))
+        self.top, found = _change(self._table, self.rows, self.counts, self.top, self._key, values, by, crossed)
+        return crossed[:found]
+
+    def bag(self) -> Ints:
+        """All rows, each as often as it is there, in the order of the ids so that it does not depend on the past."""
+        present = np.flatnonzero(self.counts[: self.top] > 0)
+        rows = self.rows[present]
+        if rows.shape[1]:
+            order = np.lexsort(rows.T[::-1])
+            present, rows = present[order], rows[order]
+        repeated: Ints = np.repeat(rows, self.counts[present], axis=0)
+        return repeated
+
+    def compact(self) -> None:
+        """Drop the rows that are gone, if they are more than half; they are counted only when there may be so many."""
+        if self._changes * 2 < self.top or self.top <= _SMALLEST:
+            return
+        self._changes = 0
+        present = np.flatnonzero(self.counts[: self.top])
+        if present.shape[0] * 2 < self.top:
+            self.top = present.shape[0]
+            capacity = grown(self.top, self.top)
+            self.rows = enlarged(self.rows[present], capacity)
+            self.counts = enlarged(self.counts[present], capacity)
+            self._place(2 * capacity)
+
+    def _make_room(self, more: int) -> None:
+        needed = self.top + more
+        if needed > self.rows.shape[0]:
+            capacity = grown(needed, self.top)
+            self.rows = enlarged(self.rows, capacity)
+            self.counts = enlarged(self.counts, capacity)
+        if needed * 4 > self._table.shape[0] * 3:
+            self._place(2 * self.rows.shape[0])
+
+    def _place(self, size: int) -> None:
+        self._table = np.zeros(size, dtype=np.int32)
+        _placed(self._table, self.rows, self._key, self.top)
+
+    @property
+    def nbytes(self) -> int:
+        return self.rows.nbytes + self.counts.nbytes + self._table.nbytes

@@ -1,0 +1,48 @@
+"""DISTINCT (OA8; equations 4 and 5, algorithm 7 of the paper).
+
+    ε(R + μ) = ε(R) + μ   if μ ∉ R,       otherwise ε(R)
+    ε(R − μ) = ε(R) − μ   if μ ∉ R − μ,   otherwise ε(R)
+
+State: every different row once, with its count. A row is passed on when its count leaves 0 and taken back when it
+returns there; one that does both within a difference stays as it was.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from headwater.kernel.counts import RowCounts
+from headwater.kernel.delta import Delta
+from headwater.kernel.operator import Operator
+
+
+class Distinct(Operator):
+    """Each row of the input once."""
+
+    def __init__(self, source: Operator) -> None:
+        self.variables = source.variables
+        self._source = source
+        self._counts = RowCounts(len(source.variables))
+
+    def advance(self) -> Delta:
+        delta = self._source.advance()
+        if delta.is_empty:
+            return delta
+        counts = self._counts
+        counts.compact()
+        gone = counts.change(delta.removed, -1)
+        come = counts.change(delta.added, 1)
+        if gone.shape[0] and come.shape[0]:
+            is_back = counts.counts[gone] > 0
+            if is_back.any():
+                come = np.setdiff1d(come, gone[is_back], assume_unique=True)
+                gone = gone[~is_back]
+        return Delta(counts.rows[come], counts.rows[gone])
+
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        return (self._source,)
+
+    @property
+    def nbytes(self) -> int:
+        return self._counts.nbytes

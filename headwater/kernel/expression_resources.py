@@ -1,0 +1,47 @@
+"""Which ids are IRIs or blank nodes. An id does not say so; the vocabulary is asked once per id."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from headwater.kernel.expression_numbers import enter
+from headwater.kernel.index import Ints
+from headwater.kernel.vocabulary import Vocabulary
+from headwater.terms.model import BlankNode, NamedNode
+
+_REMEMBERED = 65_536
+_SMALLEST = 64
+
+
+class Resources:
+    """Remembers what was asked: `members` is an open-addressing table of resources for compiled code."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
+        self._forget()
+
+    def _forget(self) -> None:
+        self._asked: set[int] = set()
+        self._found = np.empty(0, dtype=np.int64)
+        self.members: Ints = np.full(_SMALLEST, -1, dtype=np.int64)
+
+    def learn(self, *columns: Ints) -> bool:
+        """Ask about ids that were never asked about; whether one of them is a resource."""
+        new = {number for column in columns for number in column.tolist() if number >= 0} - self._asked
+        if not new:
+            return False
+        if len(self._asked) + len(new) > _REMEMBERED:
+            self._forget()
+        self._asked |= new
+        term_of = self._vocabulary.term_of
+        found = [number for number in new if isinstance(term_of(number), NamedNode | BlankNode)]
+        if not found:
+            return False
+        fresh = np.array(found, dtype=np.int64)
+        self._found = np.concatenate([self._found, fresh])
+        if 2 * self._found.shape[0] > self.members.shape[0]:
+            size = 1 << (4 * self._found.shape[0] - 1).bit_length()
+            self.members = np.full(size, -1, dtype=np.int64)
+            fresh = self._found
+        enter(self.members, fresh)
+        return True

@@ -1,0 +1,43 @@
+"""BIND and SELECT (expression AS ?variable): one more column, computed from the row.
+
+    ΔExtend(R) = Extend(ΔR)
+
+No state: the value depends on its row only, so a row that goes gets the value it had when it came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from headwater.kernel.delta import Delta
+from headwater.kernel.index import Ints
+from headwater.kernel.operator import Operator
+
+Computed = Callable[[Ints], Ints]
+"""One id for each row; `UNBOUND` where the expression has an error."""
+
+
+class Extension(Operator):
+    """The rows of the source with a computed column at the end."""
+
+    def __init__(self, source: Operator, variable: str, function: Computed) -> None:
+        self.variables = (*source.variables, variable)
+        self._source = source
+        self._function = function
+
+    def advance(self) -> Delta:
+        delta = self._source.advance()
+        return Delta(self._extended(delta.added), self._extended(delta.removed))
+
+    def _extended(self, rows: Ints) -> Ints:
+        extended = np.empty((rows.shape[0], len(self.variables)), dtype=np.int64)
+        extended[:, :-1] = rows
+        if rows.shape[0]:
+            extended[:, -1] = self._function(rows)
+        return extended
+
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        return (self._source,)

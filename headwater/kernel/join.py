@@ -1,0 +1,258 @@
+"""The multiway join with an adaptive probing order (OA1, OA5, OA6; algorithms 3, 4, 5 of the paper).
+
+    (R₁ + ΔR₁) ⋈ … ⋈ (Rₙ + ΔRₙ)  −  R₁ ⋈ … ⋈ Rₙ   =   Σᵢ  R'₁ ⋈ … ⋈ R'ᵢ₋₁ ⋈ ΔRᵢ ⋈ Rᵢ₊₁ ⋈ … ⋈ Rₙ
+
+A new mapping of one input walks through the others. Before each step the ring indexes say, without looking at a row,
+how many rows each remaining input would contribute, and every mapping goes where that number is smallest: mappings of
+one batch may take different ways (`steps` counts them). What an index said about an input that was not chosen stays
+true until a variable more is known of it, so nobody is asked twice. An input with which nothing is shared comes last.
+
+Variables that inputs share must be bound in all of their rows; `CompatibleJoin` is for those that may not be.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from headwater.kernel.delta import Delta, stacked
+from headwater.kernel.index import Ints, Links, RingIndex
+from headwater.kernel.operator import Operator
+from headwater.kernel.relation import IndexUse, Key, Relation
+from headwater.kernel.results import Results
+
+_WORTH_PARTING = 256
+"""So many rows less must be looked at before a batch is parted: a part costs as much as some hundred rows."""
+
+Found = tuple[Ints, Ints, int]
+"""What an index says about some probes: heads, counts, and the sum of the counts."""
+Known = dict[int, tuple[Key, Found]]
+"""What was said about the inputs that may come next, and on which key."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """An input that may come next: the columns it is probed on, and where their values stand in the leaves so far."""
+
+    number: int
+    key: Key
+    holders: tuple[tuple[int, int], ...]
+    probe_key: Links
+    done: int
+
+
+class MultiwayJoin(Operator):
+    """Joins any number of inputs. `order` fixes the probing order for comparison: of the inputs that share a variable
+    with those before, the first in this order comes next.
+
+    With `inserts_per_probe`, an index that saw more inserts than that for each probe is dropped until it is needed
+    again (CQ7); without it none is. It pays for windows that move a lot and are seldom asked, from about 100 on.
+    """
+
+    def __init__(
+        self,
+        inputs: Sequence[Operator],
+        variables: tuple[str, ...],
+        *,
+        order: tuple[int, ...] | None = None,
+        inserts_per_probe: float | None = None,
+    ) -> None:
+        self.variables = variables
+        self.order = order
+        self.steps: Counter[tuple[int, int]] = Counter()
+        """How many mappings of so many leaves went to which input next."""
+        self._inputs = tuple(inputs)
+        self._relations = [Relation(len(one.variables)) for one in inputs]
+        self._all_done = (1 << len(self._inputs)) - 1
+        self._results = Results(len(self._inputs))
+        self._candidates: dict[int, tuple[_Candidate, ...]] = {}
+        self._inserts_per_probe = inserts_per_probe
+        self._source = [
+            next((i, one.column(variable)) for i, one in enumerate(inputs) if variable in one.variables)
+            for variable in variables
+        ]
+
+    def advance(self) -> Delta:
+        deltas = [one.advance() for one in self._inputs]
+        removed: list[Ints] = []
+        added: list[Ints] = []
+        arriving: list[tuple[int, Ints]] = []
+        for i, delta in enumerate(deltas):
+            rows = delta.added
+            if delta.removed.shape[0]:
+                numbers, rows = self._relations[i].exchange(rows, delta.removed)
+                if self._results.size:
+                    trees = self._results.remove_made_by(i, numbers, self._capacities())
+                    removed.append(self._values(trees))
+            if rows.shape[0]:
+                arriving.append((i, rows))
+        for i, rows in arriving:
+            added.extend(self._gain(i, rows))
+        if self._inserts_per_probe is not None:
+            for relation in self._relations:
+                relation.review(self._inserts_per_probe)
+        width = len(self.variables)
+        return Delta(stacked(added, width), stacked(removed, width))
+
+    def _gain(self, i: int, rows: Ints) -> list[Ints]:
+        """Rows that came to an input, and the results that they make with what is there."""
+        numbers = self._relations[i].add(rows)
+        for relation in self._relations:
+            if not relation.size:
+                return []
+        tree = np.zeros((numbers.shape[0], len(self._inputs)), dtype=np.int64)
+        tree[:, i] = numbers
+        results = stacked(self._walk(tree, 1 << i, {}), len(self._inputs))
+        if not results.shape[0]:
+            return []
+        self._results.add(results, self._capacities())
+        return [self._values(results)]
+
+    def _walk(self, tree: Ints, done: int, known: Known) -> list[Ints]:
+        """All results that begin with these mappings, over all ways that they choose."""
+        if done == self._all_done:
+            return [tree]
+        candidates = self._candidates.get(done)
+        if candidates is None:
+            candidates = self._candidates[done] = self._candidates_after(done)
+        if not candidates:
+            return self._cross(tree, done)
+        found: Known = {}
+        for one in candidates:
+            said = known.get(one.number)
+            if said is None or said[0] != one.key:
+                said = (one.key, self._probe(tree, one))
+            if not said[1][2]:
+                return []
+            found[one.number] = said
+        best = candidates[0]
+        for one in candidates:
+            if found[one.number][1][2] < found[best.number][1][2]:
+                best = one
+        if len(candidates) == 1 or tree.shape[0] == 1:
+            return self._step(tree, best, found)
+        return self._part(tree, candidates, best, found)
+
+    def _part(self, tree: Ints, candidates: tuple[_Candidate, ...], best: _Candidate, found: Known) -> list[Ints]:
+        """Send each mapping where it has the fewest partners, or all to the best input if that is as good."""
+        fewest = found[candidates[0].number][1][1]
+        choice = np.zeros(fewest.shape[0], dtype=np.int8)
+        for place, one in enumerate(candidates[1:], 1):
+            counts = found[one.number][1][1]
+            choice[counts < fewest] = place
+            fewest = np.minimum(fewest, counts)
+        if found[best.number][1][2] - int(fewest.sum()) < _WORTH_PARTING:
+            return self._step(tree, best, found)
+        choice[fewest == 0] = -1
+        results: list[Ints] = []
+        for place, one in enumerate(candidates):
+            chosen = np.flatnonzero(choice == place)
+            if chosen.shape[0] == tree.shape[0]:
+                return self._step(tree, one, found)
+            if chosen.shape[0]:
+                results.extend(self._step(tree[chosen], one, _picked(found, chosen)))
+        return results
+
+    def _candidates_after(self, done: int) -> tuple[_Candidate, ...]:
+        """The inputs that may come next: those that share a variable, or none."""
+        order = range(len(self._inputs)) if self.order is None else self.order
+        open_inputs = [j for j in order if not done >> j & 1]
+        candidates: list[_Candidate] = []
+        for j in open_inputs:
+            shared = [
+                (column, holder)
+                for column, variable in enumerate(self._inputs[j].variables)
+                if (holder := self._holder(variable, done)) is not None
+            ]
+            if shared:
+                key = tuple(column for column, _ in shared)
+                holders = tuple(holder for _, holder in shared)
+                candidates.append(_Candidate(j, key, holders, np.arange(len(key), dtype=np.int32), done | 1 << j))
+        return tuple(candidates if self.order is None else candidates[:1])
+
+    def _holder(self, variable: str, done: int) -> tuple[int, int] | None:
+        """The input and column among those joined so far that have a variable."""
+        for i, one in enumerate(self._inputs):
+            if done >> i & 1 and variable in one.variables:
+                return i, one.column(variable)
+        return None
+
+    def _probe(self, tree: Ints, to: _Candidate) -> Found:
+        relation = self._relations[to.number]
+        if not relation.size:
+            return _NOTHING_FOUND
+        if tree.shape[0] == 1:
+            keys = np.array([[self._relations[i].rows.item(tree.item(0, i), column) for i, column in to.holders]])
+        else:
+            keys = np.empty((tree.shape[0], len(to.holders)), dtype=np.int64)
+            for place, (i, column) in enumerate(to.holders):
+                keys[:, place] = self._relations[i].rows[tree[:, i], column]
+        return relation.index(to.key).probe(relation.rows, keys, to.probe_key)
+
+    def _step(self, tree: Ints, to: _Candidate, found: Known) -> list[Ints]:
+        """Join mappings with their partners in one input, and go on from there."""
+        heads, counts, total = found.pop(to.number)[1]
+        self.steps[to.done.bit_count() - 1, to.number] += tree.shape[0]
+        if total == 1 and tree.shape[0] == 1:
+            longer = tree.copy()
+            longer[0, to.number] = heads[0]
+            return self._walk(longer, to.done, found)
+        index: RingIndex = self._relations[to.number].index(to.key)
+        which, rows = index.expand(heads, counts, total)
+        longer = tree[which]
+        longer[:, to.number] = rows
+        return self._walk(longer, to.done, _picked(found, which))
+
+    def _cross(self, tree: Ints, done: int) -> list[Ints]:
+        """Nothing is shared with what is left: pair with every row, of the smallest input first."""
+        open_inputs = [j for j in self.order or range(len(self._inputs)) if not done >> j & 1]
+        if self.order is None:
+            open_inputs.sort(key=lambda j: self._relations[j].size)
+        j = open_inputs[0]
+        rows = self._relations[j].live()
+        self.steps[done.bit_count(), j] += tree.shape[0]
+        longer = np.repeat(tree, rows.shape[0], axis=0)
+        longer[:, j] = np.tile(rows, tree.shape[0])
+        return self._walk(longer, done | 1 << j, {})
+
+    def _values(self, tree: Ints | Links) -> Ints:
+        """The results' values, fetched from the leaves."""
+        if tree.shape[0] == 1:
+            leaves = tree[0].tolist()
+            return np.array(
+                [[self._relations[i].rows.item(leaves[i], column) for i, column in self._source]], dtype=np.int64
+            )
+        values = np.empty((tree.shape[0], len(self.variables)), dtype=np.int64)
+        for place, (i, column) in enumerate(self._source):
+            values[:, place] = self._relations[i].rows[tree[:, i], column]
+        return values
+
+    def _capacities(self) -> list[int]:
+        return [relation.rows.shape[0] for relation in self._relations]
+
+    def index_uses(self) -> dict[int, list[IndexUse]]:
+        """What the indexes of each input did since they were last looked at."""
+        return {i: relation.index_uses() for i, relation in enumerate(self._relations)}
+
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        return self._inputs
+
+    @property
+    def nbytes(self) -> int:
+        return self._results.nbytes + sum(relation.nbytes for relation in self._relations)
+
+
+_NOTHING_FOUND: Found = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), 0)
+
+
+def _picked(found: Known, places: Ints) -> Known:
+    """What was said about some of the mappings, each as often as it goes on."""
+    picked: Known = {}
+    for number, (key, (heads, counts, _)) in found.items():
+        some = counts[places]
+        picked[number] = (key, (heads[places], some, int(some.sum())))
+    return picked

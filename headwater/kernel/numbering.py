@@ -1,0 +1,72 @@
+"""Row numbers that are given, given back, and given again: the smallest tables hold the rows that are there at once."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import numpy as np
+
+from headwater.kernel.index import MOST_ROWS, Ints, Links
+
+
+class Numbering:
+    """Numbers below `top`, of which some are free."""
+
+    def __init__(self) -> None:
+        self.top = 0
+        self._free: Links = np.empty(0, dtype=np.int32)
+        self._free_count = 0
+
+    @property
+    def size(self) -> int:
+        """How many numbers are in use."""
+        return self.top - self._free_count
+
+    def give(self, n: int) -> Ints:
+        """So many numbers, those given back first."""
+        reused = min(n, self._free_count)
+        fresh = n - reused
+        self._free_count -= reused
+        again: Ints = self._free[self._free_count : self._free_count + reused].astype(np.int64)
+        if not fresh:
+            return again
+        if self.top + fresh >= MOST_ROWS:
+            rows = self.top + fresh
+            raise MemoryError(f"{rows} rows in one window or result, of at most {MOST_ROWS}: make the window smaller")
+        new = np.arange(self.top, self.top + fresh)
+        self.top += fresh
+        return np.concatenate((again, new)) if reused else new
+
+    def give_back(self, numbers: Ints) -> None:
+        end = self._free_count + numbers.shape[0]
+        if end > self._free.shape[0]:
+            self._free = enlarged(self._free, grown(end, self._free_count))
+        self._free[self._free_count : end] = numbers
+        self._free_count = end
+
+    def live(self) -> Ints:
+        """The numbers in use, in ascending order."""
+        if not self._free_count:
+            return np.arange(self.top)
+        alive = np.ones(self.top, dtype=np.bool_)
+        alive[self._free[: self._free_count]] = False
+        return np.flatnonzero(alive)
+
+    @property
+    def nbytes(self) -> int:
+        return self._free.nbytes
+
+
+def grown(needed: int, before: int) -> int:
+    """A capacity for what is needed, and for half as much again as there was."""
+    return max(needed, 16, before + before // 2)
+
+
+Table = TypeVar("Table", Ints, Links)
+
+
+def enlarged(table: Table, capacity: int) -> Table:
+    """The same rows with room for more."""
+    larger = np.empty((capacity, *table.shape[1:]), dtype=table.dtype)
+    larger[: table.shape[0]] = table
+    return larger

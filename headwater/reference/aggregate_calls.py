@@ -1,0 +1,86 @@
+"""Plans whose aggregates are those of `aggregates`, in a form that pyoxigraph can evaluate.
+
+Each aggregate but COUNT becomes a call of a function of ours, which sees errors as values of their own:
+
+    SUM(?v)    →    <urn:headwater:aggregate:SUM>(COALESCE(?v, <urn:headwater:error>))
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from headwater.algebra.nodes import ExistsPlan, Group, Node, Service
+from headwater.algebra.scope import map_expression, map_expressions, nodes
+from headwater.language.expressions import Aggregate, Constant, Expression, FunctionCall
+from headwater.reference.aggregates import aggregate as value_of
+from headwater.reference.graphs import INTERNAL
+from headwater.terms.exact import original, stored
+from headwater.terms.model import NamedNode, Term
+
+if TYPE_CHECKING:
+    from pyoxigraph import AggregateFunctionAccumulator
+
+_CALL = INTERNAL + "aggregate:"
+_ERROR = NamedNode(INTERNAL + "error")
+
+
+class Accumulator:
+    """Collects the multiset of a group's values. `as_written` says that the store holds some terms in another form."""
+
+    def __init__(self, aggregate: Aggregate, as_written: bool) -> None:
+        self._aggregate = aggregate
+        self._as_written = as_written
+        self._values: Counter[Term] = Counter()
+
+    def accumulate(self, element: Term) -> None:
+        self._values[element] += 1
+
+    def finish(self) -> Term | None:
+        read = original if self._as_written else _as_it_is
+        values = {None if term == _ERROR else read(term): times for term, times in self._values.items()}
+        asked = self._aggregate
+        found = value_of(asked.function, values, distinct=asked.distinct, separator=asked.separator)
+        return None if found is None else stored(found) if self._as_written else found
+
+
+def _as_it_is(term: Term) -> Term:
+    return term
+
+
+def with_calls(plan: Node) -> Node:
+    """The plan with its aggregates replaced by calls; what goes to another engine stays as it is."""
+    if isinstance(plan, Service):
+        return plan
+
+    def inside(expression: Expression) -> Expression | None:
+        return replace(expression, plan=with_calls(expression.plan)) if isinstance(expression, ExistsPlan) else None
+
+    renewed = plan.with_children(*(with_calls(child) for child in plan.children))
+    renewed = map_expressions(renewed, lambda e: map_expression(e, inside))
+    if not isinstance(renewed, Group):
+        return renewed
+    return replace(renewed, aggregates=tuple((v, _call(aggregate)) for v, aggregate in renewed.aggregates))
+
+
+def _call(aggregate: Aggregate) -> Aggregate:
+    if aggregate.function == "COUNT" or aggregate.argument is None:
+        return aggregate
+    seen = FunctionCall("COALESCE", (aggregate.argument, Constant(_ERROR)))
+    return replace(aggregate, function=str(_name(aggregate)), argument=seen, distinct=False, separator=None)
+
+
+def _name(aggregate: Aggregate) -> NamedNode:
+    """The name of the function that evaluates an aggregate: all but its argument."""
+    distinct = ":distinct" if aggregate.distinct else ""
+    separator = "" if aggregate.separator is None else ":" + aggregate.separator.encode().hex()
+    return NamedNode(f"{_CALL}{aggregate.function}{distinct}{separator}")
+
+
+def functions_of(plan: Node, as_written: bool) -> dict[NamedNode, Callable[[], AggregateFunctionAccumulator]]:
+    """What a store has to be given to evaluate the calls that `with_calls` makes of a plan's aggregates."""
+    found = (a for node in nodes(plan) if isinstance(node, Group) for _, a in node.aggregates)
+    return {_name(a): partial(Accumulator, a, as_written) for a in found if a.function != "COUNT"}

@@ -1,0 +1,162 @@
+"""What every evaluator does alike: let elements wait for the watermark, find the ticks, say what each answer says.
+
+An evaluator is told elements in any order and a watermark (`advance`), and answers the ticks before it. How the
+result at a tick is found is its own affair: the reference evaluates anew, the kernel follows the differences.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias, cast
+
+from headwater.algebra.plan import QueryKind, QueryPlan
+from headwater.language.stream_clauses import StreamOperator
+from headwater.reference.answers import Answer, WindowView
+from headwater.reference.construct import instantiate
+from headwater.terms.model import Element, Row, Triple
+from headwater.windows import QuerySettings, Report, Ticker, timestamp_predicate
+
+StreamKey: TypeAlias = tuple[str, str | None]
+"""A stream and, where a window takes its time from the data, the property that holds it."""
+
+
+def stream_keys(plan: QueryPlan) -> tuple[StreamKey, ...]:
+    """For each window of a plan, the stream it reads and the clock by which it reads it."""
+    return tuple(
+        (source.stream.value, predicate.value if (predicate := timestamp_predicate(source.spec)) else None)
+        for source in plan.windows
+    )
+
+
+class Evaluator(ABC):
+    """Evaluates one plan, tick by tick."""
+
+    def __init__(self, plan: QueryPlan, settings: QuerySettings) -> None:
+        self.plan = plan
+        self.settings = settings
+        self.keys = stream_keys(plan)
+        self.ticker = Ticker(settings)
+        self.waiting: dict[StreamKey, list[Element]] = {}
+        self.answered_once = False
+
+    @abstractmethod
+    def state(self) -> Any:
+        """All that must outlive the process, ready to be pickled."""
+
+    @abstractmethod
+    def restore(self, state: Any) -> None:
+        """Continue from a saved state; the evaluator must be new."""
+
+    @abstractmethod
+    def _add(self, number: int, elements: Sequence[Element]) -> Sequence[int]:
+        """Elements in time order for a window; gives the timestamps of the items that they make."""
+
+    @abstractmethod
+    def _closings(self, tick: int) -> int:
+        """How often a window closes at this very instant, at least once."""
+
+    @abstractmethod
+    def _move(self, tick: int, part: int) -> bool:
+        """Move all windows to a tick; true where the content of one, as set or bag, is another one now."""
+
+    @abstractmethod
+    def _holds_something(self) -> bool:
+        """Whether some window is not empty."""
+
+    @abstractmethod
+    def _said(self, tick: int) -> list[object]:
+        """What the streaming operator lets through at a tick: rows, or triples for DESCRIBE, or a verdict."""
+
+    @abstractmethod
+    def _views(self, tick: int) -> tuple[WindowView, ...]:
+        """What each window shows."""
+
+    def advance(
+        self,
+        batch: Mapping[StreamKey, Sequence[Element]],
+        watermark: int | None,
+        *,
+        ended: bool = False,
+        floor: int | None = None,
+    ) -> list[Answer]:
+        """Take elements in; answer every tick before the watermark, or all that remain when the streams have ended.
+
+        `floor` is the instant up to which ended streams are known to have been silent.
+        """
+        for key, elements in batch.items():
+            self.waiting.setdefault(key, []).extend(elements)
+        if watermark is None and not ended:
+            return []
+        if not self.plan.windows:
+            return self._answer_once()
+        limit = None if ended else watermark
+        released = self._release(limit)
+        for number, key in enumerate(self.keys):
+            self.ticker.observe(number, self._add(number, released.get(key, ())))
+        return [answer for tick in self.ticker.due(limit, floor) for answer in self._at(tick, watermark)]
+
+    def _release(self, watermark: int | None) -> dict[StreamKey, list[Element]]:
+        """The waiting elements that the watermark has passed, in time order."""
+        released: dict[StreamKey, list[Element]] = {}
+        for key, elements in self.waiting.items():
+            elements.sort(key=lambda element: element.time)
+            cut = len(elements) if watermark is None else bisect_left(elements, watermark, key=lambda e: e.time)
+            released[key] = elements[:cut]
+            self.waiting[key] = elements[cut:]
+        return released
+
+    def _answer_once(self) -> list[Answer]:
+        """A query over static data alone has one answer."""
+        if self.answered_once:
+            return []
+        self.answered_once = True
+        tick = self.settings.t0 or 0
+        self._move(tick, 0)
+        return [self._answer(tick, 0, None)]
+
+    def _at(self, tick: int, watermark: int | None) -> Iterator[Answer]:
+        for part in range(self._closings(tick)):
+            changed = self._move(tick, part)
+            if self.settings.report is Report.CHANGE and not changed:
+                continue
+            if self.settings.report is Report.NONEMPTY and not self._holds_something():
+                continue
+            answer = self._answer(tick, part, watermark)
+            if not self._silent(answer):
+                yield answer
+
+    def _silent(self, answer: Answer) -> bool:
+        """Between the instants of a fixed rhythm, an operator of change that has nothing to say says nothing."""
+        rhythm = self.settings.report in (Report.CLOSE, Report.PERIODIC)
+        return answer.is_empty and not rhythm and self.settings.emit is not StreamOperator.RSTREAM
+
+    def _answer(self, tick: int, part: int, watermark: int | None) -> Answer:
+        said = self._said(tick)
+        kind = self.plan.kind
+        rows: tuple[Row, ...] = ()
+        triples: tuple[Triple, ...] = ()
+        verdict: bool | None = None
+        match kind:
+            case QueryKind.SELECT:
+                rows = cast("tuple[Row, ...]", tuple(said))
+            case QueryKind.CONSTRUCT:
+                triples = instantiate(self.plan, cast("list[Row]", said), tick)
+            case QueryKind.DESCRIBE:
+                triples = cast("tuple[Triple, ...]", tuple(said))
+            case QueryKind.ASK:
+                verdict = cast("bool | None", said[0] if said else None)
+        return Answer(
+            query=self.plan.name,
+            time=tick,
+            kind=kind,
+            operator=self.settings.emit,
+            variables=tuple(v.value for v in self.plan.variables) if kind is QueryKind.SELECT else (),
+            rows=rows,
+            triples=triples,
+            boolean=verdict,
+            part=part,
+            inputs=self._views(tick),
+            watermark=watermark,
+        )

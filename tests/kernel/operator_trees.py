@@ -1,0 +1,196 @@
+"""Random trees of operators, each with its slow twin, and random differences for their leaves."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from hypothesis import strategies as st
+
+from headwater.kernel.compatible_join import CompatibleJoin
+from headwater.kernel.constant import Constant
+from headwater.kernel.delta import UNBOUND
+from headwater.kernel.distinct import Distinct
+from headwater.kernel.extension import Extension
+from headwater.kernel.index import Ints
+from headwater.kernel.join import MultiwayJoin
+from headwater.kernel.left_join import LeftJoin
+from headwater.kernel.negation import Minus, SemiJoin
+from headwater.kernel.operator import Operator
+from headwater.kernel.ordering import Recomputed
+from headwater.kernel.projection import Projection
+from headwater.kernel.selection import Mask, Selection
+from headwater.kernel.union import Union
+from tests.kernel import naive_algebra as naive
+from tests.kernel.fed import Bag, Fed, as_rows
+
+VARIABLES = ("a", "b", "c", "d")
+VALUES = (1, 2, 3)
+Draw = Callable[[st.SearchStrategy], object]
+
+
+@dataclass
+class Leaf:
+    """A leaf and all rows that it has had so far."""
+
+    operator: Fed
+    unbound: bool
+    bag: Bag = field(default_factory=Counter)
+
+    def feed(self, draw) -> None:
+        """A difference: new rows, some of the old, and sometimes rows that both come and go."""
+        values = (*VALUES, UNBOUND) if self.unbound else VALUES
+        row = st.tuples(*(st.sampled_from(values) for _ in self.operator.variables))
+        added = draw(st.lists(row, max_size=5))
+        there = sorted(self.bag.elements())
+        removed = draw(st.lists(st.sampled_from(range(len(there))), unique=True, max_size=6)) if there else []
+        gone = [there[i] for i in removed]
+        gone += [new for new in added if draw(st.integers(0, 9)) == 0]
+        self.operator.feed(added, gone)
+        self.bag.update(added)
+        self.bag.subtract(gone)
+        self.bag = +self.bag
+
+
+@dataclass
+class Tree:
+    """An operator, its twin, and the leaves below it. `certain` are the variables that are always bound."""
+
+    operator: Operator
+    twin: Callable[[], naive.Table]
+    leaves: list[Leaf]
+    certain: frozenset[str]
+
+
+def leaf(draw) -> Tree:
+    variables = tuple(draw(st.lists(st.sampled_from(VARIABLES), unique=True, max_size=3)))
+    if draw(st.integers(0, 5)) == 0:
+        rows = draw(st.lists(st.tuples(*(st.sampled_from(VALUES) for _ in variables)), max_size=4))
+        bag = Counter(rows)
+        return Tree(
+            Constant(variables, as_rows(rows, len(variables))),
+            lambda: naive.Table(variables, bag),
+            [],
+            frozenset(variables),
+        )
+    fed = Leaf(Fed(*variables), draw(st.booleans()))
+    return Tree(
+        fed.operator,
+        lambda: naive.Table(variables, fed.bag),
+        [fed],
+        frozenset() if fed.unbound else frozenset(variables),
+    )
+
+
+def is_even(variables: tuple[str, ...]) -> tuple[Callable[[Ints], Mask], Callable[[naive.Mapping], bool]]:
+    """A condition on whole rows, and its twin: the sum of what is bound is even."""
+
+    def vectorised(rows: Ints) -> Mask:
+        even: Mask = np.where(rows == UNBOUND, 0, rows).sum(axis=1) % 2 == 0
+        return even
+
+    return vectorised, lambda mapping: sum(mapping.get(v, 0) for v in variables) % 2 == 0
+
+
+def always(mapping: naive.Mapping) -> bool:
+    return True
+
+
+def unary(draw, inner: Tree) -> Tree:
+    operator, twin, leaves = inner.operator, inner.twin, inner.leaves
+    variables = operator.variables
+    match draw(st.sampled_from(["distinct", "project", "select", "extend", "smallest"])):
+        case "distinct":
+            return Tree(Distinct(operator), lambda: naive.distinct(twin()), leaves, inner.certain)
+        case "project":
+            kept = tuple(draw(st.permutations(variables)))[: draw(st.integers(0, len(variables)))]
+            certain = inner.certain & set(kept)
+            return Tree(Projection(operator, kept), lambda: naive.project(twin(), kept), leaves, certain)
+        case "select":
+            fast, slow = is_even(variables)
+            return Tree(Selection(operator, fast), lambda: naive.select(twin(), slow), leaves, inner.certain)
+        case "extend":
+            fresh = next((v for v in VARIABLES if v not in variables), None)
+            if fresh is None:
+                return inner
+            computed, slow = is_even(variables)
+            return Tree(
+                Extension(operator, fresh, lambda rows: computed(rows).astype(np.int64) + 1),
+                lambda: naive.extend(twin(), fresh, lambda mapping: int(slow(mapping)) + 1),
+                leaves,
+                inner.certain | {fresh},
+            )
+    n = draw(st.integers(0, 4))
+    return Tree(Recomputed(operator, lambda rows: rows[:n]), lambda: naive.smallest(twin(), n), leaves, inner.certain)
+
+
+def binary(draw, left: Tree, right: Tree) -> Tree:
+    one, other, leaves = left.operator, right.operator, left.leaves + right.leaves
+    names = (*one.variables, *(v for v in other.variables if v not in one.variables))
+    fast, slow = is_even(names) if draw(st.booleans()) else (None, always)
+    match draw(st.sampled_from(["join", "left join", "exists", "minus", "union"])):
+        case "join":
+            return Tree(
+                CompatibleJoin(one, other),
+                lambda: naive.join(left.twin(), right.twin()),
+                leaves,
+                left.certain | right.certain,
+            )
+        case "left join":
+            return Tree(
+                LeftJoin(one, other, fast),
+                lambda: naive.left_join(left.twin(), right.twin(), slow),
+                leaves,
+                left.certain,
+            )
+        case "exists":
+            negated = draw(st.booleans())
+            return Tree(
+                SemiJoin(one, other, negated=negated, condition=fast),
+                lambda: naive.exists(left.twin(), right.twin(), slow, negated=negated),
+                leaves,
+                left.certain,
+            )
+        case "minus":
+            return Tree(Minus(one, other), lambda: naive.minus(left.twin(), right.twin()), leaves, left.certain)
+    return Tree(
+        Union([one, other]), lambda: naive.union(left.twin(), right.twin()), leaves, left.certain & right.certain
+    )
+
+
+def multiway(draw, parts: list[Tree]) -> Tree | None:
+    """A multiway join, if the variables that the parts share are always bound."""
+    times = Counter(v for part in parts for v in part.operator.variables)
+    if any(times[v] > 1 and v not in part.certain for part in parts for v in part.operator.variables):
+        return None
+    names = tuple(draw(st.permutations(sorted(times))))
+    order = tuple(draw(st.permutations(range(len(parts))))) if draw(st.booleans()) else None
+    limit = draw(st.sampled_from([None, 0.5]))
+
+    def twin() -> naive.Table:
+        result = parts[0].twin()
+        for part in parts[1:]:
+            result = naive.join(result, part.twin())
+        return naive.project(result, names)
+
+    return Tree(
+        MultiwayJoin([part.operator for part in parts], names, order=order, inserts_per_probe=limit),
+        twin,
+        [one for part in parts for one in part.leaves],
+        frozenset(v for part in parts for v in part.certain),
+    )
+
+
+@st.composite
+def trees(draw, depth: int = 3) -> Tree:
+    kind = draw(st.integers(0, 5)) if depth else 0
+    if kind == 0:
+        return leaf(draw)
+    if kind <= 2:
+        return unary(draw, draw(trees(depth - 1)))
+    if kind <= 4:
+        return binary(draw, draw(trees(depth - 1)), draw(trees(depth - 1)))
+    parts = [draw(trees(depth - 2 if depth > 1 else 0)) for _ in range(draw(st.integers(1, 4)))]
+    return multiway(draw, parts) or parts[0]

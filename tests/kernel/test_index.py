@@ -1,0 +1,151 @@
+"""The ring index, the relation and the row counts against dictionaries."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headwater.kernel.counts import RowCounts
+from headwater.kernel.delta import UNBOUND
+from headwater.kernel.index import MOST_ROWS, Ints
+from headwater.kernel.numbering import Numbering
+from headwater.kernel.relation import Relation, without
+from tests.kernel.fed import as_bag, as_rows
+
+VALUES = st.sampled_from([0, 1, -1, 2, UNBOUND, (1 << 63) - 1])
+ROWS = st.lists(st.tuples(VALUES, VALUES), max_size=30)
+KEYS = ((0,), (1,), (1, 0), ())
+
+
+def partners(relation: Relation, key: tuple[int, ...], probe: tuple[int, ...]) -> Counter[tuple[int, ...]]:
+    index = relation.index(key)
+    probes = as_rows([probe], len(key))
+    heads, counts, total = index.probe(relation.rows, probes, np.arange(len(key), dtype=np.int32))
+    which, found = index.expand(heads, counts, total)
+    assert which.tolist() == [0] * total
+    assert len(set(found.tolist())) == total
+    return as_bag(relation.rows[found])
+
+
+@given(st.lists(st.tuples(ROWS, st.integers(0, 30), st.booleans()), max_size=8), st.booleans())
+def test_every_index_finds_exactly_the_rows_of_a_key(
+    steps: list[tuple[list[tuple[int, int]], int, bool]], early: bool
+) -> None:
+    relation = Relation(2)
+    if early:
+        for key in KEYS:
+            relation.index(key)
+    expected: list[tuple[int, int]] = []
+    for rows, gone, by_value in steps:
+        numbers = relation.add(as_rows(rows, 2))
+        assert relation.rows[numbers].tolist() == [list(row) for row in rows]
+        expected += rows
+        leaving, expected = expected[:gone], expected[gone:]
+        if by_value:
+            assert relation.rows[relation.take(as_rows(leaving, 2))].tolist() == [list(row) for row in leaving]
+        else:
+            left = Counter(leaving)
+            chosen = []
+            for number in relation.live().tolist():
+                row = tuple(relation.rows[number].tolist())
+                if left[row]:
+                    left[row] -= 1
+                    chosen.append(number)
+            relation.remove(np.array(chosen, dtype=np.int64))
+        assert relation.size == len(expected)
+        assert as_bag(relation.rows[relation.live()]) == Counter(expected)
+        for key in KEYS:
+            for probe in {tuple(row[c] for c in key) for row in [*expected, *leaving, (5, 5)]}:
+                found = partners(relation, key, probe)
+                assert found == Counter(row for row in expected if tuple(row[c] for c in key) == probe)
+
+
+@pytest.mark.parametrize("keys", [10, 3000, 20_000])
+def test_many_rows_and_keys(keys: int) -> None:
+    random = np.random.default_rng(keys)
+    relation = Relation(2)
+    index = relation.index((0,))
+    rows = np.zeros((0, 2), dtype=np.int64)
+    for _ in range(8):
+        added = np.stack([random.integers(0, keys, 4000), random.integers(0, 1 << 62, 4000)], axis=1)
+        relation.add(added)
+        relation.take(rows[:3000])
+        rows = np.concatenate([rows[3000:], added])
+        probes: Ints = np.arange(keys).reshape(-1, 1)
+        _, counts, total = index.probe(relation.rows, probes, np.zeros(1, dtype=np.int32))
+        assert counts.tolist() == np.bincount(rows[:, 0], minlength=keys).tolist()
+        assert total == rows.shape[0]
+    assert index.nbytes < 40 * relation.size
+
+
+def test_a_table_has_the_size_of_its_keys_not_of_its_rows() -> None:
+    relation = Relation(1)
+    index = relation.index((0,))
+    relation.add(np.arange(100_000).reshape(-1, 1) % 100)
+    assert index.table.shape[0] < 1000
+
+
+def test_taking_what_is_not_there_finds_nothing() -> None:
+    relation = Relation(1)
+    relation.add(as_rows([(1,), (1,)], 1))
+    numbers = relation.take(as_rows([(1,), (2,), (1,), (1,)], 1))
+    assert sorted(numbers.tolist()) == [-1, -1, 0, 1]
+    assert relation.size == 0
+
+
+def test_what_comes_and_goes_at_once_cancels_out() -> None:
+    relation = Relation(1)
+    relation.add(as_rows([(1,)], 1))
+    numbers, added = relation.exchange(as_rows([(2,), (2,), (3,)], 1), as_rows([(2,), (1,)], 1))
+    assert numbers.tolist() == [0]
+    assert added.tolist() == [[2], [3]]
+
+
+def test_a_difference_that_takes_too_much_is_an_error() -> None:
+    with pytest.raises(AssertionError, match="never there"):
+        without(as_rows([(1,)], 1), as_rows([(1,), (1,)], 1))
+
+
+def test_numbers_are_used_again() -> None:
+    numbering = Numbering()
+    assert numbering.give(3).tolist() == [0, 1, 2]
+    numbering.give_back(np.array([1]))
+    assert numbering.live().tolist() == [0, 2]
+    assert sorted(numbering.give(2).tolist()) == [1, 3]
+    assert (numbering.top, numbering.size) == (4, 4)
+
+
+def test_too_many_rows_are_refused_with_advice() -> None:
+    numbering = Numbering()
+    numbering.top = MOST_ROWS - 1
+    with pytest.raises(MemoryError, match="make the window smaller"):
+        numbering.give(1)
+
+
+@given(st.lists(st.tuples(ROWS, st.integers(0, 30)), max_size=8))
+def test_row_counts_are_those_of_a_counter(steps: list[tuple[list[tuple[int, int]], int]]) -> None:
+    counts = RowCounts(2)
+    expected: list[tuple[int, int]] = []
+    for rows, gone in steps:
+        counts.compact()
+        before = set(expected)
+        come = counts.change(as_rows(rows, 2), 1)
+        expected += rows
+        assert {tuple(row) for row in counts.rows[come].tolist()} == set(rows) - before
+        leaving, expected = expected[:gone], expected[gone:]
+        ceased = counts.change(as_rows(leaving, 2), -1)
+        assert {tuple(row) for row in counts.rows[ceased].tolist()} == set(leaving) - set(expected)
+        assert counts.bag().tolist() == sorted(list(row) for row in expected)
+
+
+def test_rows_that_are_gone_give_their_memory_back() -> None:
+    counts = RowCounts(1)
+    for i in range(500):
+        counts.compact()
+        counts.change(np.arange(i * 10, i * 10 + 10).reshape(-1, 1), 1)
+        counts.change(np.arange(i * 10, i * 10 + 10).reshape(-1, 1), -1)
+    assert counts.nbytes < 5000

@@ -1,0 +1,196 @@
+"""The multiway join: exact for any shape, adaptive per mapping, small, and free of what an input does not need."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headwater.kernel.index import Ints
+from headwater.kernel.join import MultiwayJoin
+from tests.kernel import naive_algebra as naive
+from tests.kernel.fed import Fed, Watched, as_bag
+from tests.kernel.operator_trees import Leaf
+
+NO_PAIRS: Ints = np.zeros((0, 2), dtype=np.int64)
+SHAPES: dict[str, list[tuple[str, ...]]] = {
+    "chain": [("a", "b"), ("b", "c"), ("c", "d"), ("d", "e")],
+    "star": [("a", "b"), ("a", "c"), ("a", "d")],
+    "cycle": [("a", "b"), ("b", "c"), ("c", "a")],
+    "two keys": [("a", "b", "c"), ("c", "a", "d"), ("d", "b")],
+    "cross": [("a",), ("b",), ("c", "a")],
+    "no variable": [("a", "b"), (), ("b",)],
+    "same": [("a", "b"), ("b", "a"), ("a", "b")],
+}
+
+
+def keys(inputs: list[Fed]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(v for one in inputs for v in one.variables))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@settings(max_examples=40)
+@given(data=st.data())
+def test_a_join_of_any_shape_equals_the_definition(shape: str, data: st.DataObject) -> None:
+    leaves = [Leaf(Fed(*variables), unbound=False) for variables in SHAPES[shape]]
+    inputs = [leaf.operator for leaf in leaves]
+    orders: list[tuple[int, ...] | None] = [None, *permutations(range(len(inputs)))]
+    order = data.draw(st.sampled_from(orders))
+    limit = data.draw(st.sampled_from([None, 0.1]))
+    join = MultiwayJoin(inputs, keys(inputs), order=order, inserts_per_probe=limit)
+    watched = Watched(join)
+    for _ in range(6):
+        for leaf in leaves:
+            leaf.feed(data.draw)
+        expected = naive.Table(leaves[0].operator.variables, leaves[0].bag)
+        for leaf in leaves[1:]:
+            expected = naive.join(expected, naive.Table(leaf.operator.variables, leaf.bag))
+        assert watched.advance() == naive.project(expected, join.variables).bag
+
+
+def joined_by_sorting(tables: list[Ints]) -> list[tuple[int, ...]]:
+    """A chain join of pairs, by dictionaries."""
+    found = [tuple(row) for row in tables[0].tolist()]
+    for table in tables[1:]:
+        by_key: dict[int, list[int]] = {}
+        for key, value in table.tolist():
+            by_key.setdefault(key, []).append(value)
+        found = [(*row, value) for row in found for value in by_key.get(row[-1], [])]
+    return sorted(found)
+
+
+def test_large_batches_that_grow_and_shrink_equal_a_join_from_scratch() -> None:
+    random = np.random.default_rng(7)
+    inputs = [Fed("x", "y"), Fed("y", "z"), Fed("z", "w")]
+    watched = Watched(MultiwayJoin(inputs, ("x", "y", "z", "w")))
+    tables = [NO_PAIRS] * 3
+    for size in (500, 3000, 50, 2000, 0, 1000):
+        for i, one in enumerate(inputs):
+            stays = random.random(len(tables[i])) < 0.5
+            stays[size:] = False
+            added = random.integers(0, 1000, (max(0, size - int(stays.sum())), 2))
+            one.feed_rows(added, tables[i][~stays])
+            tables[i] = np.concatenate([tables[i][stays], added])
+        assert sorted(watched.advance().elements()) == joined_by_sorting(tables)
+
+
+def test_each_mapping_goes_where_it_has_the_fewest_partners() -> None:
+    left, middle, right = inputs = [Fed("x", "y"), Fed("y", "z"), Fed("z", "w")]
+    join = MultiwayJoin(inputs, ("x", "y", "z", "w"))
+    left.feed([(i, 1) for i in range(1000)] + [(0, 2)])
+    right.feed([(1, 0)] + [(2, i) for i in range(1000)])
+    join.advance()
+    middle.feed([(1, 1), (2, 2)])
+    assert join.advance().added.shape[0] == 2000
+    assert join.steps == {(1, 0): 1, (1, 2): 1, (2, 0): 1, (2, 2): 1}
+
+
+def test_a_fixed_order_is_kept() -> None:
+    left, middle, right = inputs = [Fed("x", "y"), Fed("y", "z"), Fed("z", "w")]
+    join = MultiwayJoin(inputs, ("x", "y", "z", "w"), order=(0, 1, 2))
+    left.feed([(i, 1) for i in range(100)])
+    right.feed([(1, 0)])
+    join.advance()
+    middle.feed([(1, 1)])
+    assert join.advance().added.shape[0] == 100
+    assert join.steps == {(1, 0): 1, (2, 2): 100}
+
+
+def test_an_input_that_never_loses_a_row_costs_no_removal_index() -> None:
+    random = np.random.default_rng(3)
+    static, window = Fed("x", "y"), Fed("y", "z")
+    join = MultiwayJoin([static, window], ("x", "y", "z"))
+    static.feed_rows(random.integers(0, 5000, (5000, 2)), NO_PAIRS)
+    window.feed_rows(random.integers(0, 5000, (100, 2)), NO_PAIRS)
+    before = as_bag(join.advance().added)
+    static_bytes = 5000 * (2 * 8 + 2 * 8 + 2 * 4)
+    assert join.nbytes < 1.3 * static_bytes
+    static.feed([], [next(iter(before))[:2]])
+    join.advance()
+    assert join.nbytes > 1.3 * static_bytes
+
+
+def test_rows_without_results_leave_the_results_of_others_alone() -> None:
+    """Also when an input has grown since it last took part in a result."""
+    left, right = Fed("x", "y"), Fed("y", "z")
+    join = MultiwayJoin([left, right], ("x", "y", "z"))
+    watched = Watched(join)
+    pairs = [(i, i) for i in range(16)]
+    left.feed(pairs)
+    right.feed(pairs)
+    watched.advance()
+    left.feed([], pairs[:1])
+    right.feed([], pairs[1:2])
+    assert watched.advance().total() == 14
+    left.feed([(i, 100) for i in range(60)])
+    watched.advance()
+    left.feed([], [(i, 100) for i in range(60)])
+    assert watched.advance().total() == 14
+
+
+def test_an_index_that_is_hardly_probed_is_dropped_and_comes_back() -> None:
+    busy, calm = Fed("x", "y"), Fed("y", "z")
+    join = MultiwayJoin([busy, calm], ("x", "y", "z"), inserts_per_probe=10)
+    busy.feed([(0, 0)])
+    calm.feed([(0, 5)])
+    assert as_bag(join.advance().added) == {(0, 0, 5): 1}
+    for i in range(1, 200):
+        busy.feed([(i, i)], [(i - 1, i - 1)])
+        join.advance()
+    (use,) = join.index_uses()[0]
+    assert (use.is_built, use.drops, use.key) == (False, 1, (1,))
+    calm.feed([(199, 7)])
+    assert as_bag(join.advance().added) == {(199, 199, 7): 1}
+    (use,) = join.index_uses()[0]
+    assert (use.is_built, use.probes) == (True, 1)
+
+
+def test_indexes_stay_unless_a_limit_is_set() -> None:
+    busy, calm = Fed("x", "y"), Fed("y", "z")
+    join = MultiwayJoin([busy, calm], ("x", "y", "z"))
+    calm.feed([(0, 5)])
+    busy.feed([(0, 0)])
+    join.advance()
+    for i in range(1, 500):
+        busy.feed([(i, i)], [(i - 1, i - 1)])
+        join.advance()
+    assert [use.drops for use in join.index_uses()[0]] == [0]
+
+
+def test_an_eight_way_join_of_ten_thousand_rows_each_takes_less_than_ten_megabytes() -> None:
+    random = np.random.default_rng(5)
+    n = 10_000
+    inputs = [Fed(f"x{i}", f"x{i + 1}") for i in range(8)]
+    join = MultiwayJoin(inputs, tuple(f"x{i}" for i in range(9)))
+    tables = [np.stack([random.permutation(n), random.permutation(n)], axis=1) for _ in inputs]
+    for one, table in zip(inputs, tables, strict=True):
+        one.feed_rows(table, NO_PAIRS)
+    assert join.advance().added.shape[0] == n
+    for _ in range(20):
+        for i, one in enumerate(inputs):
+            old, kept = tables[i][: n // 10], tables[i][n // 10 :]
+            new = np.stack([random.permutation(old[:, 0]), old[:, 1]], axis=1)
+            one.feed_rows(new, old)
+            tables[i] = np.concatenate([kept, new])
+        join.advance()
+    assert join.nbytes <= 10_000_000
+
+
+def test_memory_stays_as_it_is_while_rows_come_and_go() -> None:
+    inputs = [Fed("x", "y"), Fed("y", "z")]
+    join = MultiwayJoin(inputs, ("x", "y", "z"))
+    sizes = set()
+    for tick in range(400):
+        rows = np.arange(tick * 50, tick * 50 + 50)
+        for one in inputs:
+            one.feed_rows(
+                np.stack([rows, rows], axis=1), np.stack([rows - 50, rows - 50], axis=1) if tick else NO_PAIRS
+            )
+        assert join.advance().added.shape[0] == 50
+        if tick > 50:
+            sizes.add(join.nbytes)
+    assert max(sizes) < 50 * 1000
+    assert max(sizes) <= 1.5 * min(sizes)

@@ -1,0 +1,40 @@
+"""Every operator's difference is exact: random trees over random differences equal their slow twin after each tick."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headwater.kernel.operator import Operator
+from tests.kernel.fed import Watched
+from tests.kernel.operator_trees import Tree, trees
+
+
+def all_operators(root: Operator) -> list[Operator]:
+    return [root, *(below for one in root.inputs for below in all_operators(one))]
+
+
+def check_each_tick(tree: Tree, data: st.DataObject) -> None:
+    watched = Watched(tree.operator)
+    for _ in range(data.draw(st.integers(1, 5))):
+        for leaf in tree.leaves:
+            if data.draw(st.integers(0, 3)):
+                leaf.feed(data.draw)
+        expected = tree.twin()
+        assert tree.operator.variables == expected.variables
+        assert watched.advance() == expected.bag
+    assert all(one.nbytes >= 0 for one in all_operators(tree.operator))
+
+
+@settings(max_examples=400)
+@given(trees(), st.data())
+def test_a_tree_equals_its_slow_twin_after_each_tick(tree: Tree, data: st.DataObject) -> None:
+    check_each_tick(tree, data)
+
+
+@pytest.mark.soak
+@settings(max_examples=20_000)
+@given(trees(depth=4), st.data())
+def test_many_deeper_trees_equal_their_slow_twins(tree: Tree, data: st.DataObject) -> None:
+    check_each_tick(tree, data)

@@ -1,0 +1,216 @@
+"""Each operator on rows one can follow by eye; the random trees show the rest."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from headwater.kernel.compatible_join import CompatibleJoin
+from headwater.kernel.constant import Constant
+from headwater.kernel.delta import UNBOUND
+from headwater.kernel.distinct import Distinct
+from headwater.kernel.extension import Extension
+from headwater.kernel.left_join import LeftJoin
+from headwater.kernel.negation import Minus, SemiJoin
+from headwater.kernel.operator import Operator
+from headwater.kernel.ordering import Recomputed, difference
+from headwater.kernel.projection import Projection
+from headwater.kernel.selection import Selection
+from headwater.kernel.union import Union
+from tests.kernel.fed import Bag, Fed, as_bag, as_rows
+
+Rows = list[tuple[int, ...]]
+
+
+def change(operator: Operator) -> tuple[Rows, Rows]:
+    """What came and what went, sorted."""
+    delta = operator.advance()
+    return sorted(as_bag(delta.added).elements()), sorted(as_bag(delta.removed).elements())
+
+
+def test_optional_shows_a_row_alone_until_it_has_a_partner_and_again_after_the_last() -> None:
+    left, right = Fed("x", "y"), Fed("y", "z")
+    operator = LeftJoin(left, right)
+    assert operator.variables == ("x", "y", "z")
+    left.feed([(1, 1)])
+    assert change(operator) == ([(1, 1, UNBOUND)], [])
+    right.feed([(1, 5), (1, 6)])
+    assert change(operator) == ([(1, 1, 5), (1, 1, 6)], [(1, 1, UNBOUND)])
+    right.feed([], [(1, 5)])
+    assert change(operator) == ([], [(1, 1, 5)])
+    right.feed([(1, 7)], [(1, 6)])
+    assert change(operator) == ([(1, 1, 7)], [(1, 1, 6)])
+    right.feed([], [(1, 7)])
+    assert change(operator) == ([(1, 1, UNBOUND)], [(1, 1, 7)])
+    left.feed([], [(1, 1)])
+    assert change(operator) == ([], [(1, 1, UNBOUND)])
+
+
+def test_the_condition_of_optional_decides_who_is_a_partner() -> None:
+    left, right = Fed("x"), Fed("x", "y")
+    operator = LeftJoin(left, right, lambda rows: rows[:, 1] > 10, ("y", "x"))
+    left.feed([(1,)])
+    right.feed([(1, 5)])
+    assert change(operator) == ([(UNBOUND, 1)], [])
+    right.feed([(1, 11)])
+    assert change(operator) == ([(11, 1)], [(UNBOUND, 1)])
+    left.feed([], [(1,)])
+    assert change(operator) == ([], [(11, 1)])
+
+
+def test_optional_binds_what_the_left_leaves_open() -> None:
+    left, right = Fed("x", "y"), Fed("y", "z")
+    operator = LeftJoin(left, right)
+    left.feed([(1, UNBOUND)])
+    right.feed([(2, 3), (UNBOUND, 4)])
+    assert change(operator) == ([(1, UNBOUND, 4), (1, 2, 3)], [])
+
+
+@pytest.mark.parametrize("negated", [False, True])
+def test_exists_looks_at_the_first_partner_and_the_last(negated: bool) -> None:
+    left, right = Fed("x", "y"), Fed("y", "z")
+    operator = SemiJoin(left, right, negated=negated)
+    left.feed([(1, 1), (2, 2)])
+    right.feed([(2, 0)])
+    assert change(operator) == ([(1, 1)] if negated else [(2, 2)], [])
+    came: tuple[Rows, Rows] = ([(1, 1)], [])
+    right.feed([(1, 5), (1, 6)])
+    assert change(operator) == (came[::-1] if negated else came)
+    right.feed([], [(1, 5)])
+    assert change(operator) == ([], [])
+    right.feed([], [(1, 6)])
+    assert change(operator) == (came if negated else came[::-1])
+
+
+def test_exists_without_shared_variables_asks_whether_there_is_anything() -> None:
+    left, right = Fed("x"), Fed("y")
+    operator = SemiJoin(left, right)
+    left.feed([(1,), (1,)])
+    assert change(operator) == ([], [])
+    right.feed([(1,), (2,)])
+    assert change(operator) == ([(1,), (1,)], [])
+    right.feed([], [(1,), (2,)])
+    assert change(operator) == ([], [(1,), (1,)])
+
+
+def test_exists_with_a_condition_on_both_sides() -> None:
+    left, right = Fed("x", "limit"), Fed("x", "y")
+    operator = SemiJoin(left, right, negated=True, condition=lambda rows: rows[:, 2] > rows[:, 1])
+    assert operator.joined_variables == ("x", "limit", "y")
+    left.feed([(1, 10)])
+    right.feed([(1, 5)])
+    assert change(operator) == ([(1, 10)], [])
+    right.feed([(1, 11)])
+    assert change(operator) == ([], [(1, 10)])
+
+
+def test_a_left_row_that_goes_takes_away_what_it_stood_for() -> None:
+    """Equation 8 as corrected: a hidden row goes without a trace."""
+    left, right = Fed("x"), Fed("x")
+    operator = Minus(left, right)
+    left.feed([(1,), (2,)])
+    right.feed([(1,)])
+    assert change(operator) == ([(2,)], [])
+    left.feed([], [(1,), (2,)])
+    assert change(operator) == ([], [(2,)])
+
+
+def test_a_hidden_row_comes_back_with_the_last_that_hid_it() -> None:
+    """Equation 9 as corrected."""
+    left, right = Fed("x"), Fed("x", "y")
+    operator = Minus(left, right)
+    left.feed([(1,)])
+    right.feed([(1, 1), (1, 2)])
+    assert change(operator) == ([], [])
+    right.feed([], [(1, 1)])
+    assert change(operator) == ([], [])
+    right.feed([], [(1, 2)])
+    assert change(operator) == ([(1,)], [])
+
+
+def test_minus_needs_a_variable_that_both_bind() -> None:
+    left, right = Fed("x", "y"), Fed("x", "y")
+    operator = Minus(left, right)
+    left.feed([(1, UNBOUND), (1, 2)])
+    right.feed([(UNBOUND, 2)])
+    assert change(operator) == ([(1, UNBOUND)], [])
+
+
+def test_minus_without_shared_variables_takes_nothing_away() -> None:
+    left, right = Fed("x"), Fed("y")
+    operator = Minus(left, right)
+    left.feed([(1,)])
+    right.feed([(1,)])
+    assert change(operator) == ([(1,)], [])
+    assert operator.inputs == (left,)
+
+
+def test_a_join_on_variables_that_may_be_unbound() -> None:
+    left, right = Fed("x", "y"), Fed("y", "z")
+    operator = CompatibleJoin(left, right)
+    left.feed([(1, 1), (2, UNBOUND)])
+    right.feed([(1, 5), (UNBOUND, 6)])
+    assert change(operator) == (sorted([(1, 1, 5), (1, 1, 6), (2, 1, 5), (2, UNBOUND, 6)]), [])
+    right.feed([], [(UNBOUND, 6)])
+    assert change(operator) == ([], sorted([(1, 1, 6), (2, UNBOUND, 6)]))
+
+
+def test_distinct_counts() -> None:
+    source = Fed("x")
+    operator = Distinct(source)
+    source.feed([(1,), (1,)])
+    assert change(operator) == ([(1,)], [])
+    source.feed([(2,)], [(1,)])
+    assert change(operator) == ([(2,)], [])
+    source.feed([(1,), (3,)], [(1,), (3,)])
+    assert change(operator) == ([], [])
+    source.feed([], [(1,), (2,)])
+    assert change(operator) == ([], [(1,), (2,)])
+
+
+def test_union_aligns_columns() -> None:
+    one, other = Fed("x", "y"), Fed("z", "x")
+    operator = Union([one, other])
+    one.feed([(1, 2)])
+    other.feed([(3, 4)])
+    assert operator.variables == ("x", "y", "z")
+    assert sorted(operator.advance().added.tolist()) == [[1, 2, UNBOUND], [4, UNBOUND, 3]]
+
+
+def test_rows_pass_through_projection_selection_and_extension() -> None:
+    source = Fed("x", "y")
+    extended = Extension(source, "sum", lambda rows: rows[:, 0] + rows[:, 1])
+    operator = Projection(Selection(extended, lambda rows: rows[:, 2] > 3), ("sum", "missing", "x"))
+    source.feed([(1, 2), (2, 3)], [(5, 5)])
+    assert change(operator) == ([(5, UNBOUND, 2)], [(10, UNBOUND, 5)])
+
+
+def test_constant_rows_come_once() -> None:
+    operator = Constant(("x",), as_rows([(1,), (1,)], 1))
+    assert change(operator) == ([(1,), (1,)], [])
+    assert change(operator) == ([], [])
+
+
+def test_a_recomputed_operator_gives_the_difference_to_its_last_output() -> None:
+    calls: list[int] = []
+
+    def first_two(rows: np.ndarray) -> np.ndarray:
+        calls.append(rows.shape[0])
+        return rows[:2]
+
+    source = Fed("x")
+    operator = Recomputed(source, first_two)
+    source.feed([(3,), (5,), (4,)])
+    assert change(operator) == ([(3,), (4,)], [])
+    source.feed([(1,)])
+    assert change(operator) == ([(1,)], [(4,)])
+    assert change(operator) == ([], [])
+    source.feed([], [(1,)])
+    assert change(operator) == ([(4,)], [(1,)])
+    assert calls == [3, 4, 3]
+
+
+def test_the_difference_of_bags_is_minimal() -> None:
+    delta = difference(as_rows([(1,), (1,), (2,)], 1), as_rows([(1,), (3,)], 1))
+    expected: tuple[Bag, Bag] = (as_bag(as_rows([(1,), (2,)], 1)), as_bag(as_rows([(3,)], 1)))
+    assert (as_bag(delta.added), as_bag(delta.removed)) == expected
