@@ -9,10 +9,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 
-import numpy as np
-
 from headwater.kernel.delta import Delta, no_rows
 from headwater.kernel.index import Ints
+from headwater.kernel.numbering import enlarged, grown
 from headwater.reference.answers import WindowView
 from headwater.windows import CountWindow, TimeWindow, Window
 
@@ -27,7 +26,7 @@ class TripleBuffer:
         self._starts: list[int] = [0]
         """Where each item's triples begin; one more entry for the end of the last."""
         self._triples: Ints = no_rows(3)
-        self._pending: list[Ints] = []
+        """Room for triples, filled as far as the last item goes."""
         self._low = 0
         self._high = 0
         self._taken = 0
@@ -35,11 +34,13 @@ class TripleBuffer:
     def add(self, times: Sequence[int], counts: Sequence[int], triples: Ints) -> None:
         """Items in time order: their times, how many triples each has, and the triples."""
         self._times.extend(times)
-        end = self._starts[-1]
+        begin = end = self._starts[-1]
         for count in counts:
             end += count
             self._starts.append(end)
-        self._pending.append(triples)
+        if end > self._triples.shape[0]:
+            self._triples = enlarged(self._triples, grown(end, self._triples.shape[0]))
+        self._triples[begin:end] = triples
         if end > self._cap:
             raise MemoryError(
                 f"a window holds more than {self._cap} triples; bound it with RANGE or TRIPLES, or raise the cap"
@@ -58,18 +59,12 @@ class TripleBuffer:
         low, high = self._view(tick, part)
         if low == self._low and high == self._high:
             return Delta.nothing(3)
-        triples, starts = self._all(), self._starts
+        triples, starts = self._triples, self._starts
         entered = triples[starts[max(self._high, low)] : starts[max(high, low)]]
         left = triples[starts[self._low] : starts[min(low, self._high)]]
         self._low, self._high = low, high
         self._forget()
         return Delta(entered, left)
-
-    def _all(self) -> Ints:
-        if self._pending:
-            self._triples = np.concatenate([self._triples, *self._pending])
-            self._pending = []
-        return self._triples
 
     def _view(self, tick: int, part: int) -> tuple[int, int]:
         window = self.definition
@@ -88,7 +83,7 @@ class TripleBuffer:
     def _forget(self) -> None:
         if self._low > 256 and self._low > len(self._times) // 2:
             cut = self._starts[self._low]
-            self._triples = self._triples[cut:].copy()
+            self._triples = self._triples[cut : self._starts[-1]].copy()
             del self._times[: self._low]
             self._starts = [start - cut for start in self._starts[self._low :]]
             self._taken += self._low
@@ -112,13 +107,17 @@ class TripleBuffer:
     @property
     def shown(self) -> Ints:
         """The triples in view."""
-        return self._all()[self._starts[self._low] : self._starts[self._high]]
+        return self._triples[self._starts[self._low] : self._starts[self._high]]
 
     @property
     def ids(self) -> Ints:
         """All ids in the buffer, for the sweep of the vocabulary."""
-        return self._all()
+        return self._triples[: self._starts[-1]]
+
+    def trim(self) -> None:
+        """Give back the room that is not filled, before the buffer is written somewhere."""
+        self._triples = self.ids.copy()
 
     @property
     def nbytes(self) -> int:
-        return self._all().nbytes + 16 * len(self._times)
+        return self._triples.nbytes + 16 * len(self._times)

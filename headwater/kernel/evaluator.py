@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from pyoxigraph import Store
@@ -62,8 +63,10 @@ class KernelEvaluator(Evaluator):
         columns = shown if self._presenter else [self.root.variables.index(v.value) for v in plan.variables]
         self._columns = None if columns == shown else columns
         self._presented: list[object] = []
-        self._result: Counter[tuple[int, ...]] = Counter()
-        self._new: Counter[tuple[int, ...]] = Counter()
+        only_change = settings.emit is not StreamOperator.RSTREAM
+        self._follows_change = only_change and self._presenter is None and plan.kind is not QueryKind.ASK
+        self._counts: dict[tuple[int, ...], int] = {}
+        """How often each row is in the result, or how much more often than at the last tick that was reported."""
         self._verdict: bool | None = None
 
     def _add(self, number: int, elements: Sequence[Element]) -> Sequence[int]:
@@ -123,15 +126,19 @@ class KernelEvaluator(Evaluator):
         return changed
 
     def _follow(self, delta: Delta) -> None:
-        """The result, and its net change since the last tick that was reported."""
-        net: Counter[tuple[int, ...]] = Counter(map(tuple, self._shown(delta.added)))
-        net.subtract(map(tuple, self._shown(delta.removed)))
-        for row, n in net.items():
-            if n:
-                for counts in (self._result, self._new):
-                    counts[row] += n
-                    if not counts[row]:
-                        del counts[row]
+        """Count the rows that are asked for: the result, or its net change since the last tick that was reported."""
+        if delta.is_empty:
+            return
+        counts = self._counts
+        for rows, difference in ((delta.added, 1), (delta.removed, -1)):
+            if not rows.shape[0]:
+                continue
+            for row in map(tuple, self._shown(rows)):
+                count = counts.get(row, 0) + difference
+                if count:
+                    counts[row] = count
+                else:
+                    del counts[row]
 
     def _shown(self, rows: Ints) -> list[list[int]]:
         listed: list[list[int]] = (rows if self._columns is None else rows[:, self._columns]).tolist()
@@ -146,28 +153,25 @@ class KernelEvaluator(Evaluator):
         if self._presenter is not None:
             before, self._presented = self._presented, list(self._presenter.rows(self._rows()))
             return emitted(self.settings.emit, self._presented, before)
-        match self.settings.emit:
-            case StreamOperator.ISTREAM:
-                found = {row: n for row, n in self._new.items() if n > 0}
-            case StreamOperator.DSTREAM:
-                found = {row: -n for row, n in self._new.items() if n < 0}
-            case _:
-                found = self._result
+        sign = -1 if self.settings.emit is StreamOperator.DSTREAM else 1
         term_of = self.vocabulary.term_of
         rows: list[Row] = []
-        for ids, n in found.items():
-            rows.extend([tuple(term_of(i) for i in ids)] * n)
-        rows.sort(key=row_text)
-        self._new = Counter()
-        return list(rows)
+        for ids, n in self._counts.items():
+            if n * sign > 0:
+                rows.extend([tuple([term_of(i) for i in ids])] * (n * sign))
+        if len(rows) > 1:
+            rows.sort(key=row_text)
+        if self._follows_change:
+            self._counts.clear()
+        return cast("list[object]", rows)
 
     def _rows(self) -> Ints:
         """The result as rows of ids, each as often as it is there."""
-        width = len(self.root.variables)
-        return np.array(list(self._result.elements()), dtype=np.int64).reshape(self._result.total(), width)
+        rows = [row for row, n in self._counts.items() for _ in range(n)]
+        return np.array(rows, dtype=np.int64).reshape(len(rows), len(self.root.variables))
 
     def _verdict_said(self) -> list[object]:
-        before, self._verdict = self._verdict, bool(self._result)
+        before, self._verdict = self._verdict, bool(self._counts)
         match self.settings.emit:
             case StreamOperator.ISTREAM:
                 return [] if before == self._verdict else [self._verdict]
@@ -183,7 +187,7 @@ class KernelEvaluator(Evaluator):
         """Every array of ids that is still in use."""
         for buffer in self._buffers:
             yield buffer.ids
-        yield np.array([i for row in self._result for i in row], dtype=np.int64)
+        yield np.array([i for row in self._counts for i in row], dtype=np.int64)
         waiting = [self.root]
         while waiting:
             operator = waiting.pop()
@@ -191,6 +195,8 @@ class KernelEvaluator(Evaluator):
             waiting.extend(operator.inputs)
 
     def state(self) -> KernelState:
+        for buffer in self._buffers:
+            buffer.trim()
         ids = {int(i) for buffer in self._buffers for i in np.unique(buffer.ids)}
         terms = {i: term for i in ids if (term := self.vocabulary.term_of(i)) is not None}
         return KernelState(self.ticker, self.waiting, self._buffers, terms, self.answered_once)
@@ -207,6 +213,7 @@ class KernelEvaluator(Evaluator):
                 self._content_changed(number, self._sources[number].delta)
         self._follow(self.root.advance())
         if self.ticker.answered is not None:
-            self._verdict = bool(self._result)
+            self._verdict = bool(self._counts)
             self._presented = [] if self._presenter is None else list(self._presenter.rows(self._rows()))
-        self._new = Counter()
+        if self._follows_change:
+            self._counts.clear()

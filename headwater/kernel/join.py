@@ -7,6 +7,9 @@ how many rows each remaining input would contribute, and every mapping goes wher
 one batch may take different ways (`steps` counts them). What an index said about an input that was not chosen stays
 true until a variable more is known of it, so nobody is asked twice. An input with which nothing is shared comes last.
 
+Static inputs screen the others: a mapping without a partner in a static view can never lead to a result, so it is not
+even kept. What the view said about those that stay is what the first step of their walk needs anyway.
+
 Variables that inputs share must be bound in all of their rows; `CompatibleJoin` is for those that may not be.
 """
 
@@ -18,6 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from headwater.kernel.constant import Constant
 from headwater.kernel.delta import Delta, stacked
 from headwater.kernel.index import Ints, Links, RingIndex
 from headwater.kernel.operator import Operator
@@ -69,6 +73,11 @@ class MultiwayJoin(Operator):
         self._all_done = (1 << len(self._inputs)) - 1
         self._results = Results(len(self._inputs))
         self._candidates: dict[int, tuple[_Candidate, ...]] = {}
+        self._constants = [i for i, one in enumerate(inputs) if isinstance(one, Constant)]
+        self._changing = [i for i, one in enumerate(inputs) if not isinstance(one, Constant)]
+        self._screens = [[self._candidate(1 << i, j) for j in self._constants if i != j] for i in range(len(inputs))]
+        self._is_loaded = False
+        self._nothing = Delta.nothing(len(variables))
         self._inserts_per_probe = inserts_per_probe
         self._source = [
             next((i, one.column(variable)) for i, one in enumerate(inputs) if variable in one.variables)
@@ -76,28 +85,55 @@ class MultiwayJoin(Operator):
         ]
 
     def advance(self) -> Delta:
-        deltas = [one.advance() for one in self._inputs]
         removed: list[Ints] = []
         added: list[Ints] = []
-        arriving: list[tuple[int, Ints]] = []
-        for i, delta in enumerate(deltas):
-            rows = delta.added
-            if delta.removed.shape[0]:
-                numbers, rows = self._relations[i].exchange(rows, delta.removed)
+        if not self._is_loaded:
+            self._is_loaded = True
+            for i in self._constants:
+                added.extend(self._gain(i, self._inputs[i].advance().added, {}))
+        arriving: list[tuple[int, Ints, Known]] = []
+        for i in self._changing:
+            delta = self._inputs[i].advance()
+            rows, gone = delta.added, delta.removed
+            if gone.shape[0]:
+                gone, _ = self._screened(i, gone)
+            if gone.shape[0]:
+                numbers, rows = self._relations[i].exchange(rows, gone)
                 if self._results.size:
                     trees = self._results.remove_made_by(i, numbers, self._capacities())
                     removed.append(self._values(trees))
             if rows.shape[0]:
-                arriving.append((i, rows))
-        for i, rows in arriving:
-            added.extend(self._gain(i, rows))
+                rows, known = self._screened(i, rows)
+                if rows.shape[0]:
+                    arriving.append((i, rows, known))
+        for i, rows, known in arriving:
+            added.extend(self._gain(i, rows, known))
         if self._inserts_per_probe is not None:
             for relation in self._relations:
                 relation.review(self._inserts_per_probe)
+        if not added and not removed:
+            return self._nothing
         width = len(self.variables)
         return Delta(stacked(added, width), stacked(removed, width))
 
-    def _gain(self, i: int, rows: Ints) -> list[Ints]:
+    def _screened(self, i: int, rows: Ints) -> tuple[Ints, Known]:
+        """The rows of an input that have a partner in every static input, and what those inputs said about them."""
+        known: Known = {}
+        for screen in self._screens[i]:
+            if screen is None:
+                continue
+            found = self._ask(screen, np.ascontiguousarray(rows[:, [column for _, column in screen.holders]]))
+            known[screen.number] = (screen.key, found)
+            if found[2] == 0:
+                return rows[:0], {}
+            if rows.shape[0] == 1:
+                continue
+            partnered = np.flatnonzero(found[1])
+            if partnered.shape[0] < rows.shape[0]:
+                rows, known = rows[partnered], _picked(known, partnered)
+        return rows, known
+
+    def _gain(self, i: int, rows: Ints, known: Known) -> list[Ints]:
         """Rows that came to an input, and the results that they make with what is there."""
         numbers = self._relations[i].add(rows)
         for relation in self._relations:
@@ -105,7 +141,7 @@ class MultiwayJoin(Operator):
                 return []
         tree = np.zeros((numbers.shape[0], len(self._inputs)), dtype=np.int64)
         tree[:, i] = numbers
-        results = stacked(self._walk(tree, 1 << i, {}), len(self._inputs))
+        results = stacked(self._walk(tree, 1 << i, known), len(self._inputs))
         if not results.shape[0]:
             return []
         self._results.add(results, self._capacities())
@@ -159,19 +195,22 @@ class MultiwayJoin(Operator):
     def _candidates_after(self, done: int) -> tuple[_Candidate, ...]:
         """The inputs that may come next: those that share a variable, or none."""
         order = range(len(self._inputs)) if self.order is None else self.order
-        open_inputs = [j for j in order if not done >> j & 1]
-        candidates: list[_Candidate] = []
-        for j in open_inputs:
-            shared = [
-                (column, holder)
-                for column, variable in enumerate(self._inputs[j].variables)
-                if (holder := self._holder(variable, done)) is not None
-            ]
-            if shared:
-                key = tuple(column for column, _ in shared)
-                holders = tuple(holder for _, holder in shared)
-                candidates.append(_Candidate(j, key, holders, np.arange(len(key), dtype=np.int32), done | 1 << j))
+        open_inputs = (j for j in order if not done >> j & 1)
+        candidates = [found for j in open_inputs if (found := self._candidate(done, j)) is not None]
         return tuple(candidates if self.order is None else candidates[:1])
+
+    def _candidate(self, done: int, number: int) -> _Candidate | None:
+        """An input as the next one after some, if it shares a variable with them."""
+        shared = [
+            (column, holder)
+            for column, variable in enumerate(self._inputs[number].variables)
+            if (holder := self._holder(variable, done)) is not None
+        ]
+        if not shared:
+            return None
+        key = tuple(column for column, _ in shared)
+        holders = tuple(holder for _, holder in shared)
+        return _Candidate(number, key, holders, np.arange(len(key), dtype=np.int32), done | 1 << number)
 
     def _holder(self, variable: str, done: int) -> tuple[int, int] | None:
         """The input and column among those joined so far that have a variable."""
@@ -181,15 +220,18 @@ class MultiwayJoin(Operator):
         return None
 
     def _probe(self, tree: Ints, to: _Candidate) -> Found:
-        relation = self._relations[to.number]
-        if not relation.size:
-            return _NOTHING_FOUND
         if tree.shape[0] == 1:
             keys = np.array([[self._relations[i].rows.item(tree.item(0, i), column) for i, column in to.holders]])
         else:
             keys = np.empty((tree.shape[0], len(to.holders)), dtype=np.int64)
             for place, (i, column) in enumerate(to.holders):
                 keys[:, place] = self._relations[i].rows[tree[:, i], column]
+        return self._ask(to, keys)
+
+    def _ask(self, to: _Candidate, keys: Ints) -> Found:
+        relation = self._relations[to.number]
+        if not relation.size:
+            return _NOTHING_FOUND
         return relation.index(to.key).probe(relation.rows, keys, to.probe_key)
 
     def _step(self, tree: Ints, to: _Candidate, found: Known) -> list[Ints]:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from headwater.kernel.delta import Delta
+from headwater.kernel.delta import Delta, no_rows
 from headwater.kernel.index import Ints
 from headwater.kernel.operator import Operator
 
 TRIPLE = ("s", "p", "o")
+_FEW = 4
+"""So many triples are looked at one by one in less time than columns take to set up."""
 
 
 class TripleSource(Operator):
@@ -96,6 +98,7 @@ class PatternMatch(Operator):
                     names[part] = place
         self.variables = tuple(names)
         self._columns = list(names.values())
+        self._nothing = no_rows(len(names))
 
     def advance(self) -> Delta:
         delta = self._source.advance()
@@ -103,14 +106,26 @@ class PatternMatch(Operator):
 
     def match(self, triples: Ints) -> Ints:
         """The rows of bindings of the triples that match."""
-        if triples.shape[0]:
-            mask = np.ones(triples.shape[0], dtype=np.bool_)
-            for place, wanted in self._constants:
-                mask &= triples[:, place] == wanted
-            for one, other in self._equal:
-                mask &= triples[:, one] == triples[:, other]
-            triples = triples[mask]
-        return np.ascontiguousarray(triples[:, self._columns])
+        count = triples.shape[0]
+        if not count:
+            return self._nothing
+        if count <= _FEW:
+            return self._match_few(triples)
+        mask = np.ones(count, dtype=np.bool_)
+        for place, wanted in self._constants:
+            mask &= triples[:, place] == wanted
+        for one, other in self._equal:
+            mask &= triples[:, one] == triples[:, other]
+        return np.ascontiguousarray(triples[mask][:, self._columns])
+
+    def _match_few(self, triples: Ints) -> Ints:
+        found = [
+            [triple[column] for column in self._columns]
+            for triple in triples.tolist()
+            if all(triple[place] == wanted for place, wanted in self._constants)
+            and all(triple[one] == triple[other] for one, other in self._equal)
+        ]
+        return np.array(found, dtype=np.int64).reshape(len(found), len(self._columns)) if found else self._nothing
 
     @property
     def inputs(self) -> tuple[Operator, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from pyoxigraph import DefaultGraph
 
@@ -10,32 +11,52 @@ from headwater.algebra.plan import QueryPlan
 from headwater.language.patterns import Path
 from headwater.reference.graphs import Dataset, window_graph
 from headwater.terms.exact import original_triple
-from headwater.terms.model import BlankNode, Literal, NamedNode, Row, Term, Triple, Variable
+from headwater.terms.model import BlankNode, NamedNode, Row, Term, Triple, Variable
+
+_RESOURCES = (NamedNode, BlankNode)
 
 
-def instantiate(plan: QueryPlan, rows: Iterable[Row], tick: int) -> tuple[Triple, ...]:
-    """The template filled in for each solution; triples with a gap or an illegal term are left out.
+class Template:
+    """The template of a CONSTRUCT query, with its variables found once."""
 
-    Blank nodes of the template are new in each solution, with labels that depend on the tick and the row alone.
-    """
-    positions = {variable: i for i, variable in enumerate(plan.variables)}
-    made: dict[Triple, None] = {}
-    for number, row in enumerate(rows):
+    def __init__(self, plan: QueryPlan) -> None:
+        columns: dict[object, int] = {variable: i for i, variable in enumerate(plan.variables)}
+        self._triples = [
+            tuple(_Part(columns.get(part, -1), None if isinstance(part, Variable | Path) else part) for part in parts)
+            for parts in ((one.subject, one.predicate, one.object) for one in plan.template)
+        ]
 
-        def term(written: object, row: Row = row, number: int = number) -> Term | None:
-            if isinstance(written, Variable):
-                return row[positions[written]] if written in positions else None
-            if isinstance(written, BlankNode):
-                when = f"{tick}" if tick >= 0 else f"m{-tick}"
-                return BlankNode(f"c{when}r{number}x{written.value}")
-            return written if isinstance(written, NamedNode | Literal) else None
+    def instantiate(self, rows: Iterable[Row], tick: int) -> tuple[Triple, ...]:
+        """The template filled in for each solution; triples with a gap or an illegal term are left out.
 
-        for pattern in plan.template:
-            subject, object_ = term(pattern.subject), term(pattern.object)
-            predicate = None if isinstance(pattern.predicate, Path) else term(pattern.predicate)
-            if isinstance(subject, NamedNode | BlankNode) and isinstance(predicate, NamedNode) and object_ is not None:
-                made[Triple(subject, predicate, object_)] = None
-    return tuple(made)
+        Blank nodes of the template are new in each solution, with labels that depend on the tick and the row alone.
+        """
+        made: dict[Triple, None] = {}
+        when = f"{tick}" if tick >= 0 else f"m{-tick}"
+        for number, row in enumerate(rows):
+            for subject_part, predicate_part, object_part in self._triples:
+                subject = _filled(subject_part, row, when, number)
+                predicate = _filled(predicate_part, row, when, number)
+                object_ = _filled(object_part, row, when, number)
+                if isinstance(subject, _RESOURCES) and isinstance(predicate, NamedNode) and object_ is not None:
+                    made[Triple(subject, predicate, object_)] = None
+        return tuple(made)
+
+
+class _Part(NamedTuple):
+    """A place in a template: the column of its variable, or -1 and what stands there, if anything ever does."""
+
+    column: int
+    written: Term | None
+
+
+def _filled(part: _Part, row: Row, when: str, number: int) -> Term | None:
+    column, written = part
+    if column >= 0:
+        return row[column]
+    if isinstance(written, BlankNode):
+        return BlankNode(f"c{when}r{number}x{written.value}")
+    return written
 
 
 def describe(plan: QueryPlan, rows: Iterable[Row], dataset: Dataset) -> tuple[Triple, ...]:

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, cast
 from headwater.algebra.plan import QueryKind, QueryPlan
 from headwater.language.stream_clauses import StreamOperator
 from headwater.reference.answers import Answer, WindowView
-from headwater.reference.construct import instantiate
+from headwater.reference.construct import Template
 from headwater.terms.model import Element, Row, Triple
 from headwater.windows import QuerySettings, Report, Ticker, timestamp_predicate
 
@@ -38,8 +38,12 @@ class Evaluator(ABC):
         self.settings = settings
         self.keys = stream_keys(plan)
         self.ticker = Ticker(settings)
+        self._template = Template(plan)
         self.waiting: dict[StreamKey, list[Element]] = {}
         self.answered_once = False
+        # Between the instants of a fixed rhythm, an operator of change that has nothing to say says nothing.
+        rhythm = settings.report in (Report.CLOSE, Report.PERIODIC)
+        self._is_silent_without_news = not rhythm and settings.emit is not StreamOperator.RSTREAM
 
     @abstractmethod
     def state(self) -> Any:
@@ -114,7 +118,7 @@ class Evaluator(ABC):
         self.answered_once = True
         tick = self.settings.t0 or 0
         self._move(tick, 0)
-        return [self._answer(tick, 0, None)]
+        return [self._answer(tick, 0, None, self._said(tick))]
 
     def _at(self, tick: int, watermark: int | None) -> Iterator[Answer]:
         for part in range(self._closings(tick)):
@@ -123,17 +127,14 @@ class Evaluator(ABC):
                 continue
             if self.settings.report is Report.NONEMPTY and not self._holds_something():
                 continue
-            answer = self._answer(tick, part, watermark)
-            if not self._silent(answer):
+            said = self._said(tick)
+            if not said and self._is_silent_without_news:
+                continue
+            answer = self._answer(tick, part, watermark, said)
+            if not (answer.is_empty and self._is_silent_without_news):
                 yield answer
 
-    def _silent(self, answer: Answer) -> bool:
-        """Between the instants of a fixed rhythm, an operator of change that has nothing to say says nothing."""
-        rhythm = self.settings.report in (Report.CLOSE, Report.PERIODIC)
-        return answer.is_empty and not rhythm and self.settings.emit is not StreamOperator.RSTREAM
-
-    def _answer(self, tick: int, part: int, watermark: int | None) -> Answer:
-        said = self._said(tick)
+    def _answer(self, tick: int, part: int, watermark: int | None, said: list[object]) -> Answer:
         kind = self.plan.kind
         rows: tuple[Row, ...] = ()
         triples: tuple[Triple, ...] = ()
@@ -142,7 +143,7 @@ class Evaluator(ABC):
             case QueryKind.SELECT:
                 rows = cast("tuple[Row, ...]", tuple(said))
             case QueryKind.CONSTRUCT:
-                triples = instantiate(self.plan, cast("list[Row]", said), tick)
+                triples = self._template.instantiate(cast("list[Row]", said), tick)
             case QueryKind.DESCRIBE:
                 triples = cast("tuple[Triple, ...]", tuple(said))
             case QueryKind.ASK:
