@@ -6,14 +6,13 @@ for time and count windows alike, and no timestamp is kept with any result (OA1,
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Sequence
-
 from headwater.kernel.delta import Delta, no_rows
 from headwater.kernel.index import Ints
 from headwater.kernel.numbering import enlarged, grown
 from headwater.reference.answers import WindowView
 from headwater.windows import CountWindow, TimeWindow, Window
+
+_WORTH_FORGETTING = 256
 
 
 class TripleBuffer:
@@ -22,46 +21,72 @@ class TripleBuffer:
     def __init__(self, definition: Window, cap: int) -> None:
         self.definition = definition
         self._cap = cap
-        self._times: list[int] = []
-        self._starts: list[int] = [0]
-        """Where each item's triples begin; one more entry for the end of the last."""
+        self._times: Ints = no_rows(1)[:, 0]
+        self._starts: Ints = no_rows(1)[:, 0]
+        """Where each item's triples begin. Like the times and the triples, filled as far as there are items."""
         self._triples: Ints = no_rows(3)
-        """Room for triples, filled as far as the last item goes."""
+        self._items = 0
+        self._end = 0
+        """How many triples there are."""
         self._low = 0
         self._high = 0
         self._taken = 0
 
-    def add(self, times: Sequence[int], counts: Sequence[int], triples: Ints) -> None:
-        """Items in time order: their times, how many triples each has, and the triples."""
-        self._times.extend(times)
-        begin = end = self._starts[-1]
-        for count in counts:
-            end += count
-            self._starts.append(end)
+    def add(self, times: Ints, starts: Ints, triples: Ints) -> None:
+        """Items in time order: their times, where the triples of each begin, and the triples."""
+        items, end = self._items + times.shape[0], self._end + triples.shape[0]
+        if items > self._times.shape[0]:
+            room = grown(items, self._times.shape[0])
+            self._times, self._starts = enlarged(self._times, room), enlarged(self._starts, room)
         if end > self._triples.shape[0]:
             self._triples = enlarged(self._triples, grown(end, self._triples.shape[0]))
-        self._triples[begin:end] = triples
+        self._times[self._items : items] = times
+        self._starts[self._items : items] = starts[: times.shape[0]] + self._end
+        self._triples[self._end : end] = triples
+        self._items, self._end = items, end
         if end > self._cap:
             raise MemoryError(
                 f"a window holds more than {self._cap} triples; bound it with RANGE or TRIPLES, or raise the cap"
             )
+
+    def refill(self, counted: int, tick: int | None) -> None:
+        """What was retained of `counted` items has been added: move the view to the last tick."""
+        self._taken = counted - self._items if isinstance(self.definition, CountWindow) else 0
+        if tick is not None:
+            self._low, self._high = self._view(tick, self.closings(tick) - 1)
+
+    def needed_from(self, tick: int | None) -> int | None:
+        """The time of the oldest item that can still be shown; None while that is any."""
+        if tick is None:
+            return None
+        if isinstance(self.definition, TimeWindow):
+            return self.definition.interval(tick)[0]
+        return int(self._times[self._low]) if self._low < self._items else None
+
+    def _before(self, instant: int) -> int:
+        """How many items are older than an instant."""
+        return int(self._times[: self._items].searchsorted(instant))
+
+    def _start(self, item: int) -> int:
+        """Where the triples of an item begin; those of the item behind the last would begin at the end."""
+        return int(self._starts[item]) if item < self._items else self._end
 
     def closings(self, tick: int) -> int:
         """How often a stepped count window closes at this very instant; 1 for all others."""
         window = self.definition
         if not isinstance(window, CountWindow) or window.step is None:
             return 1
-        before = (self._taken + bisect_left(self._times, tick)) // window.step
-        return max(1, (self._taken + bisect_left(self._times, tick + 1)) // window.step - before)
+        before = (self._taken + self._before(tick)) // window.step
+        return max(1, (self._taken + self._before(tick + 1)) // window.step - before)
 
     def move(self, tick: int, part: int) -> Delta:
         """Move the view to a tick; gives the triples that entered and those that left."""
         low, high = self._view(tick, part)
         if low == self._low and high == self._high:
             return Delta.nothing(3)
-        triples, starts = self._triples, self._starts
-        entered = triples[starts[max(self._high, low)] : starts[max(high, low)]]
-        left = triples[starts[self._low] : starts[min(low, self._high)]]
+        triples = self._triples
+        entered = triples[self._start(max(self._high, low)) : self._start(max(high, low))]
+        left = triples[self._start(self._low) : self._start(min(low, self._high))]
         self._low, self._high = low, high
         self._forget()
         return Delta(entered, left)
@@ -70,9 +95,9 @@ class TripleBuffer:
         window = self.definition
         if isinstance(window, TimeWindow):
             first, end = window.interval(tick)
-            low, high = bisect_left(self._times, first), bisect_left(self._times, end)
+            low, high = self._before(first), self._before(end)
         else:
-            arrived = self._taken + bisect_left(self._times, tick + 1)
+            arrived = self._taken + self._before(tick + 1)
             if window.step is not None:
                 closings = self.closings(tick)
                 arrived -= arrived % window.step + (closings - 1 - min(part, closings - 1)) * window.step
@@ -81,22 +106,25 @@ class TripleBuffer:
         return max(low, self._low), max(high, self._high)
 
     def _forget(self) -> None:
-        if self._low > 256 and self._low > len(self._times) // 2:
-            cut = self._starts[self._low]
-            self._triples = self._triples[cut : self._starts[-1]].copy()
-            del self._times[: self._low]
-            self._starts = [start - cut for start in self._starts[self._low :]]
-            self._taken += self._low
-            self._high -= self._low
+        if self._low > _WORTH_FORGETTING and self._low > self._items // 2:
+            low, cut = self._low, self._start(self._low)
+            self._triples = self._triples[cut : self._end].copy()
+            self._times = self._times[low : self._items].copy()
+            self._starts = self._starts[low : self._items] - cut
+            self._items -= low
+            self._end -= cut
+            self._taken += low
+            self._high -= low
             self._low = 0
 
     def view(self, label: str, tick: int) -> WindowView:
         """What the view covers, for the record of an answer."""
         if isinstance(self.definition, TimeWindow):
             first, end = self.definition.interval(tick)
+        elif self._high > self._low:
+            first, end = int(self._times[self._low]), int(self._times[self._high - 1]) + 1
         else:
-            shown = self._times[self._low : self._high] or [tick]
-            first, end = shown[0], shown[-1] + 1
+            first, end = tick, tick + 1
         return WindowView(label, first, end, self._high - self._low)
 
     @property
@@ -107,17 +135,13 @@ class TripleBuffer:
     @property
     def shown(self) -> Ints:
         """The triples in view."""
-        return self._triples[self._starts[self._low] : self._starts[self._high]]
+        return self._triples[self._start(self._low) : self._start(self._high)]
 
     @property
     def ids(self) -> Ints:
         """All ids in the buffer, for the sweep of the vocabulary."""
-        return self._triples[: self._starts[-1]]
-
-    def trim(self) -> None:
-        """Give back the room that is not filled, before the buffer is written somewhere."""
-        self._triples = self.ids.copy()
+        return self._triples[: self._end]
 
     @property
     def nbytes(self) -> int:
-        return self._triples.nbytes + 16 * len(self._times)
+        return self._triples.nbytes + self._times.nbytes + self._starts.nbytes

@@ -1,14 +1,14 @@
 """A plan evaluated by following the differences: what entered the windows, what left them, what that changes.
 
-The durable state is the log of the windows (the items that are still in view or to come) with the terms of their ids;
-everything else is derived from it, and a restored evaluator derives it again.
+The durable state is the log of the windows (`headwater.reference.log`); everything here is derived from it, and a
+restored evaluator derives it again.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import cast
 
 import numpy as np
@@ -24,23 +24,14 @@ from headwater.kernel.vocabulary import Vocabulary
 from headwater.language.stream_clauses import StreamOperator
 from headwater.reference.answers import WindowView
 from headwater.reference.ordering import row_text
-from headwater.reference.ticking import Evaluator, StreamKey
-from headwater.terms.model import Element, Row, Term
-from headwater.windows import Content, CountWindow, QuerySettings, Report, Ticker, emitted
+from headwater.reference.ticking import Evaluator
+from headwater.terms.columns import ElementColumns
+from headwater.terms.model import Row
+from headwater.windows import Content, CountWindow, QuerySettings, Report, emitted
+from headwater.windows.arrivals import Arrivals
 
 DEFAULT_CAP = 20_000_000
 """How many triples a window may hold before the evaluator says that it needs a bound."""
-
-
-@dataclass
-class KernelState:
-    """What outlives the process."""
-
-    ticker: Ticker
-    waiting: dict[StreamKey, list[Element]]
-    buffers: list[TripleBuffer]
-    terms: dict[int, Term]
-    answered_once: bool
 
 
 class KernelEvaluator(Evaluator):
@@ -69,31 +60,40 @@ class KernelEvaluator(Evaluator):
         """How often each row is in the result, or how much more often than at the last tick that was reported."""
         self._verdict: bool | None = None
 
-    def _add(self, number: int, elements: Sequence[Element]) -> Sequence[int]:
-        if not elements:
-            return ()
-        buffer = self._buffers[number]
+    def _converted(self, arrivals: Arrivals) -> ElementColumns:
+        if isinstance(arrivals, ElementColumns):
+            self.vocabulary.learn(arrivals.texts)
+            return arrivals
         id_of = self.vocabulary.id_of
-        items = [
-            (e.time, [(id_of(t.subject), id_of(t.predicate), id_of(t.object)) for t in e.triples])
-            for e in self._ordered(buffer, elements)
-        ]
-        if isinstance(buffer.definition, CountWindow) and buffer.definition.unit == "triples":
-            items = [(time, [triple]) for time, triples in items for triple in triples]
-        times = [time for time, _ in items]
-        flat = [triple for _, triples in items for triple in triples]
-        buffer.add(times, [len(triples) for _, triples in items], np.array(flat, dtype=np.int64).reshape(-1, 3))
-        return times
+        flat = [id_of(term) for element in arrivals for triple in element.triples for term in triple]
+        return ElementColumns.without_texts(arrivals, np.array(flat, dtype=np.int64).reshape(-1, 3))
 
-    def _ordered(self, buffer: TripleBuffer, elements: Sequence[Element]) -> Sequence[Element]:
-        """Items of one instant in the order of their text, where a window counts them."""
-        window = buffer.definition
-        if not isinstance(window, CountWindow):
+    def _add(self, number: int, elements: ElementColumns) -> Ints:
+        buffer = self._buffers[number]
+        if isinstance(buffer.definition, CountWindow):
+            elements = self._counted(buffer.definition, elements)
+        buffer.add(elements.times, elements.starts, elements.triples)
+        return elements.times
+
+    def _counted(self, window: CountWindow, elements: ElementColumns) -> ElementColumns:
+        """The items that a window counts, those of one instant in the order of their text."""
+        if window.unit == "triples":
+            elements = elements.triple_by_triple()
+        if len(elements) < 2 or bool((elements.times[1:] > elements.times[:-1]).all()):
             return elements
-        if window.unit == "elements":
-            return sorted(elements, key=lambda e: (e.time, "\n".join(sorted(map(str, e.triples)))))
-        single = [Element(e.time, (t,)) for e in elements for t in e.triples]
-        return sorted(single, key=lambda e: (e.time, str(e.triples[0])))
+        texts = [" ".join(map(str, row)) for row in self.vocabulary.terms_of(elements.triples)]
+        starts = elements.starts.tolist()
+        graphs = ["\n".join(sorted(texts[low:high])) for low, high in pairwise(starts)]
+        times = elements.times.tolist()
+        order = sorted(range(len(elements)), key=lambda i: (times[i], graphs[i]))
+        return elements.picked(np.array(order, dtype=np.int64))
+
+    def _refill(self, number: int, elements: ElementColumns) -> None:
+        self._add(number, elements)
+        self._buffers[number].refill(self.ticker.count(number), self.ticker.answered)
+
+    def needed_from(self, number: int) -> int | None:
+        return self._buffers[number].needed_from(self.ticker.answered)
 
     def _closings(self, tick: int) -> int:
         return max(buffer.closings(tick) for buffer in self._buffers)
@@ -194,18 +194,7 @@ class KernelEvaluator(Evaluator):
             yield from operator.ids()
             waiting.extend(operator.inputs)
 
-    def state(self) -> KernelState:
-        for buffer in self._buffers:
-            buffer.trim()
-        ids = {int(i) for buffer in self._buffers for i in np.unique(buffer.ids)}
-        terms = {i: term for i in ids if (term := self.vocabulary.term_of(i)) is not None}
-        return KernelState(self.ticker, self.waiting, self._buffers, terms, self.answered_once)
-
-    def restore(self, state: KernelState) -> None:
-        self.ticker, self.waiting, self.answered_once = state.ticker, state.waiting, state.answered_once
-        for term in state.terms.values():
-            self.vocabulary.id_of(term)
-        self._buffers = state.buffers
+    def _recall(self, memory: object) -> None:
         self._clock.tick += 1
         for number, buffer in enumerate(self._buffers):
             self._sources[number].delta = Delta(buffer.shown, no_rows(3))

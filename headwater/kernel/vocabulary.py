@@ -16,6 +16,7 @@ from headwater.kernel.index import Ints
 from headwater.terms.dictionary import HashCollision
 from headwater.terms.ids import decode_inline, encode, is_inline
 from headwater.terms.model import Row, Term
+from headwater.terms.term_texts import TermTexts, term_of_text
 
 
 class Vocabulary:
@@ -24,6 +25,8 @@ class Vocabulary:
     def __init__(self) -> None:
         self._ids: dict[Term, int] = {}
         self._terms: dict[int, Term] = {}
+        self._texts: dict[int, bytes] = {}
+        """Terms that nobody has asked for yet, as they came."""
         self._after_sweep = 1024
 
     def id_of(self, term: Term | None) -> int:
@@ -47,8 +50,17 @@ class Vocabulary:
             return None
         known = self._terms.get(number)
         if known is None:
-            known = self._terms[number] = decode_inline(number)
+            text = self._texts.pop(number, None)
+            known = self._terms[number] = decode_inline(number) if text is None else term_of_text(text)
         return known
+
+    def learn(self, texts: Iterable[TermTexts]) -> None:
+        """Take in the terms of ids that came without them."""
+        known = self._texts
+        for part in texts:
+            for number, text in part.items():
+                if known.setdefault(number, text) != text:
+                    raise HashCollision(number, term_of_text(known[number]), term_of_text(text))
 
     def rows_of(self, rows: Iterable[Row], width: int) -> Ints:
         """Rows of terms as rows of ids."""
@@ -62,11 +74,11 @@ class Vocabulary:
 
     @property
     def size(self) -> int:
-        return len(self._terms)
+        return len(self._terms) + len(self._texts)
 
     @property
     def wants_sweep(self) -> bool:
-        return len(self._ids) + len(self._terms) > 4 * self._after_sweep
+        return len(self._ids) + len(self._terms) + len(self._texts) > 4 * self._after_sweep
 
     def sweep(self, used: Iterable[Ints]) -> None:
         """Forget every term whose id is in none of these arrays."""
@@ -75,4 +87,5 @@ class Vocabulary:
             alive.update(np.unique(array).tolist())
         self._terms = {number: term for number, term in self._terms.items() if number in alive}
         self._ids = {term: number for term, number in self._ids.items() if number in alive}
-        self._after_sweep = max(1024, len(self._terms))
+        self._texts = {number: text for number, text in self._texts.items() if number in alive}
+        self._after_sweep = max(1024, self.size)

@@ -2,8 +2,9 @@
 
 from headwater.reference.answers import Answer, WindowView
 from headwater.reference.evaluator import ReferenceEvaluator
+from headwater.reference.log import StreamKey
 from headwater.reference.program import MakeEvaluator, Program, Registered, RegistrationError, Step
-from headwater.reference.ticking import Evaluator, StreamKey
+from headwater.reference.ticking import Evaluator
 
 __all__ = [
     "Answer",

@@ -103,6 +103,21 @@ class WindowBuffer:
             first, end = shown[0], shown[-1] + 1
         return WindowView(label, first, end, self.high - self.low)
 
+    def refill(self, elements: Iterable[Element], counted: int, tick: int | None) -> None:
+        """Begin again with what was retained of `counted` items, the view at the last tick."""
+        self.add(elements)
+        self.taken = counted - len(self.items) if isinstance(self.definition, CountWindow) else 0
+        if tick is not None:
+            self.low, self.high = self._view(tick, self.closings(tick) - 1)
+
+    def needed_from(self, tick: int | None) -> int | None:
+        """The time of the oldest item that can still be shown; None while that is any."""
+        if tick is None:
+            return None
+        if isinstance(self.definition, TimeWindow):
+            return self.definition.interval(tick)[0]
+        return self.times[self.low] if self.low < len(self.times) else None
+
     @property
     def shown(self) -> list[Item]:
         return self.items[self.low : self.high]

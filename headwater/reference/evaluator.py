@@ -24,11 +24,12 @@ from headwater.reference.content import WindowBuffer
 from headwater.reference.graphs import Dataset
 from headwater.reference.ordering import is_ordered, row_text, settled
 from headwater.reference.rewrite import Rewriter, uses_timestamps
-from headwater.reference.ticking import Evaluator, StreamKey
+from headwater.reference.ticking import Evaluator
 from headwater.terms.exact import original
 from headwater.terms.model import XSD, Element, Literal, NamedNode, Row, Variable
 from headwater.terms.timestamps import format_time
-from headwater.windows import QuerySettings, Ticker, emitted
+from headwater.windows import QuerySettings, emitted
+from headwater.windows.arrivals import Arrivals, elements_of
 
 if TYPE_CHECKING:
     from pyoxigraph import AggregateFunctionAccumulator
@@ -37,17 +38,6 @@ _NOW = "urn:headwater:now-placeholder"
 _UNSTEADY = frozenset({"NOW", "RAND", "UUID", "STRUUID", "BNODE"})
 _RESOLVING = frozenset({"IRI", "URI"})
 _FUNCTIONS = {**exact.FUNCTIONS, **blank_nodes.FUNCTIONS}
-
-
-@dataclass
-class EvaluatorState:
-    """All that must outlive the process: what the windows hold, what waits, what was last said."""
-
-    ticker: Ticker
-    buffers: list[WindowBuffer]
-    waiting: dict[StreamKey, list[Element]]
-    previous: list[object]
-    answered_once: bool
 
 
 @dataclass(frozen=True)
@@ -94,18 +84,24 @@ class ReferenceEvaluator(Evaluator):
             self._questions[occurrences, as_written] = known
         return known
 
-    def state(self) -> EvaluatorState:
-        said = self._before if self._now is None else self._now
-        return EvaluatorState(self.ticker, self._buffers, self.waiting, said, self.answered_once)
+    def _memory(self) -> list[object]:
+        return self._before if self._now is None else self._now
 
-    def restore(self, state: EvaluatorState) -> None:
-        """Continue from a saved state: the graphs are rebuilt from what the windows held."""
-        self.ticker, self._buffers, self.waiting = state.ticker, state.buffers, state.waiting
-        self._before, self.answered_once = state.previous, state.answered_once
-        for number, buffer in enumerate(self._buffers):
-            self._dataset.change(number, buffer.shown, [])
+    def _recall(self, memory: list[object]) -> None:
+        self._before = memory
 
-    def _add(self, number: int, elements: Sequence[Element]) -> Sequence[int]:
+    def _converted(self, arrivals: Arrivals) -> list[Element]:
+        return elements_of(arrivals)
+
+    def _refill(self, number: int, elements: list[Element]) -> None:
+        buffer = self._buffers[number]
+        buffer.refill(elements, self.ticker.count(number), self.ticker.answered)
+        self._dataset.change(number, buffer.shown, [])
+
+    def needed_from(self, number: int) -> int | None:
+        return self._buffers[number].needed_from(self.ticker.answered)
+
+    def _add(self, number: int, elements: list[Element]) -> Sequence[int]:
         return self._buffers[number].add(elements)
 
     def _closings(self, tick: int) -> int:

@@ -19,14 +19,19 @@ from headwater.algebra.plan import QueryKind, QueryPlan
 from headwater.language.stream_clauses import RegistrationKind
 from headwater.reference.answers import Answer
 from headwater.reference.evaluator import ReferenceEvaluator
-from headwater.reference.ticking import Evaluator, StreamKey
+from headwater.reference.log import StreamKey, WindowLog
+from headwater.reference.ticking import Evaluator
 from headwater.terms.model import BadElement, Element, Literal
 from headwater.terms.names import iri_to_name, name_to_iri
 from headwater.terms.timestamps import parse_time
 from headwater.windows import QuerySettings, StreamClock, combined
+from headwater.windows.arrivals import Arrivals, elements_of, in_arrival_order, joined, numbered
 
 MakeEvaluator: TypeAlias = Callable[[QueryPlan, QuerySettings, Store], Evaluator]
 """What makes the evaluator of a plan under its settings, over static data."""
+
+
+_ETERNITY = 1 << 62
 
 
 class RegistrationError(ValueError):
@@ -67,7 +72,10 @@ class Program:
         static: Store,
         delay: int = 0,
         evaluator: MakeEvaluator = ReferenceEvaluator,
+        *,
+        is_durable: bool = True,
     ) -> None:
+        self._log = WindowLog() if is_durable else None
         self._produced = _check(queries, static)
         self._evaluators = {
             query.plan.name: evaluator(query.plan, query.settings, static) for query in _ordered(queries)
@@ -85,24 +93,25 @@ class Program:
         """The streams that must come from outside."""
         return tuple(dict.fromkeys(stream for stream, _ in self._clocks if stream not in self._produced))
 
-    def advance(self, batch: Mapping[str, Sequence[Element]], ended: Collection[str] = ()) -> Step:
+    def advance(self, batch: Mapping[str, Arrivals], ended: Collection[str] = ()) -> Step:
         """Take a batch of each stream in; `ended` names the streams that will bring no more."""
         step = Step()
-        arrived: dict[StreamKey, list[Element]] = {}
+        arrived: dict[StreamKey, Arrivals] = {}
         for stream, elements in batch.items():
-            self._admit(stream, sorted(elements, key=lambda e: e.position), arrived, step)
+            self._admit(stream, in_arrival_order(elements), arrived, step)
         for key, clock in self._clocks.items():
             if key[0] in ended:
                 clock.ended = True
         for name, evaluator in self._evaluators.items():
             self._evaluate(name, evaluator, arrived, step)
+        self._trim_log()
         order = {name: i for i, name in enumerate(self._queries)}
         step.answers.sort(key=lambda a: (a.time, order[a.query], a.part))
         self.ticks += len(step.answers)
         self.bad += len(step.bad)
         return step
 
-    def _evaluate(self, name: str, evaluator: Evaluator, arrived: dict[StreamKey, list[Element]], step: Step) -> None:
+    def _evaluate(self, name: str, evaluator: Evaluator, arrived: dict[StreamKey, Arrivals], step: Step) -> None:
         clocks = [self._clocks[key] for key in evaluator.keys]
         watermark, ended = combined(clocks)
         floor = max((clock.highest + 1 for clock in clocks if clock.highest is not None), default=None)
@@ -121,19 +130,37 @@ class Program:
                 if key[0] == produced:
                     clock.ended = ended
 
-    def _admit(
-        self, stream: str, elements: Iterable[Element], arrived: dict[StreamKey, list[Element]], step: Step
-    ) -> None:
+    def _admit(self, stream: str, arrivals: Arrivals, arrived: dict[StreamKey, Arrivals], step: Step) -> None:
         """Elements in arrival order, stamped as each reader of the stream wants them, late ones put aside."""
-        listed = list(elements)
+        if not len(arrivals):
+            return
         for key, clock in self._clocks.items():
-            if key[0] != stream or not listed:
+            if key[0] != stream:
                 continue
-            stamped = listed if key[1] is None else self._stamped(stream, key[1], listed, step)
+            stamped = arrivals if key[1] is None else self._stamped(stream, key[1], elements_of(arrivals), step)
             clock.ended = False
+            number = clock.seen
             admitted, late = clock.admit(stamped)
-            arrived.setdefault(key, []).extend(element for element in admitted if element.triples)
-            step.late.extend((stream, element) for element in late)
+            step.late.extend((stream, element) for element in elements_of(late))
+            if isinstance(admitted, list):
+                # What a query that found nothing puts into its stream moves the clock and nothing else.
+                admitted = [element for element in admitted if element.triples]
+            admitted = numbered(admitted, number)
+            arrived[key] = joined((arrived.get(key, []), admitted))
+            if self._log is not None:
+                self._log.append(key, admitted)
+
+    def _trim_log(self) -> None:
+        """Forget what no window can show any more."""
+        if self._log is None:
+            return
+        needed: dict[StreamKey, int] = {}
+        for evaluator in self._evaluators.values():
+            for number, key in enumerate(evaluator.keys):
+                oldest = evaluator.needed_from(number)
+                needed[key] = min(needed.get(key, _ETERNITY), -_ETERNITY if oldest is None else oldest)
+        for key, oldest in needed.items():
+            self._log.trim(key, oldest)
 
     def _stamped(self, stream: str, predicate: str, elements: Iterable[Element], step: Step) -> list[Element]:
         """Elements whose time is the value of a property in their own graph (OA11)."""
@@ -170,17 +197,34 @@ class Program:
                 streams[stream] = max(streams.get(stream, 0), clock.seen)
         return sum(streams.values())
 
-    def snapshot(self, dumps: Callable[[object], bytes] = pickle.dumps) -> bytes:
-        """All that must outlive the process."""
+    @property
+    def log(self) -> WindowLog:
+        """The elements that the windows can still show."""
+        if self._log is None:
+            raise RuntimeError("this program keeps no log: make it durable")
+        return self._log
+
+    def summary(self) -> object:
+        """What must outlive the process besides the log: small, whatever the windows hold."""
         states = {name: evaluator.state() for name, evaluator in self._evaluators.items()}
-        return dumps((self._clocks, states, self.ticks, self.bad))
+        return self._clocks, states, self.ticks, self.bad
+
+    def resume(self, summary: Any, log: WindowLog) -> None:
+        """Continue from a summary and the log that belongs to it. The program must be new and have the same queries."""
+        self._clocks, states, self.ticks, self.bad = summary
+        self._log = log
+        retained = {key: log.retained(key) for key in self._clocks}
+        for name, evaluator in self._evaluators.items():
+            evaluator.restore(states[name], retained)
+
+    def snapshot(self, dumps: Callable[[object], bytes] = pickle.dumps) -> bytes:
+        """All that must outlive the process, in one piece."""
+        return dumps((self.summary(), list(self.log)))
 
     def restore(self, saved: bytes, loads: Callable[[bytes], Any] = pickle.loads) -> None:
-        """Continue where a snapshot left off. The program must be new and have the same queries."""
-        content: tuple[Any, ...] = loads(saved)
-        self._clocks, states, self.ticks, self.bad = content
-        for name, evaluator in self._evaluators.items():
-            evaluator.restore(states[name])
+        """Continue where a snapshot left off."""
+        summary, segments = loads(saved)
+        self.resume(summary, WindowLog(segments))
 
 
 def _check(queries: Sequence[Registered], static: Store) -> dict[str, Registered]:

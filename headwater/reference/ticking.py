@@ -7,19 +7,22 @@ result at a tick is found is its own affair: the reference evaluates anew, the k
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeAlias, cast
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
 
 from headwater.algebra.plan import QueryKind, QueryPlan
 from headwater.language.stream_clauses import StreamOperator
 from headwater.reference.answers import Answer, WindowView
 from headwater.reference.construct import Template
-from headwater.terms.model import Element, Row, Triple
+from headwater.reference.log import StreamKey
+from headwater.terms.model import Row, Triple
+from headwater.terms.term_texts import Ints
 from headwater.windows import QuerySettings, Report, Ticker, timestamp_predicate
-
-StreamKey: TypeAlias = tuple[str, str | None]
-"""A stream and, where a window takes its time from the data, the property that holds it."""
+from headwater.windows.arrivals import Arrivals, joined, numbers_of, parted, picked
 
 
 def stream_keys(plan: QueryPlan) -> tuple[StreamKey, ...]:
@@ -28,6 +31,19 @@ def stream_keys(plan: QueryPlan) -> tuple[StreamKey, ...]:
         (source.stream.value, predicate.value if (predicate := timestamp_predicate(source.spec)) else None)
         for source in plan.windows
     )
+
+
+@dataclass
+class EvaluatorState:
+    """All of an evaluator that must outlive the process, besides the log of the windows.
+
+    `waiting` has the numbers of the elements that the watermark has not passed yet.
+    """
+
+    ticker: Ticker
+    waiting: dict[StreamKey, Ints]
+    answered_once: bool
+    memory: Any
 
 
 class Evaluator(ABC):
@@ -39,22 +55,52 @@ class Evaluator(ABC):
         self.keys = stream_keys(plan)
         self.ticker = Ticker(settings)
         self._template = Template(plan)
-        self.waiting: dict[StreamKey, list[Element]] = {}
+        self.waiting: dict[StreamKey, Arrivals] = {}
         self.answered_once = False
         # Between the instants of a fixed rhythm, an operator of change that has nothing to say says nothing.
         rhythm = settings.report in (Report.CLOSE, Report.PERIODIC)
         self._is_silent_without_news = not rhythm and settings.emit is not StreamOperator.RSTREAM
 
-    @abstractmethod
-    def state(self) -> Any:
-        """All that must outlive the process, ready to be pickled."""
+    def state(self) -> EvaluatorState:
+        """What must outlive the process besides the log of the windows."""
+        waiting = {key: numbers_of(elements) for key, elements in self.waiting.items() if len(elements)}
+        return EvaluatorState(self.ticker, waiting, self.answered_once, self._memory())
+
+    def restore(self, state: EvaluatorState, retained: Mapping[StreamKey, Arrivals]) -> None:
+        """Continue from a saved state and the elements that were retained; the evaluator must be new."""
+        self.ticker, self.answered_once = state.ticker, state.answered_once
+        released: dict[StreamKey, Any] = {}
+        for key in dict.fromkeys(self.keys):
+            elements = retained.get(key, [])
+            waits = np.isin(numbers_of(elements), state.waiting.get(key, []))
+            self.waiting[key] = picked(elements, waits)
+            released[key] = self._converted(parted(picked(elements, ~waits), None)[0])
+        for number, key in enumerate(self.keys):
+            self._refill(number, released[key])
+        self._recall(state.memory)
 
     @abstractmethod
-    def restore(self, state: Any) -> None:
-        """Continue from a saved state; the evaluator must be new."""
+    def _converted(self, arrivals: Arrivals) -> Any:
+        """Elements in the form in which this evaluator takes them."""
 
     @abstractmethod
-    def _add(self, number: int, elements: Sequence[Element]) -> Sequence[int]:
+    def _refill(self, number: int, elements: Any) -> None:
+        """What a window held, and perhaps more that is older, in time order; the view goes to the last tick."""
+
+    @abstractmethod
+    def needed_from(self, number: int) -> int | None:
+        """The time of the oldest element that a window can still show; None while that is any."""
+
+    def _memory(self) -> Any:
+        """What cannot be derived from the windows again."""
+        return None
+
+    @abstractmethod
+    def _recall(self, memory: Any) -> None:
+        """Everything else is in place: derive what follows from it."""
+
+    @abstractmethod
+    def _add(self, number: int, elements: Any) -> Sequence[int] | npt.NDArray[np.int64]:
         """Elements in time order for a window; gives the timestamps of the items that they make."""
 
     @abstractmethod
@@ -79,7 +125,7 @@ class Evaluator(ABC):
 
     def advance(
         self,
-        batch: Mapping[StreamKey, Sequence[Element]],
+        batch: Mapping[StreamKey, Arrivals],
         watermark: int | None,
         *,
         ended: bool = False,
@@ -90,7 +136,7 @@ class Evaluator(ABC):
         `floor` is the instant up to which ended streams are known to have been silent.
         """
         for key, elements in batch.items():
-            self.waiting.setdefault(key, []).extend(elements)
+            self.waiting[key] = joined((self.waiting.get(key, []), elements))
         if watermark is None and not ended:
             return []
         if not self.plan.windows:
@@ -98,17 +144,17 @@ class Evaluator(ABC):
         limit = None if ended else watermark
         released = self._release(limit)
         for number, key in enumerate(self.keys):
-            self.ticker.observe(number, self._add(number, released.get(key, ())))
+            if key in released:
+                self.ticker.observe(number, self._add(number, released[key]))
         return [answer for tick in self.ticker.due(limit, floor) for answer in self._at(tick, watermark)]
 
-    def _release(self, watermark: int | None) -> dict[StreamKey, list[Element]]:
+    def _release(self, watermark: int | None) -> dict[StreamKey, Any]:
         """The waiting elements that the watermark has passed, in time order."""
-        released: dict[StreamKey, list[Element]] = {}
+        released: dict[StreamKey, Any] = {}
         for key, elements in self.waiting.items():
-            elements.sort(key=lambda element: element.time)
-            cut = len(elements) if watermark is None else bisect_left(elements, watermark, key=lambda e: e.time)
-            released[key] = elements[:cut]
-            self.waiting[key] = elements[cut:]
+            passed, self.waiting[key] = parted(elements, watermark)
+            if len(passed):
+                released[key] = self._converted(passed)
         return released
 
     def _answer_once(self) -> list[Answer]:

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from headwater.terms.model import Element
+import numpy as np
+
+from headwater.windows.arrivals import Arrivals, picked, times_of
 
 
 @dataclass
@@ -30,25 +32,28 @@ class StreamClock:
         """No element below this is still expected; None before the first one."""
         return None if self.highest is None else self.highest - self.delay
 
-    def admit(self, elements: Iterable[Element]) -> tuple[list[Element], list[Element]]:
+    def admit(self, arrivals: Arrivals) -> tuple[Arrivals, Arrivals]:
         """Elements in arrival order, parted into those in time and those too late."""
-        admitted: list[Element] = []
-        late: list[Element] = []
-        for element in elements:
-            self.seen += 1
-            if self._is_late(element.time):
-                late.append(element)
-                continue
-            admitted.append(element)
-            if self.highest is None or element.time > self.highest:
-                self.highest = element.time
+        if not len(arrivals):
+            return arrivals, []
+        times = times_of(arrivals)
+        highest = np.maximum.accumulate(times)
+        # An element is compared with those before it; one that is above them all is in time in any case.
+        before = highest if self.highest is None else np.maximum(highest, self.highest)
+        is_late = times < before - self.delay
+        if self.closed is not None:
+            is_late |= times < self.closed
+        self.seen += len(arrivals)
+        if not is_late.any():
+            self.highest = int(before[-1])
+            return arrivals, []
+        admitted = picked(arrivals, ~is_late)
+        if len(admitted):
+            newest = int(times_of(admitted).max())
+            self.highest = newest if self.highest is None else max(self.highest, newest)
+        late = picked(arrivals, is_late)
         self.late += len(late)
         return admitted, late
-
-    def _is_late(self, time: int) -> bool:
-        return (self.highest is not None and time < self.highest - self.delay) or (
-            self.closed is not None and time < self.closed
-        )
 
     def close(self, before: int) -> None:
         """Nothing older than this instant may come any more."""

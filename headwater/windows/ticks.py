@@ -12,8 +12,11 @@ last element.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
 
 from headwater.windows.model import CountWindow, TimeWindow
 from headwater.windows.settings import QuerySettings, Report
@@ -36,15 +39,21 @@ class Ticker:
         """The newest tick given out."""
         return self._answered
 
-    def observe(self, window: int, timestamps: Iterable[int]) -> None:
+    def count(self, window: int) -> int:
+        """How many items a count window has seen."""
+        return self._counts.get(window, 0)
+
+    def observe(self, window: int, timestamps: Sequence[int] | npt.NDArray[np.int64]) -> None:
         """Items that reached a window, in time order and never older than an earlier call's."""
+        if not len(timestamps):
+            return
         definition = self.settings.windows[window]
-        for timestamp in timestamps:
-            self._first.setdefault(window, timestamp)
-            self._last[window] = timestamp
-            if isinstance(definition, CountWindow):
-                self._count(window, definition, timestamp)
-            elif self._by_events(definition):
+        self._first.setdefault(window, int(timestamps[0]))
+        self._last[window] = int(timestamps[-1])
+        if isinstance(definition, CountWindow):
+            self._count(window, definition, timestamps)
+        elif self._by_events(definition):
+            for timestamp in _instants(timestamps):
                 self._enter_and_leave(definition, timestamp)
 
     def _enter_and_leave(self, window: TimeWindow, timestamp: int) -> None:
@@ -60,10 +69,14 @@ class Ticker:
             return False
         return window.slide is None or self.settings.report is Report.EAGER
 
-    def _count(self, window: int, definition: CountWindow, timestamp: int) -> None:
-        count = self._counts[window] = self._counts.get(window, 0) + 1
-        if self.settings.report is not Report.PERIODIC and (definition.step is None or count % definition.step == 0):
-            self._event(timestamp)
+    def _count(self, window: int, definition: CountWindow, timestamps: Sequence[int] | npt.NDArray[np.int64]) -> None:
+        before = self._counts.get(window, 0)
+        self._counts[window] = before + len(timestamps)
+        if self.settings.report is not Report.PERIODIC:
+            step = definition.step or 1
+            # The first item of the batch that completes a step, and from there each step's last.
+            for timestamp in _instants(timestamps[(-before - 1) % step :: step]):
+                self._event(timestamp)
 
     def _event(self, instant: int) -> None:
         if instant == self._newest_event or (self._answered is not None and instant <= self._answered):
@@ -139,3 +152,9 @@ class Ticker:
         entered = self._enter(number, last)
         period = self.settings.period
         return entered + 1 if period is None else max(entered, self._first_period(period)) + period
+
+
+def _instants(timestamps: Sequence[int] | npt.NDArray[np.int64]) -> Iterable[int]:
+    """The different ones among timestamps that are in order."""
+    listed: list[int] = timestamps.tolist() if isinstance(timestamps, np.ndarray) else list(timestamps)
+    return dict.fromkeys(listed)

@@ -1,0 +1,84 @@
+"""The log of the windows: every admitted element that some window can still show. It is the durable state of a program.
+
+Each batch appends one segment per stream; segments that no window can show any more go from the front. Whoever keeps
+the log elsewhere takes the `changes` after each step: then only what was added is written, and only what has expired
+is removed, so the cost of a batch follows the batch and the size of the log follows the windows.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from headwater.windows.arrivals import Arrivals, joined, times_of
+
+StreamKey: TypeAlias = tuple[str, str | None]
+"""A stream and, where a window takes its time from the data, the property that holds it."""
+
+
+@dataclass(slots=True)
+class Segment:
+    """Elements of one stream that were admitted together; `newest` is the highest time among them.
+
+    `elements` is None where they are kept elsewhere.
+    """
+
+    number: int
+    key: StreamKey
+    newest: int
+    elements: Arrivals | None
+
+
+@dataclass
+class Changes:
+    """What happened to the log since the last time somebody asked."""
+
+    added: list[Segment] = field(default_factory=list)
+    removed: list[int] = field(default_factory=list)
+
+
+class WindowLog:
+    """Segments by stream, in the order of their arrival."""
+
+    def __init__(self, segments: Iterable[Segment] = ()) -> None:
+        self._segments: dict[StreamKey, deque[Segment]] = {}
+        self._added: dict[int, Segment] = {}
+        self._removed: list[int] = []
+        self._next = 0
+        for segment in sorted(segments, key=lambda one: one.number):
+            self._segments.setdefault(segment.key, deque()).append(segment)
+            self._next = segment.number + 1
+
+    def append(self, key: StreamKey, elements: Arrivals) -> None:
+        if not len(elements):
+            return
+        segment = Segment(self._next, key, int(times_of(elements).max()), elements)
+        self._next += 1
+        self._segments.setdefault(key, deque()).append(segment)
+        self._added[segment.number] = segment
+
+    def trim(self, key: StreamKey, needed_from: int) -> None:
+        """Remove the segments at the front all of whose elements are older than an instant."""
+        segments = self._segments.get(key)
+        while segments and segments[0].newest < needed_from:
+            number = segments.popleft().number
+            if self._added.pop(number, None) is None:
+                self._removed.append(number)
+
+    def retained(self, key: StreamKey) -> Arrivals:
+        """All elements of a stream that are still in the log."""
+        return joined(one.elements for one in self._segments.get(key, ()) if one.elements is not None)
+
+    def changes(self) -> Changes:
+        """What is new since the last call."""
+        changes = Changes(list(self._added.values()), self._removed)
+        self._added, self._removed = {}, []
+        return changes
+
+    def __iter__(self) -> Iterator[Segment]:
+        return (segment for segments in self._segments.values() for segment in segments)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._segments.values()))
