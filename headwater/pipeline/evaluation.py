@@ -13,7 +13,9 @@ from headwater.pipeline.feed import Chunk
 from headwater.pipeline.packing import pack, unpack
 from headwater.pipeline.shared_files import SharedFile
 from headwater.reference import Answer, MakeEvaluator, Program, ReferenceEvaluator, Registered
+from headwater.reference.log import Changes, Segment, WindowLog
 from headwater.terms.model import Element, NamedNode
+from headwater.windows.arrivals import Arrivals, joined
 
 EvaluatorName: TypeAlias = Literal["auto", "reference"]
 """`auto` is the kernel for every plan that it can evaluate and the reference for the others."""
@@ -86,21 +88,20 @@ class Outcome:
 class Evaluation:
     """A program at work, new or continued from a snapshot."""
 
-    def __init__(self, program: Program, saved: bytes | None = None) -> None:
+    def __init__(self, program: Program) -> None:
         self._program = program
-        if saved is not None:
-            self._program.restore(saved, unpack)
 
     def step(self, chunks: Iterable[Chunk]) -> Outcome:
         """Take one batch in, whole: the order of its chunks does not matter."""
-        batch: dict[str, list[Element]] = {}
+        batch: dict[str, list[Arrivals]] = {}
         ended: set[str] = set()
         letters: list[Letter] = []
         sources: dict[tuple[str, int], str] = {}
         for chunk in chunks:
             if chunk.stream is None:
                 continue
-            batch.setdefault(chunk.stream, []).extend(chunk.elements)
+            elements = chunk.elements
+            batch.setdefault(chunk.stream, []).append(list(elements) if isinstance(elements, tuple) else elements)
             if chunk.source:
                 sources[chunk.stream, chunk.number] = chunk.source
             letters.extend(
@@ -109,19 +110,32 @@ class Evaluation:
             )
             if chunk.ended:
                 ended.add(chunk.stream)
-        step = self._program.advance(batch, ended)
+        arrivals = {stream: joined(parts) for stream, parts in batch.items()}
+        step = self._program.advance(arrivals, ended)
         for stream, element in step.late:
             letters.append(_late(stream, element, sources))
         for stream, bad in step.bad:
             source = sources.get((stream, bad.position[0] if bad.position else 0), bad.source)
             letters.append(Letter("bad", stream, bad.reason, bad.text, source, bad.position, bad.line))
         letters.sort(key=lambda letter: (letter.stream, letter.position, letter.kind))
-        count = sum(len(elements) for elements in batch.values())
+        count = sum(len(elements) for elements in arrivals.values())
         return Outcome(tuple(step.answers), tuple(letters), count, self._program.watermarks())
 
+    def changes(self) -> tuple[bytes, Changes]:
+        """What must outlive the process: a small summary, and what came to the log of the windows and what went."""
+        return pack(self._program.summary()), self._program.log.changes()
+
+    def resume(self, summary: bytes, segments: Iterable[Segment]) -> None:
+        """Continue a program that is new."""
+        self._program.resume(unpack(summary), WindowLog(segments))
+
     def snapshot(self) -> bytes:
-        """All that must outlive the process."""
+        """All that must outlive the process, in one piece."""
         return self._program.snapshot(pack)
+
+    def restore(self, saved: bytes) -> None:
+        """Continue a program that is new from a snapshot."""
+        self._program.restore(saved, unpack)
 
 
 def _late(stream: str, element: Element, sources: dict[tuple[str, int], str]) -> Letter:

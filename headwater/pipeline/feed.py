@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from headwater.pipeline.offsets import Mark, Offset, StreamOffset
 from headwater.pipeline.spans import Found, Source, Span
+from headwater.terms.columns import ElementColumns
 from headwater.terms.model import BadElement, Element
 
 _CHUNK_ELEMENTS = 4096
@@ -40,7 +41,7 @@ class Chunk:
     stream: str | None
     number: int = 0
     source: str = ""
-    elements: tuple[Element, ...] = ()
+    elements: tuple[Element, ...] | ElementColumns = ()
     bad: tuple[BadElement, ...] = ()
     ended: bool = False
 

@@ -32,7 +32,9 @@ def run_in_process(
 ) -> None:
     """Read, evaluate and deliver until everything is read or, when following, until `stop` is set."""
     batch, offset, saved = _load(checkpoint)
-    evaluation = Evaluation(program, saved)
+    evaluation = Evaluation(program)
+    if saved is not None:
+        evaluation.restore(saved)
     if not follow:
         feed.finish()
     while not stop.is_set():

@@ -1,9 +1,10 @@
 """The stateful step on Spark: a batch of chunks in, answers, letters and counts out.
 
-All of a run's state is one key in this version. The truth is the snapshot in Spark's state store; the worker process
-keeps the live evaluation as a cache. Each state carries a random token: a cached evaluation is used only if it
+The durable state is in Spark's state store: the log of the windows, a segment per batch and stream, and a summary of
+clocks and ticks that stays small. A batch writes its own segments and removes those that have expired. The worker
+process keeps the live evaluation as a cache. Each state carries a random token: a cached evaluation is used only if it
 carries the token that the store has, so a worker that took another batch meanwhile, or took this one in an attempt
-that was not committed, throws its copy away and starts from the snapshot.
+that was not committed, throws its copy away and derives it from the log.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from headwater.pipeline.chunks import unpack_chunk
 from headwater.pipeline.evaluation import Definition, Evaluation, Outcome
 from headwater.pipeline.packing import pack, unpack
+from headwater.reference.log import Segment
+from headwater.terms.columns import ElementColumns
 
 OUTPUT_SCHEMA = "number long, kind string, query string, time_us long, payload binary"
 ANSWER, OUTCOME = "answer", "outcome"
@@ -36,34 +39,62 @@ class EvaluationProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._token = handle.getValueState("token", "token string")
-        self._snapshot = handle.getValueState("snapshot", "snapshot binary")
+        self._summary = handle.getValueState("summary", "summary binary")
+        self._segments = handle.getMapState("segments", "number long", "segment binary")
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:
         chunks = [unpack_chunk(bytes(chunk)) for frame in rows for chunk in frame["chunk"]]
         evaluation = self._evaluation()
         outcome = evaluation.step(chunks)
+        self._save(evaluation)
+        yield outcome_to_frame(outcome)
+
+    def _save(self, evaluation: Evaluation) -> None:
+        summary, changes = evaluation.changes()
+        for segment in changes.added:
+            self._segments.updateValue((segment.number,), (segment_to_bytes(segment),))
+            # The store has it now; a worker that must begin again reads it there.
+            segment.elements = None
+        for number in changes.removed:
+            self._segments.removeKey((number,))
         token = uuid.uuid4().hex
-        self._snapshot.update((evaluation.snapshot(),))
+        self._summary.update((summary,))
         self._token.update((token,))
         _LIVE[token] = evaluation
         while len(_LIVE) > _MOST_LIVE:
             _LIVE.popitem(last=False)
-        yield outcome_to_frame(outcome)
 
     def _evaluation(self) -> Evaluation:
         stored = self._token.get()
-        if stored is None:
-            return Evaluation(self._definition.program())
-        live = _LIVE.pop(stored[0], None)
-        if live is not None:
-            return live
-        snapshot = self._snapshot.get()
-        if snapshot is None:
-            raise RuntimeError("the state has a token but no snapshot: the checkpoint is damaged")
-        return Evaluation(self._definition.program(), bytes(snapshot[0]))
+        if stored is not None:
+            live = _LIVE.pop(stored[0], None)
+            if live is not None:
+                return live
+        evaluation = Evaluation(self._definition.program())
+        if stored is not None:
+            summary = self._summary.get()
+            if summary is None:
+                raise RuntimeError("the state has a token but no summary: the checkpoint is damaged")
+            segments = (segment_from_bytes(bytes(value[0])) for value in self._segments.values())
+            evaluation.resume(bytes(summary[0]), segments)
+        return evaluation
 
     def close(self) -> None:
         return
+
+
+def segment_to_bytes(segment: Segment) -> bytes:
+    """A segment of the log, its elements as columns."""
+    elements = segment.elements
+    if elements is not None and not isinstance(elements, ElementColumns):
+        elements = ElementColumns.of(elements)
+    columns = Segment(segment.number, segment.key, segment.newest, elements)
+    return pickle.dumps(columns, protocol=pickle.HIGHEST_PROTOCOL)
+
+
+def segment_from_bytes(data: bytes) -> Segment:
+    segment: Segment = pickle.loads(data)
+    return segment
 
 
 def outcome_to_frame(outcome: Outcome) -> pd.DataFrame:

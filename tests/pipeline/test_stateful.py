@@ -44,13 +44,16 @@ class Step:
         result: Any = self.tester.testInPandas(0, frame)
         return rows_to_outcome(result.to_dict("records"))
 
-    def state(self) -> list[object]:
-        return [self.tester.peekValueState(name, 0) for name in ("token", "snapshot")]
+    def state(self) -> tuple[list[tuple[Any, ...] | None], dict[Any, Any]]:
+        values = [self.tester.peekValueState(name, 0) for name in ("token", "summary")]
+        return values, dict(self.tester.peekMapState("segments", 0))
 
-    def set_state(self, state: list[object]) -> None:
-        for name, value in zip(("token", "snapshot"), state, strict=True):
+    def set_state(self, state: tuple[list[tuple[Any, ...] | None], dict[Any, Any]]) -> None:
+        values, segments = state
+        for name, value in zip(("token", "summary"), values, strict=True):
             assert isinstance(value, tuple)
             self.tester.updateValueState(name, 0, value)
+        self.tester.updateMapState("segments", 0, segments)
 
 
 @pytest.fixture
@@ -86,6 +89,15 @@ def test_an_attempt_that_was_not_committed_leaves_no_trace(step: Step) -> None:
     assert by_query(answers) == by_query(step.expected)
 
 
+def test_the_log_holds_what_the_windows_can_still_show_and_no_more(step: Step) -> None:
+    sizes: list[int] = []
+    for number in range(len(step.ends) - 1):
+        step.batch(number)
+        sizes.append(len(step.state()[1]))
+    written = 2 * len(sizes)
+    assert 0 < sizes[-1] < written // 2
+
+
 def test_two_runs_in_one_worker_do_not_take_each_others_state(step: Step, tmp_path: Path) -> None:
     other = Step(write_city(tmp_path / "other"))
     first, second = list(step.batch(0).answers), list(other.batch(0).answers)
@@ -98,6 +110,6 @@ def test_two_runs_in_one_worker_do_not_take_each_others_state(step: Step, tmp_pa
 def test_a_damaged_state_is_said(step: Step) -> None:
     step.batch(0)
     step.tester.updateValueState("token", 0, ("unknown",))
-    step.tester.deleteState("snapshot", 0)
+    step.tester.deleteState("summary", 0)
     with pytest.raises(RuntimeError, match="damaged"):
         step.batch(1)
