@@ -16,11 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from hashlib import blake2b
 
 from headwater.terms import inline_numbers, inline_times
+from headwater.terms.hashing import text_hash
 from headwater.terms.inline_layout import (
-    PAYLOAD_MASK,
     VALUE_MASK,
     InlineType,
     inline_id,
@@ -35,7 +34,7 @@ _ENCODERS: dict[str, Callable[[str], InlineValue | None]] = {
     XSD + "integer": partial(inline_numbers.integer_value, kind=InlineType.INTEGER),
     XSD + "int": partial(inline_numbers.integer_value, kind=InlineType.INT),
     XSD + "long": partial(inline_numbers.integer_value, kind=InlineType.LONG),
-    XSD + "decimal": partial(inline_numbers.decimal_value, kind=InlineType.DECIMAL),
+    XSD + "decimal": inline_numbers.decimal_or_quotient_value,
     XSD + "double": inline_numbers.double_value,
     XSD + "float": inline_numbers.float_value,
     XSD + "boolean": inline_numbers.boolean_value,
@@ -49,6 +48,7 @@ _TEXTS: tuple[tuple[InlineType, str, Callable[[int], str]], ...] = (
     (InlineType.INT, "int", inline_numbers.integer_text),
     (InlineType.LONG, "long", inline_numbers.integer_text),
     (InlineType.DECIMAL, "decimal", inline_numbers.scaled_text),
+    (InlineType.QUOTIENT, "decimal", inline_numbers.quotient_text),
     (InlineType.DOUBLE, "double", inline_numbers.scaled_text),
     (InlineType.FLOAT, "float", inline_numbers.scaled_text),
     (InlineType.DOUBLE_SCIENTIFIC, "double", inline_numbers.scientific_text),
@@ -82,8 +82,8 @@ def term_text(term: Term) -> str:
 
 
 def term_hash(term: Term) -> int:
-    """63 bits of BLAKE2b over the term's canonical N-Triples text."""
-    return int.from_bytes(blake2b(term_text(term).encode(), digest_size=8).digest(), "big") & PAYLOAD_MASK
+    """63 bits for the term's canonical N-Triples text (`headwater.terms.hashing`)."""
+    return text_hash(term_text(term).encode())
 
 
 def decode_inline(term_id: int) -> Literal:

@@ -1,0 +1,34 @@
+"""The columnar scanner: N-Triples, N-Quads and `.tnq` bytes to columns of 64-bit ids, at native speed.
+
+In the order of the data:
+
+- `buffers`: text with room behind it; `memory`: reading it inside compiled code.
+- `names`, `strings`, `literals`, `numbers`, `times`, `terms`: where terms end, and their ids; `hashing`: the hash.
+- `patterns`: which triples are wanted, and whose texts.
+- `lines`: the loop over the lines; `parsed_lines`, `resolving`: lines that the parser has to read.
+- `groups`: lines to elements; `columns`: the result, `Scanned`; `texts`: its dictionary.
+- `scanner`: `scan`; `ranges`: `scan_range`, for a part of a file; `elements`: the result as Python objects.
+- `warm`: has numba compile all this once.
+"""
+
+from headwater.terms.scanning.buffers import PaddedText
+from headwater.terms.scanning.columns import Scanned
+from headwater.terms.scanning.elements import scanned_elements
+from headwater.terms.scanning.formats import LineFormat
+from headwater.terms.scanning.patterns import ANY, Pattern, Patterns
+from headwater.terms.scanning.ranges import scan_range
+from headwater.terms.scanning.scanner import scan
+from headwater.terms.scanning.texts import TermTexts
+
+__all__ = [
+    "ANY",
+    "LineFormat",
+    "PaddedText",
+    "Pattern",
+    "Patterns",
+    "Scanned",
+    "TermTexts",
+    "scan",
+    "scan_range",
+    "scanned_elements",
+]

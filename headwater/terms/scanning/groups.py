@@ -1,0 +1,85 @@
+"""From lines to elements, compiled: consecutive lines with one time and graph name are one element.
+
+The same rule as in `headwater.terms.tnq`: an element belongs to the range in which it begins, a broken line does not
+end the element around it, and the lines before the first new key of a range belong to the range before.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numba as nb
+import numpy as np
+
+from headwater.terms.scanning.lines import BAD_LINE
+
+
+class Groups(NamedTuple):
+    """One row per element, as arrays that compiled code fills."""
+
+    times: Any
+    graphs: Any
+    positions: Any
+    """The offset of the element's first line."""
+    first_rows: Any
+    sizes: Any
+    """How many triples the element has, wanted or not."""
+    graph_spans: Any
+
+    @classmethod
+    def empty(cls, count: int) -> Groups:
+        return cls(
+            times=np.empty(count, dtype=np.int64),
+            graphs=np.empty(count, dtype=np.int64),
+            positions=np.empty(count, dtype=np.int64),
+            first_rows=np.empty(count, dtype=np.int64),
+            sizes=np.empty(count, dtype=np.int64),
+            graph_spans=np.zeros((count, 2), dtype=np.int32),
+        )
+
+
+@nb.njit(cache=True)
+def group(rows, count, end, has_key, key_time, key_graph, groups):  # type: ignore[no-untyped-def]
+    """Number the elements of rows and move the wanted rows to the front.
+
+    Gives how many rows are wanted, how many elements there are, and whether the last one may go on behind these rows.
+    """
+    with_spans = rows.spans.shape[0] > 0
+    kept = 0
+    elements = 0
+    owned = False
+    for row in range(count):
+        mark = rows.marks[row]
+        if mark == BAD_LINE:
+            continue
+        time = rows.times[row]
+        graph = rows.graphs[row]
+        position = rows.positions[row]
+        if has_key and time == key_time and graph == key_graph:
+            if not owned:
+                continue
+        else:
+            if position >= end:
+                return kept, elements, False
+            has_key, owned = True, True
+            key_time, key_graph = time, graph
+            groups.times[elements] = time
+            groups.graphs[elements] = graph
+            groups.positions[elements] = position
+            groups.first_rows[elements] = kept
+            groups.sizes[elements] = 0
+            if with_spans:
+                groups.graph_spans[elements, 0] = rows.graph_spans[row, 0]
+                groups.graph_spans[elements, 1] = rows.graph_spans[row, 1]
+            elements += 1
+        groups.sizes[elements - 1] += 1
+        if mark:
+            if kept != row:
+                rows.marks[kept] = mark
+                for place in range(3):
+                    rows.triples[kept, place] = rows.triples[row, place]
+                    if with_spans:
+                        rows.spans[kept, place, 0] = rows.spans[row, place, 0]
+                        rows.spans[kept, place, 1] = rows.spans[row, place, 1]
+            kept += 1
+    return kept, elements, owned

@@ -1,0 +1,258 @@
+"""The loop over the lines of a text, compiled: each line becomes a row, or is left to the parser.
+
+A line whose every byte is understood gives ids and spans. Of a line that no pattern wants, only the time and the graph
+are kept, because they say where elements begin and end. A line with anything wrong or unusual gets an empty row and an
+entry in `unsure`.
+
+Functions that take arrays have to be inlined by numba itself: a call would count references to each of them, which
+takes longer than to read the line.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numba as nb
+import numpy as np
+
+from headwater.terms.inline_layout import NO_TERM
+from headwater.terms.scanning.hashing import hash_of
+from headwater.terms.scanning.memory import BLOCK, byte_at, line_feeds, lowest, population
+from headwater.terms.scanning.names import UNSURE_END, iri_end
+from headwater.terms.scanning.patterns import has_predicate, mark_for
+from headwater.terms.scanning.terms import any_term, node_end, skip_blanks
+from headwater.terms.scanning.texts import same_text
+from headwater.terms.scanning.times import NO_TIME, timestamp
+
+UNSURE_LINE = 128
+"""The mark of a line that the parser shall read. Marks are otherwise those of `patterns`; 0 is a line nobody wants."""
+
+BAD_LINE = 64
+"""The mark of a line that the parser refused."""
+
+_LONGEST_STAMP = 40
+_ZERO = np.uint64(0)
+
+
+class Rows(NamedTuple):
+    """One row per line that means something, as arrays that compiled code fills."""
+
+    times: Any
+    graphs: Any
+    positions: Any
+    """The offset of the line."""
+    triples: Any
+    """(n, 3): subject, predicate, object."""
+    spans: Any
+    """(n, 3, 2) int32: offset and length of the canonical texts of the triple."""
+    graph_spans: Any
+    """(n, 2) int32: the same of the graph name."""
+    marks: Any
+
+    @classmethod
+    def empty(cls, count: int, with_spans: bool) -> Rows:
+        """Room for some rows; memory is taken only as it is filled."""
+        with_text = count if with_spans else 0
+        return cls(
+            times=np.empty(count, dtype=np.int64),
+            graphs=np.empty(count, dtype=np.int64),
+            positions=np.empty(count, dtype=np.int64),
+            triples=np.empty((count, 3), dtype=np.int64),
+            spans=np.empty((with_text, 3, 2), dtype=np.int32),
+            graph_spans=np.empty((with_text, 2), dtype=np.int32),
+            marks=np.empty(count, dtype=np.uint8),
+        )
+
+
+@nb.njit(cache=True)
+def count_lines(start, end):  # type: ignore[no-untyped-def]
+    """How many line feeds stand between two addresses."""
+    lines = np.int64(0)
+    at = start
+    while at + BLOCK <= end:
+        lines += population(line_feeds(at))
+        at += BLOCK
+    while at < end:
+        lines += byte_at(at) == 10
+        at += 1
+    return lines
+
+
+@nb.njit(cache=True)
+def _line_end(at):  # type: ignore[no-untyped-def]
+    """The address of the next line feed; there is one behind the text."""
+    found = line_feeds(at)
+    while found == _ZERO:
+        at += BLOCK
+        found = line_feeds(at)
+    return at + lowest(found)
+
+
+@nb.njit(cache=True)
+def _meaningless_end(start, timed):  # type: ignore[no-untyped-def]
+    """The end of a line that is a comment or blank; `UNSURE_END` where it is neither, or has to be looked at."""
+    at = start
+    found = byte_at(at)
+    if found == 35:
+        if timed:
+            return _line_end(at)
+        while found != 13 and found != 10:
+            at += 1
+            found = byte_at(at)
+        while byte_at(at) == 13:
+            at += 1
+    else:
+        while found == 32 or found == 9 or found == 13 or (timed and (found == 11 or found == 12)):
+            at += 1
+            found = byte_at(at)
+    return at if byte_at(at) == 10 else np.int64(UNSURE_END)
+
+
+@nb.njit(cache=True)
+def _stamp_end(start):  # type: ignore[no-untyped-def]
+    """The address of the tab behind a timestamp."""
+    at = start
+    while byte_at(at) > 9 and at - start < _LONGEST_STAMP:
+        at += 1
+    return at if byte_at(at) == 9 else np.int64(UNSURE_END)
+
+
+@nb.njit(cache=True)
+def _first_terms(start):  # type: ignore[no-untyped-def]
+    """Subject and predicate of a statement: where the predicate ends, and address and length of both.
+
+    The end is `UNSURE_END` where the parser shall read the line.
+    """
+    nothing = (np.int64(0), np.int64(0))
+    subject = skip_blanks(start)
+    subject_end = node_end(subject)
+    if subject_end == UNSURE_END:
+        return subject_end, nothing, nothing
+    predicate = skip_blanks(subject_end)
+    end = iri_end(predicate) if byte_at(predicate) == 60 else np.int64(UNSURE_END)
+    return end, (subject, subject_end - subject), (predicate, end - predicate)
+
+
+@nb.njit(cache=True)
+def _other_terms(start, wanted, with_graphs):  # type: ignore[no-untyped-def]
+    """Object and graph name of a statement: where the line ends, and address, length and id of both.
+
+    The end is `UNSURE_END` where the parser shall read the line.
+    """
+    unsure = np.int64(UNSURE_END)
+    nothing = (np.int64(0), np.int64(0), np.int64(NO_TERM))
+    value = skip_blanks(start)
+    value_end, value_id, value_length = any_term(value, wanted)
+    if value_end == UNSURE_END:
+        return unsure, nothing, nothing
+    dot = skip_blanks(value_end)
+    graph = nothing
+    if byte_at(dot) != 46:
+        graph_end = node_end(dot) if with_graphs else unsure
+        if graph_end == UNSURE_END:
+            return unsure, nothing, nothing
+        graph = (dot, graph_end - dot, hash_of(dot, graph_end - dot))
+        dot = skip_blanks(graph_end)
+        if byte_at(dot) != 46:
+            return unsure, nothing, nothing
+    end = skip_blanks(dot + 1)
+    while byte_at(end) == 13:
+        end += 1
+    return end if byte_at(end) == 10 else unsure, (value, value_length, value_id), graph
+
+
+@nb.njit(cache=True)
+def read_lines(base, length, first, end, timed, with_graphs, table, everything, rows, unsure):  # type: ignore[no-untyped-def]
+    """Read the lines of a text from the offset `first` on.
+
+    `everything` is the mark of every triple where there are no patterns, 0 where there are. Lines at `end` or behind it
+    are read while they may belong to the element before. Gives the number of rows, of entries in `unsure` (row, line,
+    offset of the line's end), and of lines.
+    """
+    finish = base + length
+    with_spans = rows.spans.shape[0] > 0
+    at = base + first
+    position = np.int64(0)
+    row = 0
+    unsure_count = 0
+    line = 0
+    stamp = base
+    stamp_length = np.int64(0)
+    time = np.int64(0)
+    while at < finish:
+        start = at
+        if byte_at(start) <= 35:
+            at = _meaningless_end(start, timed)
+            if at != UNSURE_END:
+                at += 1
+                position = at - base
+                line += 1
+                continue
+        sure = True
+        if timed and not (stamp_length > 0 and same_text(start, stamp, stamp_length)):
+            tab = _stamp_end(start)
+            time = timestamp(start, tab) if tab != UNSURE_END else np.int64(NO_TIME)
+            sure = time != NO_TIME
+            stamp = start
+            stamp_length = tab + 1 - start if sure else np.int64(0)
+        at = np.int64(UNSURE_END)
+        rows.positions[row] = position
+        if sure:
+            predicate_end, subject, predicate = _first_terms(start + stamp_length)
+            if predicate_end != UNSURE_END:
+                predicate_id = hash_of(*predicate)
+                wanted = everything != 0 or has_predicate(table, predicate_id)
+                at, object_, graph = _other_terms(predicate_end, wanted, with_graphs)
+                if at != UNSURE_END:
+                    rows.times[row] = time
+                    rows.graphs[row] = graph[2]
+                    mark = everything
+                    if wanted:
+                        subject_id = hash_of(*subject)
+                        if everything == 0:
+                            mark = mark_for(table, subject_id, predicate_id, object_[2])
+                        _write_ids(rows, row, subject_id, predicate_id, object_[2])
+                    rows.marks[row] = mark
+                    if with_spans:
+                        _write_spans(rows, row, base, subject, predicate, object_, graph)
+        if at == UNSURE_END:
+            at = _line_end(start)
+            rows.marks[row] = UNSURE_LINE
+            unsure[unsure_count, 0] = row
+            unsure[unsure_count, 1] = line
+            unsure[unsure_count, 2] = at - base
+            unsure_count += 1
+        row += 1
+        line += 1
+        if position >= end and rows.marks[row - 1] != UNSURE_LINE and (row == 1 or _is_new_key(rows, row - 1)):
+            break
+        at += 1
+        position = at - base
+    return row, unsure_count, line
+
+
+@nb.njit(cache=True, inline="always")
+def _write_ids(rows, row, subject, predicate, object_):  # type: ignore[no-untyped-def]
+    rows.triples[row, 0] = subject
+    rows.triples[row, 1] = predicate
+    rows.triples[row, 2] = object_
+
+
+@nb.njit(cache=True, inline="always")
+def _write_spans(rows, row, base, subject, predicate, object_, graph):  # type: ignore[no-untyped-def]
+    rows.spans[row, 0, 0] = subject[0] - base
+    rows.spans[row, 0, 1] = subject[1]
+    rows.spans[row, 1, 0] = predicate[0] - base
+    rows.spans[row, 1, 1] = predicate[1]
+    rows.spans[row, 2, 0] = object_[0] - base
+    rows.spans[row, 2, 1] = object_[1]
+    rows.graph_spans[row, 0] = graph[0] - base if graph[1] else 0
+    rows.graph_spans[row, 1] = graph[1]
+
+
+@nb.njit(cache=True, inline="always")
+def _is_new_key(rows, row):  # type: ignore[no-untyped-def]
+    """Whether the element of the row before has surely ended."""
+    return rows.marks[row - 1] != UNSURE_LINE and (
+        rows.times[row] != rows.times[row - 1] or rows.graphs[row] != rows.graphs[row - 1]
+    )

@@ -1,0 +1,168 @@
+"""Literals to ids, for compiled code: the datatype decides who reads the lexical form."""
+
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+
+from headwater.terms.inline_layout import InlineType
+from headwater.terms.model import RDF, XSD
+from headwater.terms.scanning.hashing import hash_of, low_bytes
+from headwater.terms.scanning.memory import byte_at, word_at
+from headwater.terms.scanning.names import UNSURE_END, iri_end
+from headwater.terms.scanning.numbers import (
+    NOT_INLINE,
+    UNSURE,
+    boolean_id,
+    decimal_id,
+    double_id,
+    float_id,
+    integer_id,
+    string_id,
+)
+from headwater.terms.scanning.strings import language_end, string_end
+from headwater.terms.scanning.times import date_id, date_time_id
+
+
+def _word(text: str, place: int = 0) -> np.uint64:
+    return np.uint64(int.from_bytes(text.encode()[place : place + 8], "little"))
+
+
+_XSD = "<" + XSD
+_XSD_LENGTH = len(_XSD)
+_XSD_0, _XSD_8, _XSD_16, _XSD_24 = (_word(_XSD, place) for place in (0, 8, 16, 24))
+_XSD_LAST = _word(_XSD, _XSD_LENGTH - 8)
+_RDF = "<" + RDF
+_RDF_LENGTH = len(_RDF)
+_RDF_LAST = _word(_RDF, _RDF_LENGTH - 8)
+_LONGEST_NAME = 8
+_MOST_ESCAPED_SHORT = 14
+"""Every escape is two bytes for one: a longer string with escapes has more than the seven bytes that fit into an id."""
+
+_STRING = _word("string")
+_INTEGER = _word("integer")
+_INT = _word("int")
+_LONG = _word("long")
+_DECIMAL = _word("decimal")
+_DOUBLE = _word("double")
+_FLOAT = _word("float")
+_BOOLEAN = _word("boolean")
+_DATE = _word("date")
+_DATE_TIME = _word("dateTime")
+_INTEGER_KIND, _INT_KIND, _LONG_KIND = (int(kind) for kind in (InlineType.INTEGER, InlineType.INT, InlineType.LONG))
+
+
+@nb.njit(cache=True)
+def _is_xsd(start):  # type: ignore[no-untyped-def]
+    """Whether an IRI of XML Schema begins at the address of a `<`."""
+    return (
+        word_at(start + _XSD_LENGTH - 8) == _XSD_LAST
+        and word_at(start) == _XSD_0
+        and word_at(start + 8) == _XSD_8
+        and word_at(start + 16) == _XSD_16
+        and word_at(start + 24) == _XSD_24
+    )
+
+
+@nb.njit(cache=True)
+def _name_length(start):  # type: ignore[no-untyped-def]
+    """How many bytes stand before the `>`; one too many where it is too far away for the name of a known datatype."""
+    length = 0
+    while length <= _LONGEST_NAME and byte_at(start + length) != 62:
+        length += 1
+    return length
+
+
+@nb.njit(cache=True)
+def _value_id(name, start, end):  # type: ignore[no-untyped-def]
+    """The id of a lexical form with one of the datatypes of XML Schema that have inline ids."""
+    if name == _DOUBLE:
+        return double_id(start, end)
+    if name == _INTEGER:
+        return integer_id(start, end, _INTEGER_KIND)
+    if name == _DATE_TIME:
+        return date_time_id(start, end)
+    if name == _DECIMAL:
+        return decimal_id(start, end)
+    if name == _FLOAT:
+        return float_id(start, end)
+    if name == _INT:
+        return integer_id(start, end, _INT_KIND)
+    if name == _LONG:
+        return integer_id(start, end, _LONG_KIND)
+    if name == _BOOLEAN:
+        return boolean_id(start, end)
+    if name == _DATE:
+        return date_id(start, end)
+    return np.int64(NOT_INLINE)
+
+
+@nb.njit(cache=True)
+def _plain_literal(start, closing, escapes, end, wanted):  # type: ignore[no-untyped-def]
+    """A string, whose canonical text ends with the closing quote; the statement goes on at `end`."""
+    lexical = start + 1
+    length = closing + 1 - start
+    if escapes:
+        if closing - lexical <= _MOST_ESCAPED_SHORT:
+            return np.int64(UNSURE_END), np.int64(0), length
+        found = np.int64(NOT_INLINE)
+    else:
+        found = string_id(lexical, closing)
+    if found == NOT_INLINE and wanted:
+        found = hash_of(start, length)
+    return end, found, length
+
+
+@nb.njit(cache=True)
+def literal(start, wanted):  # type: ignore[no-untyped-def]
+    """For the address of the opening quote: where the literal ends, its id, and the length of its canonical text.
+
+    The end is `UNSURE_END` where the parser shall decide. Where the id is not wanted, a hash is not computed.
+    """
+    closing, escapes = string_end(start + 1)
+    nothing = (np.int64(UNSURE_END), np.int64(0), np.int64(0))
+    if closing == UNSURE_END:
+        return nothing
+    follows = byte_at(closing + 1)
+    if follows == 94:
+        datatype = closing + 3
+        if byte_at(closing + 2) != 94 or byte_at(datatype) != 60:
+            return nothing
+        found = np.int64(NOT_INLINE)
+        end = np.int64(UNSURE_END)
+        if _is_xsd(datatype):
+            name_start = datatype + _XSD_LENGTH
+            length = _name_length(name_start)
+            if 0 < length <= _LONGEST_NAME:
+                name = word_at(name_start)
+                if length < _LONGEST_NAME:
+                    name = low_bytes(name, length)
+                if name == _STRING:
+                    return _plain_literal(start, closing, escapes, name_start + length + 1, wanted)
+                if wanted:
+                    found = _value_id(name, start + 1, closing)
+                    if found == UNSURE:
+                        return nothing
+                if found != NOT_INLINE:
+                    end = name_start + length + 1
+        if end == UNSURE_END:
+            end = iri_end(datatype)
+            if end == UNSURE_END or (end - datatype > _RDF_LENGTH and _is_rdf(datatype)):
+                return nothing
+    elif follows == 64:
+        end = language_end(closing + 1)
+        if end == UNSURE_END:
+            return nothing
+        found = np.int64(NOT_INLINE)
+    else:
+        return _plain_literal(start, closing, escapes, closing + 1, wanted)
+    length = end - start
+    if found == NOT_INLINE and wanted:
+        found = hash_of(start, length)
+    return end, found, length
+
+
+@nb.njit(cache=True)
+def _is_rdf(start):  # type: ignore[no-untyped-def]
+    """Whether an IRI may be one of RDF's own, some of which are no datatypes to be written out."""
+    return word_at(start + _RDF_LENGTH - 8) == _RDF_LAST

@@ -1,0 +1,118 @@
+"""Lines that the scanner is not sure of, read by the parser, so that the result is the line-by-line reader's.
+
+Such lines have escapes that change the text, letters beyond ASCII in IRIs, triple terms, a comment at their end, or are
+wrong; the parser says what is the case, and its reasons are the reports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, TypeAlias
+
+from pyoxigraph import DefaultGraph, RdfFormat, parse
+
+from headwater.terms.model import BadElement, BlankNode, NamedNode, Quad, Triple
+from headwater.terms.reading import RdfSyntaxError
+from headwater.terms.scanning.formats import LineFormat
+from headwater.terms.text_lines import shown
+from headwater.terms.tnq import read_tnq
+
+_BLOCK_LINES = 4096
+
+
+class Statement(NamedTuple):
+    """A statement of a line, and its time (0 in formats without times)."""
+
+    time: int
+    triple: Triple
+    graph: NamedNode | BlankNode | DefaultGraph
+
+
+class Refused(NamedTuple):
+    """Why a line is no statement, and the line as reports show it."""
+
+    reason: str
+    text: str
+
+
+LineContent: TypeAlias = list[Statement] | Refused
+"""The statements of a line: one in timed N-Quads; in documents none (a comment) or several (carriage returns)."""
+
+
+def read_lines_by_parser(lines: Sequence[bytes], format: LineFormat) -> Iterator[LineContent]:
+    """What each line says. Lines have no line feed; in timed N-Quads none is blank or a comment."""
+    for start in range(0, len(lines), _BLOCK_LINES):
+        block = lines[start : start + _BLOCK_LINES]
+        try:
+            yield from _read_block(block, format)
+        except MemoryError:
+            # The parser's limit for the length of a line.
+            for line in block:
+                yield _read_long_line(line, format)
+
+
+def _read_long_line(line: bytes, format: LineFormat) -> LineContent:
+    try:
+        (content,) = _read_block([line], format)
+    except MemoryError as error:
+        return Refused(str(error), shown(line.rstrip(b"\r")))
+    return content
+
+
+def _read_block(lines: Sequence[bytes], format: LineFormat) -> list[LineContent]:
+    return _timed(lines) if format is LineFormat.TNQ else _untimed(lines, format.rdf_format)
+
+
+def _timed(lines: Sequence[bytes]) -> list[LineContent]:
+    """Lines by the reader of timed N-Quads; its elements are taken apart into lines again."""
+    # At the position 0 the reader would look for a byte order mark, which is gone already.
+    first_position = 1
+    found = list(read_tnq((line + b"\n" for line in lines), "", first_position))
+    refused = {item.position[0]: item for item in found if isinstance(item, BadElement)}
+    statements = (
+        Statement(item.time, triple, _graph_name(item.graph))
+        for item in found
+        if not isinstance(item, BadElement)
+        for triple in item.triples
+    )
+    contents: list[LineContent] = []
+    position = first_position
+    for line in lines:
+        bad = refused.get(position)
+        contents.append([next(statements)] if bad is None else Refused(bad.reason, bad.text))
+        position += len(line) + 1
+    return contents
+
+
+def _graph_name(label: str | None) -> NamedNode | BlankNode | DefaultGraph:
+    """The inverse of `headwater.terms.statements.graph_label`."""
+    if label is None:
+        return DefaultGraph()
+    return BlankNode(label.removeprefix("_:")) if label.startswith("_:") else NamedNode(label)
+
+
+def _untimed(lines: Sequence[bytes], format: RdfFormat) -> list[LineContent]:
+    block = b"\n".join(lines)
+    # As in `headwater.terms.statements`: in one go only where nothing hides behind a carriage return.
+    if b"\r" not in block:
+        try:
+            quads = list(parse(block, format=format))
+        except SyntaxError:
+            pass
+        else:
+            if len(quads) == len(lines):
+                return [_statements([quad]) for quad in quads]
+    return [_untimed_line(line, format) for line in lines]
+
+
+def _untimed_line(line: bytes, format: RdfFormat) -> LineContent:
+    try:
+        return _statements(parse(line, format=format))
+    except SyntaxError as error:
+        located = RdfSyntaxError.from_parser(error, "")
+        place = "" if located.column is None else f" (column {located.column})"
+        return Refused(located.reason + place, shown(line.rstrip(b"\r")))
+
+
+def _statements(quads: Iterable[Quad]) -> LineContent:
+    return [Statement(0, quad.triple, quad.graph_name) for quad in quads]

@@ -1,0 +1,167 @@
+"""Which triples are wanted, and the texts of which of their terms.
+
+A pattern has an id or `ANY` in each place, and the places whose text somebody will need: that of a variable that can
+reach an answer or an expression. A triple is kept if it matches at least one pattern.
+
+    patterns = Patterns([Pattern(predicate=encode(temperature), texts="o"), Pattern(predicate=encode(kind))])
+
+However many patterns there are, a triple costs a look for its predicate and, if that occurs, one look for each way in
+which patterns leave places open (at most eight): patterns are kept in a hash table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numba as nb
+import numpy as np
+import numpy.typing as npt
+
+ANY = -1
+"""Stands for a variable; it is no term's id."""
+
+KEPT = 8
+"""Bit of a mark: the triple is wanted. The lower bits say whose text is: 1 subject, 2 predicate, 4 object."""
+
+_PLACES = "spo"
+_ODD = np.uint64(0xD6E8FEB86659FD93)
+_HALF = np.uint64(32)
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A triple pattern of ids, and the places (of `spo`) whose text is needed."""
+
+    subject: int = ANY
+    predicate: int = ANY
+    object: int = ANY
+    texts: str = _PLACES
+
+
+class PatternTable(NamedTuple):
+    """Patterns as compiled code reads them."""
+
+    ids: Any
+    """(n, 3) int64: the ids of each different pattern."""
+    marks: Any
+    """(n,) uint8: the mark that a triple gets from a pattern."""
+    bound: Any
+    """uint8: the different sets of places that patterns bind, as bits."""
+    slots: Any
+    """int32: an open hash table of the patterns' numbers plus one."""
+    predicates: Any
+    """int64: an open hash table of the predicates, `ANY` where a slot is free; empty where a pattern leaves it open."""
+
+
+class Patterns:
+    """Some patterns, ready for compiled code."""
+
+    def __init__(self, patterns: Iterable[Pattern]) -> None:
+        marks: dict[tuple[int, int, int], int] = {}
+        for pattern in patterns:
+            ids = (pattern.subject, pattern.predicate, pattern.object)
+            marks[ids] = marks.get(ids, 0) | mark_of(pattern.texts)
+        self.table = _table(marks)
+
+    def __len__(self) -> int:
+        return len(self.table.marks)
+
+    def marks(self, triples: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+        """The mark of each row of ids; 0 where no pattern matches."""
+        found = np.zeros(len(triples), dtype=np.uint8)
+        _marks(self.table, np.ascontiguousarray(triples), found)
+        return found
+
+
+def mark_of(texts: str) -> int:
+    """The mark of a triple that is kept, with the texts of some places."""
+    unknown = set(texts) - set(_PLACES)
+    if unknown:
+        raise ValueError(f"{texts!r}: the places of a triple are s, p and o")
+    return KEPT | sum(1 << place for place, name in enumerate(_PLACES) if name in texts)
+
+
+def _table(marks: dict[tuple[int, int, int], int]) -> PatternTable:
+    ids = np.array(list(marks), dtype=np.int64).reshape(len(marks), 3)
+    size = 4
+    while size < 2 * len(marks) + 2:
+        size *= 2
+    slots = np.zeros(size, dtype=np.int32)
+    predicates = np.full(0 if (ids[:, 1] == ANY).any() else size, ANY, dtype=np.int64)
+    bound = np.unique((ids != ANY) @ np.array([1, 2, 4])).astype(np.uint8)
+    _fill(ids, slots, predicates)
+    return PatternTable(ids, np.array(list(marks.values()), dtype=np.uint8), bound, slots, predicates)
+
+
+@nb.njit(cache=True)
+def _mixed(value):  # type: ignore[no-untyped-def]
+    x = np.uint64(value)
+    x ^= x >> _HALF
+    x *= _ODD
+    x ^= x >> _HALF
+    return x
+
+
+@nb.njit(cache=True)
+def _place(subject, predicate, object_, size):  # type: ignore[no-untyped-def]
+    mixed = _mixed(_mixed(_mixed(np.uint64(subject)) ^ np.uint64(predicate)) ^ np.uint64(object_))
+    return np.int64(mixed >> _HALF) & (size - 1)
+
+
+@nb.njit(cache=True)
+def _fill(ids, slots, predicates):  # type: ignore[no-untyped-def]
+    size = slots.shape[0]
+    for number in range(ids.shape[0]):
+        slot = _place(ids[number, 0], ids[number, 1], ids[number, 2], size)
+        while slots[slot] != 0:
+            slot = (slot + 1) & (size - 1)
+        slots[slot] = number + 1
+        if predicates.shape[0] > 0:
+            predicate = ids[number, 1]
+            slot = np.int64(_mixed(predicate) >> _HALF) & (size - 1)
+            while predicates[slot] != ANY and predicates[slot] != predicate:
+                slot = (slot + 1) & (size - 1)
+            predicates[slot] = predicate
+
+
+@nb.njit(cache=True, inline="always")
+def has_predicate(table, predicate):  # type: ignore[no-untyped-def]
+    """Whether some pattern may match a triple with this predicate."""
+    size = table.predicates.shape[0]
+    if size == 0:
+        return table.ids.shape[0] > 0
+    slot = np.int64(_mixed(predicate) >> _HALF) & (size - 1)
+    while table.predicates[slot] != ANY:
+        if table.predicates[slot] == predicate:
+            return True
+        slot = (slot + 1) & (size - 1)
+    return False
+
+
+@nb.njit(cache=True, inline="always")
+def mark_for(table, subject, predicate, object_):  # type: ignore[no-untyped-def]
+    """The marks of all patterns that match a triple; 0 if none does."""
+    size = table.slots.shape[0]
+    mark = 0
+    for way in range(table.bound.shape[0]):
+        bound = table.bound[way]
+        s = subject if bound & 1 else np.int64(ANY)
+        p = predicate if bound & 2 else np.int64(ANY)
+        o = object_ if bound & 4 else np.int64(ANY)
+        slot = _place(s, p, o, size)
+        while table.slots[slot] != 0:
+            number = table.slots[slot] - 1
+            if table.ids[number, 0] == s and table.ids[number, 1] == p and table.ids[number, 2] == o:
+                mark |= table.marks[number]
+                break
+            slot = (slot + 1) & (size - 1)
+    return mark
+
+
+@nb.njit(cache=True)
+def _marks(table, triples, found):  # type: ignore[no-untyped-def]
+    for row in range(triples.shape[0]):
+        if has_predicate(table, triples[row, 1]):
+            found[row] = mark_for(table, triples[row, 0], triples[row, 1], triples[row, 2])

@@ -1,0 +1,90 @@
+"""Scanning a byte range of a file: any cut of a file into ranges gives the same elements.
+
+A range owns the elements that begin in it (`headwater.terms.tnq`); so the reading goes on behind the range's end until
+its last element has surely ended.
+"""
+
+from __future__ import annotations
+
+from io import FileIO
+from pathlib import Path
+
+from headwater.terms.scanning.buffers import PaddedText
+from headwater.terms.scanning.columns import Scanned
+from headwater.terms.scanning.formats import LineFormat
+from headwater.terms.scanning.patterns import Patterns
+from headwater.terms.scanning.scanner import scan
+from headwater.terms.text_lines import count_lines, seek_line
+from headwater.terms.tnq import key_before
+
+LOOK_AHEAD = 1 << 16
+"""How many bytes behind a range are read at first; eight times as many each time that they are not enough."""
+
+
+def scan_range(
+    path: Path,
+    start: int = 0,
+    end: int | None = None,
+    format: LineFormat = LineFormat.TNQ,
+    *,
+    source: str | None = None,
+    limit: int | None = None,
+    after_end: bool = False,
+    patterns: Patterns | None = None,
+    texts: str = "spog",
+) -> Scanned:
+    """The elements of a file that begin in the bytes from `start` to before `end`; to the end of the file if None.
+
+    `limit` is where the file ended when it was looked at: nothing behind it is read, and a line that it cuts is read as
+    it is. `after_end` says that the file ended at `start` when it was read before: the element there was given out, and
+    what follows it begins a new one.
+    """
+    with FileIO(path) as stream:
+        size = stream.seek(0, 2) if limit is None else min(limit, stream.seek(0, 2))
+        stop = size if end is None else min(end, size)
+        offset = _first_line(path, start)
+        if offset >= stop:
+            return scan(b"", format)
+        timed = format is LineFormat.TNQ
+        continues = key_before(path, offset) if timed and not after_end else None
+        ahead = LOOK_AHEAD
+        while True:
+            behind = size if end is None else min(stop + ahead, size)
+            stream.seek(offset)
+            text = PaddedText.read(stream, behind - offset)
+            if behind < size:
+                text = _whole_lines(text)
+            scanned = scan(
+                text,
+                format,
+                source=str(path) if source is None else source,
+                first_position=offset,
+                first_line=lambda: count_lines(path, offset) + 1,
+                end=end,
+                continues=continues,
+                patterns=patterns,
+                texts=texts,
+            )
+            is_cut = text.length <= stop - offset or (scanned.is_open and timed)
+            if behind == size or not is_cut:
+                return scanned
+            ahead *= 8
+
+
+def _first_line(path: Path, start: int) -> int:
+    with open(path, "rb") as stream:
+        return seek_line(stream, start)
+
+
+def _whole_lines(text: PaddedText) -> PaddedText:
+    """The text without what stands behind its last line feed."""
+    content = text.content
+    block = 1 << 12
+    end = text.length
+    while end > 0:
+        start = max(0, end - block)
+        feeds = (content[start:end] == ord("\n")).nonzero()[0]
+        if len(feeds):
+            return PaddedText(text.array, start + int(feeds[-1]) + 1)
+        end = start
+    return PaddedText(text.array, 0)

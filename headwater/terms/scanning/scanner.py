@@ -1,0 +1,146 @@
+"""The columnar scanner: N-Triples, N-Quads and `.tnq` bytes to columns of 64-bit ids.
+
+Compiled code reads the lines (`lines`), the parser those that it is not sure of (`parsed_lines`), so that the result is
+always what the line-by-line readers give; then lines become elements (`groups`).
+
+>>> scanned = scan(b'1000\\t<http://ex/s1> <http://ex/value> "21.5"^^<http://www.w3.org/2001/XMLSchema#double> .')
+>>> scanned.times.tolist(), scanned.triples.shape
+([1000000], (1, 3))
+>>> [text for _, text in scanned.texts().items()]
+[b'<http://ex/s1>', b'<http://ex/value>']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from pyoxigraph import DefaultGraph
+
+from headwater.terms.ids import encode
+from headwater.terms.inline_layout import NO_TERM
+from headwater.terms.model import BadElement
+from headwater.terms.scanning.buffers import Bytes, PaddedText
+from headwater.terms.scanning.columns import Scanned
+from headwater.terms.scanning.formats import LineFormat
+from headwater.terms.scanning.groups import Groups, group
+from headwater.terms.scanning.lines import Rows, count_lines, read_lines
+from headwater.terms.scanning.parsed_lines import LineContent, Refused, read_lines_by_parser
+from headwater.terms.scanning.patterns import KEPT, Patterns, mark_of
+from headwater.terms.scanning.resolving import resolve
+from headwater.terms.text_lines import LineNumbers
+from headwater.terms.tnq import ElementKey
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_NO_END = (1 << 63) - 1
+_NO_PATTERNS = Patterns([])
+
+
+def scan(
+    data: bytes | bytearray | memoryview | Bytes | PaddedText,
+    format: LineFormat = LineFormat.TNQ,
+    *,
+    source: str = "",
+    first_position: int = 0,
+    first_line: int | Callable[[], int] = 1,
+    end: int | None = None,
+    continues: ElementKey | None = None,
+    patterns: Patterns | None = None,
+    texts: str = "spog",
+) -> Scanned:
+    """The triples of a text that begins with the first byte of a line.
+
+    `source`, `first_position`, `first_line`, `end` and `continues` are those of `headwater.terms.tnq.read_tnq`: the
+    elements that begin before the byte `end` are given, and those lines at the beginning left out that belong to an
+    element before. In N-Triples and N-Quads the lines that begin before `end` are given.
+
+    `texts` says whose texts are collected: of subjects, predicates, objects, graph names. With `patterns`, only triples
+    that match one are kept, and each pattern has its own `texts` of `spo`, so that here only `g` has a meaning.
+    """
+    text = data if isinstance(data, PaddedText) else PaddedText.of(data)
+    stop = _NO_END if end is None else end - first_position
+    if format is not LineFormat.TNQ:
+        text, stop, continues = _lines_before(text, stop), _NO_END, None
+    with_graph_texts = "g" in texts
+    everything = mark_of(texts.replace("g", "")) if patterns is None else 0
+    table = _NO_PATTERNS.table if patterns is None else patterns.table
+    with_spans = with_graph_texts or everything > KEPT or bool((table.marks > KEPT).any())
+    address = text.address
+    room = int(count_lines(address, address + text.length)) + 1
+    rows = Rows.empty(room, with_spans)
+    unsure = np.empty((room, 3), dtype=np.int64)
+    marked = first_position == 0 and text.content[:3].tobytes() == _BYTE_ORDER_MARK
+    timed = format is LineFormat.TNQ
+    with_graphs = format is not LineFormat.N_TRIPLES
+    first = len(_BYTE_ORDER_MARK) if marked else 0
+    count, unsure_count, lines = read_lines(
+        address, text.length, first, stop, timed, with_graphs, table, everything, rows, unsure
+    )
+    parsed = PaddedText.empty(0)
+    bad: tuple[BadElement, ...] = ()
+    if unsure_count:
+        places, numbers, ends = unsure[:unsure_count].T.tolist()
+        starts = rows.positions[places].tolist()
+        contents = _by_parser(text, starts, ends, first, format)
+        bad = _reports(starts, numbers, contents, stop, source, first_position, LineNumbers(first_line))
+        rows, count, parsed = resolve(rows, count, places, contents, patterns, everything)
+    has_key, key_time, key_graph = _key(continues)
+    groups = Groups.empty(count)
+    kept, elements, is_open = group(rows, count, stop, has_key, key_time, key_graph, groups)
+    return Scanned(
+        triples=rows.triples[:kept],
+        marks=rows.marks[:kept],
+        spans=rows.spans[:kept],
+        element_times=groups.times[:elements],
+        element_graphs=groups.graphs[:elements],
+        element_graph_spans=groups.graph_spans[:elements],
+        element_positions=groups.positions[:elements] + first_position,
+        element_sizes=groups.sizes[:elements],
+        element_rows=np.append(groups.first_rows[:elements], kept),
+        bad=bad,
+        lines=lines,
+        parsed_lines=unsure_count,
+        is_open=is_open and end is not None,
+        with_graph_texts=with_graph_texts,
+        text=text,
+        parsed=parsed,
+    )
+
+
+def _key(continues: ElementKey | None) -> tuple[bool, int, int]:
+    if continues is None:
+        return False, 0, 0
+    time, graph = continues
+    return True, time, NO_TERM if isinstance(graph, DefaultGraph) else encode(graph)
+
+
+def _lines_before(text: PaddedText, stop: int) -> PaddedText:
+    """The lines of a text that begin before an offset."""
+    if stop >= text.length:
+        return text
+    line_ends = np.flatnonzero(text.content[max(stop - 1, 0) :] == ord("\n")) if stop > 0 else np.array([-1])
+    return PaddedText(text.array, max(stop - 1, 0) + int(line_ends[0]) + 1) if len(line_ends) else text
+
+
+def _by_parser(
+    text: PaddedText, starts: Sequence[int], ends: Sequence[int], first: int, format: LineFormat
+) -> list[LineContent]:
+    content = text.content
+    lines = [content[start or first : end].tobytes() for start, end in zip(starts, ends, strict=True)]
+    return list(read_lines_by_parser(lines, format))
+
+
+def _reports(
+    starts: Sequence[int],
+    counts: Sequence[int],
+    contents: Sequence[LineContent],
+    stop: int,
+    source: str,
+    first_position: int,
+    numbers: LineNumbers,
+) -> tuple[BadElement, ...]:
+    return tuple(
+        BadElement(content.reason, content.text, source, (first_position + start,), numbers.number(count))
+        for start, count, content in zip(starts, counts, contents, strict=True)
+        if isinstance(content, Refused) and start < stop
+    )
