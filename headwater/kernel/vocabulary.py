@@ -1,13 +1,15 @@
 """Terms and their ids inside one evaluator (CQ5, OA10).
 
 Ids are those of `headwater.terms.ids`: values that fit are inside the id, everything else is a hash whose term is kept
-here. Nothing is counted on the way; instead `sweep` forgets every term that is no longer in use, and is worth calling
-when the dictionary has grown to twice what was left after the last sweep.
+here, as the text that it came with until somebody asks.
+Nothing is counted on the way; instead `sweep` forgets every term that is no longer in use, and is worth calling when
+the dictionary has grown to twice what was left after the last sweep.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import cast
 
 import numpy as np
 
@@ -18,6 +20,9 @@ from headwater.terms.ids import decode_inline, encode, is_inline
 from headwater.terms.model import Row, Term
 from headwater.terms.term_texts import TermTexts, term_of_text
 
+_REMEMBERED_VALUES = 1 << 16
+"""How many terms of inline ids are kept at hand; they can be had again from their ids."""
+
 
 class Vocabulary:
     """Gives ids to terms and terms to ids."""
@@ -27,6 +32,9 @@ class Vocabulary:
         self._terms: dict[int, Term] = {}
         self._texts: dict[int, bytes] = {}
         """Terms that nobody has asked for yet, as they came."""
+        self._values: dict[int, Term] = {}
+        self._value_ids: dict[Term, int] = {}
+        self._kept: frozenset[int] = frozenset()
         self._after_sweep = 1024
 
     def id_of(self, term: Term | None) -> int:
@@ -34,32 +42,43 @@ class Vocabulary:
         if term is None:
             return UNBOUND
         known = self._ids.get(term)
+        if known is None:
+            known = self._value_ids.get(term)
         if known is not None:
             return known
         number = encode(term)
-        if not is_inline(number):
-            other = self._terms.setdefault(number, term)
-            if other != term:
-                raise HashCollision(number, other, term)
+        if is_inline(number):
+            if len(self._value_ids) >= _REMEMBERED_VALUES:
+                self._value_ids.clear()
+            self._value_ids[term] = number
+            return number
+        other = self.term_of(number) if number in self._texts else self._terms.setdefault(number, term)
+        if other != term:
+            raise HashCollision(number, cast(Term, other), term)
         self._ids[term] = number
         return number
 
     def term_of(self, number: int) -> Term | None:
         """The term of an id; None for `UNBOUND`."""
-        if number == UNBOUND:
-            return None
         known = self._terms.get(number)
         if known is None:
+            known = self._values.get(number)
+        if known is None:
             text = self._texts.pop(number, None)
-            known = self._terms[number] = decode_inline(number) if text is None else term_of_text(text)
+            if text is not None:
+                known = self._terms[number] = term_of_text(text)
+            elif number != UNBOUND:
+                if len(self._values) >= _REMEMBERED_VALUES:
+                    self._values.clear()
+                known = self._values[number] = decode_inline(number)
         return known
 
     def learn(self, texts: Iterable[TermTexts]) -> None:
         """Take in the terms of ids that came without them."""
-        known = self._texts
+        known, terms = self._texts, self._terms
         for part in texts:
             for number, text in part.items():
-                if known.setdefault(number, text) != text:
+                if number not in terms and known.setdefault(number, text) != text:
                     raise HashCollision(number, term_of_text(known[number]), term_of_text(text))
 
     def rows_of(self, rows: Iterable[Row], width: int) -> Ints:
@@ -70,7 +89,7 @@ class Vocabulary:
     def terms_of(self, rows: Ints) -> list[Row]:
         """Rows of ids as rows of terms."""
         term_of = self.term_of
-        return [tuple(term_of(number) for number in row) for row in rows.tolist()]
+        return [tuple([term_of(number) for number in row]) for row in rows.tolist()]
 
     @property
     def size(self) -> int:
@@ -78,14 +97,25 @@ class Vocabulary:
 
     @property
     def wants_sweep(self) -> bool:
-        return len(self._ids) + len(self._terms) + len(self._texts) > 4 * self._after_sweep
+        return self.size > 2 * self._after_sweep
+
+    def keep(self) -> None:
+        """Never forget what is known now: the terms of a query and of its static data."""
+        self._kept = frozenset(self._terms)
 
     def sweep(self, used: Iterable[Ints]) -> None:
-        """Forget every term whose id is in none of these arrays."""
-        alive: set[int] = set()
+        """Forget every term whose id is in none of these arrays, and that is not kept."""
+        known = np.fromiter([*self._terms, *self._texts], dtype=np.int64, count=self.size)
+        known.sort()
+        is_used = np.zeros(known.shape[0], dtype=np.bool_)
         for array in used:
-            alive.update(np.unique(array).tolist())
+            # Each id is looked up among those known: they are fewer than what windows and results hold.
+            ids = array.ravel()
+            places = known.searchsorted(ids)
+            places[places == known.shape[0]] = 0
+            is_used[places[known[places] == ids]] = True
+        alive = self._kept.union(known[is_used].tolist())
         self._terms = {number: term for number, term in self._terms.items() if number in alive}
-        self._ids = {term: number for term, number in self._ids.items() if number in alive}
         self._texts = {number: text for number, text in self._texts.items() if number in alive}
+        self._ids = {term: number for term, number in self._ids.items() if number in alive}
         self._after_sweep = max(1024, self.size)

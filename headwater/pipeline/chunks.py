@@ -19,11 +19,17 @@ _REMEMBERED_TERMS = 1 << 16
 _encode = lru_cache(_REMEMBERED_TERMS)(encode)
 
 
+def with_columns(chunk: Chunk) -> Chunk:
+    """The same chunk, its elements as columns."""
+    elements = chunk.elements
+    if isinstance(elements, ElementColumns):
+        return chunk
+    return replace(chunk, elements=ElementColumns.of(elements, _encode))
+
+
 def pack_chunk(chunk: Chunk) -> bytes:
     """A chunk as bytes, its elements as columns."""
-    elements = chunk.elements
-    columns = elements if isinstance(elements, ElementColumns) else ElementColumns.of(elements, _encode)
-    return pickle.dumps(replace(chunk, elements=columns), protocol=pickle.HIGHEST_PROTOCOL)
+    return pickle.dumps(with_columns(chunk), protocol=pickle.HIGHEST_PROTOCOL)
 
 
 def unpack_chunk(data: bytes) -> Chunk:

@@ -18,6 +18,8 @@ from headwater.terms.timestamps import format_time
 
 LineNumbers = Callable[[str, str, list[tuple[int, ...]]], list[int | None]]
 """Stream, name of the item, positions: the lines at which these elements began."""
+TextAt = Callable[[str, str, tuple[int, ...]], str | None]
+"""Stream, name of the item, position: the statements of the element there."""
 
 
 class StrictError(RuntimeError):
@@ -47,6 +49,16 @@ def located(letters: Iterable[Letter], line_numbers: LineNumbers) -> list[Letter
         for index, number in zip(indexes, numbers, strict=True):
             listed[index] = replace(listed[index], line=number)
     return listed
+
+
+def with_texts(letters: Iterable[Letter], text_at: TextAt) -> list[Letter]:
+    """The letters, each with what stood in its source."""
+    return [
+        replace(letter, text=text_at(letter.stream, letter.source, letter.position) or "")
+        if letter.text is None
+        else letter
+        for letter in letters
+    ]
 
 
 def letter_to_json(letter: Letter) -> str:

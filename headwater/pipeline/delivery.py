@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Event
 
-from headwater.pipeline.dead_letters import LineNumbers, StrictError, located, write_letters
+from headwater.pipeline.dead_letters import LineNumbers, StrictError, TextAt, located, with_texts, write_letters
 from headwater.pipeline.evaluation import Outcome
 from headwater.pipeline.progress import Progress, RunSummary
 from headwater.reference import Answer
@@ -103,6 +103,7 @@ class Delivery:
         run: str = "run",
         strict: bool = False,
         line_numbers: LineNumbers,
+        text_at: TextAt,
     ) -> None:
         self._on_answer = on_answer
         self._on_progress = on_progress
@@ -112,6 +113,7 @@ class Delivery:
         self._delivered = -1
         self._strict = strict
         self._line_numbers = line_numbers
+        self._text_at = text_at
         self._begin = time.monotonic()
         self._last = self._begin
         self.progress = Progress()
@@ -123,6 +125,7 @@ class Delivery:
         letters = list(outcome.letters)
         if letters and (self._strict or self._dead_letters is not None):
             letters = located(letters[:1] if self._strict else letters, self._line_numbers)
+            letters = with_texts(letters, self._text_at)
         if self._dead_letters is not None:
             write_letters(self._dead_letters, self._run, batch, letters)
         if self._strict and letters:

@@ -10,14 +10,16 @@ for answer in query.answers(): …
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, get_args
 
-from pyoxigraph import Store
+from pyoxigraph import DefaultGraph, Store
 
 from headwater.algebra import plan_query
+from headwater.algebra.partitioning import OneShard
 from headwater.language import parse
 from headwater.language.stream_clauses import Dialect, RegistrationKind, StreamOperator
 from headwater.pipeline import static_data
@@ -28,8 +30,10 @@ from headwater.pipeline.feed import Feed
 from headwater.pipeline.in_process import run_in_process
 from headwater.pipeline.progress import Progress, RunSummary
 from headwater.pipeline.query import Query
+from headwater.pipeline.sharding import Sharding, sharding, spreading_keys
 from headwater.pipeline.sources import files
 from headwater.pipeline.spans import Source
+from headwater.pipeline.wanted import wanted
 from headwater.reference import Program, Registered, RegistrationError
 from headwater.terms.durations import parse_duration
 from headwater.terms.model import Quad, Triple
@@ -52,7 +56,8 @@ class Engine:
     late an element may be: microseconds, or a duration such as `"5s"`. `checkpoint` is a folder from which a later
     run with the same queries goes on. `dead_letters` is a folder for elements that could not be used. `strict` stops
     at the first of those. `batch_bytes` is about how much is read at a time. `evaluator` is `auto` (the incremental
-    kernel where it can, the reference where it cannot) or `reference`.
+    kernel where it can, the reference where it cannot) or `reference`. `shards` is into how many parts the work is cut
+    on Spark, where the queries allow it: as many as Spark runs tasks at a time, unless it is said.
     """
 
     def __init__(
@@ -68,10 +73,14 @@ class Engine:
         master: str = "local[*]",
         shuffle_partitions: int = 1,
         evaluator: EvaluatorName = "auto",
+        shards: int | None = None,
     ) -> None:
         if evaluator not in get_args(EvaluatorName):
             raise ValueError(f"{evaluator!r} is no evaluator: use one of {', '.join(get_args(EvaluatorName))}")
         self._evaluator: EvaluatorName = evaluator
+        if shards is not None and shards < 1:
+            raise ValueError(f"there must be at least one shard, not {shards}")
+        self._shards = shards
         self._spark = spark
         self._in_process = in_process
         self._delay = parse_duration(delay) if isinstance(delay, str) else delay
@@ -202,10 +211,13 @@ class Engine:
     ) -> RunSummary:
         queries, program = self._program()
         sources = {stream: self._sources[stream] for stream in program.inputs}
-        feed = Feed(sources, drain=drain)
+        needed = wanted(queries, program)
+        feed = Feed(sources, drain=drain, wanted=needed)
         if not follow:
             feed.check()
         definition = static_data.definition(queries, self._static, self._delay, self._evaluator)
+        if not self._in_process:
+            definition = replace(definition, sharding=self._sharding(queries))
         runner = "in process" if self._in_process else "on Spark"
         run = claim(self._checkpoint, definition, runner) if self._checkpoint else new_run()
 
@@ -224,6 +236,7 @@ class Engine:
             run=run,
             strict=self._strict,
             line_numbers=feed.line_numbers,
+            text_at=feed.text_at,
         )
         if self._in_process:
             run_in_process(
@@ -243,6 +256,7 @@ class Engine:
                 self.session(),
                 definition,
                 sources,
+                needed,
                 delivery,
                 self._stop,
                 follow=follow,
@@ -254,6 +268,15 @@ class Engine:
         summary = delivery.summary(stopped=self._stop.is_set())
         self._progress = summary
         return summary
+
+    def _sharding(self, queries: Sequence[Registered]) -> Sharding | None:
+        """How the work is cut on Spark; None where it is not."""
+        shards = self._shards or self.session().sparkContext.defaultParallelism
+        if shards == 1:
+            return None
+        has_static = next(self._static.quads_for_pattern(None, None, None, DefaultGraph()), None) is not None
+        found = sharding(queries, spreading_keys(shards), has_static_default=has_static)
+        return None if isinstance(found, OneShard) else found
 
     def stop(self) -> None:
         """End the run after the batch at work. May be called from any thread, and from `on_answer`."""
@@ -297,7 +320,8 @@ class Engine:
         if not follow:
             Feed(sources).check()
         definition = static_data.definition(queries, self._static, self._delay, self._evaluator)
-        rows = outcome_rows(self.session(), definition, sources, batch_bytes=self._batch_bytes)
+        needed = wanted(queries, program)
+        rows = outcome_rows(self.session(), definition, sources, needed, batch_bytes=self._batch_bytes)
         plan = next(query.plan for query in queries if query.plan.name == name)
         return answers_as_rows(rows, plan, terms=terms)
 
@@ -323,7 +347,13 @@ class Engine:
             query.plan = plan
             registered.append(Registered(plan, settle(plan, query.options)))
         self._check_streams(registered, produced)
-        return tuple(registered), Program(registered, self._static, self._delay, evaluator_named(self._evaluator))
+        return tuple(registered), Program(
+            registered,
+            self._static,
+            self._delay,
+            evaluator_named(self._evaluator),
+            is_durable=self._checkpoint is not None,
+        )
 
     def _check_streams(self, registered: Iterable[Registered], produced: Mapping[str, str]) -> None:
         known = {*self._sources, *produced.values()}

@@ -11,10 +11,12 @@ from pyoxigraph import RdfFormat, Store, parse
 
 from headwater.pipeline.feed import Chunk
 from headwater.pipeline.packing import pack, unpack
+from headwater.pipeline.sharding import Sharding, shard_query
 from headwater.pipeline.shared_files import SharedFile
 from headwater.reference import Answer, MakeEvaluator, Program, ReferenceEvaluator, Registered
 from headwater.reference.log import Changes, Segment, WindowLog
-from headwater.terms.model import Element, NamedNode
+from headwater.reference.program import LateElement
+from headwater.terms.model import NamedNode
 from headwater.windows.arrivals import Arrivals, joined
 
 EvaluatorName: TypeAlias = Literal["auto", "reference"]
@@ -35,7 +37,7 @@ class Definition:
     """All that determines the answers besides the streams; it can be sent to a worker.
 
     `static` is the linked data as N-Quads, `graphs` names its graphs, the empty ones too; `delay` says how late an
-    element may be, in microseconds; `evaluator` says who evaluates.
+    element may be, in microseconds; `evaluator` says who evaluates; `sharding` how the work is cut, if it is.
     """
 
     queries: tuple[Registered, ...]
@@ -43,6 +45,7 @@ class Definition:
     graphs: tuple[str, ...] = ()
     delay: int = 0
     evaluator: EvaluatorName = "auto"
+    sharding: Sharding | None = None
 
     def program(self) -> Program:
         """The queries with nothing seen yet; a `RegistrationError` where they cannot run together."""
@@ -52,23 +55,29 @@ class Definition:
         store.bulk_extend(parse(static, format=RdfFormat.N_QUADS))
         for graph in self.graphs:
             store.add_graph(NamedNode(graph))
-        return Program(self.queries, store, self.delay, evaluator_named(self.evaluator))
+        queries = self.queries if self.sharding is None else tuple(map(shard_query, self.queries))
+        return Program(queries, store, self.delay, evaluator_named(self.evaluator))
 
     @property
     def fingerprint(self) -> str:
         """Equal for definitions that can continue each other's state. Static data may change in between."""
         parts = [(query.plan.name, query.plan.text, query.plan.windows, query.settings) for query in self.queries]
-        return hashlib.blake2b(repr((parts, self.delay, self.evaluator)).encode(), digest_size=16).hexdigest()
+        return hashlib.blake2b(
+            repr((parts, self.delay, self.evaluator, self.sharding)).encode(), digest_size=16
+        ).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """An element that took no part in any answer, and why: for the dead-letter folder."""
+    """An element that took no part in any answer, and why: for the dead-letter folder.
+
+    `text` is None while only the source has it.
+    """
 
     kind: str
     stream: str
     reason: str
-    text: str
+    text: str | None
     source: str
     position: tuple[int, ...] = ()
     line: int | None = None
@@ -138,8 +147,7 @@ class Evaluation:
         self._program.restore(saved, unpack)
 
 
-def _late(stream: str, element: Element, sources: dict[tuple[str, int], str]) -> Letter:
+def _late(stream: str, element: LateElement, sources: dict[tuple[str, int], str]) -> Letter:
     number = element.position[0] if element.position else 0
-    text = "\n".join(f"{triple} ." for triple in element.triples)
     source = sources.get((stream, number), stream)
-    return Letter("late", stream, "late", text, source, element.position, None, element.time)
+    return Letter("late", stream, "late", element.text, source, element.position, None, element.time)

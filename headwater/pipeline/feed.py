@@ -14,10 +14,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+import numpy as np
+
 from headwater.pipeline.offsets import Mark, Offset, StreamOffset
 from headwater.pipeline.spans import Found, Source, Span
+from headwater.pipeline.wanted import EVERYTHING, Wanted, compiled
 from headwater.terms.columns import ElementColumns
 from headwater.terms.model import BadElement, Element
+from headwater.terms.scanning import Patterns, Scanned
 
 _CHUNK_ELEMENTS = 4096
 
@@ -57,9 +61,11 @@ class _Ahead(NamedTuple):
 class Feed:
     """Reads sources by their streams' IRIs."""
 
-    def __init__(self, sources: Mapping[str, Source], *, drain: bool = True) -> None:
+    def __init__(self, sources: Mapping[str, Source], *, drain: bool = True, wanted: Wanted = EVERYTHING) -> None:
         self._sources = dict(sources)
         self._drain = drain
+        self._wanted = wanted
+        self._patterns: dict[str, Patterns | None] = {}
         self._target: dict[str, list[Found]] | None = None
 
     def check(self) -> None:
@@ -129,9 +135,15 @@ class Feed:
         if piece.stream is None or piece.span is None:
             yield Chunk(piece.stream, ended=piece.stream is not None)
             return
+        source = self._sources[piece.stream]
+        scanned = source.columns(piece.span, self._patterns_of(piece.stream))
+        if scanned is not None:
+            is_whole = self._patterns_of(piece.stream) is None
+            yield _scanned_chunk(piece, scanned, is_whole)
+            return
         elements: list[Element] = []
         bad: list[BadElement] = []
-        for found in self._sources[piece.stream].read(piece.span):
+        for found in source.read(piece.span):
             placed = replace(found, position=(piece.number, *found.position))
             if isinstance(placed, Element):
                 elements.append(placed)
@@ -143,12 +155,38 @@ class Feed:
         if elements or bad:
             yield Chunk(piece.stream, piece.number, piece.span.name, tuple(elements), tuple(bad))
 
+    def _patterns_of(self, stream: str) -> Patterns | None:
+        if stream not in self._patterns:
+            self._patterns[stream] = compiled(self._wanted.of(stream))
+        return self._patterns[stream]
+
+    def text_at(self, stream: str, name: str, position: tuple[int, ...]) -> str | None:
+        """The statements of an element by its position, where the source can still say them."""
+        source = self._sources.get(stream)
+        return None if source is None else source.text_at(name, position[1:])
+
     def line_numbers(self, stream: str, name: str, positions: list[tuple[int, ...]]) -> list[int | None]:
         """The lines of an item at which elements with these positions began, where lines have numbers."""
         source = self._sources.get(stream)
         if source is None:
             return [None] * len(positions)
         return source.line_numbers(name, [position[1:] for position in positions])
+
+
+def _scanned_chunk(piece: Piece, scanned: Scanned, is_whole: bool) -> Chunk:
+    number = piece.number
+    positions = np.stack([np.full_like(scanned.element_positions, number), scanned.element_positions], axis=1)
+    texts = scanned.texts()
+    columns = ElementColumns(
+        scanned.element_times,
+        scanned.element_rows,
+        scanned.triples,
+        positions,
+        (texts,) if len(texts) else (),
+        is_whole=is_whole,
+    )
+    bad = tuple(replace(one, position=(number, *one.position)) for one in scanned.bad)
+    return Chunk(piece.stream, number, piece.span.name if piece.span else "", columns, bad)
 
 
 def _with_new_items(marks: tuple[Mark, ...], listing: Iterable[Found]) -> tuple[Mark, ...]:

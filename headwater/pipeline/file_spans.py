@@ -15,6 +15,7 @@ from headwater.pipeline.spans import Span
 from headwater.terms.elements import ElementReader, StreamFormat
 from headwater.terms.model import BadElement, Element
 from headwater.terms.reading import is_gzipped
+from headwater.terms.scanning import Patterns, Scanned, scan_range
 from headwater.terms.text_lines import count_lines, seek_line, shown
 from headwater.terms.tnq import key_before, read_tnq
 
@@ -46,6 +47,23 @@ def read_span(reader: ElementReader, span: Span) -> Iterator[Element | BadElemen
         yield from reader.read_range(span.start, span.end)
 
 
+def scan_span(reader: ElementReader, span: Span, patterns: Patterns | None) -> Scanned | None:
+    """The elements that begin in a span of timed lines, as columns; None for other formats and spans."""
+    is_plain = reader.format is StreamFormat.TNQ and not is_gzipped(reader.path)
+    if not is_plain or span.whole or span.end < span.start or (span.after_end and _rest_of_a_line(reader, span.start)):
+        return None
+    return scan_range(
+        reader.path,
+        span.start,
+        span.end,
+        source=reader.source,
+        limit=span.limit,
+        after_end=span.after_end,
+        patterns=patterns,
+        texts="spo",
+    )
+
+
 def _read_timed_lines(reader: ElementReader, span: Span) -> Iterator[Element | BadElement]:
     with open(reader.path, "rb") as stream:
         offset = seek_line(stream, span.start)
@@ -69,18 +87,18 @@ def _lines_until(stream: IO[bytes], offset: int, end: int) -> Iterator[bytes]:
         offset += len(raw)
 
 
-def _rest_of_a_line(reader: ElementReader, start: int) -> Iterator[BadElement]:
+def _rest_of_a_line(reader: ElementReader, start: int) -> list[BadElement]:
     """What was appended to a last line that had no end when it was read: it can no longer be put together."""
     with open(reader.path, "rb") as stream:
         stream.seek(start - 1)
         if stream.read(1) == b"\n":
-            return
+            return []
         rest = stream.readline()
-    if rest.strip():
-        reason = "the rest of a line of which the beginning was read before; append whole lines"
-        yield BadElement(
-            reason, shown(rest.rstrip(b"\r\n")), reader.source, (start,), count_lines(reader.path, start) + 1
-        )
+    if not rest.strip():
+        return []
+    reason = "the rest of a line of which the beginning was read before; append whole lines"
+    line = count_lines(reader.path, start) + 1
+    return [BadElement(reason, shown(rest.rstrip(b"\r\n")), reader.source, (start,), line)]
 
 
 def reads_lines(reader: ElementReader, size: int) -> bool:

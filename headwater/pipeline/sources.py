@@ -18,11 +18,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from headwater.pipeline.file_spans import line_numbers, read_span, reads_lines
+from headwater.pipeline.file_spans import line_numbers, read_span, reads_lines, scan_span
 from headwater.pipeline.spans import Found, SourceError, Span
 from headwater.terms.elements import ElementReader, element_reader
 from headwater.terms.model import BadElement, Element, Triple
 from headwater.terms.reading import file_ending
+from headwater.terms.scanning import Patterns, Scanned
 from headwater.terms.template import Template
 
 STREAM_ENDINGS = (".tnq", ".nq", ".trig", ".jsonl", ".jsonld", ".csv", ".json", ".ndjson")
@@ -106,6 +107,18 @@ class FileSource:
         except (OSError, ValueError) as error:
             yield BadElement(f"the file cannot be read: {error}", "", span.name, (span.start,))
 
+    def columns(self, span: Span, patterns: Patterns | None) -> Scanned | None:
+        try:
+            return scan_span(self._reader(span.name), span, patterns)
+        except (OSError, ValueError):
+            return None
+
+    def text_at(self, name: str, position: tuple[int, ...]) -> str | None:
+        for found in self._reader(name).read_range(position[0], position[0] + 1):
+            if isinstance(found, Element) and found.position == position:
+                return "\n".join(f"{triple} ." for triple in found.triples)
+        return None
+
     def line_numbers(self, name: str, positions: Sequence[tuple[int, ...]]) -> list[int | None]:
         try:
             return line_numbers(self._reader(name), positions)
@@ -160,6 +173,12 @@ class MemorySource:
     def read(self, span: Span) -> Iterator[Element | BadElement]:
         first, end = -(-span.start // _ELEMENT_WEIGHT), -(-span.end // _ELEMENT_WEIGHT)
         return iter(self.elements[first:end])
+
+    def columns(self, span: Span, patterns: Patterns | None) -> Scanned | None:
+        return None
+
+    def text_at(self, name: str, position: tuple[int, ...]) -> str | None:
+        return None
 
     def line_numbers(self, name: str, positions: Sequence[tuple[int, ...]]) -> list[int | None]:
         return [None] * len(positions)

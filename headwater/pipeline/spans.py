@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from headwater.terms.model import BadElement, Element
+from headwater.terms.scanning import Patterns, Scanned
 
 
 class SourceError(RuntimeError):
@@ -54,6 +55,12 @@ class Source(Protocol):
 
     def read(self, span: Span) -> Iterator[Element | BadElement]:
         """The elements that begin in a span, with their positions in the item."""
+
+    def columns(self, span: Span, patterns: Patterns | None) -> Scanned | None:
+        """The same as columns of ids, those triples alone that match a pattern; None where only `read` can."""
+
+    def text_at(self, name: str, position: tuple[int, ...]) -> str | None:
+        """The statements of the element that begins at a position of an item; None where they are gone."""
 
     def line_numbers(self, name: str, positions: Sequence[tuple[int, ...]]) -> list[int | None]:
         """The lines at which elements of an item began, where lines have numbers."""

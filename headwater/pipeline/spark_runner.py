@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
@@ -13,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 from headwater.pipeline.delivery import Delivery
 from headwater.pipeline.evaluation import Definition
 from headwater.pipeline.run_error import run_error
+from headwater.pipeline.sharding import Merging
 from headwater.pipeline.shared_files import shared
 from headwater.pipeline.spans import Source
+from headwater.pipeline.wanted import Wanted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -33,6 +36,7 @@ def outcome_rows(
     spark: SparkSession,
     definition: Definition,
     sources: Mapping[str, Source],
+    wanted: Wanted,
     *,
     drain: bool = True,
     batch_bytes: int | None = None,
@@ -45,7 +49,7 @@ def outcome_rows(
     size = batch_bytes or _BATCH_BYTES
     piece = max(min(size, _SMALLEST_PIECE), size // spark.sparkContext.defaultParallelism)
     spark.dataSource.register(HeadwaterSource)
-    options = source_options(sources, drain=drain, batch_bytes=size, piece_bytes=piece)
+    options = source_options(sources, wanted, definition.sharding, drain=drain, batch_bytes=size, piece_bytes=piece)
     chunks = spark.readStream.format(FORMAT).options(**options).load()
     return chunks.groupBy("shard").transformWithStateInPandas(
         EvaluationProcessor(definition), OUTPUT_SCHEMA, "Append", "None"
@@ -56,6 +60,7 @@ def run_on_spark(
     spark: SparkSession,
     definition: Definition,
     sources: Mapping[str, Source],
+    wanted: Wanted,
     delivery: Delivery,
     stop: Event,
     *,
@@ -67,7 +72,8 @@ def run_on_spark(
 ) -> None:
     """Read, evaluate and deliver until everything is read or, when following, until `stop` is set."""
     failures: list[BaseException] = []
-    rows = outcome_rows(spark, definition, sources, drain=drain and not follow, batch_bytes=batch_bytes)
+    merging = None if definition.sharding is None else Merging(definition.queries)
+    rows = outcome_rows(spark, definition, sources, wanted, drain=drain and not follow, batch_bytes=batch_bytes)
 
     def deliver(batch: DataFrame, batch_id: int) -> None:
         from headwater.pipeline.stateful import rows_to_outcome
@@ -77,7 +83,7 @@ def run_on_spark(
         if not found:
             return
         try:
-            delivery.deliver(batch_id, rows_to_outcome(found))
+            delivery.deliver(batch_id, rows_to_outcome(found, merging))
         except BaseException as error:
             failures.append(error)
             raise
@@ -91,7 +97,8 @@ def run_on_spark(
             else writer.trigger(availableNow=True)
         )
         for attempt in range(1, _ATTEMPTS + 1):
-            query = trigger.start()
+            with _shuffled_into(spark, definition):
+                query = trigger.start()
             try:
                 _wait(query, stop)
                 break
@@ -104,6 +111,19 @@ def run_on_spark(
                 query.stop()
     if failures:
         raise failures[0]
+
+
+@contextmanager
+def _shuffled_into(spark: SparkSession, definition: Definition) -> Iterator[None]:
+    """A streaming query takes the number of partitions at its start: one for each shard."""
+    name = "spark.sql.shuffle.partitions"
+    before = spark.conf.get(name)
+    spark.conf.set(name, str(1 if definition.sharding is None else len(definition.sharding.keys)))
+    try:
+        yield
+    finally:
+        if before is not None:
+            spark.conf.set(name, before)
 
 
 def _wait(query: StreamingQuery, stop: Event) -> None:

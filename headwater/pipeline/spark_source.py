@@ -21,19 +21,29 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from headwater.pipeline.chunks import pack_chunk
+from headwater.pipeline.chunks import pack_chunk, with_columns
 from headwater.pipeline.feed import Feed, Piece
 from headwater.pipeline.offsets import Offset
+from headwater.pipeline.sharding import Sharding
 from headwater.pipeline.spans import Source
+from headwater.pipeline.wanted import Wanted
 
 FORMAT = "headwater"
 _SCHEMA = "shard int, chunk binary"
 _ARROW = pa.schema([("shard", pa.int32()), ("chunk", pa.binary())])
 
 
-def source_options(sources: Mapping[str, Source], *, drain: bool, batch_bytes: int, piece_bytes: int) -> dict[str, str]:
+def source_options(
+    sources: Mapping[str, Source],
+    wanted: Wanted,
+    sharding: Sharding | None = None,
+    *,
+    drain: bool,
+    batch_bytes: int,
+    piece_bytes: int,
+) -> dict[str, str]:
     """The options with which Spark makes the data source, in every process that needs it."""
-    packed = base64.b64encode(pickle.dumps((dict(sources), drain), protocol=pickle.HIGHEST_PROTOCOL))
+    packed = base64.b64encode(pickle.dumps((dict(sources), drain, wanted, sharding), protocol=pickle.HIGHEST_PROTOCOL))
     return {"feed": packed.decode(), "batchBytes": str(batch_bytes), "pieceBytes": str(piece_bytes)}
 
 
@@ -48,10 +58,9 @@ class HeadwaterSource(DataSource):
         return _SCHEMA
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        sources, drain = pickle.loads(base64.b64decode(self.options["feed"]))
-        return HeadwaterReader(
-            Feed(sources, drain=drain), int(self.options["batchBytes"]), int(self.options["pieceBytes"])
-        )
+        sources, drain, wanted, sharding = pickle.loads(base64.b64decode(self.options["feed"]))
+        feed = Feed(sources, drain=drain, wanted=wanted)
+        return HeadwaterReader(feed, sharding, int(self.options["batchBytes"]), int(self.options["pieceBytes"]))
 
 
 class PiecePartition(InputPartition):
@@ -65,8 +74,9 @@ class PiecePartition(InputPartition):
 class HeadwaterReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Plans batches on the driver and reads pieces on the workers."""
 
-    def __init__(self, feed: Feed, batch_bytes: int, piece_bytes: int) -> None:
+    def __init__(self, feed: Feed, sharding: Sharding | None, batch_bytes: int, piece_bytes: int) -> None:
         self._feed = feed
+        self._sharding = sharding
         self._batch_bytes = batch_bytes
         self._piece_bytes = piece_bytes
 
@@ -92,6 +102,11 @@ class HeadwaterReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, PiecePartition)
         for chunk in self._feed.read(partition.piece):
+            parts = [(0, chunk)] if self._sharding is None else list(self._sharding.split(with_columns(chunk)))
             yield pa.RecordBatch.from_arrays(
-                [pa.array([0], pa.int32()), pa.array([pack_chunk(chunk)], pa.binary())], schema=_ARROW
+                [
+                    pa.array([key for key, _ in parts], pa.int32()),
+                    pa.array([pack_chunk(part) for _, part in parts], pa.binary()),
+                ],
+                schema=_ARROW,
             )

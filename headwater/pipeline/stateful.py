@@ -13,6 +13,7 @@ import pickle
 import uuid
 from collections import OrderedDict
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -21,6 +22,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from headwater.pipeline.chunks import unpack_chunk
 from headwater.pipeline.evaluation import Definition, Evaluation, Outcome
 from headwater.pipeline.packing import pack, unpack
+from headwater.pipeline.sharding import Merging
 from headwater.reference.log import Segment
 from headwater.terms.columns import ElementColumns
 
@@ -47,6 +49,10 @@ class EvaluationProcessor(StatefulProcessor):
         evaluation = self._evaluation()
         outcome = evaluation.step(chunks)
         self._save(evaluation)
+        sharding = self._definition.sharding
+        if sharding is not None and key[0] != sharding.keys[0]:
+            # Every shard heard of all elements; the first one speaks for them.
+            outcome = replace(outcome, letters=(), elements=0)
         yield outcome_to_frame(outcome)
 
     def _save(self, evaluation: Evaluation) -> None:
@@ -109,12 +115,13 @@ def outcome_to_frame(outcome: Outcome) -> pd.DataFrame:
     return frame.astype({"number": "int64", "time_us": "Int64"})
 
 
-def rows_to_outcome(rows: list[Any]) -> Outcome:
-    """The outcome of a batch from the rows that the stateful step gave."""
+def rows_to_outcome(rows: list[Any], merging: Merging | None = None) -> Outcome:
+    """The outcome of a batch from the rows that the stateful step gave, those of all shards together."""
     ordered = sorted(rows, key=lambda row: row["number"])
-    answers = tuple(unpack(bytes(row["payload"])) for row in ordered if row["kind"] == ANSWER)
+    answers = [unpack(bytes(row["payload"])) for row in ordered if row["kind"] == ANSWER]
+    outcome = Outcome()
     for row in ordered:
         if row["kind"] == OUTCOME:
             letters, elements, watermarks = pickle.loads(bytes(row["payload"]))
-            return Outcome(answers, letters, elements, watermarks)
-    return Outcome(answers)
+            outcome = Outcome((), (*outcome.letters, *letters), outcome.elements + elements, watermarks)
+    return replace(outcome, answers=tuple(answers if merging is None else merging.merged(answers)))

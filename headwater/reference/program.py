@@ -8,7 +8,7 @@ the queries that read it within the same step, whatever the order of registratio
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, TypeAlias
@@ -21,6 +21,7 @@ from headwater.reference.answers import Answer
 from headwater.reference.evaluator import ReferenceEvaluator
 from headwater.reference.log import StreamKey, WindowLog
 from headwater.reference.ticking import Evaluator
+from headwater.terms.columns import ElementColumns
 from headwater.terms.model import BadElement, Element, Literal
 from headwater.terms.names import iri_to_name, name_to_iri
 from headwater.terms.timestamps import parse_time
@@ -54,12 +55,21 @@ class Registered:
         return name_to_iri(registration.name).value
 
 
+@dataclass(frozen=True, slots=True)
+class LateElement:
+    """An element that came after its time had been answered; `text` is None where the source must be asked for it."""
+
+    time: int
+    position: tuple[int, ...]
+    text: str | None
+
+
 @dataclass
 class Step:
     """What one batch led to."""
 
     answers: list[Answer] = field(default_factory=list)
-    late: list[tuple[str, Element]] = field(default_factory=list)
+    late: list[tuple[str, LateElement]] = field(default_factory=list)
     bad: list[tuple[str, BadElement]] = field(default_factory=list)
 
 
@@ -87,6 +97,11 @@ class Program:
         }
         self.ticks = 0
         self.bad = 0
+
+    @property
+    def evaluators(self) -> Mapping[str, Evaluator]:
+        """Who evaluates which query."""
+        return self._evaluators
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -141,7 +156,7 @@ class Program:
             clock.ended = False
             number = clock.seen
             admitted, late = clock.admit(stamped)
-            step.late.extend((stream, element) for element in elements_of(late))
+            step.late.extend((stream, element) for element in _late(late))
             if isinstance(admitted, list):
                 # What a query that found nothing puts into its stream moves the clock and nothing else.
                 admitted = [element for element in admitted if element.triples]
@@ -225,6 +240,15 @@ class Program:
         """Continue where a snapshot left off."""
         summary, segments = loads(saved)
         self.resume(summary, WindowLog(segments))
+
+
+def _late(arrivals: Arrivals) -> Iterator[LateElement]:
+    if isinstance(arrivals, ElementColumns) and not arrivals.is_whole:
+        for time, position in zip(arrivals.times.tolist(), arrivals.positions.tolist(), strict=True):
+            yield LateElement(time, tuple(position), None)
+        return
+    for element in elements_of(arrivals):
+        yield LateElement(element.time, element.position, "\n".join(f"{triple} ." for triple in element.triples))
 
 
 def _check(queries: Sequence[Registered], static: Store) -> dict[str, Registered]:

@@ -12,7 +12,7 @@ A source may leave out triples that no query asks for; the elements stay, with f
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 import numpy as np
@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from headwater.terms.ids import decode_inline, encode, is_inline
 from headwater.terms.model import Element, Term, Triple
-from headwater.terms.term_texts import Ints, TermTexts, term_of_text
+from headwater.terms.term_texts import Ints, TermTexts, picked_texts, term_of_text, texts_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,8 @@ class ElementColumns:
     triples: Ints
     positions: Ints
     texts: tuple[TermTexts, ...] = ()
+    is_whole: bool = True
+    """Whether no triple was left out, and every hashed term has its text."""
 
     def __len__(self) -> int:
         return int(self.times.shape[0])
@@ -43,8 +45,8 @@ class ElementColumns:
         triples = np.array(ids, dtype=np.int64).reshape(-1, 3)
         terms = {t for element in elements for triple in element.triples for t in triple}
         hashed = ((encoded(term), term) for term in terms)
-        texts = TermTexts.of(pair for pair in hashed if not is_inline(pair[0]))
-        return cls.without_texts(elements, triples, (texts,) if texts.ids.shape[0] else ())
+        texts = texts_of(pair for pair in hashed if not is_inline(pair[0]))
+        return cls.without_texts(elements, triples, (texts,) if len(texts) else ())
 
     @classmethod
     def without_texts(
@@ -88,19 +90,25 @@ class ElementColumns:
         np.cumsum(counts, out=starts[1:])
         within = np.arange(int(starts[-1])) - np.repeat(starts[:-1], counts)
         rows = np.repeat(self.starts[numbers], counts) + within
-        return ElementColumns(self.times[numbers], starts, self.triples[rows], self.positions[numbers], self.texts)
+        return replace(
+            self,
+            times=self.times[numbers],
+            starts=starts,
+            triples=self.triples[rows],
+            positions=self.positions[numbers],
+        )
 
     def slice(self, low: int, high: int) -> ElementColumns:
         """Neighbouring elements; they share memory with these."""
         if low == 0 and high == len(self):
             return self
         begin, end = self.starts[low], self.starts[high]
-        return ElementColumns(
-            self.times[low:high],
-            self.starts[low : high + 1] - begin,
-            self.triples[begin:end],
-            self.positions[low:high],
-            self.texts,
+        return replace(
+            self,
+            times=self.times[low:high],
+            starts=self.starts[low : high + 1] - begin,
+            triples=self.triples[begin:end],
+            positions=self.positions[low:high],
         )
 
     def in_time_order(self) -> ElementColumns:
@@ -114,22 +122,28 @@ class ElementColumns:
         counts = self.starts[1:] - self.starts[:-1]
         if bool((counts == 1).all()):
             return self
-        count = self.triples.shape[0]
-        return ElementColumns(
-            np.repeat(self.times, counts),
-            np.arange(count + 1),
-            self.triples,
-            np.repeat(self.positions, counts, axis=0),
-            self.texts,
+        return replace(
+            self,
+            times=np.repeat(self.times, counts),
+            starts=np.arange(self.triples.shape[0] + 1),
+            positions=np.repeat(self.positions, counts, axis=0),
         )
 
+    def with_own_texts(self) -> ElementColumns:
+        """Without the texts of terms that these elements do not have."""
+        ids = np.unique(self.triples)
+        own = (picked_texts(texts, ids) for texts in self.texts)
+        return replace(self, texts=tuple(one for one in own if len(one)))
+
     def with_positions(self, positions: Ints) -> ElementColumns:
-        return ElementColumns(self.times, self.starts, self.triples, positions, self.texts)
+        return replace(self, positions=positions)
 
     @property
     def nbytes(self) -> int:
         arrays = (self.times, self.starts, self.triples, self.positions)
-        return sum(array.nbytes for array in arrays) + sum(texts.nbytes for texts in self.texts)
+        return sum(array.nbytes for array in arrays) + sum(
+            t.ids.nbytes + t.offsets.nbytes + t.blob.nbytes for t in self.texts
+        )
 
 
 def joined(parts: Iterable[ElementColumns]) -> ElementColumns:
@@ -149,6 +163,7 @@ def joined(parts: Iterable[ElementColumns]) -> ElementColumns:
         np.concatenate([part.triples for part in full]),
         np.concatenate([_widened(part.positions, width) for part in full]),
         tuple(texts.values()),
+        all(part.is_whole for part in full),
     )
 
 

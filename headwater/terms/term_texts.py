@@ -1,13 +1,12 @@
-"""The texts of hashed terms, as one blob: what a chunk of columns carries so that ids can become terms again (CQ5).
+"""From terms to the texts that columns carry, and back (CQ5).
 
-Only terms that an answer or an expression may need have a text here; an inline id needs none. Texts are in N-Triples
-syntax, in the order of their ids, and become terms one by one when somebody asks.
+Only terms that an answer or an expression may need have a text; an inline id needs none. Texts are in N-Triples syntax
+and become terms one by one when somebody asks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import cast
 
 import numpy as np
@@ -16,40 +15,31 @@ from pyoxigraph import RdfFormat, parse
 
 from headwater.terms.ids import term_text
 from headwater.terms.model import BlankNode, Literal, NamedNode, Term
+from headwater.terms.scanning.texts import TermTexts
 
 Ints = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class TermTexts:
-    """Ids in ascending order, and the text of each between two entries of `ends`."""
+def texts_of(terms: Iterable[tuple[int, Term]]) -> TermTexts:
+    """The texts of terms by their ids."""
+    texts = {number: term_text(term).encode() for number, term in terms}
+    offsets = np.zeros(len(texts) + 1, dtype=np.int64)
+    np.cumsum([len(text) for text in texts.values()], out=offsets[1:])
+    blob = np.frombuffer(b"".join(texts.values()), dtype=np.uint8)
+    return TermTexts(np.array(list(texts), dtype=np.int64), offsets, blob)
 
-    ids: Ints
-    ends: Ints
-    blob: bytes
 
-    @classmethod
-    def of(cls, terms: Iterable[tuple[int, Term]]) -> TermTexts:
-        """The texts of terms by their ids."""
-        return cls.of_texts((number, term_text(term).encode()) for number, term in terms)
-
-    @classmethod
-    def of_texts(cls, texts: Iterable[tuple[int, bytes]]) -> TermTexts:
-        ordered = sorted(dict(texts).items())
-        ids = np.array([number for number, _ in ordered], dtype=np.int64)
-        ends = np.zeros(len(ordered) + 1, dtype=np.int64)
-        np.cumsum([len(text) for _, text in ordered], out=ends[1:])
-        return cls(ids, ends, b"".join(text for _, text in ordered))
-
-    def items(self) -> Iterator[tuple[int, bytes]]:
-        ends = self.ends.tolist()
-        blob = self.blob
-        for place, number in enumerate(self.ids.tolist()):
-            yield number, blob[ends[place] : ends[place + 1]]
-
-    @property
-    def nbytes(self) -> int:
-        return len(self.blob) + self.ids.nbytes + self.ends.nbytes
+def picked_texts(texts: TermTexts, ids: Ints) -> TermTexts:
+    """The texts of these ids alone."""
+    wanted = np.isin(texts.ids, ids)
+    if wanted.all():
+        return texts
+    places, offsets = np.flatnonzero(wanted), texts.offsets.tolist()
+    parts = [texts.blob[offsets[place] : offsets[place + 1]] for place in places.tolist()]
+    kept = np.zeros(places.shape[0] + 1, dtype=np.int64)
+    np.cumsum([len(part) for part in parts], out=kept[1:])
+    blob = np.concatenate(parts) if parts else texts.blob[:0]
+    return TermTexts(texts.ids[places], kept, blob)
 
 
 def term_of_text(text: bytes) -> Term:
@@ -69,3 +59,6 @@ def term_of_text(text: bytes) -> Term:
                 return Literal(written[1:end], datatype=NamedNode(after[3:-1]))
     (quad,) = parse(b"<t:t> <t:t> " + text + b" .", format=RdfFormat.N_TRIPLES)
     return cast(Term, quad.object)
+
+
+__all__ = ["Ints", "TermTexts", "picked_texts", "term_of_text", "texts_of"]

@@ -1,0 +1,97 @@
+"""Which triples of its streams a plan can look at, and the texts of which of their terms it may need (CS8, CQ4).
+
+Matching a basic graph pattern looks at no triple that matches none of its patterns, so a source may leave the others
+out. A term whose id is only compared needs no text; one that can reach an answer or an expression does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+
+from headwater.algebra.nodes import Bgp, Graph, Node, PathMatch, Service, Window
+from headwater.algebra.plan import QueryKind, QueryPlan
+from headwater.algebra.scope import expressions_of, mentioned, nodes
+from headwater.language.patterns import Link, NegatedSet, Path, ZeroOrMore, ZeroOrOne
+from headwater.terms.model import Literal, NamedNode, Term, Variable
+
+
+@dataclass(frozen=True, slots=True)
+class WantedPattern:
+    """A triple pattern, None where anything may stand; `texts` names the places (of `spo`) whose text is needed."""
+
+    subject: Term | None
+    predicate: Term | None
+    object: Term | None
+    texts: str = "spo"
+
+
+def wanted_by(plan: QueryPlan, *, all_texts: bool = False) -> frozenset[WantedPattern] | None:
+    """The patterns that cover every triple that matters to a plan; None where any may."""
+    if plan.kind is QueryKind.DESCRIBE:
+        return None
+    spoken = _spoken(plan)
+    found: set[WantedPattern] = set()
+    for node in nodes(plan.root):
+        match node:
+            case Graph(Variable(), inner) | Window(_, Variable(), inner) if not _has_patterns(inner):
+                return None
+            case Bgp(triples):
+                parts = [(t.subject, t.predicate, t.object) for t in triples]
+            case PathMatch(subject, path, object_):
+                parts = [(subject, path, object_)]
+            case _:
+                continue
+        for subject, predicate, object_ in parts:
+            if isinstance(predicate, Path):
+                predicates = _predicates(predicate)
+                if predicates is None:
+                    return None
+                found.update(WantedPattern(None, one, None) for one in predicates)
+            else:
+                found.add(_pattern((subject, predicate, object_), None if all_texts else spoken))
+    return frozenset(found)
+
+
+def _spoken(plan: QueryPlan) -> frozenset[Variable]:
+    """The variables whose terms can reach an answer or an expression."""
+    expressions = (mentioned(expression) for node in nodes(plan.root) for expression in expressions_of(node))
+    remote = (variable for node in nodes(plan.root) if isinstance(node, Service) for variable in _variables(node))
+    return frozenset(plan.variables).union(*expressions, remote)
+
+
+def _variables(node: Node) -> Iterator[Variable]:
+    for inner in nodes(node):
+        if isinstance(inner, Bgp):
+            for triple in inner.triples:
+                yield from (t for t in (triple.subject, triple.predicate, triple.object) if isinstance(t, Variable))
+
+
+def _has_patterns(node: Node) -> bool:
+    return any(isinstance(inner, PathMatch) or (isinstance(inner, Bgp) and inner.triples) for inner in nodes(node))
+
+
+def _pattern(parts: tuple[object, ...], spoken: frozenset[Variable] | None) -> WantedPattern:
+    terms = [part if isinstance(part, NamedNode | Literal) else None for part in parts]
+    texts = "".join(
+        place
+        for place, part in zip("spo", parts, strict=True)
+        if spoken is None or not isinstance(part, Variable) or part in spoken
+    )
+    return WantedPattern(terms[0], terms[1], terms[2], texts)
+
+
+def _predicates(path: Path) -> frozenset[NamedNode] | None:
+    """The predicates that a path goes along; None where it may stay where it is, or go along any other."""
+    match path:
+        case Link(predicate):
+            return frozenset({predicate})
+        case ZeroOrMore() | ZeroOrOne() | NegatedSet():
+            return None
+    found: frozenset[NamedNode] = frozenset()
+    for field in fields(path):
+        inner = _predicates(getattr(path, field.name))
+        if inner is None:
+            return None
+        found |= inner
+    return found

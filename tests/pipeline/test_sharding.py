@@ -1,0 +1,198 @@
+"""Queries in shards: the same answers as in one piece, and a reason where that cannot be."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import pytest
+from pyoxigraph import Literal, NamedNode, Quad, Store, Triple
+
+from headwater.algebra import plan_query
+from headwater.algebra.partitioning import OneShard
+from headwater.kernel.choice import fastest_evaluator
+from headwater.language import parse
+from headwater.pipeline.chunks import with_columns
+from headwater.pipeline.feed import Chunk
+from headwater.pipeline.sharding import Merging, Sharding, shard_query, sharding, spreading_keys
+from headwater.reference import Answer, Program, Registered
+from headwater.terms.model import XSD, Element
+from headwater.windows import Options, settle
+
+EX = "http://ex/"
+A, B = EX + "a", EX + "b"
+WINDOWS = (
+    f"FROM NAMED WINDOW <{EX}w> ON <{A}> [RANGE PT4S STEP PT2S] "
+    f"FROM NAMED WINDOW <{EX}v> ON <{B}> [RANGE PT3S STEP PT1S]"
+)
+PREFIX = f"PREFIX : <{EX}> "
+
+KEYED = {
+    "star": f"SELECT ?v ?s {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v ; :by ?s }} }}",
+    "streams": f"SELECT ?o ?v ?x {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v }} WINDOW :v {{ ?x :about ?o }} }}",
+    "group": f"SELECT ?o (AVG(?v) AS ?m) {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v }} }} GROUP BY ?o",
+    "distinct": f"SELECT DISTINCT ?o ?v {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v ; :by ?s }} }}",
+    "optional": f"SELECT ?o ?v ?s {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v OPTIONAL {{ ?o :by ?s }} }} }}",
+    "minus": f"SELECT ?o ?v {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v MINUS {{ ?o :by :s1 }} }} }}",
+    "exists": f"SELECT ?o ?v {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v FILTER NOT EXISTS {{ ?o :by :s1 }} }} }}",
+    "union": f"SELECT ?o ?v {WINDOWS} WHERE {{ WINDOW :w {{ {{ ?o :value ?v }} UNION {{ ?o :by ?v }} }} }}",
+    "static": f"SELECT ?o ?r {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v ; :by ?s }} GRAPH :rooms {{ ?s :in ?r }} }}",
+    "construct": f"CONSTRUCT {{ ?s :has ?v }} {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v ; :by ?s }} }}",
+    "ask": f"ASK {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value 3 ; :by :s2 }} }}",
+    "changes": f"REGISTER ISTREAM q AS SELECT ?o ?v {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v }} }}",
+}
+WHOLE = {
+    "another key": (
+        f"SELECT ?s (COUNT(*) AS ?n) {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v ; :by ?s }} }} GROUP BY ?s",
+        "groups are not made by ?o",
+    ),
+    "no common variable": (
+        f"SELECT ?v ?x {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v . ?s :by ?x }} }}",
+        "not every triple pattern",
+    ),
+    "first rows": (
+        f"SELECT ?o ?v {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v }} }} ORDER BY ?v LIMIT 2",
+        "needs all solutions in one place",
+    ),
+    "distinct without its key": (
+        f"SELECT DISTINCT ?v {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v ; :by ?s }} }}",
+        "does not leave",
+    ),
+    "changes without their key": (
+        f"REGISTER ISTREAM q AS SELECT ?v {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v ; :by ?s }} }}",
+        "is not in the answer",
+    ),
+    "any predicate": (f"SELECT ?o {WINDOWS} WHERE {{ WINDOW :w {{ ?o ?p ?v }} }}", "a predicate is a variable"),
+    "two places": (f"SELECT ?o {WINDOWS} WHERE {{ WINDOW :w {{ ?o :by ?v . ?x :by ?o }} }}", "two places"),
+    "counting": (
+        f"SELECT ?o FROM NAMED WINDOW <{EX}w> ON <{A}> [TRIPLES 3] WHERE {{ WINDOW :w {{ ?o :by ?v }} }}",
+        "counts",
+    ),
+}
+
+
+def registered(text: str) -> Registered:
+    plan = plan_query(parse(PREFIX + text if not text.startswith("REGISTER") else _prefixed(text)), name="q")
+    return Registered(plan, settle(plan, Options()))
+
+
+def _prefixed(text: str) -> str:
+    head, body = text.split(" AS ", 1)
+    return f"{head} AS {PREFIX}{body}"
+
+
+def static() -> Store:
+    store = Store()
+    for number in range(4):
+        store.add(
+            Quad(
+                NamedNode(f"{EX}s{number}"),
+                NamedNode(EX + "in"),
+                NamedNode(f"{EX}r{number % 2}"),
+                NamedNode(EX + "rooms"),
+            )
+        )
+    return store
+
+
+def elements(seed: int) -> dict[str, list[Element]]:
+    chance = random.Random(seed)
+    integer = NamedNode(XSD + "integer")
+
+    def observed(number: int) -> Element:
+        o = NamedNode(f"{EX}o{chance.randrange(12)}")
+        triples = [Triple(o, NamedNode(EX + "value"), Literal(str(chance.randrange(5)), datatype=integer))]
+        if chance.random() < 0.7:
+            triples.append(Triple(o, NamedNode(EX + "by"), NamedNode(f"{EX}s{chance.randrange(5)}")))
+        return Element(number * 300_000 - chance.randrange(2) * 100_000, tuple(triples), position=(0, number))
+
+    def mentioned(number: int) -> Element:
+        o = NamedNode(f"{EX}o{chance.randrange(12)}")
+        triple = Triple(NamedNode(f"{EX}x{number}"), NamedNode(EX + "about"), o)
+        return Element(number * 500_000, (triple,), position=(0, number))
+
+    return {A: [observed(n) for n in range(40)], B: [mentioned(n) for n in range(24)]}
+
+
+def cut(streams: dict[str, list[Element]], pieces: int) -> list[list[Chunk]]:
+    """Batches of chunks: each stream in so many pieces."""
+    batches: list[list[Chunk]] = []
+    for piece in range(pieces):
+        chunks = []
+        for stream, listed in streams.items():
+            size = -(-len(listed) // pieces)
+            chunks.append(Chunk(stream, elements=tuple(listed[piece * size : (piece + 1) * size])))
+        batches.append(chunks)
+    return batches
+
+
+def whole_answers(query: Registered, streams: dict[str, list[Element]], delay: int) -> list[Answer]:
+    program = Program([query], static(), delay, fastest_evaluator)
+    wanted = {stream: streams[stream] for stream in program.inputs}
+    return program.advance(wanted, ended=list(wanted)).answers
+
+
+def sharded_answers(
+    query: Registered, cutting: Sharding, batches: Sequence[Sequence[Chunk]], delay: int
+) -> list[Answer]:
+    programs = {key: Program([shard_query(query)], static(), delay, fastest_evaluator) for key in cutting.keys}
+    merging, answers = Merging([query]), []
+    for number, batch in enumerate(batches):
+        found: list[Answer] = []
+        parts: dict[int, dict[str, object]] = {key: {} for key in cutting.keys}
+        for chunk in batch:
+            for key, part in cutting.split(with_columns(chunk)):
+                parts[key][str(chunk.stream)] = part.elements
+        for key, program in programs.items():
+            mine = {stream: part for stream, part in parts[key].items() if stream in program.inputs}
+            ended = list(program.inputs) if number == len(batches) - 1 else []
+            found.extend(program.advance(mine, ended=ended).answers)  # type: ignore[arg-type]
+        answers.extend(merging.merged(found))
+    return answers
+
+
+@pytest.mark.parametrize("name", KEYED)
+@pytest.mark.parametrize("shards", [2, 5])
+def test_shards_answer_as_one(name: str, shards: int) -> None:
+    query = registered(KEYED[name])
+    found = sharding([query], tuple(range(shards)), has_static_default=False)
+    assert isinstance(found, Sharding), found
+    rows = 0
+    for seed, pieces in ((1, 1), (2, 3), (3, 8)):
+        streams = elements(seed)
+        expected = whole_answers(query, streams, 200_000)
+        assert sharded_answers(query, found, cut(streams, pieces), 200_000) == expected
+        rows += sum(len(answer.rows) + len(answer.triples) + bool(answer.boolean) for answer in expected)
+    assert rows > 3
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_what_cannot_be_cut_says_why(name: str) -> None:
+    text, reason = WHOLE[name]
+    found = sharding([registered(text)], (0, 1), has_static_default=False)
+    assert isinstance(found, OneShard)
+    assert reason in found.reason
+
+
+def test_triples_of_one_key_stay_together_and_the_shards_share_the_work() -> None:
+    query = registered(KEYED["star"])
+    found = sharding([query], (0, 1), has_static_default=False)
+    assert isinstance(found, Sharding)
+    chunk = with_columns(Chunk(A, elements=tuple(elements(4)[A])))
+    parts = dict(found.split(chunk))
+    subjects = [set(part.elements.triples[:, 0].tolist()) for part in parts.values()]  # type: ignore[union-attr]
+    assert subjects[0] and subjects[1] and not subjects[0] & subjects[1]
+    assert all(len(part.elements) == len(chunk.elements) for part in parts.values())
+
+
+def test_queries_that_want_different_keys_stay_together() -> None:
+    first = registered(f"SELECT ?o {WINDOWS} WHERE {{ WINDOW :w {{ ?o :by :s1 }} }}")
+    second = registered(f"SELECT ?s {WINDOWS} WHERE {{ WINDOW :w {{ :o1 :by ?s }} }}")
+    found = sharding([first, second], (0, 1), has_static_default=False)
+    assert isinstance(found, OneShard)
+    assert "different keys" in found.reason
+
+
+@pytest.mark.parametrize("shards", [1, 2, 3, 7])
+def test_keys_are_all_different(shards: int) -> None:
+    assert len(set(spreading_keys(shards))) == shards
