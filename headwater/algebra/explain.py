@@ -7,7 +7,7 @@ explain(plan, graph="denotational", format="mermaid")  the D-Graph (section 4)
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import Literal, Protocol
 
@@ -51,18 +51,20 @@ def explain(
     format: Literal["text", "mermaid", "svg"] = "text",
     settings: Policies | None = None,
     evaluator: str = _USUAL_EVALUATOR,
+    static_parts: Sequence[Node] = (),
 ) -> str:
     """The explanation of a plan.
 
     Without `graph`, text is the indented plan with its settings, and a picture is that of the operators. `settings` are
-    the policies under which the plan runs, `evaluator` says in words what evaluates it.
+    the policies under which the plan runs, `evaluator` says in words what evaluates it, and `static_parts` are those
+    that the reference is asked for once.
     """
     if graph not in (None, "operators", "denotational"):
         raise ValueError(f"graph {graph!r} is not known; choose operators or denotational")
     if format not in ("text", "mermaid", "svg"):
         raise ValueError(f"format {format!r} is not known; choose text, mermaid or svg")
     if format == "text" and graph is None:
-        return explain_text(plan, settings, evaluator=evaluator)
+        return explain_text(plan, settings, evaluator=evaluator, static_parts=static_parts)
     draw = denotational_graph if graph == "denotational" else operator_graph
     drawing = draw(plan, brief=format != "text")
     if format == "mermaid":
@@ -70,12 +72,22 @@ def explain(
     return to_svg(drawing) if format == "svg" else drawing_text(drawing)
 
 
-def explain_text(plan: QueryPlan, settings: Policies | None = None, *, evaluator: str = _USUAL_EVALUATOR) -> str:
+def explain_text(
+    plan: QueryPlan,
+    settings: Policies | None = None,
+    *,
+    evaluator: str = _USUAL_EVALUATOR,
+    static_parts: Sequence[Node] = (),
+) -> str:
     """The query's head, windows, evaluation, operators (a line each, inputs below) and notes."""
     notation = Notation.of(plan)
     lines = [f"{_what(plan)}: {plan.kind.name} in {_DIALECTS[plan.dialect]}"]
     lines += ["", "Windows", *(f"  {line}" for line in _windows(plan, notation, settings))]
-    lines += ["", "Evaluation", *(f"  {line}" for line in _evaluation(plan, settings, evaluator))]
+    lines += ["", "Evaluation", f"  evaluator  {evaluator}"]
+    for part in static_parts:
+        bound = notation.variables(v for v in visible(part) if not notation.is_invented(v))
+        lines.append(f"  view       {bound or 'no variable'}: static data, asked once of the reference")
+    lines += (f"  {line}" for line in _evaluation(plan, settings))
     lines += ["", "Plan", *_form(plan, notation)]
     depth = 1 if plan.kind is QueryKind.SELECT else 2
     lines += _tree(plan, plan.root, default_source(plan), notation, depth)
@@ -110,8 +122,7 @@ def _bounds(settings: Policies) -> str:
     return f"{text[0]}open, close{text[1]}" if len(text) == 2 else text
 
 
-def _evaluation(plan: QueryPlan, settings: Policies | None, evaluator: str) -> Iterator[str]:
-    yield f"evaluator  {evaluator}"
+def _evaluation(plan: QueryPlan, settings: Policies | None) -> Iterator[str]:
     if settings is not None:
         period = f" every {duration_text(settings.period)}" if settings.period is not None else ""
         yield f"report     {settings.report.value}{period}"
@@ -135,6 +146,11 @@ def _form(plan: QueryPlan, notation: Notation) -> list[str]:
         case QueryKind.ASK:
             return ["  ask: is there a solution?"]
     return []
+
+
+def plan_lines(plan: QueryPlan, node: Node | None = None, source: Source | None = None) -> list[str]:
+    """The operators of a plan, or of the part of it at a node, a line each; `source` is the active graph there."""
+    return list(_tree(plan, node or plan.root, source or default_source(plan), Notation.of(plan), 0))
 
 
 def _tree(plan: QueryPlan, node: Node, source: Source, notation: Notation, depth: int, name: str = "") -> Iterator[str]:

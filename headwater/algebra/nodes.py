@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from headwater.language.expressions import Aggregate, Expression
 from headwater.language.patterns import Path, PatternTerm, TriplePattern
+from headwater.language.service_options import ServiceOptions
 from headwater.terms.model import Literal, NamedNode, Variable
 
 GraphName: TypeAlias = NamedNode | Variable
@@ -136,11 +137,12 @@ class Window(Node):
 
 @dataclass(frozen=True, slots=True)
 class Service(Node):
-    """The pattern evaluated by a remote SPARQL endpoint."""
+    """The pattern evaluated by a remote SPARQL endpoint; `options` say how fast and fresh it has to be."""
 
     endpoint: GraphName
     inner: Node
     silent: bool = False
+    options: ServiceOptions | None = None
 
 
 @dataclass(frozen=True, slots=True)

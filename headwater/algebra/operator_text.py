@@ -28,9 +28,10 @@ from headwater.algebra.nodes import (
     Values,
     Window,
 )
-from headwater.algebra.notation import Notation, conjuncts
+from headwater.algebra.notation import Notation, conjuncts, duration_text
 from headwater.algebra.scope import visible
 from headwater.language.expressions import Aggregate, Expression
+from headwater.language.service_options import ServiceOptions, strategy_of
 from headwater.terms.model import Literal, NamedNode, Variable
 
 _ROWS_SHOWN = 4
@@ -65,8 +66,9 @@ def operator_lines(node: Node, notation: Notation) -> tuple[str, ...]:
         case Window(windows, name, _):
             numbers = ", ".join(f"W{number + 1}" for number in windows) or "no window"
             return ("window", numbers if name is None else f"{notation.variable(name)} in {numbers}")
-        case Service(endpoint, _, silent):
-            return ("service", f"SERVICE {'SILENT ' if silent else ''}{notation.term(endpoint)}")
+        case Service(endpoint, _, silent, options):
+            named = f"SERVICE {'SILENT ' if silent else ''}{notation.term(endpoint)}"
+            return ("service", named, f"by {strategy_of(options).value}", *_goals(options))
         case Group(_, keys, aggregates):
             shown = [_key(variable, expression, notation) for variable, expression in keys]
             by = f"by {' '.join(shown)}" if keys else "all solutions as one group"
@@ -121,3 +123,20 @@ def _key(variable: Variable, expression: Expression | None, notation: Notation) 
         return name
     text = notation.expression(expression)
     return text if name.startswith("_:") else f"({text} AS {name})"
+
+
+def _goals(options: ServiceOptions | None) -> tuple[str, ...]:
+    """What a SERVICE clause has to keep to, in the words of OPTION."""
+    if options is None:
+        return ()
+    said = {
+        "ACCURACY": options.accuracy,
+        "LATENCY": options.latency and duration_text(options.latency),
+        "BUDGET": options.budget,
+        "PREFER": options.prefer and options.prefer.name,
+        "POLICY": options.policy,
+        "ENTRIES": options.entries,
+    }
+    shown = [f"{name} {value}" for name, value in said.items() if value is not None]
+    shown += ["FILL"] if options.fill else []
+    return (", ".join(shown),) if shown else ()

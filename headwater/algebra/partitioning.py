@@ -28,6 +28,7 @@ from headwater.algebra.nodes import (
     LeftJoin,
     Minus,
     Node,
+    PathMatch,
     Project,
     Reduced,
     Union,
@@ -144,6 +145,8 @@ class _Keyed:
         match node:
             case Bgp(triples):
                 return self._patterns(triples, streams)
+            case PathMatch() if streams:
+                raise _Unkeyed("a property path may go from key to key")
             case Join(left, right):
                 return self._keyed(left, streams) | self._keyed(right, streams)
             case LeftJoin(left, right, _) | Minus(left, right):

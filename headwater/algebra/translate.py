@@ -122,7 +122,7 @@ class Translator:
             case GraphPattern(name, pattern):
                 return join(before, Graph(name, self.group(pattern)))
             case ServicePattern(endpoint, pattern, silent):
-                return join(before, Service(endpoint, self.group(pattern), silent))
+                return join(before, Service(endpoint, self.group(pattern), silent, item.options))
             case InlineData(variables, rows):
                 return join(before, Values(variables, rows))
             case SubSelect(query):

@@ -7,9 +7,9 @@ from typing import NoReturn
 
 from headwater.language.lexer import Token
 from headwater.language.parser_base import did_you_mean
+from headwater.language.parser_services import ServiceParser
 from headwater.language.parser_terms import IRI_STARTS, LITERAL_STARTS
 from headwater.language.parser_triples import ITEM_KEYWORDS
-from headwater.language.parser_windows import WindowParser
 from headwater.language.patterns import (
     BindItem,
     FilterItem,
@@ -19,7 +19,6 @@ from headwater.language.patterns import (
     InlineData,
     MinusPattern,
     OptionalPattern,
-    ServicePattern,
     StreamPattern,
     SubSelect,
     TriplePattern,
@@ -45,7 +44,7 @@ _MISPLACED = {
 }
 
 
-class PatternParser(WindowParser):
+class PatternParser(ServiceParser):
     """Reads group graph patterns."""
 
     @abstractmethod
@@ -114,11 +113,11 @@ class PatternParser(WindowParser):
             self.advance()
             return OptionalPattern(self.group_pattern())
         if key == "GRAPH":
-            return GraphPattern(self._group_name(), self.group_pattern(), at=token.start)
+            return GraphPattern(self.group_name(), self.group_pattern(), at=token.start)
         if key == "STREAM":
             return self._stream()
         if key == "WINDOW":
-            return WindowPattern(self._group_name(), self.group_pattern(), at=token.start)
+            return WindowPattern(self.group_name(), self.group_pattern(), at=token.start)
         if key == "BIND":
             return self._bind()
         if key == "VALUES":
@@ -127,21 +126,8 @@ class PatternParser(WindowParser):
             self.advance()
             return MinusPattern(self.group_pattern())
         if key == "SERVICE":
-            silent = self.ahead().key == "SILENT"
-            return ServicePattern(self._group_name(), self.group_pattern(), silent, at=token.start)
+            return self.service(token)
         self._no_item()
-
-    def _group_name(self) -> Variable | NamedNode:
-        """What follows GRAPH, WINDOW or SERVICE [SILENT]."""
-        keyword = self.advance()
-        if keyword.key == "SERVICE":
-            self.accept("SILENT")
-        name = self.variable_or_iri()
-        if self.token.key == "[":
-            self.fail(f"{keyword.text} takes no window; did you mean STREAM?", keyword, ("STREAM",))
-        if self.token.key in ("WHERE", "("):
-            self.fail(f"{keyword.text} takes a name and {{ … }}; did you mean SELECT?", keyword, ("SELECT",))
-        return name
 
     def _no_item(self) -> NoReturn:
         token = self.token

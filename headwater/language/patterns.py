@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from headwater.language.expressions import Expression
+from headwater.language.service_options import ServiceOptions
 from headwater.language.stream_clauses import WindowSpec
 from headwater.terms.model import BlankNode, Literal, NamedNode, Variable
 
@@ -143,12 +144,13 @@ class GraphPattern(GroupItem):
 
 @dataclass(frozen=True, slots=True)
 class ServicePattern(GroupItem):
-    """`SERVICE [SILENT] endpoint {…}`."""
+    """`SERVICE [SILENT] endpoint {…} OPTION (…)`."""
 
     endpoint: NamedNode | Variable
     pattern: GroupPattern
     silent: bool = False
     at: int = field(default=0, compare=False, repr=False)
+    options: ServiceOptions | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from headwater.algebra.plan import QueryKind
 from headwater.language.stream_clauses import StreamOperator
+from headwater.reference.quality import AnswerQuality
 from headwater.terms.model import RDF, XSD, BlankNode, Literal, NamedNode, Row, Term, Triple
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ class Answer:
 
     SELECT fills `rows` (in the order of `variables`), CONSTRUCT and DESCRIBE fill `triples`, ASK fills `boolean`.
     `part` numbers answers of one instant where a count window closed more than once in it. `inputs` and `watermark`
-    say what the answer was made from; they take no part in comparisons.
+    say what the answer was made from, `quality` how good it is where it rests on SERVICE; they take no part in
+    comparisons.
     """
 
     query: str
@@ -47,6 +49,7 @@ class Answer:
     part: int = 0
     inputs: tuple[WindowView, ...] = field(default=(), compare=False)
     watermark: int | None = field(default=None, compare=False)
+    quality: AnswerQuality | None = field(default=None, compare=False)
 
     @property
     def is_empty(self) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from headwater.reference.answers import WindowView
 from headwater.terms.model import Element, Triple
-from headwater.windows import CountWindow, TimeWindow, Window
+from headwater.windows import DEFAULT_CAP, CountWindow, TimeWindow, Window, check_cap
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +30,19 @@ def canonical_text(triples: Iterable[Triple]) -> str:
 
 @dataclass
 class WindowBuffer:
-    """The items of one window, those in view and those still to come."""
+    """The items of one window, those in view and those still to come. `cap` bounds how many triples are in view."""
 
     definition: Window
+    label: str = ""
+    cap: int = DEFAULT_CAP
     items: list[Item] = field(default_factory=list)
     times: list[int] = field(default_factory=list)
     low: int = 0
     high: int = 0
     taken: int = 0
     """How many items were forgotten: positions in the stream are `taken` plus positions in the list."""
+    triples: int = 0
+    """How many triples are in view."""
 
     def add(self, elements: Iterable[Element]) -> list[int]:
         """Elements in time order; gives the timestamps of the items that they make."""
@@ -69,6 +73,8 @@ class WindowBuffer:
         entered = self.items[max(self.high, low) : high]
         left = self.items[self.low : min(low, self.high)]
         self.low, self.high = low, high
+        self.triples += sum(len(item.triples) for item in entered) - sum(len(item.triples) for item in left)
+        check_cap(self.label, self.triples, self.cap)
         self._forget()
         return entered, left
 
@@ -109,6 +115,7 @@ class WindowBuffer:
         self.taken = counted - len(self.items) if isinstance(self.definition, CountWindow) else 0
         if tick is not None:
             self.low, self.high = self._view(tick, self.closings(tick) - 1)
+            self.triples = sum(len(item.triples) for item in self.shown)
 
     def needed_from(self, tick: int | None) -> int | None:
         """The time of the oldest item that can still be shown; None while that is any."""

@@ -17,7 +17,7 @@ from headwater.algebra.plan import QueryKind, QueryPlan
 from headwater.algebra.scope import expressions_of, map_expression, map_expressions, map_plan, nodes, sub_expressions
 from headwater.algebra.to_sparql import to_sparql
 from headwater.language.expressions import Constant, Expression, FunctionCall
-from headwater.reference import aggregate_calls, blank_nodes, exact
+from headwater.reference import aggregate_calls, blank_nodes, exact, quirks
 from headwater.reference.answers import WindowView
 from headwater.reference.construct import describe
 from headwater.reference.content import WindowBuffer
@@ -67,7 +67,8 @@ class ReferenceEvaluator(Evaluator):
         }
         self._base = plan.base if called & _RESOLVING else None
         self._unsteady = bool(called & _UNSTEADY) or any(isinstance(node, Service) for node in nodes(plan.root))
-        self._buffers = [WindowBuffer(window) for window in settings.windows]
+        windows = zip(settings.windows, (source.label for source in plan.windows), strict=True)
+        self._buffers = [WindowBuffer(window, label, settings.cap) for window, label in windows]
         self._now: list[object] | None = None
         self._before: list[object] = []
         self._stale = True
@@ -76,7 +77,8 @@ class ReferenceEvaluator(Evaluator):
         """What is asked at a tick, made when it is first needed."""
         known = self._questions.get((occurrences, as_written))
         if known is None:
-            root = Rewriter(self.plan, self.settings.content, occurrences, self._dataset.named).rewrite()
+            rewriter = Rewriter(self.plan, self.settings.content, occurrences, self._dataset.named)
+            root = quirks.avoided(rewriter.rewrite(), rewriter.fresh)
             root = settled(map_plan(root, lambda node: map_expressions(node, _at_the_tick)))
             asked = aggregate_calls.with_calls(root)
             text = to_sparql(exact.over_stored_terms(asked) if as_written else asked)

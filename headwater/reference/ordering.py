@@ -2,16 +2,19 @@
 
 SPARQL leaves open which solutions LIMIT keeps among equals, and in which order solutions come that nobody ordered. A
 continuous answer must not depend on how its stream was cut, so both are settled here: wherever LIMIT or OFFSET stands,
-and in every ORDER BY, all visible variables decide what the keys leave open; a result without ORDER BY is sorted by
-the text of its terms.
+and in every ORDER BY, all visible variables decide what the keys leave open, their texts where values are equal (2.0
+and 2); a result without ORDER BY is sorted by the text of its terms.
 """
 
 from __future__ import annotations
 
 from headwater.algebra.nodes import Distinct, Node, OrderBy, Project, Reduced, Slice
 from headwater.algebra.scope import map_plan, visible
-from headwater.language.expressions import VariableReference
+from headwater.language.expressions import Expression, FunctionCall, VariableReference
 from headwater.terms.model import Row
+
+SEPARATOR = "\x1f"
+"""Stands between the terms of a row where rows are compared as texts."""
 
 
 def settled(plan: Node) -> Node:
@@ -30,15 +33,19 @@ def settled(plan: Node) -> Node:
 def _ordered(node: Node) -> Node:
     if isinstance(node, Distinct | Reduced):
         return type(node)(_ordered(node.inner))
-    if isinstance(node, Project) and not isinstance(node.inner, OrderBy):
+    if isinstance(node, Project) and node.variables and not isinstance(node.inner, OrderBy):
         return Project(_complete(OrderBy(node.inner, ()), node), node.variables)
     return node
 
 
 def _complete(order: OrderBy, shown: Node) -> OrderBy:
     by = {key for key, _ in order.keys}
-    rest = (VariableReference(variable) for variable in visible(shown))
-    return OrderBy(order.inner, (*order.keys, *((key, False) for key in rest if key not in by)))
+    rest: list[Expression] = []
+    for variable in map(VariableReference, visible(shown)):
+        if variable not in by:
+            rest.append(variable)
+        rest += [FunctionCall("STR", (variable,)), FunctionCall("STR", (FunctionCall("DATATYPE", (variable,)),))]
+    return OrderBy(order.inner, (*order.keys, *((key, False) for key in rest)))
 
 
 def is_ordered(plan: Node) -> bool:
@@ -50,4 +57,4 @@ def is_ordered(plan: Node) -> bool:
 
 def row_text(row: Row) -> str:
     """What decides the order of rows that nobody ordered."""
-    return "\x1f".join("" if term is None else str(term) for term in row)
+    return SEPARATOR.join("" if term is None else str(term) for term in row)

@@ -20,13 +20,14 @@ from headwater.language.stream_clauses import RegistrationKind
 from headwater.reference.answers import Answer
 from headwater.reference.evaluator import ReferenceEvaluator
 from headwater.reference.log import StreamKey, WindowLog
-from headwater.reference.ticking import Evaluator
+from headwater.reference.ticking import Evaluator, EvaluatorState
 from headwater.terms.columns import ElementColumns
 from headwater.terms.model import BadElement, Element, Literal
 from headwater.terms.names import iri_to_name, name_to_iri
 from headwater.terms.timestamps import parse_time
 from headwater.windows import QuerySettings, StreamClock, combined
 from headwater.windows.arrivals import Arrivals, elements_of, in_arrival_order, joined, numbered
+from headwater.windows.parted_clock import PartedClock
 
 MakeEvaluator: TypeAlias = Callable[[QueryPlan, QuerySettings, Store], Evaluator]
 """What makes the evaluator of a plan under its settings, over static data."""
@@ -53,6 +54,15 @@ class Registered:
         if registration is None or registration.kind is not RegistrationKind.STREAM:
             return None
         return name_to_iri(registration.name).value
+
+
+FindFamilies: TypeAlias = Callable[[Sequence[Registered], Store], Sequence[Evaluator]]
+"""What makes evaluators that answer for several of the queries each; the other queries get one of their own."""
+
+
+def no_families(queries: Sequence[Registered], static: Store) -> Sequence[Evaluator]:
+    """Every query is evaluated by itself."""
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,24 +93,36 @@ class Program:
         delay: int = 0,
         evaluator: MakeEvaluator = ReferenceEvaluator,
         *,
+        families: FindFamilies = no_families,
         is_durable: bool = True,
+        idle: Mapping[str, int] | None = None,
+        skews: Mapping[str, int] | None = None,
     ) -> None:
         self._log = WindowLog() if is_durable else None
         self._produced = _check(queries, static)
+        shared = {name: one for one in families(queries, static) for name in one.names}
         self._evaluators = {
-            query.plan.name: evaluator(query.plan, query.settings, static) for query in _ordered(queries)
+            query.plan.name: shared.get(query.plan.name) or evaluator(query.plan, query.settings, static)
+            for query in _ordered(queries)
         }
+        # Members of a family read the same streams: those that feed one feed all, and stand before the first of them.
+        self._in_turn = tuple(dict.fromkeys(self._evaluators.values()))
         self._queries = {query.plan.name: query for query in queries}
-        keys = {key for evaluator in self._evaluators.values() for key in evaluator.keys}
-        self._clocks: dict[StreamKey, StreamClock] = {
-            key: StreamClock(0 if key[0] in self._produced else delay) for key in sorted(keys, key=str)
-        }
+        self._places = {name: place for place, name in enumerate(self._queries)}
+        keys = {key for evaluator in self._in_turn for key in evaluator.keys}
+        self._clocks: dict[StreamKey, StreamClock] = {}
+        for key in sorted(keys, key=str):
+            allowed, silent = 0 if key[0] in self._produced else delay, (idle or {}).get(key[0])
+            # A stream in partitions has no order across them.
+            skew = (skews or {}).get(key[0])
+            clock = StreamClock(allowed, idle=silent) if skew is None else PartedClock(allowed, idle=silent, skew=skew)
+            self._clocks[key] = clock
         self.ticks = 0
         self.bad = 0
 
     @property
     def evaluators(self) -> Mapping[str, Evaluator]:
-        """Who evaluates which query."""
+        """Who evaluates which query; some may have one evaluator in common."""
         return self._evaluators
 
     @property
@@ -117,16 +139,15 @@ class Program:
         for key, clock in self._clocks.items():
             if key[0] in ended:
                 clock.ended = True
-        for name, evaluator in self._evaluators.items():
-            self._evaluate(name, evaluator, arrived, step)
+        for evaluator in self._in_turn:
+            self._evaluate(evaluator, arrived, step)
         self._trim_log()
-        order = {name: i for i, name in enumerate(self._queries)}
-        step.answers.sort(key=lambda a: (a.time, order[a.query], a.part))
+        step.answers.sort(key=lambda a: (a.time, self._places[a.query], a.part))
         self.ticks += len(step.answers)
         self.bad += len(step.bad)
         return step
 
-    def _evaluate(self, name: str, evaluator: Evaluator, arrived: dict[StreamKey, Arrivals], step: Step) -> None:
+    def _evaluate(self, evaluator: Evaluator, arrived: dict[StreamKey, Arrivals], step: Step) -> None:
         clocks = [self._clocks[key] for key in evaluator.keys]
         watermark, ended = combined(clocks)
         floor = max((clock.highest + 1 for clock in clocks if clock.highest is not None), default=None)
@@ -137,9 +158,12 @@ class Program:
         if ended and answered is not None:
             for clock in clocks:
                 clock.close(answered + 1)
-        produced = self._queries[name].produces
-        if produced is not None:
-            elements = [Element(answer.time, answer.triples, position=(answer.time, answer.part)) for answer in answers]
+        for produced, query in self._produced.items():
+            name = query.plan.name
+            if self._evaluators[name] is not evaluator:
+                continue
+            said = [answer for answer in answers if answer.query == name]
+            elements = [Element(answer.time, answer.triples, position=(answer.time, answer.part)) for answer in said]
             self._admit(produced, elements, arrived, step)
             for key, clock in self._clocks.items():
                 if key[0] == produced:
@@ -170,7 +194,7 @@ class Program:
         if self._log is None:
             return
         needed: dict[StreamKey, int] = {}
-        for evaluator in self._evaluators.values():
+        for evaluator in self._in_turn:
             for number, key in enumerate(evaluator.keys):
                 oldest = evaluator.needed_from(number)
                 needed[key] = min(needed.get(key, _ETERNITY), -_ETERNITY if oldest is None else oldest)
@@ -221,7 +245,9 @@ class Program:
 
     def summary(self) -> object:
         """What must outlive the process besides the log: small, whatever the windows hold."""
-        states = {name: evaluator.state() for name, evaluator in self._evaluators.items()}
+        states: dict[str, EvaluatorState] = {}
+        for evaluator in self._in_turn:
+            states |= dict.fromkeys(evaluator.names, evaluator.state())
         return self._clocks, states, self.ticks, self.bad
 
     def resume(self, summary: Any, log: WindowLog) -> None:
@@ -229,8 +255,8 @@ class Program:
         self._clocks, states, self.ticks, self.bad = summary
         self._log = log
         retained = {key: log.retained(key) for key in self._clocks}
-        for name, evaluator in self._evaluators.items():
-            evaluator.restore(states[name], retained)
+        for evaluator in self._in_turn:
+            evaluator.restore(states[evaluator.names[0]], retained)
 
     def snapshot(self, dumps: Callable[[object], bytes] = pickle.dumps) -> bytes:
         """All that must outlive the process, in one piece."""

@@ -15,8 +15,10 @@ grouping of the same pattern.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from typing import TypeAlias
 
 from headwater.algebra.nodes import (
     Aggregation,
@@ -54,21 +56,15 @@ from headwater.language.expressions import (
     Timestamp,
     VariableReference,
 )
-from headwater.language.patterns import (
-    Alternative,
-    Inverse,
-    Link,
-    NegatedSet,
-    Path,
-    PatternTerm,
-    Sequence,
-    TriplePattern,
-)
+from headwater.language.patterns import TriplePattern
 from headwater.reference.blank_nodes import nodes_per_solution
 from headwater.reference.graphs import DEFAULT, INTERNAL, OCCURRENCES, OF, STATIC, TIME, stream_time, window_graph
-from headwater.reference.paths import complete_path, may_be_empty
+from headwater.reference.paths import complete_path, excludes_steps, may_be_empty, unrolled
 from headwater.terms.model import Literal, NamedNode, Variable
 from headwater.windows import Content
+
+PatternTime: TypeAlias = tuple[frozenset[Variable], NamedNode | None, Variable]
+"""The variables that a triple pattern binds, the stream (None for any), and the variable that holds the time."""
 
 
 def uses_timestamps(plan: Node) -> bool:
@@ -91,12 +87,15 @@ class Rewriter:
     named_graphs: tuple[NamedNode, ...] = ()
     """The static graphs over which GRAPH ?g ranges."""
     _fresh: int = 0
-    _times: list[tuple[frozenset[Variable], NamedNode | None, Variable]] = field(default_factory=list)
-    """For each occurrence pattern: the variables it binds, the stream, and the variable that holds the time."""
+    _times: list[PatternTime] = field(default_factory=list)
 
     def rewrite(self) -> Node:
         plain = self._expressions_with_times(self._node(self.plan.root, DEFAULT))
-        return nodes_per_solution(plain, lambda: self._variable("w"))
+        return nodes_per_solution(plain, self.fresh)
+
+    def fresh(self) -> Variable:
+        """A variable that stands nowhere else in the plan."""
+        return self._variable("w")
 
     def _variable(self, what: str) -> Variable:
         self._fresh += 1
@@ -117,12 +116,14 @@ class Rewriter:
             case Bgp(triples) if self._in_windows(graph):
                 matches: list[Node] = [self._occurrence(triple, graph) for triple in triples]
                 return reduce(join, matches)
-            case PathMatch(subject, path, object_) if self._in_windows(graph):
-                return self._path(subject, path, object_, graph)
             case PathMatch():
-                return self._inside(complete_path(node, lambda: self._variable("m")), graph)
+                return self._path(node, graph)
             case Bgp():
                 return self._inside(node, graph)
+            case Group(inner, keys, aggregates) if any(a.distinct and a.argument is None for _, a in aggregates):
+                # Variables of our own would tell equal solutions apart.
+                counted = Project(self._node(inner, graph), visible(inner))
+                return map_expressions(Group(counted, keys, aggregates), lambda e: self._exists(e, graph))
         renewed = node.with_children(*(self._node(child, graph) for child in node.children))
         return map_expressions(renewed, lambda e: self._exists(e, graph))
 
@@ -177,7 +178,8 @@ class Rewriter:
             return Graph(name, self._plain_static(inner))
         if not self.occurrences and keeps_to_one_graph(inner, name):
             found = Graph(name, self._plain(inner))
-            if len(visible_windows) == len(self.plan.windows):
+            # Bags keep static triples and occurrences in graphs of ours.
+            if len(visible_windows) == len(self.plan.windows) and self.content is Content.SET:
                 return found
             return Filter(found, Operation("!", (_starts_with(name, INTERNAL),)))
         graphs = dict.fromkeys([*self.named_graphs, *visible_windows])
@@ -226,21 +228,12 @@ class Rewriter:
     def _all_expressions(self) -> list[Expression]:
         return [p for n in nodes(self.plan.root) for e in expressions_of(n) for p in sub_expressions(e)]
 
-    def _path(self, subject: PatternTerm, path: Path, object_: PatternTerm, graph: NamedNode | Variable) -> Node:
-        """A path over occurrences: single steps count them, closures are sets by definition."""
-        match path:
-            case Link(iri):
-                return self._occurrence(TriplePattern(subject, iri, object_), graph)
-            case Inverse(inner):
-                return self._path(object_, inner, subject, graph)
-            case Sequence(left, right):
-                middle = self._variable("m")
-                return join(self._path(subject, left, middle, graph), self._path(middle, right, object_, graph))
-            case Alternative(left, right):
-                return Union(self._path(subject, left, object_, graph), self._path(subject, right, object_, graph))
-            case NegatedSet():
-                return self._occurrence(TriplePattern(subject, path, object_), graph)
-        return self._inside(complete_path(PathMatch(subject, path, object_), lambda: self._variable("m")), graph)
+    def _path(self, match: PathMatch, graph: NamedNode | Variable) -> Node:
+        """A path: single steps count occurrences, closures are sets by definition."""
+        pattern = unrolled(match, lambda: self._variable("m"))
+        if pattern != match:
+            return self._node(pattern, graph)
+        return self._inside(complete_path(match, lambda: self._variable("m")), graph)
 
     def _aggregation(self, node: Aggregation, graph: NamedNode | Variable) -> Node:
         """P AGG A: P joined with the aggregates of its groups; a group key that is unbound equals itself only."""
@@ -259,7 +252,7 @@ class Rewriter:
     def _expressions_with_times(self, plan: Node) -> Node:
         def timestamp(part: Expression) -> Expression | None:
             if isinstance(part, Timestamp):
-                return self._timestamp(part)
+                return time_expression(part, self._times, (source.stream for source in self.plan.windows))
             if isinstance(part, ExistsPlan):
                 return replace(part, plan=self._expressions_with_times(part.plan))
             return None
@@ -267,20 +260,25 @@ class Rewriter:
         renewed = plan.with_children(*(self._expressions_with_times(child) for child in plan.children))
         return map_expressions(renewed, lambda e: map_expression(e, timestamp))
 
-    def _timestamp(self, call: Timestamp) -> Expression:
-        if isinstance(call.stream, Variable):
-            streams = dict.fromkeys(source.stream for source in self.plan.windows)
-            chosen: Expression = _error()
-            for stream in streams:
-                equal = Operation("=", (VariableReference(call.stream), Constant(stream)))
-                chosen = FunctionCall("IF", (equal, self._newest(call.variable, stream), chosen))
-            return chosen
-        return self._newest(call.variable, call.stream)
 
-    def _newest(self, variable: Variable, stream: NamedNode | None) -> Expression:
-        known = [t for bound, its, t in self._times if variable in bound and its == stream]
-        values: list[Expression] = [VariableReference(t) for t in known]
-        return reduce(_later, values) if values else _error()
+def time_expression(call: Timestamp, times: Iterable[PatternTime], streams: Iterable[NamedNode]) -> Expression:
+    """`timestamp()` in terms of the variables that hold the times of the patterns around it."""
+    known = list(times)
+    if not isinstance(call.stream, Variable):
+        return _newest(call.variable, call.stream, known)
+    chosen = _error()
+    for stream in dict.fromkeys(streams):
+        equal = Operation("=", (VariableReference(call.stream), Constant(stream)))
+        chosen = FunctionCall("IF", (equal, _newest(call.variable, stream, known), chosen))
+    return chosen
+
+
+def _newest(variable: Variable, stream: NamedNode | None, times: list[PatternTime]) -> Expression:
+    values: list[Expression] = [VariableReference(t) for bound, its, t in times if variable in bound and its == stream]
+    while len(values) > 1:
+        # In pairs, because each value is written several times.
+        values = [reduce(_later, values[i : i + 2]) for i in range(0, len(values), 2)]
+    return values[0] if values else _error()
 
 
 def keeps_to_one_graph(inner: Node, name: Variable) -> bool:
@@ -293,7 +291,7 @@ def keeps_to_one_graph(inner: Node, name: Variable) -> bool:
         case Bgp(triples):
             return bool(triples)
         case PathMatch(_, path, _):
-            return not may_be_empty(path)
+            return not may_be_empty(path) and not excludes_steps(path)
         case Join(left, right) | Union(left, right):
             return keeps_to_one_graph(left, name) and keeps_to_one_graph(right, name)
         case LeftJoin(left, right, None):

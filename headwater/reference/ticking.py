@@ -47,7 +47,7 @@ class EvaluatorState:
 
 
 class Evaluator(ABC):
-    """Evaluates one plan, tick by tick."""
+    """Evaluates one plan, tick by tick; it may answer for several queries at once (`names`)."""
 
     def __init__(self, plan: QueryPlan, settings: QuerySettings) -> None:
         self.plan = plan
@@ -60,6 +60,11 @@ class Evaluator(ABC):
         # Between the instants of a fixed rhythm, an operator of change that has nothing to say says nothing.
         rhythm = settings.report in (Report.CLOSE, Report.PERIODIC)
         self._is_silent_without_news = not rhythm and settings.emit is not StreamOperator.RSTREAM
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The queries whose answers it gives."""
+        return (self.plan.name,)
 
     def state(self) -> EvaluatorState:
         """What must outlive the process besides the log of the windows."""
@@ -173,12 +178,16 @@ class Evaluator(ABC):
                 continue
             if self.settings.report is Report.NONEMPTY and not self._holds_something():
                 continue
-            said = self._said(tick)
-            if not said and self._is_silent_without_news:
-                continue
-            answer = self._answer(tick, part, watermark, said)
-            if not (answer.is_empty and self._is_silent_without_news):
-                yield answer
+            yield from self._reported(tick, part, watermark)
+
+    def _reported(self, tick: int, part: int, watermark: int | None) -> Iterator[Answer]:
+        """The answers of a tick that is reported."""
+        said = self._said(tick)
+        if not said and self._is_silent_without_news:
+            return
+        answer = self._answer(tick, part, watermark, said)
+        if not (answer.is_empty and self._is_silent_without_news):
+            yield answer
 
     def _answer(self, tick: int, part: int, watermark: int | None, said: list[object]) -> Answer:
         kind = self.plan.kind

@@ -1,0 +1,134 @@
+"""What the SERVICE experiments replay: the mentions of accounts as the stream, their follower counts as the remote.
+
+The stream is real (`acqua`, of the work that the paper reports). The remote is real too, or synthetic over the same
+accounts, with change rates that are fixed, drift, or come in bursts.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+import random
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from benchmarks.reporting import PROJECT
+from headwater.federation.lifetime import WindowKey, remaining_ticks
+from headwater.federation.simulated import Change, ChangeLog
+from headwater.terms.model import MILLISECOND, SECOND, Literal, NamedNode, Row
+
+WIDTH = 100 * SECOND
+SLIDE = 60 * SECOND
+MINUTE = 60 * SECOND
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A stream as its ticks and what each window holds, and the history of the remote."""
+
+    name: str
+    log: ChangeLog
+    begin: int
+    ticks: tuple[int, ...]
+    windows: tuple[tuple[WindowKey, ...], ...]
+
+    def mean_intervals(self) -> dict[Row, float]:
+        """The mean time between changes of each key over the whole replay, which no one knows beforehand."""
+        end = self.ticks[-1]
+        changes = {key: self.log.changes_between(key, self.begin, end) for key in self.log}
+        return {key: (end - self.begin) / count if count else math.inf for key, count in changes.items()}
+
+
+def folder() -> Path:
+    root = Path(os.environ.get("HEADWATER_SHARED_DATA", PROJECT.parent / "shared" / "data"))
+    found = root / "acqua"
+    if not found.is_dir():
+        sys.exit(f"The benchmark needs {found}. Set HEADWATER_SHARED_DATA to the folder that holds acqua.")
+    return found
+
+
+@cache
+def account(number: str) -> Row:
+    return (NamedNode(f"http://example.org/account/{number}"),)
+
+
+@cache
+def followers(key: Row, count: int) -> tuple[Row, ...]:
+    return ((key[0], Literal(count)),)
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """The two files: snapshots of follower counts, and mentions."""
+
+    snapshots: tuple[Change, ...]
+    mentions: tuple[tuple[int, Row], ...]
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """From the end of the first snapshot, which took some seconds, to the last observation."""
+        first: dict[Row, int] = {}
+        for instant, key, _ in self.snapshots:
+            first[key] = min(instant, first.get(key, instant))
+        return max(first.values()), max(instant for instant, _, _ in self.snapshots)
+
+
+def recording() -> Recording:
+    with (folder() / "followers.csv").open() as file:
+        snapshots = tuple(
+            (int(line["observed_at_ms"]) * MILLISECOND, key, followers(key, int(line["followers"])))
+            for line in csv.DictReader(file)
+            for key in (account(line["user_id"]),)
+        )
+    with (folder() / "mentions.csv").open() as file:
+        mentions = tuple(
+            (int(line["mentioned_at_ms"]) * MILLISECOND, account(line["user_id"])) for line in csv.DictReader(file)
+        )
+    return Recording(snapshots, mentions)
+
+
+def windows_of(
+    recording: Recording, width: int = WIDTH, slide: int = SLIDE
+) -> tuple[tuple[int, ...], tuple[tuple[WindowKey, ...], ...]]:
+    """Ticks from the first full window on to the last snapshot, and each window's accounts: one answer row for each."""
+    begin, end = recording.span
+    ticks = tuple(range(begin + width, end + 1, slide))
+    windows = []
+    for tick in ticks:
+        latest: dict[Row, int] = {}
+        for instant, key in recording.mentions:
+            if tick - width < instant <= tick:
+                latest[key] = max(instant, latest.get(key, instant))
+        windows.append(
+            tuple(WindowKey(key, remaining_ticks(instant, width, slide, tick)) for key, instant in latest.items())
+        )
+    return ticks, tuple(windows)
+
+
+def real(recording: Recording) -> Scenario:
+    """Follower counts as they were recorded, minute by minute."""
+    ticks, windows = windows_of(recording)
+    return Scenario("real", ChangeLog(recording.snapshots), recording.span[0], ticks, windows)
+
+
+Instants = Callable[[int, int, random.Random], Iterator[int]]
+"""The instants in `(begin, end]` at which one account changes."""
+
+
+def synthetic(name: str, recording: Recording, instants: Instants, seed: int) -> Scenario:
+    """The same stream, over counts that go up at instants of our making."""
+    ticks, windows = windows_of(recording)
+    begin, end = recording.span
+    chance = random.Random(f"{name} {seed}")
+    accounts = dict.fromkeys(key for _, key, _ in recording.snapshots)
+    changes: list[Change] = []
+    for key in accounts:
+        changes.append((begin, key, followers(key, 0)))
+        changes += (
+            (instant, key, followers(key, count)) for count, instant in enumerate(instants(begin, end, chance), 1)
+        )
+    return Scenario(name, ChangeLog(changes), begin, ticks, windows)

@@ -1,0 +1,66 @@
+"""The policies of the experiments by the names that the paper's tables give them, over the product's own maintainer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from benchmarks.service_data import SLIDE, Scenario
+from headwater.federation.best_before import WindowBasedMaintenance
+from headwater.federation.bounds import Best, PerfectWindowBasedMaintenance
+from headwater.federation.changes import ChangeModel
+from headwater.federation.clock import VirtualClock
+from headwater.federation.maintainer import Maintainer
+from headwater.federation.policies import Policy, policy
+from headwater.federation.proposers import WindowServiceJoin
+from headwater.federation.quality import Goals
+from headwater.federation.running import VirtualRunner
+from headwater.federation.simulated import Behaviour, SimulatedRemote
+from headwater.federation.view import LocalView
+
+AT_ONCE = Behaviour(batch=100)
+"""The remote of the accuracy experiments takes no time: budgets limit it."""
+
+
+def paper_wbm(scenario: Scenario, view: LocalView, seed: int) -> Policy:
+    """WBM as the paper ran it: the change rate of each entry is known beforehand, from the whole recording."""
+    intervals = scenario.mean_intervals()
+    return WindowServiceJoin(), WindowBasedMaintenance(lambda entry: intervals[entry.key], seed)
+
+
+def bst(scenario: Scenario, view: LocalView, seed: int) -> Policy:
+    return WindowServiceJoin(), Best(scenario.log, seed)
+
+
+def wbm_star(scenario: Scenario, view: LocalView, seed: int) -> Policy:
+    return WindowServiceJoin(), PerfectWindowBasedMaintenance(scenario.log, seed)
+
+
+def of_the_product(name: str) -> Callable[[Scenario, LocalView, int], Policy]:
+    return lambda scenario, view, seed: policy(name, view, seed)
+
+
+POLICIES: dict[str, Callable[[Scenario, LocalView, int], Policy]] = {
+    "WST": of_the_product("WST"),
+    "GNR-RND": of_the_product("GNR-RND"),
+    "GNR-LRU": of_the_product("GNR-LRU"),
+    "WSJ-RND": of_the_product("RND"),
+    "WSJ-LRU": of_the_product("LRU"),
+    "WSJ-WBM": paper_wbm,
+    "WBM (learnt rates)": of_the_product("WBM"),
+    "WSJ-LEARNT": of_the_product("LEARNT"),
+    "BST": bst,
+    "WBM*": wbm_star,
+}
+
+
+def prepared(
+    scenario: Scenario, name: str, goals: Goals, seed: int, behaviour: Behaviour = AT_ONCE, workers: int = 8
+) -> tuple[Maintainer, VirtualClock]:
+    """A maintainer of that policy over the scenario's remote, its view filled at the beginning."""
+    clock = VirtualClock(scenario.begin)
+    view = LocalView(ChangeModel(unit=SLIDE))
+    proposer, ranker = POLICIES[name](scenario, view, seed)
+    remote = SimulatedRemote(scenario.log, clock, behaviour, seed)
+    maintainer = Maintainer(view, remote, proposer, ranker, goals, clock, VirtualRunner(clock, workers))
+    maintainer.fill()
+    return maintainer, clock

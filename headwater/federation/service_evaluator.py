@@ -1,0 +1,130 @@
+"""The evaluator of plans with SERVICE: the kernel's, with remote rows among its inputs and a quality in its answers.
+
+The views are part of the durable state, so a restart asks nobody for what was known. While an evaluator is restored it
+gives what it gave before, and asks nobody at all.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from pyoxigraph import Store
+
+from headwater.algebra.nodes import Service
+from headwater.algebra.plan import QueryPlan
+from headwater.algebra.scope import nodes
+from headwater.federation.quality import Quality
+from headwater.federation.service_compiling import ServiceCompiler
+from headwater.federation.service_rows import ServiceRows
+from headwater.federation.services import Services
+from headwater.kernel.choice import Choice, fastest_evaluator
+from headwater.kernel.choice import choose as choose_without
+from headwater.kernel.evaluator import KernelEvaluator
+from headwater.kernel.refusing import NotForTheKernel
+from headwater.kernel.vocabulary import Vocabulary
+from headwater.reference import Answer, Evaluator, MakeEvaluator, ReferenceEvaluator
+from headwater.reference.quality import AnswerQuality, QualityAlert, combined
+from headwater.windows import QuerySettings
+
+logger = logging.getLogger(__name__)
+
+
+class ServiceEvaluator(KernelEvaluator):
+    """Evaluates one plan incrementally; `NotForTheKernel` where it cannot. `clauses` are its SERVICE clauses."""
+
+    def __init__(self, plan: QueryPlan, settings: QuerySettings, static: Store, services: Services) -> None:
+        self._services = services
+        self._begun = 0.0
+        super().__init__(plan, settings, static)
+
+    def _compiler(self, static: Store) -> ServiceCompiler:
+        compiler = ServiceCompiler(
+            self.plan, self.settings, static, self.vocabulary, self._services, self._seconds_spent
+        )
+        self.clauses: list[ServiceRows] = compiler.clauses
+        return compiler
+
+    def _seconds_spent(self) -> float:
+        return time.monotonic() - self._begun
+
+    def _move(self, tick: int, part: int) -> bool:
+        self._begun = time.monotonic()
+        return super()._move(tick, part)
+
+    def _answer(self, tick: int, part: int, watermark: int | None, said: list[object]) -> Answer:
+        answer = super()._answer(tick, part, watermark, said)
+        seconds = self._seconds_spent()
+        for clause in self.clauses:
+            clause.evaluated(max(0.0, seconds - clause.ended))
+        return replace(answer, quality=quality_of(self.clauses))
+
+    def _memory(self) -> object:
+        return super()._memory(), [clause.state() for clause in self.clauses]
+
+    def _recall(self, memory: Any) -> None:
+        known, states = memory
+        for clause, state in zip(self.clauses, states, strict=True):
+            clause.restore(state)
+            clause.is_recalling = True
+        super()._recall(known)
+        for clause in self.clauses:
+            clause.is_recalling = False
+
+
+def quality_of(clauses: Iterable[ServiceRows]) -> AnswerQuality | None:
+    """What the SERVICE clauses of a query say of an answer."""
+    said = [_told(clause.name, clause.quality) for clause in clauses if clause.quality is not None]
+    return combined(said) if said else None
+
+
+def _told(endpoint: str, quality: Quality) -> AnswerQuality:
+    alerts = (
+        QualityAlert(endpoint, alert.gives_way.value, alert.wanted, alert.reached, alert.reason)
+        for alert in quality.alerts
+    )
+    return AnswerQuality(
+        accuracy=quality.accuracy,
+        suspects=quality.suspects,
+        rows=quality.rows,
+        missing=quality.missing,
+        refreshes=quality.refreshes,
+        late=quality.late,
+        failures=quality.failures,
+        under_way=quality.under_way,
+        requests=quality.requests,
+        seconds=quality.seconds,
+        alerts=tuple(alerts),
+    )
+
+
+def choose(plan: QueryPlan, settings: QuerySettings, static: Store) -> Choice:
+    """What `evaluator_with` would do with a plan."""
+    if not any(isinstance(node, Service) for node in nodes(plan.root)):
+        return choose_without(plan, settings, static)
+    compiler = ServiceCompiler(plan, settings, static, Vocabulary(), Services(), lambda: 0.0)
+    try:
+        compiler.compile()
+    except NotForTheKernel as reason:
+        return Choice(str(reason))
+    return Choice(None, tuple(compiler.static_parts.views))
+
+
+def evaluator_with(services: Services) -> MakeEvaluator:
+    """The fastest evaluator of each plan, where those with SERVICE share clients and their limits."""
+
+    def make(plan: QueryPlan, settings: QuerySettings, static: Store) -> Evaluator:
+        clauses = [node for node in nodes(plan.root) if isinstance(node, Service)]
+        if not clauses:
+            return fastest_evaluator(plan, settings, static)
+        try:
+            return ServiceEvaluator(plan, settings, static, services)
+        except NotForTheKernel as reason:
+            if any(clause.options is not None for clause in clauses):
+                logger.warning("%s: OPTION of SERVICE is not in force, for the query needs %s", plan.name, reason)
+            return ReferenceEvaluator(plan, settings, static)
+
+    return make

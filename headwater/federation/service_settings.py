@@ -1,0 +1,15 @@
+"""What is known of the endpoints of a run before they are asked: plain values that can be sent to a worker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headwater.federation.endpoint_settings import EndpointSettings
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceSettings:
+    """`allowed` are the beginnings of the addresses that data may name in `SERVICE ?endpoint`; None is all."""
+
+    endpoints: tuple[EndpointSettings, ...] = ()
+    allowed: tuple[str, ...] | None = None

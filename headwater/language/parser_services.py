@@ -1,0 +1,114 @@
+"""`SERVICE [SILENT] name [OPTION (…)] {…} [OPTION (…)]` and what may be asked of it (`service_options`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headwater.language.lexer import Token
+from headwater.language.parser_base import did_you_mean
+from headwater.language.parser_windows import WindowParser
+from headwater.language.patterns import ServicePattern
+from headwater.language.service_options import POLICY_NAMES, Preference, ServiceOptions, Strategy, is_policy
+from headwater.terms.model import NamedNode, Variable
+
+_OPTIONS = ("ACCURACY", "LATENCY", "BUDGET", "PREFER", "POLICY", "STRATEGY", "ENTRIES", "FILL")
+_NUMBERS = ("integer", "decimal", "double")
+_NOT_WITH_A_VARIABLE = "needs one endpoint: SERVICE with a variable learns its endpoints from the data"
+
+
+class ServiceParser(WindowParser):
+    """Reads SERVICE clauses."""
+
+    def service(self, keyword: Token) -> ServicePattern:
+        """The clause from its keyword on, which is still to be read."""
+        silent = self.ahead().key == "SILENT"
+        name = self.group_name()
+        found: dict[str, Any] = {}
+        self._options_of(found, name)
+        pattern = self.group_pattern()
+        self._options_of(found, name)
+        options = ServiceOptions(**found) if found else None
+        return ServicePattern(name, pattern, silent, at=keyword.start, options=options)
+
+    def group_name(self) -> Variable | NamedNode:
+        """What follows GRAPH, WINDOW or SERVICE [SILENT]."""
+        keyword = self.advance()
+        if keyword.key == "SERVICE":
+            self.accept("SILENT")
+        name = self.variable_or_iri()
+        if self.token.key == "[":
+            self.fail(f"{keyword.text} takes no window; did you mean STREAM?", keyword, ("STREAM",))
+        if self.token.key in ("WHERE", "("):
+            self.fail(f"{keyword.text} takes a name and {{ … }}; did you mean SELECT?", keyword, ("SELECT",))
+        return name
+
+    def _options_of(self, found: dict[str, Any], endpoint: Variable | NamedNode) -> None:
+        """`OPTION (…)`, if it stands here."""
+        if self.accept("OPTION") is None:
+            return
+        self.expect("(")
+        while True:
+            token = self.token
+            if token.key not in _OPTIONS:
+                self.unexpected(*_OPTIONS)
+            name = self.advance().key.lower()
+            if name in found:
+                self.fail(f"{token.text} stands here twice", token)
+            found[name] = self._value(token, endpoint)
+            if self.token.key == ")":
+                self.advance()
+                return
+            if self.token.key != ",":
+                self.unexpected(",", ")")
+            self.advance()
+
+    def _value(self, option: Token, endpoint: Variable | NamedNode) -> Any:
+        match option.key:
+            case "ACCURACY":
+                return self._share()
+            case "LATENCY":
+                return self.duration("a latency")
+            case "BUDGET":
+                return self.integer()
+            case "ENTRIES":
+                return self.number_above_zero("the number of entries")
+            case "PREFER":
+                return Preference[self._word(tuple(one.name for one in Preference))]
+            case "POLICY":
+                return self._policy()
+            case "STRATEGY":
+                place = self.token
+                strategy = Strategy[self._word(tuple(one.name for one in Strategy))]
+                if strategy is Strategy.HASH and isinstance(endpoint, Variable):
+                    self.fail(f"STRATEGY HASH {_NOT_WITH_A_VARIABLE}", place, ("VIEW", "LOOP"))
+                return strategy
+        if isinstance(endpoint, Variable):
+            self.fail(f"FILL {_NOT_WITH_A_VARIABLE}", option)
+        return True
+
+    def _share(self) -> float:
+        token = self.expect(*_NUMBERS)
+        if not 0.0 <= (share := float(token.text)) <= 1.0:
+            self.fail("an accuracy is a share between 0 and 1", token)
+        return share
+
+    def _word(self, words: tuple[str, ...]) -> str:
+        if self.token.key not in words:
+            self.unexpected(*words)
+        return self.advance().key
+
+    def _policy(self) -> str:
+        """A bare word, with hyphens in it where the name has some, or a string."""
+        token = self.token
+        if token.key == "string":
+            name = self.literal().value
+        elif token.is_word:
+            name = self.advance().text
+            while self.token.key == "-" and self.ahead().is_word:
+                self.advance()
+                name += f"-{self.advance().text}"
+        else:
+            self.unexpected(*POLICY_NAMES)
+        if not is_policy(name):
+            self.fail(f"no policy is called {name}{did_you_mean(token, POLICY_NAMES)}", token, POLICY_NAMES)
+        return name.upper()

@@ -1,0 +1,89 @@
+"""What a query may ask of a SERVICE clause besides its rows: `OPTION (…)`, ours, before or after the braces.
+
+    SERVICE <http://example.org/sparql> { ?user :followers ?n } OPTION (ACCURACY 0.75, LATENCY 500ms, BUDGET 10)
+
+    ACCURACY 0.75           the share of rows that the endpoint would give now, as estimated (α)
+    LATENCY 500ms           how long an evaluation may take (ρ)
+    BUDGET 10               how many keys may be refreshed at a tick (γ)
+    PREFER LATENCY          which of the two holds where both cannot; LATENCY unless ACCURACY is said
+    POLICY WBM              who is refreshed first; a bare word or a string
+    STRATEGY VIEW           VIEW keeps a local view, LOOP asks for the window's keys at each tick, HASH for everything
+    ENTRIES 10000           how many keys the view may hold
+    FILL                    take everything into the view before the first tick, not as keys turn up
+
+They stand in any order, with commas between them. What they mean is in docs/service.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from enum import Enum
+
+POLICY_NAMES = ("LEARNT", "WBM", "LRU", "RND", "GNR-LRU", "GNR-RND", "WST")
+
+
+class Strategy(Enum):
+    """How the rows of a SERVICE clause are had."""
+
+    VIEW = "local view"
+    LOOP = "nested loop"
+    HASH = "hash join"
+
+
+class Preference(Enum):
+    """Which goal holds where both cannot."""
+
+    ACCURACY = "accuracy"
+    LATENCY = "latency"
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceOptions:
+    """The goals of a SERVICE clause; None leaves one open. `latency` is in microseconds.
+
+    >>> ServiceOptions(accuracy=0.75, latency=500_000, budget=10).chosen_strategy
+    <Strategy.VIEW: 'local view'>
+    """
+
+    accuracy: float | None = None
+    latency: int | None = None
+    budget: int | None = None
+    prefer: Preference | None = None
+    policy: str | None = None
+    strategy: Strategy | None = None
+    entries: int | None = None
+    fill: bool | None = None
+
+    def __post_init__(self) -> None:
+        if self.accuracy is not None and not 0.0 <= self.accuracy <= 1.0:
+            raise ValueError(f"an accuracy is a share between 0 and 1, not {self.accuracy}")
+        if self.latency is not None and self.latency <= 0:
+            raise ValueError(f"a latency is longer than nothing, not {self.latency} µs")
+        if self.budget is not None and self.budget < 0:
+            raise ValueError(f"a budget of refreshes is not negative, as {self.budget} is")
+        if self.entries is not None and self.entries < 1:
+            raise ValueError(f"a view needs room for one entry at least, not {self.entries}")
+        if self.policy is not None and not is_policy(self.policy):
+            raise ValueError(f"no policy is called {self.policy!r}; choose one of {', '.join(POLICY_NAMES)}")
+
+    @property
+    def chosen_strategy(self) -> Strategy:
+        """What was asked for; a local view where nothing was."""
+        return Strategy.VIEW if self.strategy is None else self.strategy
+
+    def over(self, defaults: ServiceOptions | None) -> ServiceOptions:
+        """These options, and those of the defaults that they leave open."""
+        if defaults is None:
+            return self
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
+        return replace(defaults, **{name: value for name, value in own.items() if value is not None})
+
+
+def is_policy(name: str) -> bool:
+    """Whether a policy has that name, in whatever case; `WSJ-` may stand before it."""
+    return name.upper().removeprefix("WSJ-") in POLICY_NAMES
+
+
+def strategy_of(options: ServiceOptions | None) -> Strategy:
+    """A clause without options asks its endpoint at each tick, as SPARQL has it."""
+    return Strategy.LOOP if options is None else options.chosen_strategy

@@ -1,0 +1,48 @@
+"""Plans written so that pyoxigraph answers them as the definition says, where it would not by itself.
+
+- It sorts the operands of `+` by their names, but knows a time plus a duration in this order only: `a - (-b)` means
+  the same and keeps the order.
+- REDUCED keeps some duplicates, and which depends on the order in which the store gives them. Here it keeps none.
+- GROUP BY variables that nothing binds is one group even of no solutions, as if there were no keys. Here such a
+  group counts its solutions and has to have one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from headwater.algebra.nodes import Distinct, Filter, Group, Node, Reduced
+from headwater.algebra.scope import map_expression, map_expressions, map_plan, visible
+from headwater.language.expressions import Aggregate, Constant, Expression, Operation, VariableReference
+from headwater.terms.model import XSD, Literal, NamedNode, Variable
+
+_NONE = Constant(Literal("0", datatype=NamedNode(XSD + "integer")))
+
+
+def avoided(plan: Node, fresh: Callable[[], Variable]) -> Node:
+    """The plan in terms that leave nothing to the ways of the store; `fresh` makes new variables."""
+
+    def change(node: Node) -> Node:
+        match node:
+            case Reduced(inner):
+                return Distinct(inner)
+            case Group(inner, keys, aggregates) if keys and not {v for v, _ in keys} & set(visible(inner)):
+                if all(expression is None for _, expression in keys):
+                    count = fresh()
+                    counted = Group(inner, keys, (*aggregates, (count, Aggregate("COUNT", None))))
+                    return Filter(counted, Operation(">", (VariableReference(count), _NONE)))
+        return map_expressions(node, sums_in_order)
+
+    return map_plan(plan, change)
+
+
+def sums_in_order(expression: Expression) -> Expression:
+    """The expression with `a - (-b)` for `a + b`."""
+
+    def change(part: Expression) -> Expression | None:
+        match part:
+            case Operation("+", (left, right)):
+                return Operation("-", (sums_in_order(left), Operation("unary -", (sums_in_order(right),))))
+        return None
+
+    return map_expression(expression, change)

@@ -1,0 +1,77 @@
+"""A query with SERVICE over a small stream of mentions, fed as a test wants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pyoxigraph import Store
+
+from headwater.algebra import plan_query
+from headwater.federation.service_evaluator import ServiceEvaluator, evaluator_with
+from headwater.federation.services import Services
+from headwater.federation.strategies import Maintained
+from headwater.language import parse
+from headwater.reference import Answer, Program, Registered
+from headwater.terms.model import SECOND, BlankNode, Element, NamedNode, Term, Triple
+from headwater.windows import settle
+
+EX = "http://example.org/"
+MENTIONS = EX + "mentions"
+
+
+def iri(name: str) -> NamedNode:
+    return NamedNode(EX + name)
+
+
+def mention(second: float, who: str, post: str = "post") -> Element:
+    """Someone is mentioned in a post; `_:` begins a blank node."""
+    subject = BlankNode(who[2:]) if who.startswith("_:") else iri(who)
+    return Element(round(second * SECOND), (Triple(subject, iri("mentionedIn"), iri(post)),))
+
+
+def heartbeat(second: float) -> Element:
+    """Something that moves the time on and that no query here looks at."""
+    return Element(round(second * SECOND), (Triple(iri("heart"), iri("beats"), iri("on")),))
+
+
+class Run:
+    """One query, evaluated by the kernel with `services`, or by the definition without."""
+
+    def __init__(self, text: str, services: Services | None = None, static: Store | None = None) -> None:
+        self.text = f"PREFIX : <{EX}> {text}"
+        plan = plan_query(parse(self.text), streams=[MENTIONS])
+        registered = [Registered(plan, settle(plan))]
+        data = static or Store()
+        self.program = (
+            Program(registered, data)
+            if services is None
+            else Program(registered, data, evaluator=evaluator_with(services))
+        )
+
+    @property
+    def evaluator(self) -> ServiceEvaluator:
+        (found,) = self.program.evaluators.values()
+        assert isinstance(found, ServiceEvaluator), "the kernel does not evaluate this"
+        return found
+
+    @property
+    def maintained(self) -> Maintained:
+        """The view behind the only SERVICE clause."""
+        (clause,) = self.evaluator.clauses
+        assert isinstance(clause.source, Maintained)
+        return clause.source
+
+    def feed(self, elements: Iterable[Element], ended: bool = False) -> list[Answer]:
+        return self.program.advance({MENTIONS: list(elements)}, ended=[MENTIONS] if ended else ()).answers
+
+    def all(self, elements: Iterable[Element]) -> list[Answer]:
+        return self.feed(elements, ended=True)
+
+
+def shown(answers: Iterable[Answer]) -> list[list[tuple[str, ...]]]:
+    """The rows of each answer in short words."""
+    return [[tuple(map(_word, row)) for row in answer.rows] for answer in answers]
+
+
+def _word(term: Term | None) -> str:
+    return "-" if term is None else str(getattr(term, "value", term)).removeprefix(EX)
