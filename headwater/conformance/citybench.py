@@ -22,7 +22,7 @@ from pyoxigraph import Quad, Store
 from headwater.algebra import plan_query
 from headwater.language import parse
 from headwater.language.stream_clauses import Dialect, FromGraph
-from headwater.reference import Program, Registered
+from headwater.reference import MakeEvaluator, Program, ReferenceEvaluator, Registered
 from headwater.terms.elements import ElementReader, element_reader
 from headwater.terms.exact import stored_quad
 from headwater.terms.model import Element, NamedNode
@@ -87,10 +87,10 @@ class CityQuery:
             store.bulk_extend(quads if graph is None else _in_graph(quads, NamedNode(graph)))
         return store
 
-    def program(self, options: Options | None = None) -> Program:
+    def program(self, options: Options | None = None, evaluator: MakeEvaluator = ReferenceEvaluator) -> Program:
         """The query, ready to be advanced in this process."""
         plan = plan_query(parse(self.text), name=self.name, streams=self.stream_iris)
-        return Program([Registered(plan, settle(plan, options or Options()))], self.static_store())
+        return Program([Registered(plan, settle(plan, options or Options()))], self.static_store(), 0, evaluator)
 
 
 @cache

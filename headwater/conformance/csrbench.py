@@ -27,7 +27,7 @@ from headwater.algebra import plan_query
 from headwater.conformance.results import comparable
 from headwater.language import parse
 from headwater.language.stream_clauses import StreamOperator
-from headwater.reference import Program, Registered
+from headwater.reference import MakeEvaluator, Program, ReferenceEvaluator, Registered
 from headwater.terms.model import MILLISECOND, SECOND, Element, Literal, NamedNode, Term
 from headwater.terms.reading import read_quads
 from headwater.windows import Bounds, Content, Options, Report, settle
@@ -49,9 +49,10 @@ class Timed:
 
 @dataclass(frozen=True)
 class Bench:
-    """The files of CSRBench."""
+    """The files of CSRBench, and what evaluates its queries."""
 
     folder: Path
+    evaluator: MakeEvaluator = ReferenceEvaluator
 
     @cached_property
     def elements(self) -> list[Element]:
@@ -84,7 +85,7 @@ class Bench:
     def answers(self, dialect: str, number: int, options: Options) -> list[Timed]:
         """What Headwater answers."""
         query = plan_query(parse(self.text(dialect, number)))
-        program = Program([Registered(query, settle(query, options))], Store())
+        program = Program([Registered(query, settle(query, options))], Store(), 0, self.evaluator)
         (stream,) = program.inputs
         given = program.advance({stream: self.elements}, ended=[stream]).answers
         return [

@@ -1,0 +1,59 @@
+"""Joined patterns over the same graph become one (MergeJoinedGPOs of the C-SPARQL paper, section 5.1).
+
+Join(Bgp(t1), Bgp(t2))                  →    Bgp(t1, t2)
+Join(Window(w, A), Window(w, B))        →    Window(w, Join(A, B))
+Join(Graph(<g>, A), Graph(<g>, B))      →    Graph(<g>, Join(A, B))
+"""
+
+from __future__ import annotations
+
+from headwater.algebra.nodes import Bgp, Graph, Join, Node, Unit, Window
+from headwater.algebra.plan import QueryPlan
+from headwater.optimizer.joins import factors, joined
+from headwater.optimizer.rule import Rule, rewritten
+from headwater.optimizer.statistics import Statistics
+from headwater.terms.model import NamedNode
+
+
+def merge_patterns(plan: QueryPlan, statistics: Statistics | None = None) -> Node:
+    def change(node: Node, correlated: bool) -> Node:
+        if not isinstance(node, Join):
+            return node
+        merged: list[Node] = []
+        for factor in factors(node):
+            place = next((i for i, other in enumerate(merged) if read_the_same_graph(other, factor)), None)
+            if place is None:
+                merged.append(factor)
+            else:
+                merged[place] = _together(merged[place], factor)
+        return joined(merged)
+
+    return rewritten(plan.root, change)
+
+
+def read_the_same_graph(one: Node, other: Node) -> bool:
+    """Whether two inputs of a join are matched against one graph that is known by name."""
+    match one, other:
+        case Bgp(), Bgp():
+            return True
+        case Graph(NamedNode() as name, _), Graph(second, _):
+            return name == second
+        case Window((number,), None, _), Window((second,), None, _):
+            return number == second
+    return False
+
+
+def _together(one: Node, other: Node) -> Node:
+    match one, other:
+        case Bgp(first), Bgp(second):
+            return Bgp((*first, *second))
+    (first_inner,), (second_inner,) = one.children, other.children
+    inputs = [*factors(first_inner), *factors(second_inner)]
+    return one.with_children(joined(inputs) if inputs else Unit())
+
+
+RULE = Rule(
+    "merge patterns",
+    "the patterns are joined and matched against the same graph or window; each still matches its own triples",
+    merge_patterns,
+)

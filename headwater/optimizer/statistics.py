@@ -1,0 +1,94 @@
+"""How many triples there are: what the order of joins is chosen by.
+
+Counts are per predicate and per place: the default graph, a named graph, a window of the query. A data set counts its
+graphs when it is loaded; windows are counted while they live. What nobody counted is guessed.
+
+>>> from headwater.terms.model import NamedNode, Quad
+>>> likes, a, b, c = (NamedNode("http://example/" + name) for name in ("likes", "a", "b", "c"))
+>>> counted = Statistics.of([Quad(a, likes, b), Quad(a, likes, c)])
+>>> counted.graphs[None][likes]
+PredicateCounts(triples=2, subjects=1, objects=2)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from headwater.algebra.plan import QueryPlan
+from headwater.algebra.sources import Source
+from headwater.terms.model import NamedNode, Quad, Term, Variable
+
+
+@dataclass(frozen=True, slots=True)
+class PredicateCounts:
+    """The triples of a predicate, and how many different subjects and objects they have."""
+
+    triples: int
+    subjects: int
+    objects: int
+
+    def __add__(self, other: PredicateCounts) -> PredicateCounts:
+        """Both together, as if they had nothing in common."""
+        return PredicateCounts(
+            self.triples + other.triples, self.subjects + other.subjects, self.objects + other.objects
+        )
+
+
+Counts: TypeAlias = Mapping[NamedNode, PredicateCounts]
+"""What one graph, or one window, holds."""
+
+GUESS = PredicateCounts(triples=1000, subjects=100, objects=100)
+"""What is assumed of a place that nobody counted."""
+NOTHING = PredicateCounts(0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Counts of the static graphs (None is the default graph) and of the windows, by number."""
+
+    graphs: Mapping[NamedNode | None, Counts] = field(default_factory=dict)
+    windows: Mapping[int, Counts] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, quads: Iterable[Quad], windows: Mapping[int, Iterable[Quad]] | None = None) -> Statistics:
+        """Counts what is there. The graph names of what a window holds do not matter."""
+        places: dict[NamedNode | None, list[Quad]] = {}
+        for quad in quads:
+            name = quad.graph_name if isinstance(quad.graph_name, NamedNode) else None
+            places.setdefault(name, []).append(quad)
+        held = {number: counts_of(content) for number, content in (windows or {}).items()}
+        return cls({name: counts_of(content) for name, content in places.items()}, held)
+
+    def counts(self, plan: QueryPlan, source: Source, predicate: NamedNode | Variable) -> PredicateCounts:
+        """What a pattern with this predicate may match in its active graph."""
+        places: list[Counts | None] = [self.windows.get(number) for number in source.windows]
+        for graph in source.graphs:
+            places += self._static(plan, graph.name, graph.clause)
+        found = [GUESS if place is None else _matching(place, predicate) for place in places]
+        return sum(found, NOTHING)
+
+    def _static(self, plan: QueryPlan, name: NamedNode | Variable | None, clause: str) -> list[Counts | None]:
+        if clause == "named graphs":
+            return [counts for graph, counts in self.graphs.items() if graph is not None] or [None]
+        if isinstance(name, Variable):
+            return [None]
+        return [self.graphs.get(name)]
+
+
+def counts_of(quads: Iterable[Quad]) -> dict[NamedNode, PredicateCounts]:
+    """The counts of some triples, whatever their graphs."""
+    seen: dict[NamedNode, tuple[set[tuple[Term, Term]], set[Term], set[Term]]] = {}
+    for quad in quads:
+        pairs, subjects, objects = seen.setdefault(quad.predicate, (set(), set(), set()))
+        pairs.add((quad.subject, quad.object))
+        subjects.add(quad.subject)
+        objects.add(quad.object)
+    return {p: PredicateCounts(len(pairs), len(ss), len(os)) for p, (pairs, ss, os) in seen.items()}
+
+
+def _matching(place: Counts, predicate: NamedNode | Variable) -> PredicateCounts:
+    if isinstance(predicate, NamedNode):
+        return place.get(predicate, NOTHING)
+    return sum(place.values(), NOTHING)

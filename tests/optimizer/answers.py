@@ -1,0 +1,22 @@
+"""What a plan answers over the data of a case, by the definition or by the kernel."""
+
+from __future__ import annotations
+
+from headwater.algebra import QueryPlan
+from headwater.reference import MakeEvaluator, Program, ReferenceEvaluator, Registered
+from headwater.terms.model import BlankNode, Term
+from tests.optimizer.random_queries import Case
+
+Shown = list[tuple[int, list[tuple[object, ...]]]]
+
+
+def answers(case: Case, plan: QueryPlan, evaluator: MakeEvaluator = ReferenceEvaluator) -> Shown:
+    """The rows of every tick in their order; blank nodes that BNODE() made have no name to compare."""
+    program = Program([Registered(plan, case.settings(plan))], case.store(), 0, evaluator)
+    streams = {name: elements for name, elements in case.streams().items() if name in program.inputs}
+    step = program.advance(streams, ended=list(streams))
+    return [(answer.time, [tuple(map(_without_label, row)) for row in answer.rows]) for answer in step.answers]
+
+
+def _without_label(term: Term | None) -> object:
+    return "_:" if isinstance(term, BlankNode) and term.value != "b0" else term

@@ -1,0 +1,118 @@
+"""Every query of the public suites and every scenario gives the same answers when its plan is optimised first."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from pyoxigraph import Quad, Store
+
+from headwater.algebra import QueryPlan, plan_query
+from headwater.conformance.citybench import CityQuery, citybench_programs
+from headwater.conformance.csrbench import DIALECTS, Bench, close_windows
+from headwater.conformance.known_failures import KNOWN_FAILURES
+from headwater.conformance.w3c import cases, run_case
+from headwater.kernel.choice import fastest_evaluator
+from headwater.language import parse
+from headwater.optimizer import Statistics, optimise
+from headwater.reference import Evaluator, MakeEvaluator, Program, ReferenceEvaluator, Registered
+from headwater.terms.durations import parse_duration
+from headwater.windows import QuerySettings, settle
+from tests.scenario_files import read_scenario, scenario_paths
+from tests.shared_data import shared_data
+from tests.test_scenarios import check, registered
+
+
+def optimised(plan: QueryPlan, settings: QuerySettings, static: Store) -> Evaluator:
+    return ReferenceEvaluator(optimise(plan, Statistics.of(static)).plan, settings, static)
+
+
+def optimised_for_the_kernel(plan: QueryPlan, settings: QuerySettings, static: Store) -> Evaluator:
+    return fastest_evaluator(optimise(plan, Statistics.of(static)).plan, settings, static)
+
+
+class BothWays(ReferenceEvaluator):
+    """Evaluates a plan and its optimised form over the same graphs, which take longer to copy than to ask."""
+
+    def __init__(self, plan: QueryPlan, settings: QuerySettings, static: Store, statistics: Statistics) -> None:
+        super().__init__(plan, settings, static)
+        better = optimise(plan, statistics).plan
+        self.other = ReferenceEvaluator(better, settings, Store(), self._dataset)
+        self.other._buffers = self._buffers
+        self.changed = better != plan
+        self.compared = 0
+
+    def _evaluate(self, tick: int) -> list[object]:
+        found = super()._evaluate(tick)
+        assert self.other._evaluate(tick) == found
+        self.compared += 1
+        return found
+
+
+@pytest.mark.parametrize("path", scenario_paths(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("evaluator", [optimised, optimised_for_the_kernel])
+def test_scenario(path: Path, evaluator: MakeEvaluator) -> None:
+    scenario = read_scenario(path)
+    if scenario.error is not None:
+        return
+    queries = [registered(query, list(scenario.streams)) for query in scenario.queries]
+    delay = parse_duration(scenario.delay) if scenario.delay != "0" else 0
+    program = Program(queries, scenario.data, delay, evaluator)
+    check(scenario, [program.advance(scenario.streams, ended=list(scenario.streams))])
+
+
+def test_w3c() -> None:
+    evaluations = [case for case in cases(shared_data("w3c")) if case.kind.evaluates]
+    outcomes = [run_case(case, optimised) for case in evaluations]
+    assert len([outcome for outcome in outcomes if outcome.skipped is None]) > 400
+    assert [outcome.case.key for outcome in outcomes if outcome.problem is not None] == list(KNOWN_FAILURES)
+
+
+def test_csrbench() -> None:
+    compared: list[BothWays] = []
+
+    def both(plan: QueryPlan, settings: QuerySettings, static: Store) -> Evaluator:
+        compared.append(BothWays(plan, settings, static, Statistics.of(static)))
+        return compared[-1]
+
+    bench = Bench(shared_data("csrbench"), both)
+    for dialect in DIALECTS:
+        for number in (1, 2, 3, 4):
+            assert any(answer.rows for answer in bench.answers(dialect, number, close_windows(0)))
+    assert all(evaluator.compared > 3 for evaluator in compared)
+
+
+@pytest.mark.parametrize("dialect", ["cqels", "csparql"])
+def test_citybench(dialect: str, tmp_path: Path) -> None:
+    queries = citybench_programs(shared_data("citybench"), tmp_path, rows=4)
+    mine = [query for query in queries if query.name.startswith(dialect)]
+    assert len(mine) == 12
+    names = frozenset({"type", *(name for query in mine for name in re.findall(r":(\w+)", query.text))})
+    compared: list[BothWays] = []
+    for query in mine:
+        static, statistics = mentioned_data(query, names)
+
+        def both(plan: QueryPlan, settings: QuerySettings, static: Store, counts: Statistics = statistics) -> Evaluator:
+            compared.append(BothWays(plan, settings, static, counts))
+            return compared[-1]
+
+        plan = plan_query(parse(query.text), name=query.name, streams=query.stream_iris)
+        program = Program([Registered(plan, settle(plan))], static, 0, both)
+        program.advance(query.elements(), ended=query.stream_iris)
+    assert all(evaluator.compared > 3 for evaluator in compared)
+    assert sum(evaluator.changed for evaluator in compared) > 6
+
+
+def mentioned_data(query: CityQuery, names: frozenset[str]) -> tuple[Store, Statistics]:
+    """The static graphs without the predicates that no query names, which would only be copied."""
+    if query.datasets not in KNOWN:
+        quads = [q for q in query.static_store() if q.predicate.value.replace("#", "/").rpartition("/")[2] in names]
+        KNOWN[query.datasets] = quads, Statistics.of(quads)
+    quads, statistics = KNOWN[query.datasets]
+    store = Store()
+    store.extend(quads)
+    return store, statistics
+
+
+KNOWN: dict[object, tuple[list[Quad], Statistics]] = {}

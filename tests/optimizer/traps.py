@@ -1,0 +1,396 @@
+"""A query for each side condition of a rule, over data on which leaving the condition out would change the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pyoxigraph import Quad, RdfFormat
+from pyoxigraph import parse as parse_rdf
+
+from headwater.algebra.nodes import LeftJoin, Node, Project
+from headwater.algebra.scope import visible
+from headwater.language.expressions import Aggregate, Expression, Operation
+from headwater.optimizer.constant_values import truth
+from headwater.optimizer.distribution import Split, split
+from headwater.terms.exact import stored_quad
+from headwater.terms.model import SECOND, Element, NamedNode, Triple, Variable
+from headwater.windows import Content
+from tests.optimizer.random_queries import EX, PREFIXES, STREAMS, Case
+
+WINDOWS = " ".join(f"FROM NAMED WINDOW :w{n} ON <{s}> [RANGE 10s TUMBLING]" for n, s in enumerate(STREAMS))
+MERGED = f"FROM STREAM <{STREAMS[0]}> [RANGE 10s TUMBLING]"
+
+
+@dataclass(frozen=True)
+class Trap:
+    """`broken` stands in for the function `condition` of the rule's module, which then no longer checks anything."""
+
+    title: str
+    module: str
+    condition: str
+    broken: Callable[..., Any]
+    query: str
+    static: str = ""
+    graphs: tuple[str, ...] = ()
+    streams: tuple[str, str] = (":some :thing :else .", "")
+    source: str = WINDOWS
+    content: Content = Content.SET
+    base: str = ""
+
+    def case(self) -> Case:
+        head, where, tail = self.query.partition("WHERE")
+        text = f"{self.base}{PREFIXES}{head}{self.source} {where}{tail}"
+        quads = [*_quads(self.static)]
+        for number, graph in enumerate(self.graphs, 1):
+            quads += _quads(graph, NamedNode(f"{EX}g{number}"))
+        first, second = (_elements(turtle) for turtle in self.streams)
+        return Case(0, text, self.content, tuple(map(stored_quad, quads)), (first, second))
+
+
+def _quads(turtle: str, graph: NamedNode | None = None) -> list[Quad]:
+    found = parse_rdf(f"@prefix : <{EX}> . {turtle}", format=RdfFormat.TURTLE)
+    return [Quad(q.subject, q.predicate, q.object, graph) if graph else q for q in found]
+
+
+def _elements(turtle: str) -> tuple[Element, ...]:
+    """A triple each second."""
+    triples = (Triple(q.subject, q.predicate, q.object) for q in _quads(turtle))
+    return tuple(Element((i + 1) * SECOND, (triple,), None, (i,)) for i, triple in enumerate(triples))
+
+
+def always(*_: object) -> bool:
+    return True
+
+
+def never(*_: object) -> bool:
+    return False
+
+
+def nothing(*_: object) -> frozenset[Variable]:
+    return frozenset()
+
+
+def _the_first(node: Node) -> frozenset[Variable]:
+    return frozenset(visible(node)[:1])
+
+
+def _is_a_projection(node: Node) -> bool:
+    return isinstance(node, Project)
+
+
+def _all_of_the_right(node: LeftJoin) -> frozenset[Variable]:
+    return frozenset(visible(node.right))
+
+
+def _any_operands(condition: Expression) -> list[Expression]:
+    return list(condition.operands) if isinstance(condition, Operation) else [condition]
+
+
+def _errors_are_false(expression: Expression) -> bool:
+    return bool(truth(expression))
+
+
+def _any_split(aggregates: tuple[tuple[Variable, Aggregate], ...]) -> list[Split]:
+    found = (split(variable, aggregate) for variable, aggregate in aggregates)
+    return [one for one in found if isinstance(one, Split)]
+
+
+def _same_kind(one: Node, other: Node) -> bool:
+    return type(one) is type(other)
+
+
+def _both_sides(node: Node) -> list[Node]:
+    return [part for child in node.children for part in _both_sides(child)] if len(node.children) == 2 else [node]
+
+
+TRAPS = [
+    Trap(
+        "OPTIONAL's variable is not known to the left side",
+        *("push_filters", "decides", always),
+        "SELECT * WHERE { ?x :p ?v OPTIONAL { ?x :q ?w } FILTER(!BOUND(?w)) }",
+        static=":a :p 1 ; :q 2 . :b :p 1 .",
+    ),
+    Trap(
+        "the condition of OPTIONAL sees the left side too",
+        *("push_filters", "decides", always),
+        "SELECT * WHERE { ?x :p ?v OPTIONAL { ?x :q ?w FILTER(?v < ?w) } }",
+        static=":a :p 1 ; :q 2 . :b :p 1 .",
+    ),
+    Trap(
+        "a variable that may be unbound gets its value from the other side of a join",
+        *("push_filters", "decides", always),
+        "SELECT * WHERE { { ?x :p ?v } UNION { ?x :q ?w } ?y :r ?v FILTER(?v = 1 || ?v = 2) }",
+        static=":a :p 1 . :b :q 5 . :c :r 1 , 2 .",
+    ),
+    Trap(
+        "timestamp() is the newest of all patterns that bind the variable",
+        *("push_filters", "may_move", always),
+        "SELECT * WHERE { ?x :p ?v . ?y :q ?v FILTER(timestamp(?v) >= 2000) }",
+        streams=(":a :p 1 . :b :q 1 .", ""),
+        source=MERGED,
+    ),
+    Trap(
+        "inside EXISTS a filter may look outside, a sub-query may not",
+        *("push_filters", "looks_inside", always),
+        "SELECT * WHERE { ?x :p ?v FILTER EXISTS { { SELECT ?y { ?y :q ?w } } FILTER(?v >= 1) } }",
+        static=":a :p 1 ; :q 2 .",
+    ),
+    Trap(
+        "the optional part is thinned out only by what it binds itself",
+        *("push_filters", "is_decided_by_both", always),
+        "SELECT * WHERE { ?x :p ?v OPTIONAL { ?x :q ?w } FILTER(?v != 5) }",
+        static=":a :p 1 ; :q 2 .",
+    ),
+    Trap(
+        "MINUS is thinned out only by what it binds itself",
+        *("push_filters", "is_decided_by_both", always),
+        "SELECT * WHERE { ?x :p ?v MINUS { ?x :q ?w } FILTER(?v != 5) }",
+        static=":a :p 1 ; :q 2 .",
+    ),
+    Trap(
+        "BIND's variable is not there below it",
+        *("push_filters", "reads_the_new_one", never),
+        "SELECT * WHERE { ?x :p ?v BIND(?v + 1 AS ?k) FILTER(?k > 1) }",
+        static=":a :p 1 .",
+    ),
+    Trap(
+        "inside GRAPH ?g the variable is not bound yet",
+        *("push_filters", "sees_the_same_inside", always),
+        "SELECT * WHERE { GRAPH ?g { ?x :p ?v } FILTER(?g != :g1) }",
+        graphs=(":a :p 1 .", ":b :p 2 ."),
+    ),
+    Trap(
+        "EXISTS looks at the graph around it",
+        *("push_filters", "sees_the_same_inside", always),
+        "SELECT * WHERE { GRAPH :g1 { ?x :p ?v } FILTER EXISTS { ?x :q ?w } }",
+        static=":b :q 1 .",
+        graphs=(":a :p 1 ; :q 1 . :b :p 2 .",),
+    ),
+    Trap(
+        "a variable that a sub-query hides is another one",
+        *("push_filters", "shows_what_is_read", always),
+        "SELECT * WHERE { { SELECT ?x { ?x :p ?v } } FILTER(!BOUND(?v)) }",
+        static=":a :p 1 .",
+    ),
+    Trap(
+        "EXISTS does not meet a variable that a sub-query hides",
+        *("push_filters", "shows_what_is_read", always),
+        "SELECT * WHERE { { SELECT ?x { ?x :p ?v } } FILTER EXISTS { ?x :q ?v } }",
+        static=":a :p 1 ; :q 2 .",
+    ),
+    Trap(
+        "HAVING on an aggregate comes after the grouping",
+        *("push_filters", "keeps_groups", always),
+        "SELECT ?x (COUNT(*) AS ?n) WHERE { ?x :p ?v } GROUP BY ?x HAVING(COUNT(*) > 1)",
+        static=":a :p 1 , 2 . :b :p 1 .",
+    ),
+    Trap(
+        "a FILTER of AGGREGATE that cuts through groups comes after them",
+        *("push_filters", "keeps_groups", always),
+        "SELECT ?x ?v ?n WHERE { ?x :p ?v } AGGREGATE { (?n, COUNT(?v), {?x}) FILTER(?v > 1) }",
+        streams=(":a :p 1 , 2 .", ""),
+        source=MERGED,
+    ),
+    Trap(
+        "a filter that the left side decides does not ask for the optional part",
+        *("optional_to_join", "rejects_unbound", always),
+        "SELECT * WHERE { ?x :p ?v OPTIONAL { ?x :q ?w } FILTER(?v != 5) }",
+        static=":a :p 1 .",
+    ),
+    Trap(
+        "three-valued logic: an error or true is true",
+        *("optional_to_join", "rejects_unbound", always),
+        "SELECT * WHERE { ?x :p ?v OPTIONAL { ?x :q ?w } FILTER(?w > 1 || ?v = 1) }",
+        static=":a :p 1 .",
+    ),
+    Trap(
+        "a variable of both sides is bound without the optional part",
+        *("optional_to_join", "bound_by_the_optional_part_alone", _all_of_the_right),
+        "SELECT * WHERE { ?x :p ?v OPTIONAL { ?x :q ?w } FILTER(?x != :b) }",
+        static=":a :p 1 .",
+    ),
+    Trap(
+        "inside EXISTS the variable may be bound outside",
+        *("optional_to_join", "may_be_bound_from_outside", never),
+        "SELECT * WHERE { ?x :p ?v FILTER EXISTS { ?y :q ?w OPTIONAL { ?y :r ?v } FILTER(BOUND(?v)) } }",
+        static=":a :p 1 . :b :q 2 .",
+    ),
+    Trap(
+        "inside EXISTS a constant would cut off the solution outside",
+        *("bind_equalities", "is_tied_to_outside", never),
+        "SELECT * WHERE { ?x :p ?v FILTER EXISTS { ?y :q ?v FILTER(?v = :a) } }",
+        static=":a :p :b . :c :q :a , :b .",
+    ),
+    Trap(
+        "where the variable may be unbound the equality is an error",
+        *("bind_equalities", "is_bound_for_sure", always),
+        "SELECT * WHERE { { ?x :p ?v } UNION { ?x :q ?w } FILTER(?v = :a) }",
+        static=":a :p :a . :b :q :a .",
+    ),
+    Trap(
+        "numbers are equal by value",
+        *("bind_equalities", "equal_means_same", always),
+        "SELECT * WHERE { ?x :p ?v FILTER(?v = 1) }",
+        static=":a :p 1 . :b :p 01 . :c :p 1.0 .",
+    ),
+    Trap(
+        "MINUS without a shared variable removes nothing",
+        *("bind_equalities", "the_domains_must_stay", never),
+        "SELECT * WHERE { ?v :p ?x MINUS { ?v :q ?y } FILTER(?v = :a) }",
+        static=":a :p 1 ; :q 2 .",
+    ),
+    Trap(
+        "GRAPH <iri> has solutions in a graph that is not there",
+        *("bind_equalities", "needs_a_triple", always),
+        "SELECT * WHERE { GRAPH ?g { { SELECT (COUNT(*) AS ?n) { ?x :p ?v } } } FILTER(?g = :nowhere) }",
+        graphs=(":a :p 1 .",),
+    ),
+    Trap(
+        "EXISTS is tied by the variable",
+        *("bind_equalities", "_can_be_replaced", always),
+        "SELECT * WHERE { ?x :p ?v FILTER EXISTS { ?v :q ?w } FILTER(?v = :a) }",
+        static=":c :p :a . :b :q 1 .",
+    ),
+    Trap(
+        "timestamp() of a variable that a constant stands for has no pattern",
+        *("bind_equalities", "uses_timestamps", never),
+        "SELECT ?x (timestamp(?v) AS ?t) WHERE { ?x :p ?v FILTER(?v = :a) }",
+        streams=(":a :p :a .", ""),
+        source=MERGED,
+    ),
+    Trap(
+        "timestamp() does not see into a projection",
+        *("push_projections", "uses_timestamps", never),
+        "SELECT ?x (timestamp(?x) AS ?t) WHERE { GRAPH :s0 { ?x :p ?v . ?x :q ?w } }",
+        streams=(":a :p 1 ; :q 2 .", ""),
+        source=MERGED,
+    ),
+    Trap(
+        "two graphs are not one",
+        *("merge_patterns", "read_the_same_graph", _same_kind),
+        "SELECT * WHERE { GRAPH :g1 { ?x :p ?v } GRAPH :g2 { ?x :q ?w } }",
+        graphs=(":a :p 1 .", ":a :q 1 ."),
+    ),
+    Trap(
+        "two windows are not one",
+        *("merge_patterns", "read_the_same_graph", _same_kind),
+        "SELECT * WHERE { WINDOW :w0 { ?x :p ?v } WINDOW :w1 { ?x :q ?w } }",
+        streams=(":a :p 1 .", ":a :q 1 ."),
+    ),
+    Trap(
+        "timestamp() does not see into a sub-query, even one that hides nothing",
+        *("drop_unused", "uses_timestamps", never),
+        "SELECT ?x ?v (timestamp(?x) AS ?t) WHERE { { SELECT ?x ?v { ?x :p ?v } } }",
+        streams=(":a :p 1 .", ""),
+        source=MERGED,
+    ),
+    Trap(
+        "a variable that a sub-query hides is not joined",
+        *("drop_unused", "hides_nothing", _is_a_projection),
+        "SELECT * WHERE { { SELECT ?x { ?x :p ?v } } ?x :q ?v }",
+        static=":a :p 1 ; :q 2 .",
+    ),
+    Trap(
+        "DISTINCT looks at all variables",
+        *("needs", "all_that_tell_solutions_apart", _the_first),
+        "SELECT ?x WHERE { { SELECT DISTINCT ?x ?k { ?x :p ?v BIND(?v + 1 AS ?k) } } }",
+        static=":a :p 1 , 2 .",
+    ),
+    Trap(
+        "LIMIT settles its order by all variables",
+        *("needs", "all_that_tell_solutions_apart", _the_first),
+        "SELECT ?x WHERE { { SELECT ?v ?x { ?x :p ?v } LIMIT 1 } }",
+        static=":b :p 1 . :a :p 2 .",
+    ),
+    Trap(
+        "COUNT(DISTINCT *) looks at all variables",
+        *("needs", "all_that_tell_solutions_apart", _the_first),
+        "SELECT ?x (COUNT(DISTINCT *) AS ?n) WHERE { { SELECT ?x ?v { ?x :p ?v } } } GROUP BY ?x",
+        static=":a :p 1 , 2 .",
+    ),
+    Trap(
+        "a join looks at the variables of both sides",
+        *("needs", "shared", nothing),
+        "SELECT ?x WHERE { { SELECT ?x ?v { ?x :p ?v } } { SELECT ?y ?v { ?y :q ?v } } }",
+        static=":a :p 1 . :b :q 2 .",
+    ),
+    Trap(
+        "MINUS looks at the variables of both sides",
+        *("needs", "shared", nothing),
+        "SELECT ?x WHERE { { SELECT ?x ?v { ?x :p ?v } } MINUS { ?y :q ?v } }",
+        static=":a :p 1 . :b :q 1 .",
+    ),
+    Trap(
+        "aggregates look at their arguments",
+        *("needs", "read_by_aggregates", nothing),
+        "SELECT ?x (SUM(?k) AS ?n) WHERE { ?x :p ?v BIND(?v + 1 AS ?k) } GROUP BY ?x",
+        static=":a :p 1 .",
+    ),
+    Trap(
+        "without keys there is a group of nothing",
+        *("prune_empty", "groups_of_nothing_are_none", always),
+        "SELECT (COUNT(*) AS ?n) WHERE { ?x :p ?v FILTER(1 > 2) }",
+    ),
+    Trap(
+        "an error is not false",
+        *("fold_constants", "truth", _errors_are_false),
+        "SELECT * WHERE { ?x :p ?v FILTER(!((1/0 = 1) && BOUND(?v))) }",
+        static=":a :p 1 .",
+    ),
+    Trap(
+        "NOW() is the tick",
+        *("constant_values", "is_steady", always),
+        "SELECT (YEAR(NOW()) AS ?year) WHERE { }",
+    ),
+    Trap(
+        "a store would change the literal",
+        *("constant_values", "is_kept", always),
+        'SELECT ?x (STR("01"^^xsd:integer) AS ?k) WHERE { ?x :p ?v }',
+        static=":a :p 1 .",
+    ),
+    Trap(
+        "a disjunction is not two filters",
+        *("split_filters", "conjuncts", _any_operands),
+        "SELECT * WHERE { ?x :p ?v FILTER(!BOUND(?v) || BOUND(?x)) }",
+        static=":a :p 1 .",
+    ),
+    Trap(
+        "the sides of OPTIONAL are not inputs of a join",
+        *("order_joins", "factors", _both_sides),
+        "SELECT * WHERE { { ?x :p ?v OPTIONAL { ?x :q ?w } } ?x :r ?k }",
+        static=":a :p 1 ; :r 2 .",
+    ),
+    Trap(
+        "groups that lie in several branches are not whole in any",
+        *("push_aggregates", "groups_lie_in_one_branch", always),
+        "SELECT ?x (COUNT(*) AS ?n) WHERE { { WINDOW :w0 { ?x :p ?v } } UNION { WINDOW :w1 { ?x :p 2 } } } GROUP BY ?x",
+        streams=(":a :p 1 .", ":a :p 2 ."),
+    ),
+    Trap(
+        "the minimum of an empty window is an error",
+        *("push_aggregates", "empty_parts_do_not_count", always),
+        "SELECT (MIN(?v) AS ?n) WHERE { { WINDOW :w0 { ?x :p ?v } } UNION { WINDOW :w1 { ?x :p ?v } } }",
+        streams=(":a :p 1 .", ""),
+    ),
+    Trap(
+        "rounded sums do not add up",
+        *("push_aggregates", "exact_splits", _any_split),
+        "SELECT ?x (SUM(?v) AS ?n) WHERE { { WINDOW :w0 { ?x :p ?v } } UNION { WINDOW :w1 { ?x :p ?v } } } GROUP BY ?x",
+        streams=(":a :p 0.1e0 , 0.2e0 .", ":a :p 0.3e0 ."),
+    ),
+    Trap(
+        "DISTINCT must see all values together",
+        *("push_aggregates", "exact_splits", _any_split),
+        "SELECT ?x (AVG(?v) AS ?n) WHERE { { WINDOW :w0 { ?x :p ?v } } UNION { WINDOW :w1 { ?x :p ?v } } } GROUP BY ?x",
+        streams=(":a :p 1 , 2 .", ":a :p 6 ."),
+    ),
+    Trap(
+        "the argument comes from the static side",
+        *("push_aggregates", "the_stream_alone_knows_the_arguments", always),
+        "SELECT ?x (MIN(?w) AS ?n) WHERE { WINDOW :w0 { ?x :p ?v } ?x :q ?w } GROUP BY ?x",
+        static=":a :q 7 .",
+        streams=(":a :p 1 .", ""),
+    ),
+]
