@@ -2,13 +2,14 @@
 
 AVG by group right over a window; MIN by group and DISTINCT over the join R(g y) ⋈ S(y v), by the join's selectivity:
 the number of its results for each mapping that it takes in. Shown are mappings of the stream per second, the windows
-sliding by 1 %.
+sliding by 1 %. At every slide both sides must have equally many results.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,11 +25,15 @@ from headwater.kernel.operator import Operator
 from headwater.kernel.projection import Projection
 from headwater.kernel.vocabulary import Vocabulary
 
+if TYPE_CHECKING:
+    import polars as pl
+
 _WARM_UP = 3
 _GROUPS = 1000
 _VALUES = 1000
 
 Lines = dict[str, Points]
+Anew = Callable[[], "pl.DataFrame"]
 
 
 def measure(sizes: Sizes) -> Findings:
@@ -71,11 +76,11 @@ def _averages(sizes: Sizes) -> Figure:
     return Figure("avg", f"AVG over a window of {window}, 1 % per slide", "groups", "mappings per second", lines)
 
 
-def _averages_anew(leaf: SlidingInput) -> object:
+def _averages_anew(leaf: SlidingInput) -> pl.DataFrame:
     return kernel_polars.averages(leaf.content, ZERO)
 
 
-def _joined_anew(anew: Callable[[Ints, Ints], object], left: SlidingInput, right: SlidingInput) -> object:
+def _joined_anew(anew: Callable[[Ints, Ints], pl.DataFrame], left: SlidingInput, right: SlidingInput) -> pl.DataFrame:
     return anew(left.content, right.content)
 
 
@@ -108,7 +113,7 @@ def _add(
     at: float,
     inputs: list[SlidingInput],
     root: Operator,
-    anew: Callable[[], object],
+    anew: Anew,
     sizes: Sizes,
 ) -> None:
     """Measure one point of both lines."""
@@ -119,8 +124,27 @@ def _add(
         for one in inputs:
             one.slide(by)
 
-    root.advance()
-    runs = {"kernel": root.advance, "polars, anew": anew}
+    counted = _Counted(root, anew)
+    counted.advance()
+    runs = {"kernel": counted.advance, "polars, anew": counted.anew}
     in_turns(runs, _WARM_UP, slide)
     for name, taken in in_turns(runs, sizes.aggregate_slides, slide).items():
         lines[name].append((at, len(inputs) * by / taken))
+
+
+class _Counted:
+    """An operator and its twin in polars, and how many results they have."""
+
+    def __init__(self, root: Operator, anew: Anew) -> None:
+        self._root = root
+        self._anew = anew
+        self._results = 0
+
+    def advance(self) -> None:
+        delta = self._root.advance()
+        self._results += delta.added.shape[0] - delta.removed.shape[0]
+
+    def anew(self) -> None:
+        found = self._anew().height
+        if found != self._results:
+            raise AssertionError(f"polars has {found} results, the kernel {self._results}")

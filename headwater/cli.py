@@ -25,7 +25,7 @@ app = typer.Typer(
 )
 
 
-OutputFormat: TypeAlias = Literal["table", "json", "csv", "nquads"]
+OutputFormat: TypeAlias = Literal["table", "json", "csv", "nquads", "parquet"]
 PlanGraph: TypeAlias = Literal["operators", "denotational"]
 DrawingFormat: TypeAlias = Literal["text", "mermaid", "svg"]
 Suite: TypeAlias = Literal["w3c", "csrbench"]
@@ -40,7 +40,7 @@ def example(*lines: str) -> str:
 QUERIES = "The query files; - reads standard input."
 QueryPaths = Annotated[list[str], typer.Argument(metavar="QUERY.rq", help=QUERIES, show_default=False)]
 QueryPath = Annotated[
-    str,
+    str | None,
     typer.Argument(metavar="QUERY.rq", help="The query file; - reads standard input.", show_default=False),
 ]
 DialectOption = Annotated[
@@ -62,18 +62,33 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="IRI=SOURCE",
-            help="A stream and its files: a path or a glob, quoted. Repeat it for more streams or more files.",
+            help="A stream and its files: a path or a glob, quoted. Repeat it for more streams or more files. "
+            "Or an address: kafka://host:port/topic?format=turtle, mqtt://host/topic, tcp://host:port, ws://host/path.",
         ),
     ] = None,
     data: Annotated[
         list[str] | None,
         typer.Option(metavar="FILE[@GRAPH-IRI]", help="Static RDF, as default graph or as the graph named."),
     ] = None,
+    endpoint: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="URL[,per_second=5,timeout=3…]",
+            help="How to ask an endpoint of SERVICE. Credentials are taken from the environment: HEADWATER_AUTH_HOST.",
+        ),
+    ] = None,
     template: Annotated[
         list[str] | None,
         typer.Option(metavar="IRI=FILE", help="For CSV or JSON rows: the template that says what a row means."),
     ] = None,
     output: Annotated[OutputFormat, typer.Option("--format", help="How answers are written.")] = "table",
+    out: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TARGET",
+            help="Write answers to a folder (files by query and batch) or to kafka://host:port/topic, not to stdout.",
+        ),
+    ] = None,
     in_process: Annotated[
         bool, typer.Option("--in-process", help="Evaluate in this process: no Spark, no Java, same answers.")
     ] = False,
@@ -104,6 +119,10 @@ def run(
         Literal["auto", "reference"],
         typer.Option(help="The incremental kernel where it can, or the slow definition for everything."),
     ] = "auto",
+    window_cap: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="TRIPLES", help="How much a window may hold before the run fails (20 million)."),
+    ] = None,
     no_drain: Annotated[
         bool, typer.Option("--no-drain", help="At the end, do not answer the windows that are still open.")
     ] = False,
@@ -133,6 +152,9 @@ def run(
             follow=follow,
             drain=not no_drain,
             evaluator=evaluator,
+            window_cap=window_cap,
+            out=tuple(out or ()),
+            endpoints=tuple(endpoint or ()),
         )
     )
 
@@ -141,22 +163,45 @@ def run(
     epilog=example(
         "headwater explain examples/across-town.rq",
         "headwater explain examples/across-town.rq --format svg > plan.svg",
+        "headwater explain examples/across-town.rq --rules",
+        "headwater explain --coverage examples",
     )
 )
 @reports_its_end
 def explain(
-    query: QueryPath,
+    query: QueryPath = None,
     graph: Annotated[
         PlanGraph | None,
         typer.Option(help="The O-Graph (operators) or the D-Graph of the C-SPARQL paper; otherwise the plan as text."),
     ] = None,
     output: Annotated[DrawingFormat, typer.Option("--format", help="How it is drawn.")] = "text",
+    coverage: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="For each query file of a folder, say who evaluates it: the kernel, or the reference and why.",
+            exists=True,
+            file_okay=False,
+        ),
+    ] = None,
+    rules: Annotated[bool, typer.Option("--rules", help="Show how the plan is rewritten, a step per rule.")] = False,
     dialect: DialectOption = None,
 ) -> None:
-    """Show how a query was understood: its plan, as text or as a drawing."""
-    from headwater.commands.explain import explain as explain_query
+    """Show how a query was understood: its plan, as text or as a drawing, and what evaluates it."""
+    if rules and query is not None:
+        from headwater.commands.rules import rules as show_rules
 
-    explain_query(query, graph, output, dialect)
+        show_rules(query, dialect)
+    elif coverage is not None and query is None:
+        from headwater.commands.coverage import coverage as show_coverage
+
+        show_coverage(coverage, dialect)
+    elif query is not None and coverage is None:
+        from headwater.commands.explain import explain as explain_query
+
+        explain_query(query, graph, output, dialect)
+    else:
+        raise typer.BadParameter("give either a query file or --coverage with a folder of them")
 
 
 @app.command(epilog=example("headwater check examples/cars-per-district.rq examples/busy-districts.rq"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Literal
 
 from headwater.algebra.explain import explain as explain_plan
-from headwater.algebra.plan import QueryPlan
 from headwater.commands.queries import QueryFile
 from headwater.language.stream_clauses import Dialect
 from headwater.windows import settle
@@ -18,16 +17,15 @@ def explain(
     dialect: Dialect | None,
 ) -> None:
     """Prints the plan of a query file, or one of its two graphs."""
-    plan = QueryFile.read(path).plan(dialect)
-    settings = settle(plan)
-    print(explain_plan(plan, graph=graph, format=output, settings=settings, evaluator=_evaluator(plan)).rstrip("\n"))
-
-
-def _evaluator(plan: QueryPlan) -> str:
-    """Who evaluates a plan and, where that is the reference, why."""
     from pyoxigraph import Store
 
-    from headwater.kernel.choice import why_not_the_kernel
+    from headwater.federation.service_evaluator import choose
 
-    reason = why_not_the_kernel(plan, settle(plan), Store())
-    return "kernel (incremental)" if reason is None else f"reference, because of {reason}"
+    plan = QueryFile.read(path).plan(dialect)
+    settings = settle(plan)
+    choice = choose(plan, settings, Store())
+    evaluator = "kernel (incremental)" if choice.is_kernel else f"reference, because of {choice.reason}"
+    text = explain_plan(
+        plan, graph=graph, format=output, settings=settings, evaluator=evaluator, static_parts=choice.static_parts
+    )
+    print(text.rstrip("\n"))

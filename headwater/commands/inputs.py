@@ -1,20 +1,38 @@
-"""What `--stream`, `--data` and `--template` say, taken apart.
+"""What `--stream`, `--data`, `--template`, `--out` and `--endpoint` say, taken apart.
 
 >>> stream_option("http://city/tollgates=gates/*.tnq")
 ('http://city/tollgates', 'gates/*.tnq')
 >>> stream_option("<http://city/gates?kind=toll>=gates.tnq")
 ('http://city/gates?kind=toll', 'gates.tnq')
+>>> endpoint_option("http://example.org/sparql,per_second=5,retries=1")
+('http://example.org/sparql', {'retries': 1, 'per_second': 5.0})
 """
 
 from __future__ import annotations
 
 import glob
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import typer
 
+import headwater as hw
+from headwater.pipeline.connectors.addresses import is_address, sink_at, source_at
+from headwater.pipeline.connectors.receiving import ReceivedSource
+from headwater.pipeline.sinks import Sink
+from headwater.pipeline.spans import Source
+
+_SETTING = re.compile(r"(.+),\s*([a-z_]+)=([^,=]*)")
+_ENDPOINT_SETTINGS: dict[str, Callable[[str], float | int | str]] = {
+    "per_second": float,
+    "concurrent": int,
+    "burst": int,
+    "timeout": float,
+    "retries": int,
+    "largest_response": int,
+    "method": str,
+}
 _PAIR = re.compile(r"(?:<([^>]+)>|([^=<>]+))=(.+)", re.DOTALL)
 
 
@@ -55,3 +73,40 @@ def sources_by_stream(options: Iterable[str]) -> dict[str, list[str]]:
         stream, source = stream_option(option)
         sources.setdefault(stream, []).append(source)
     return sources
+
+
+def endpoint_option(text: str) -> tuple[str, dict[str, float | int | str]]:
+    """The address and the settings of `URL[,NAME=VALUE…]`; an address that has a comma itself keeps it."""
+    address, found = text.strip(), dict[str, float | int | str]()
+    while (last := _SETTING.fullmatch(address)) is not None:
+        address, name, value = last.groups()
+        kind = _ENDPOINT_SETTINGS.get(name)
+        try:
+            if kind is None:
+                raise ValueError(f"{name!r} is no setting: use {', '.join(_ENDPOINT_SETTINGS)}")
+            found[name] = kind(value)
+        except ValueError as error:
+            raise typer.BadParameter(f"{text!r}: {error}", param_hint="--endpoint") from None
+    return address, found
+
+
+def source_option(named: list[str], template: Path | None) -> Source | ReceivedSource:
+    """The source of a stream: files by their patterns, or what is at an address."""
+    if not any(map(is_address, named)):
+        return hw.files(*named, template=template)
+    if len(named) > 1:
+        raise typer.BadParameter(
+            f"{' and '.join(named)}: a stream has one address, and no files beside it", param_hint="--stream"
+        )
+    try:
+        return source_at(named[0], template=template)
+    except hw.SourceError as error:
+        raise typer.BadParameter(str(error), param_hint="--stream") from None
+
+
+def sink_option(text: str, format: str) -> Sink:
+    """Where `--out` writes: a folder, or a topic of Kafka; as JSON where tables were asked for."""
+    try:
+        return sink_at(text, format="json" if format == "table" else format)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--out") from None

@@ -13,7 +13,14 @@ import headwater as hw
 from headwater.algebra import QueryPlan
 from headwater.algebra.notation import Notation
 from headwater.commands.ending import WrongInput
-from headwater.commands.inputs import data_option, sources_by_stream, template_option
+from headwater.commands.inputs import (
+    data_option,
+    endpoint_option,
+    sink_option,
+    source_option,
+    sources_by_stream,
+    template_option,
+)
 from headwater.commands.progress import ProgressLine, summary_text
 from headwater.commands.queries import QueryFile
 from headwater.commands.tables import Screen, answer_table
@@ -48,6 +55,9 @@ class RunOptions:
     follow: bool
     drain: bool
     evaluator: Literal["auto", "reference"] = "auto"
+    out: tuple[str, ...] = ()
+    window_cap: int | None = None
+    endpoints: tuple[str, ...] = ()
 
 
 def run(options: RunOptions) -> None:
@@ -65,20 +75,38 @@ def run(options: RunOptions) -> None:
         dead_letters=options.dead_letters,
         strict=options.strict,
         evaluator=options.evaluator,
+        window_cap=options.window_cap,
     )
-    for stream, patterns in sources.items():
-        engine.stream(stream, hw.files(*patterns, template=templates.get(stream)))
+    for stream, named in sources.items():
+        engine.stream(stream, source_option(named, templates.get(stream)))
+    for text in options.endpoints:
+        _endpoint(engine, text)
     queries = [_register(engine, QueryFile.read(path), options, t0) for path in options.queries]
     for text in options.data:
         path, graph = data_option(text)
         engine.dataset(path, graph=graph)
-    output = Output(options.format, [query.plan for query in queries])
+    sinks = [sink_option(text, options.format) for text in options.out]
+    if options.format == "parquet" and not sinks:
+        raise typer.BadParameter("parquet is written to a folder: name it with --out DIR", param_hint="--format")
+    output = Output("json" if sinks else options.format, [query.plan for query in queries])
     output.line.say("reading …" if options.in_process else "starting Spark …")
     summary = engine.run(
-        follow=options.follow, drain=options.drain, on_answer=output.answer, on_progress=output.line.update
+        follow=options.follow,
+        drain=options.drain,
+        on_answer=None if sinks else output.answer,
+        on_progress=output.line.update,
+        sinks=sinks,
     )
     output.line.clear()
     print(summary_text(summary), file=sys.stderr)
+
+
+def _endpoint(engine: hw.Engine, text: str) -> None:
+    url, settings = endpoint_option(text)
+    try:
+        engine.endpoint(url, **settings)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--endpoint") from None
 
 
 def _register(engine: hw.Engine, file: QueryFile, options: RunOptions, t0: int | None) -> hw.Query:

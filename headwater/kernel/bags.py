@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable
 
 import numpy as np
 
+from headwater.kernel.counts import RowCounts
 from headwater.kernel.delta import UNBOUND
 from headwater.kernel.index import Ints
 from headwater.kernel.vocabulary import Vocabulary
@@ -60,25 +60,17 @@ class Bags:
 class Gate:
     """Lets a value of a group pass when it comes for the first time and when it goes for the last time."""
 
-    def __init__(self) -> None:
-        self._counts: dict[tuple[int, Hashable], int] = {}
+    def __init__(self, width: int) -> None:
+        self._counts = RowCounts(1 + width)
 
     def pass_on(self, groups: Ints, values: Ints, sign: int) -> tuple[Ints, Ints]:
         """The groups and values that pass. Values are ids, or whole rows of them."""
-        counts = self._counts
-        hashable = values.tolist() if values.ndim == 1 else list(map(tuple, values.tolist()))
-        passing: list[int] = []
-        for i, pair in enumerate(zip(groups.tolist(), hashable, strict=True)):
-            before = counts.get(pair, 0)
-            after = before + sign
-            if after:
-                counts[pair] = after
-            else:
-                del counts[pair]
-            if not (before and after):
-                passing.append(i)
-        return groups[passing], values[passing]
+        self._counts.compact()
+        crossed = self._counts.change(np.column_stack((groups, values)), sign)
+        passing = self._counts.rows[crossed]
+        chosen = passing[:, 1] if values.ndim == 1 else passing[:, 1:]
+        return np.ascontiguousarray(passing[:, 0]), np.ascontiguousarray(chosen)
 
     @property
     def nbytes(self) -> int:
-        return sys.getsizeof(self._counts) + 120 * len(self._counts)
+        return self._counts.nbytes

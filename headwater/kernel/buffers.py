@@ -6,21 +6,31 @@ for time and count windows alike, and no timestamp is kept with any result (OA1,
 
 from __future__ import annotations
 
+import numpy as np
+
 from headwater.kernel.delta import Delta, no_rows
 from headwater.kernel.index import Ints
 from headwater.kernel.numbering import enlarged, grown
 from headwater.reference.answers import WindowView
-from headwater.windows import CountWindow, TimeWindow, Window
+from headwater.windows import CountWindow, TimeWindow, Window, check_cap
 
 _WORTH_FORGETTING = 256
+WORTH_BEGINNING_ANEW = 256
+"""From so many triples on, operators that begin anew are faster than those that take out one after the other."""
 
 
 class TripleBuffer:
-    """Items of a window, each one or more triples. `cap` bounds what an unbounded window may hold."""
+    """Items of a window, each one or more triples. `cap` bounds what an unbounded window may hold.
 
-    def __init__(self, definition: Window, cap: int) -> None:
+    With `timed`, triples are given with the time of their item as a fourth column, in microseconds.
+    """
+
+    def __init__(self, definition: Window, label: str, cap: int, *, timed: bool = False) -> None:
         self.definition = definition
+        self._label = label
         self._cap = cap
+        self._timed = timed
+        self._nothing = Delta.nothing(4 if timed else 3)
         self._times: Ints = no_rows(1)[:, 0]
         self._starts: Ints = no_rows(1)[:, 0]
         """Where each item's triples begin. Like the times and the triples, filled as far as there are items."""
@@ -44,10 +54,6 @@ class TripleBuffer:
         self._starts[self._items : items] = starts[: times.shape[0]] + self._end
         self._triples[self._end : end] = triples
         self._items, self._end = items, end
-        if end > self._cap:
-            raise MemoryError(
-                f"a window holds more than {self._cap} triples; bound it with RANGE or TRIPLES, or raise the cap"
-            )
 
     def refill(self, counted: int, tick: int | None) -> None:
         """What was retained of `counted` items has been added: move the view to the last tick."""
@@ -83,13 +89,15 @@ class TripleBuffer:
         """Move the view to a tick; gives the triples that entered and those that left."""
         low, high = self._view(tick, part)
         if low == self._low and high == self._high:
-            return Delta.nothing(3)
-        triples = self._triples
-        entered = triples[self._start(max(self._high, low)) : self._start(max(high, low))]
-        left = triples[self._start(self._low) : self._start(min(low, self._high))]
+            return self._nothing
+        if self._end > self._cap:
+            check_cap(self._label, self._start(high) - self._start(low), self._cap)
+        entered = self._between(max(self._high, low), max(high, low))
+        left = self._between(self._low, min(low, self._high))
+        is_fresh = low >= self._high and left.shape[0] >= WORTH_BEGINNING_ANEW
         self._low, self._high = low, high
         self._forget()
-        return Delta(entered, left)
+        return Delta(entered, left, is_fresh=is_fresh)
 
     def _view(self, tick: int, part: int) -> tuple[int, int]:
         window = self.definition
@@ -135,12 +143,23 @@ class TripleBuffer:
     @property
     def shown(self) -> Ints:
         """The triples in view."""
-        return self._triples[self._start(self._low) : self._start(self._high)]
+        return self._between(self._low, self._high)
+
+    def _between(self, low: int, high: int) -> Ints:
+        """The triples of some items."""
+        start, end = self._start(low), self._start(high)
+        triples = self._triples[start:end]
+        if not self._timed:
+            return triples
+        timed = np.empty((end - start, 4), dtype=np.int64)
+        timed[:, :3] = triples
+        timed[:, 3] = np.repeat(self._times[low:high], np.diff(self._starts[low:high], append=end))
+        return timed
 
     @property
     def ids(self) -> Ints:
-        """All ids in the buffer, for the sweep of the vocabulary."""
-        return self._triples[: self._end]
+        """All ids of triples in view or still to come, for the sweep of the vocabulary."""
+        return self._triples[self._start(self._low) : self._end]
 
     @property
     def nbytes(self) -> int:

@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from pyoxigraph import Store
 
+from headwater.algebra.nodes import Node
 from headwater.algebra.plan import QueryPlan
-from headwater.kernel.compiling import NotForTheKernel
+from headwater.kernel.compiling import Compiler
 from headwater.kernel.evaluator import KernelEvaluator
+from headwater.kernel.refusing import NotForTheKernel
+from headwater.kernel.vocabulary import Vocabulary
 from headwater.reference import Evaluator, ReferenceEvaluator
 from headwater.windows import QuerySettings
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Who evaluates a plan: the kernel, or for some reason the reference.
+
+    `static_parts` are the parts that even then are asked of the reference, once.
+    """
+
+    reason: str | None = None
+    static_parts: tuple[Node, ...] = ()
+
+    @property
+    def is_kernel(self) -> bool:
+        return self.reason is None
 
 
 def fastest_evaluator(plan: QueryPlan, settings: QuerySettings, static: Store) -> Evaluator:
@@ -19,10 +39,16 @@ def fastest_evaluator(plan: QueryPlan, settings: QuerySettings, static: Store) -
         return ReferenceEvaluator(plan, settings, static)
 
 
+def choose(plan: QueryPlan, settings: QuerySettings, static: Store) -> Choice:
+    """What `fastest_evaluator` would do with a plan."""
+    compiler = Compiler(plan, settings, static, Vocabulary())
+    try:
+        compiler.compile()
+    except NotForTheKernel as reason:
+        return Choice(str(reason))
+    return Choice(None, tuple(compiler.static_parts.views))
+
+
 def why_not_the_kernel(plan: QueryPlan, settings: QuerySettings, static: Store) -> str | None:
     """The reason why a plan stays with the reference; None where the kernel evaluates it."""
-    try:
-        KernelEvaluator(plan, settings, static)
-    except NotForTheKernel as reason:
-        return str(reason)
-    return None
+    return choose(plan, settings, static).reason

@@ -118,6 +118,10 @@ class Side:
         """Row numbers are below this."""
         return len(self._relation.rows)
 
+    def ids(self) -> Ints:
+        """The values of all rows there are."""
+        return self._relation.ids()[:, 1:]
+
     @property
     def nbytes(self) -> int:
         return self._relation.nbytes

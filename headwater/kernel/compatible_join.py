@@ -7,6 +7,8 @@ State: both inputs, no results. What a row made is found again by the same probe
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from headwater.kernel.compatibility import Layout, Side
 from headwater.kernel.delta import Delta, stacked
 from headwater.kernel.index import Ints
@@ -47,6 +49,9 @@ class CompatibleJoin(Operator):
     @property
     def inputs(self) -> tuple[Operator, ...]:
         return self._operators
+
+    def ids(self) -> Iterable[Ints]:
+        return self._left.ids(), self._right.ids()
 
     @property
     def nbytes(self) -> int:

@@ -14,16 +14,17 @@ import numpy as np
 
 from headwater.kernel.index import Ints, Links, first_slot, hashed
 from headwater.kernel.numbering import enlarged, grown
+from headwater.kernel.prefetching import prefetch
 
 _SMALLEST = 16
+_AHEAD = 8
+"""How many steps ahead memory is asked for."""
 _NO_NUMBERS: Ints = np.empty(0, dtype=np.int64)
 
 
 @nb.njit(cache=True, inline="always")
-def _slot_of(table, rows, key, values, i):  # type: ignore[no-untyped-def]
-    """The slot of a row, or the empty one where it belongs."""
-    size = table.shape[0]
-    slot = first_slot(hashed(values, i, key), size)
+def _slot_of(table, rows, key, values, i, slot):  # type: ignore[no-untyped-def]
+    """The slot of a row whose search begins at some slot, or the empty one where it belongs."""
     while table[slot] != 0:
         number = table[slot] - 1
         same = True
@@ -34,17 +35,29 @@ def _slot_of(table, rows, key, values, i):  # type: ignore[no-untyped-def]
         if same:
             break
         slot += 1
-        if slot == size:
+        if slot == table.shape[0]:
             slot = np.int64(0)
     return slot
 
 
 @nb.njit(cache=True)
-def _change(table, rows, counts, top, key, values, by, crossed):  # type: ignore[no-untyped-def]
-    """Count rows up or down; gives the new top, and how many rows came into being (by > 0) or ceased to be."""
+def _change(table, rows, counts, top, key, values, by, slots, crossed):  # type: ignore[no-untyped-def]
+    """Count rows up or down; gives the new top, and how many rows came into being (by > 0) or ceased to be.
+
+    `slots` is room for the slots at which each search begins: the memory of later ones is asked for in time.
+    """
     n = 0
-    for i in range(values.shape[0]):
-        slot = _slot_of(table, rows, key, values, i)
+    size = values.shape[0]
+    for i in range(size):
+        slots[i] = first_slot(hashed(values, i, key), table.shape[0])
+    for i in range(size):
+        if i + 2 * _AHEAD < size:
+            prefetch(table, slots[i + 2 * _AHEAD])
+            following = np.int64(table[slots[i + _AHEAD]]) - 1
+            if following >= 0:
+                prefetch(rows, following)
+                prefetch(counts, following)
+        slot = _slot_of(table, rows, key, values, i, slots[i])
         if table[slot] == 0:
             rows[top] = values[i]
             counts[top] = 0
@@ -93,9 +106,9 @@ class RowCounts:
             return _NO_NUMBERS
         self._changes += n
         self._make_room(n)
-        crossed = np.empty(n, dtype=np.int64)
+        slots, crossed = np.empty((2, n), dtype=np.int64)
         values = np.require(values, np.int64, ("C", "W"))
-        self.top, found = _change(self._table, self.rows, self.counts, self.top, self._key, values, by, crossed)
+        self.top, found = _change(self._table, self.rows, self.counts, self.top, self._key, values, by, slots, crossed)
         return crossed[:found]
 
     def bag(self) -> Ints:
@@ -107,6 +120,15 @@ class RowCounts:
             present, rows = present[order], rows[order]
         repeated: Ints = np.repeat(rows, self.counts[present], axis=0)
         return repeated
+
+    def ids(self) -> Ints:
+        """The values of all rows there are, each once."""
+        found: Ints = self.rows[: self.top][self.counts[: self.top] != 0]
+        return found
+
+    def present(self) -> Ints:
+        """Each row that is there, once."""
+        return self.rows[np.flatnonzero(self.counts[: self.top] > 0)]
 
     def compact(self) -> None:
         """Drop the rows that are gone, if they are more than half; they are counted only when there may be so many."""

@@ -7,7 +7,7 @@ came and went cancels out downstream.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import numpy as np
 
@@ -21,20 +21,42 @@ def no_rows(width: int) -> Ints:
     return np.zeros((0, width), dtype=np.int64)
 
 
-@dataclass(slots=True)
 class Delta:
-    """Rows that came and rows that went."""
+    """Rows that came and rows that went.
 
-    added: Ints
-    removed: Ints
+    With `is_fresh`, all that there was before went: whoever holds state may begin anew with what came, and need not
+    look at the rows that went. They are there all the same, and found when they are asked for.
+    """
+
+    __slots__ = ("_make", "_removed", "added", "is_fresh")
+
+    def __init__(self, added: Ints, removed: Ints | Callable[[], Ints], *, is_fresh: bool = False) -> None:
+        self.added = added
+        self.is_fresh = is_fresh
+        self._make = None if isinstance(removed, np.ndarray) else removed
+        self._removed = removed if isinstance(removed, np.ndarray) else None
 
     @classmethod
     def nothing(cls, width: int) -> Delta:
         return cls(no_rows(width), no_rows(width))
 
     @property
+    def removed(self) -> Ints:
+        if self._removed is None:
+            assert self._make is not None
+            self._removed = self._make()
+        return self._removed
+
+    @property
     def is_empty(self) -> bool:
-        return not self.added.shape[0] and not self.removed.shape[0]
+        """Whether nothing came and, as far as is known without a look, nothing went."""
+        return not self.is_fresh and not self.added.shape[0] and not self.removed.shape[0]
+
+    def mapped(self, function: Callable[[Ints], Ints]) -> Delta:
+        """What came and what went, each put through a function of rows."""
+        if self.is_fresh:
+            return Delta(function(self.added), lambda: function(self.removed), is_fresh=True)
+        return Delta(function(self.added), function(self.removed))
 
 
 def stacked(parts: list[Ints], width: int) -> Ints:

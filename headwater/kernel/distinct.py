@@ -9,10 +9,13 @@ returns there; one that does both within a difference stays as it was.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from headwater.kernel.counts import RowCounts
 from headwater.kernel.delta import Delta
+from headwater.kernel.index import Ints
 from headwater.kernel.operator import Operator
 
 
@@ -28,6 +31,10 @@ class Distinct(Operator):
         delta = self._source.advance()
         if delta.is_empty:
             return delta
+        if delta.is_fresh:
+            before, self._counts = self._counts, RowCounts(len(self.variables))
+            come = self._counts.change(delta.added, 1)
+            return Delta(self._counts.rows[come], before.present, is_fresh=True)
         counts = self._counts
         counts.compact()
         gone = counts.change(delta.removed, -1)
@@ -42,6 +49,9 @@ class Distinct(Operator):
     @property
     def inputs(self) -> tuple[Operator, ...]:
         return (self._source,)
+
+    def ids(self) -> Iterable[Ints]:
+        yield self._counts.ids()
 
     @property
     def nbytes(self) -> int:

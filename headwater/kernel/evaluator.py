@@ -9,56 +9,61 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from pyoxigraph import Store
 
 from headwater.algebra.plan import QueryKind, QueryPlan
 from headwater.kernel.buffers import TripleBuffer
-from headwater.kernel.compiling import Compiler, NotForTheKernel
-from headwater.kernel.delta import Delta, no_rows
+from headwater.kernel.compiling import Compiler
+from headwater.kernel.delta import Delta
+from headwater.kernel.describing import Description
 from headwater.kernel.index import Ints
 from headwater.kernel.operator import Operator
+from headwater.kernel.row_order import rows_in_order
 from headwater.kernel.vocabulary import Vocabulary
 from headwater.language.stream_clauses import StreamOperator
 from headwater.reference.answers import WindowView
-from headwater.reference.ordering import row_text
 from headwater.reference.ticking import Evaluator
 from headwater.terms.columns import ElementColumns
-from headwater.terms.model import Row
 from headwater.windows import Content, CountWindow, QuerySettings, Report, emitted
 from headwater.windows.arrivals import Arrivals
-
-DEFAULT_CAP = 20_000_000
-"""How many triples a window may hold before the evaluator says that it needs a bound."""
 
 
 class KernelEvaluator(Evaluator):
     """Evaluates one plan incrementally; `NotForTheKernel` where it cannot."""
 
-    def __init__(self, plan: QueryPlan, settings: QuerySettings, static: Store, *, cap: int = DEFAULT_CAP) -> None:
+    def __init__(self, plan: QueryPlan, settings: QuerySettings, static: Store) -> None:
         super().__init__(plan, settings)
-        if plan.kind is QueryKind.DESCRIBE:
-            raise NotForTheKernel("DESCRIBE")
         self.vocabulary = Vocabulary()
-        compiler = Compiler(plan, settings, static, self.vocabulary)
+        compiler = self._compiler(static)
         self.root: Operator
         self.root, self._presenter = compiler.compile()
+        self.vocabulary.keep()
         self._clock = compiler.clock
         self._sources = compiler.sources
-        self._buffers = [TripleBuffer(window, cap) for window in settings.windows]
+        labelled = zip(settings.windows, (source.label for source in plan.windows), strict=True)
+        self._buffers = [TripleBuffer(*one, settings.cap, timed=compiler.is_timed) for one in labelled]
         watched = settings.windows if settings.report is Report.CHANGE else ()
         self._contents: list[Counter[tuple[int, ...]]] = [Counter() for _ in watched]
         shown = list(range(len(self.root.variables)))
         columns = shown if self._presenter else [self.root.variables.index(v.value) for v in plan.variables]
         self._columns = None if columns == shown else columns
         self._presented: list[object] = []
+        self._description = Description(plan, static, self.vocabulary) if plan.kind is QueryKind.DESCRIBE else None
         only_change = settings.emit is not StreamOperator.RSTREAM
-        self._follows_change = only_change and self._presenter is None and plan.kind is not QueryKind.ASK
+        whole = self._presenter is not None or plan.kind in (QueryKind.ASK, QueryKind.DESCRIBE)
+        self._follows_change = only_change and not whole
         self._counts: dict[tuple[int, ...], int] = {}
         """How often each row is in the result, or how much more often than at the last tick that was reported."""
         self._verdict: bool | None = None
+        self._is_said = True
+        """Whether the last tick was reported: then all that was said before can be derived from the windows."""
+
+    def _compiler(self, static: Store) -> Compiler:
+        """What makes the operators of the plan."""
+        return Compiler(self.plan, self.settings, static, self.vocabulary)
 
     def _converted(self, arrivals: Arrivals) -> ElementColumns:
         if isinstance(arrivals, ElementColumns):
@@ -100,6 +105,8 @@ class KernelEvaluator(Evaluator):
 
     def _move(self, tick: int, part: int) -> bool:
         self._clock.tick += 1
+        self._clock.now = tick
+        self._is_said = False
         changed = False
         for number, buffer in enumerate(self._buffers):
             delta = buffer.move(tick, part)
@@ -113,8 +120,8 @@ class KernelEvaluator(Evaluator):
 
     def _content_changed(self, number: int, delta: Delta) -> bool:
         content = self._contents[number]
-        net = Counter(map(tuple, delta.added.tolist()))
-        net.subtract(map(tuple, delta.removed.tolist()))
+        net = Counter(map(tuple, delta.added[:, :3].tolist()))
+        net.subtract(map(tuple, delta.removed[:, :3].tolist()))
         changed = False
         for triple, difference in net.items():
             if difference:
@@ -128,6 +135,9 @@ class KernelEvaluator(Evaluator):
     def _follow(self, delta: Delta) -> None:
         """Count the rows that are asked for: the result, or its net change since the last tick that was reported."""
         if delta.is_empty:
+            return
+        if delta.is_fresh and not self._follows_change:
+            self._counts = Counter(map(tuple, self._shown(delta.added)))
             return
         counts = self._counts
         for rows, difference in ((delta.added, 1), (delta.removed, -1)):
@@ -148,22 +158,28 @@ class KernelEvaluator(Evaluator):
         return any(not buffer.is_empty for buffer in self._buffers)
 
     def _said(self, tick: int) -> list[object]:
+        self._is_said = True
         if self.plan.kind is QueryKind.ASK:
             return self._verdict_said()
-        if self._presenter is not None:
-            before, self._presented = self._presented, list(self._presenter.rows(self._rows()))
+        if self._presenter is not None or self._description is not None:
+            before, self._presented = self._presented, self._whole()
             return emitted(self.settings.emit, self._presented, before)
         sign = -1 if self.settings.emit is StreamOperator.DSTREAM else 1
-        term_of = self.vocabulary.term_of
-        rows: list[Row] = []
-        for ids, n in self._counts.items():
-            if n * sign > 0:
-                rows.extend([tuple([term_of(i) for i in ids])] * (n * sign))
-        if len(rows) > 1:
-            rows.sort(key=row_text)
+        said = [row for row, n in self._counts.items() for _ in range(n * sign)]
         if self._follows_change:
             self._counts.clear()
-        return cast("list[object]", rows)
+        if not said:
+            return []
+        ids = np.array(said, dtype=np.int64).reshape(len(said), len(said[0]))
+        return cast("list[object]", rows_in_order(ids, self.vocabulary))
+
+    def _whole(self) -> list[object]:
+        """The result where it is more than a bag of rows: in the order that the query asks for, or described."""
+        rows = self._rows()
+        if self._description is not None:
+            return list(self._description.triples(rows, [buffer.shown[:, :3] for buffer in self._buffers]))
+        assert self._presenter is not None
+        return list(self._presenter.rows(rows))
 
     def _rows(self) -> Ints:
         """The result as rows of ids, each as often as it is there."""
@@ -194,15 +210,35 @@ class KernelEvaluator(Evaluator):
             yield from operator.ids()
             waiting.extend(operator.inputs)
 
-    def _recall(self, memory: object) -> None:
+    def _memory(self) -> object:
+        if self._is_said:
+            return None
+        if not self._follows_change:
+            return self._verdict, self._presented
+        return list(zip(self.vocabulary.terms_of(self._change()), self._counts.values(), strict=True))
+
+    def _change(self) -> Ints:
+        """The rows that are there more often, or less often, than at the last tick that was reported."""
+        return np.array(list(self._counts), dtype=np.int64).reshape(len(self._counts), len(self.plan.variables))
+
+    def _recall(self, memory: Any) -> None:
+        if self.ticker.answered is None:
+            return
         self._clock.tick += 1
+        self._clock.now = self.ticker.answered
         for number, buffer in enumerate(self._buffers):
-            self._sources[number].delta = Delta(buffer.shown, no_rows(3))
+            shown = buffer.shown
+            self._sources[number].delta = Delta(shown, shown[:0])
             if self._contents:
                 self._content_changed(number, self._sources[number].delta)
         self._follow(self.root.advance())
-        if self.ticker.answered is not None:
-            self._verdict = bool(self._counts)
-            self._presented = [] if self._presenter is None else list(self._presenter.rows(self._rows()))
         if self._follows_change:
-            self._counts.clear()
+            changed = self.vocabulary.rows_of((row for row, _ in memory or ()), len(self.plan.variables))
+            self._counts = dict(zip(map(tuple, changed.tolist()), (n for _, n in memory or ()), strict=True))
+        elif memory is not None:
+            self._verdict, self._presented = memory
+        else:
+            self._verdict = bool(self._counts)
+            if self._presenter is not None or self._description is not None:
+                self._presented = self._whole()
+        self._is_said = memory is None

@@ -127,6 +127,12 @@ def _double(family, value):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True)
+def double_of(kind, value):  # type: ignore[no-untyped-def]
+    """The nearest double of the number that an inline type of numbers and its value mean."""
+    return _double(_FAMILY[kind], value)
+
+
+@nb.njit(cache=True)
 def _sign(a, b):  # type: ignore[no-untyped-def]
     return 0 if a < b else (1 if a == b else 2)
 
@@ -275,7 +281,7 @@ def same(left, left_column, left_step, right, right_column, right_step, if_same,
 
 
 @nb.njit(cache=True)
-def _decimal_id(mantissa, scale):  # type: ignore[no-untyped-def]
+def decimal_id(mantissa, scale):  # type: ignore[no-untyped-def]
     while scale > 0 and mantissa % 10 == 0:
         mantissa //= 10
         scale -= 1
@@ -285,7 +291,7 @@ def _decimal_id(mantissa, scale):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True)
-def _double_id(number):  # type: ignore[no-untyped-def]
+def double_id(number):  # type: ignore[no-untyped-def]
     """The id of a double as the general way would write it: by its shortest digits, else by its bits."""
     size = abs(number)
     if number == 0.0 or not size < _LARGEST_MANTISSA:
@@ -332,14 +338,14 @@ def _result(operation, left, right):  # type: ignore[no-untyped-def]
     if a >= _DOUBLE or b >= _DOUBLE:
         p, q = _double(a, x), _double(b, y)
         if operation == 0:
-            return _double_id(p + q)
+            return double_id(p + q)
         if operation == 1:
-            return _double_id(p - q)
+            return double_id(p - q)
         if operation == 2:
-            return _double_id(p * q)
+            return double_id(p * q)
         if operation == 4:
-            return _double_id(-p)
-        return _UNKNOWN if q == 0.0 else _double_id(p / q)
+            return double_id(-p)
+        return _UNKNOWN if q == 0.0 else double_id(p / q)
     if operation == 3:
         return _UNKNOWN
     m, s = _exact(a, x)
@@ -364,7 +370,7 @@ def _result(operation, left, right):  # type: ignore[no-untyped-def]
         if not -INTEGER_BIAS <= m < INTEGER_BIAS:
             return _UNKNOWN
         return _INTEGER_TYPE + (m + INTEGER_BIAS)
-    return _decimal_id(m, s)
+    return decimal_id(m, s)
 
 
 @nb.njit(cache=True)

@@ -79,10 +79,10 @@ _LEFT, _RIGHT = Variable("left"), Variable("right")
 
 def can_evaluate(expression: Expression) -> bool:
     """Whether the value of an expression depends on nothing but the row, and every function in it is known."""
-    return all(_is_steady(part) for part in sub_expressions(expression))
+    return all(is_steady(part) for part in sub_expressions(expression))
 
 
-def _is_steady(part: Expression) -> bool:
+def is_steady(part: Expression) -> bool:
     match part:
         case ExistsPlan() | Exists() | Aggregate() | Timestamp():
             return False

@@ -28,8 +28,7 @@ class Extension(Operator):
         self._function = function
 
     def advance(self) -> Delta:
-        delta = self._source.advance()
-        return Delta(self._extended(delta.added), self._extended(delta.removed))
+        return self._source.advance().mapped(self._extended)
 
     def _extended(self, rows: Ints) -> Ints:
         extended = np.empty((rows.shape[0], len(self.variables)), dtype=np.int64)

@@ -5,7 +5,7 @@
 Each group is a row: its key, then its aggregates. What came is added to the group's accumulators and what went is taken
 away; groups that show another row than before give the old row as removed and the new one as added. A group whose rows
 are all gone disappears; without keys there is exactly one group, even of nothing. COUNT and SUM work by difference
-(`sums` is exact), MIN, MAX and SAMPLE keep heaps (`extremes`), DISTINCT counts how often each value occurs (`bags`).
+(`sums` is exact), MIN and MAX (`extremes`) and SAMPLE keep heaps, DISTINCT counts how often each value occurs (`bags`).
 What the aggregates mean is said by `headwater.reference.aggregates`; every history gives what they say of the multiset.
 
     keys (?g), COUNT(*)      + (a) (a) (b)   →   + (a 2) (b 1)
@@ -16,14 +16,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol, TypeVar, cast
 
 import numba as nb
 import numpy as np
 
 from headwater.kernel.bags import Bags, Gate
+from headwater.kernel.counts import RowCounts
 from headwater.kernel.delta import UNBOUND, Delta, no_rows, stacked
-from headwater.kernel.extremes import Extremes, ascending, by_text, descending
+from headwater.kernel.extremes import Extremes
+from headwater.kernel.heaps import Heaps, OrderOf, ascending, by_text, descending
 from headwater.kernel.index import Ints
 from headwater.kernel.numbering import enlarged
 from headwater.kernel.operator import Operator
@@ -116,7 +119,8 @@ class _Feed:
     accumulator: Accumulator
 
     def change(self, groups: Ints, rows: Ints, sign: int) -> None:
-        values = rows if self.column is None else rows[:, self.column]
+        # Compiled code is made for each layout of its arguments, so there is only one.
+        values = rows if self.column is None else np.ascontiguousarray(rows[:, self.column])
         if self.gate is not None:
             groups, values = self.gate.pass_on(groups, values, sign)
         self.accumulator.change(groups, values, sign)
@@ -165,21 +169,23 @@ class Grouping(Operator):
             case "AVG":
                 return self._fed(spec, "sum", lambda: Sums(vocabulary)).averages
             case "MIN":
-                order = ascending(vocabulary)
+                return self._extreme(spec, ascending(vocabulary), greatest=False)
             case "MAX":
-                order = descending(vocabulary)
+                return self._extreme(spec, descending(vocabulary), greatest=True)
             case "SAMPLE":
-                order = by_text(vocabulary)
+                heaps = self._fed(
+                    spec, "sample", lambda: Heaps(vocabulary, by_text(vocabulary), passes_over_errors=True), gated=False
+                )
+                return heaps.first
             case "GROUP_CONCAT":
                 bags = self._fed(spec, "bag", lambda: Bags(vocabulary), gated=False)
                 return lambda groups: bags.joined(groups, distinct=spec.distinct, separator=spec.separator)
             case unknown:
                 raise ValueError(f"{unknown} is not an aggregate")
-        passes = spec.function == "SAMPLE"
-        made = self._fed(
-            spec, spec.function, lambda: Extremes(vocabulary, order, passes_over_errors=passes), gated=False
-        )
-        return made.first
+
+    def _extreme(self, spec: AggregateSpec, order: OrderOf, *, greatest: bool) -> Callable[[Ints], Ints]:
+        make = partial(Extremes, self._vocabulary, order, greatest=greatest)
+        return self._fed(spec, spec.function, make, gated=False).first
 
     def _fed(self, spec: AggregateSpec, family: str, make: Callable[[], Kept], *, gated: bool = True) -> Kept:
         """The accumulator of a family for a column, which all aggregates of that family share."""
@@ -187,7 +193,8 @@ class Grouping(Operator):
         known = self._feeds.get(key)
         if known is None:
             column = None if spec.column is None else self._source.column(spec.column)
-            known = self._feeds[key] = _Feed(column, Gate() if key[2] else None, make())
+            width = len(self._source.variables) if column is None else 1
+            known = self._feeds[key] = _Feed(column, Gate(width) if key[2] else None, make())
         return cast(Kept, known.accumulator)
 
     def advance(self) -> Delta:
@@ -216,8 +223,9 @@ class Grouping(Operator):
         index = self._groups.index(self._all_keys)
         found, counts, total = index.probe(self._groups.rows, keys, index.key)
         if total < n:
-            fresh = dict.fromkeys(map(tuple, keys[counts == 0].tolist()))
-            self._groups.add(np.array(list(fresh), dtype=np.int64))
+            fresh = RowCounts(keys.shape[1])
+            fresh.change(keys[counts == 0], 1)
+            self._groups.add(fresh.rows[: fresh.top])
             self._grow(self._groups.rows.shape[0])
             found, _, _ = index.probe(self._groups.rows, keys, index.key)
         return found

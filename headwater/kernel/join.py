@@ -10,19 +10,21 @@ true until a variable more is known of it, so nobody is asked twice. An input wi
 Static inputs screen the others: a mapping without a partner in a static view can never lead to a result, so it is not
 even kept. What the view said about those that stay is what the first step of their walk needs anyway.
 
+An input that lost all it had at once (`Delta.is_fresh`) takes every result with it: nothing is taken out row by row.
+
 Variables that inputs share must be bound in all of their rows; `CompatibleJoin` is for those that may not be.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from headwater.kernel.constant import Constant
-from headwater.kernel.delta import Delta, stacked
+from headwater.kernel.delta import Delta, no_rows, stacked
 from headwater.kernel.index import Ints, Links, RingIndex
 from headwater.kernel.operator import Operator
 from headwater.kernel.relation import IndexUse, Key, Relation
@@ -78,6 +80,7 @@ class MultiwayJoin(Operator):
         self._screens = [[self._candidate(1 << i, j) for j in self._constants if i != j] for i in range(len(inputs))]
         self._is_loaded = False
         self._nothing = Delta.nothing(len(variables))
+        self._nothing_of = [no_rows(len(one.variables)) for one in inputs]
         self._inserts_per_probe = inserts_per_probe
         self._source = [
             next((i, one.column(variable)) for i, one in enumerate(inputs) if variable in one.variables)
@@ -91,10 +94,13 @@ class MultiwayJoin(Operator):
             self._is_loaded = True
             for i in self._constants:
                 added.extend(self._gain(i, self._inputs[i].advance().added, {}))
+        deltas = [(i, self._inputs[i].advance()) for i in self._changing]
+        fresh = [i for i, delta in deltas if delta.is_fresh]
+        before = self._begin_anew(fresh) if fresh else None
         arriving: list[tuple[int, Ints, Known]] = []
-        for i in self._changing:
-            delta = self._inputs[i].advance()
-            rows, gone = delta.added, delta.removed
+        for i, delta in deltas:
+            rows = delta.added
+            gone = self._nothing_of[i] if delta.is_fresh else delta.removed
             if gone.shape[0]:
                 gone, _ = self._screened(i, gone)
             if gone.shape[0]:
@@ -111,10 +117,23 @@ class MultiwayJoin(Operator):
         if self._inserts_per_probe is not None:
             for relation in self._relations:
                 relation.review(self._inserts_per_probe)
+        width = len(self.variables)
+        if before is not None:
+            return Delta(stacked(added, width), before, is_fresh=True)
         if not added and not removed:
             return self._nothing
-        width = len(self.variables)
         return Delta(stacked(added, width), stacked(removed, width))
+
+    def _begin_anew(self, fresh: list[int]) -> Ints | Callable[[], Ints]:
+        """Some inputs lost all they had, and with it every result goes; gives the results there were."""
+        relations, results = list(self._relations), self._results
+        for i in fresh:
+            self._relations[i] = Relation(len(self._inputs[i].variables))
+        self._results = Results(len(self._inputs))
+        if len(fresh) == len(self._changing):
+            return lambda: self._values(results.trees(), relations)
+        # The other inputs go on to change, and row numbers would not mean the same later.
+        return self._values(results.trees(), relations)
 
     def _screened(self, i: int, rows: Ints) -> tuple[Ints, Known]:
         """The rows of an input that have a partner in every static input, and what those inputs said about them."""
@@ -260,16 +279,15 @@ class MultiwayJoin(Operator):
         longer[:, j] = np.tile(rows, tree.shape[0])
         return self._walk(longer, done | 1 << j, {})
 
-    def _values(self, tree: Ints | Links) -> Ints:
+    def _values(self, tree: Ints | Links, relations: Sequence[Relation] | None = None) -> Ints:
         """The results' values, fetched from the leaves."""
+        leaves_of = self._relations if relations is None else relations
         if tree.shape[0] == 1:
             leaves = tree[0].tolist()
-            return np.array(
-                [[self._relations[i].rows.item(leaves[i], column) for i, column in self._source]], dtype=np.int64
-            )
+            return np.array([[leaves_of[i].rows.item(leaves[i], column) for i, column in self._source]], dtype=np.int64)
         values = np.empty((tree.shape[0], len(self.variables)), dtype=np.int64)
         for place, (i, column) in enumerate(self._source):
-            values[:, place] = self._relations[i].rows[tree[:, i], column]
+            values[:, place] = leaves_of[i].rows[tree[:, i], column]
         return values
 
     def _capacities(self) -> list[int]:
@@ -282,6 +300,10 @@ class MultiwayJoin(Operator):
     @property
     def inputs(self) -> tuple[Operator, ...]:
         return self._inputs
+
+    def ids(self) -> Iterable[Ints]:
+        """Static rows are left out: what was known from the start is never forgotten."""
+        return (self._relations[i].ids() for i in self._changing)
 
     @property
     def nbytes(self) -> int:

@@ -9,8 +9,11 @@ State: both inputs and one count for each left row.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from headwater.kernel.compatibility import Layout
 from headwater.kernel.delta import Delta
+from headwater.kernel.index import Ints
 from headwater.kernel.matching import Matching
 from headwater.kernel.operator import Operator
 from headwater.kernel.projection import Columns
@@ -43,6 +46,9 @@ class LeftJoin(Operator):
     @property
     def inputs(self) -> tuple[Operator, ...]:
         return self._matching.operators
+
+    def ids(self) -> Iterable[Ints]:
+        return self._matching.ids()
 
     @property
     def nbytes(self) -> int:

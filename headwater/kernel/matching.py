@@ -139,6 +139,10 @@ class Matching:
         holds = self._condition(joined)
         return which[holds], joined[holds]
 
+    def ids(self) -> tuple[Ints, Ints]:
+        """The values of both sides."""
+        return self._left.ids(), self._right.ids()
+
     @property
     def nbytes(self) -> int:
         return self._left.nbytes + self._right.nbytes + self._counts.nbytes

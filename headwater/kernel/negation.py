@@ -12,9 +12,12 @@ State: the left rows with their counts, and the right keys with theirs.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from headwater.kernel.compatibility import Layout
 from headwater.kernel.delta import Delta
 from headwater.kernel.distinct import Distinct
+from headwater.kernel.index import Ints
 from headwater.kernel.matching import Matching
 from headwater.kernel.operator import Operator
 from headwater.kernel.projection import Projection
@@ -58,6 +61,9 @@ class SemiJoin(Operator):
     def inputs(self) -> tuple[Operator, ...]:
         return self._matching.operators
 
+    def ids(self) -> Iterable[Ints]:
+        return self._matching.ids()
+
     @property
     def nbytes(self) -> int:
         return self._matching.nbytes
@@ -86,6 +92,9 @@ class Minus(Operator):
     @property
     def inputs(self) -> tuple[Operator, ...]:
         return (self._left,) if self._matching is None else self._matching.operators
+
+    def ids(self) -> Iterable[Ints]:
+        return () if self._matching is None else self._matching.ids()
 
     @property
     def nbytes(self) -> int:

@@ -8,7 +8,7 @@ order of their ids, so ties are broken the same way however the stream was cut i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -45,6 +45,10 @@ class Recomputed(Operator):
     @property
     def inputs(self) -> tuple[Operator, ...]:
         return (self._source,)
+
+    def ids(self) -> Iterable[Ints]:
+        yield self._input.ids()
+        yield self._output
 
     @property
     def nbytes(self) -> int:

@@ -1,7 +1,6 @@
-"""ORDER BY, LIMIT and OFFSET at the top of a query: what the result looks like at a tick.
+"""ORDER BY, LIMIT and OFFSET: a bag becomes a sequence, and a part of it the answer or the rows of a sub-query.
 
-The operators below keep the result as a bag; here it becomes a sequence, in the order that `reference.ordering`
-settles: the keys of ORDER BY, then all variables of the answer.
+The order is the one that `reference.ordering` settles: the keys of ORDER BY, then all variables that are shown.
 """
 
 from __future__ import annotations
@@ -13,17 +12,18 @@ import numpy as np
 
 from headwater.algebra.nodes import Distinct, Node, OrderBy, Project, Reduced, Slice
 from headwater.kernel.index import Ints
+from headwater.kernel.row_order import rows_in_order
 from headwater.kernel.vocabulary import Vocabulary
 from headwater.language.expressions import Expression
 from headwater.reference.value_order import OrderKey, order_key
-from headwater.terms.model import Row, Variable
+from headwater.terms.model import Literal, Row, Variable
 
 Evaluate = Callable[[Ints], Ints]
 
 
 @dataclass(frozen=True)
 class Presentation:
-    """The top of a plan: keys with whether they descend, the answer's variables, and what is cut off."""
+    """The top of a query or sub-query: keys with whether they descend, the variables shown, and what is cut off."""
 
     keys: tuple[tuple[Expression, bool], ...]
     variables: tuple[Variable, ...]
@@ -60,19 +60,36 @@ class Presenter:
         self._known: dict[int, OrderKey] = {}
 
     def rows(self, below: Ints) -> list[Row]:
-        """The answer, in order."""
+        """The rows that are shown, as terms, in the order of the query, or in that of their texts if it has none."""
+        chosen = self.chosen(below)
+        return self._vocabulary.terms_of(chosen) if self._keys else rows_in_order(chosen, self._vocabulary)
+
+    def chosen(self, below: Ints) -> Ints:
+        """The rows that are shown, in order."""
         given = self._presentation
-        sortable = [(key(below).tolist(), down) for key, (_, down) in zip(self._keys, given.keys, strict=True)]
         shown = below[:, self._columns]
-        sortable += [(shown[:, place].tolist(), False) for place in range(shown.shape[1])]
         order = list(range(below.shape[0]))
-        for ids, descending in reversed(sortable):
-            order.sort(key=lambda number, ids=ids: self._key(ids[number]), reverse=descending)  # type: ignore[misc]
-        rows = self._vocabulary.terms_of(shown[np.array(order, dtype=np.int64)])
+        for place in reversed(range(shown.shape[1])):
+            texts = list(map(self._text_key, shown[:, place].tolist()))
+            order.sort(key=texts.__getitem__)
+        for key, (_, descending) in reversed(list(zip(self._keys, given.keys, strict=True))):
+            values = list(map(self._key, key(below).tolist()))
+            order.sort(key=values.__getitem__, reverse=descending)
         if given.distinct:
-            rows = list(dict.fromkeys(rows))
+            first: dict[tuple[int, ...], int] = {}
+            for number in order:
+                first.setdefault(tuple(shown[number].tolist()), number)
+            order = list(first.values())
         end = None if given.limit is None else given.offset + given.limit
-        return rows[given.offset : end]
+        kept: Ints = shown[np.array(order[given.offset : end], dtype=np.int64)]
+        return kept
+
+    def _text_key(self, number: int) -> OrderKey:
+        """The order of values, and of texts where values are equal."""
+        term = self._vocabulary.term_of(number)
+        if not isinstance(term, Literal):
+            return self._key(number)
+        return (*self._key(number), term.value, term.datatype.value)
 
     def _key(self, number: int) -> OrderKey:
         known = self._known.get(number)

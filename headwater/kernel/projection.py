@@ -39,7 +39,7 @@ class Columns:
         return padded
 
     def of(self, delta: Delta) -> Delta:
-        return delta if self._is_same else Delta(self.of_rows(delta.added), self.of_rows(delta.removed))
+        return delta if self._is_same else delta.mapped(self.of_rows)
 
 
 class Projection(Operator):

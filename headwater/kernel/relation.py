@@ -127,6 +127,10 @@ class Relation:
             return numbers, added
         return numbers[numbers >= 0], without(added, removed[numbers < 0])
 
+    def ids(self) -> Ints:
+        """The values of all rows there are."""
+        return self.rows[self.live()]
+
     @property
     def nbytes(self) -> int:
         return self.rows.nbytes + self._numbering.nbytes + sum(index.nbytes for index in self._all)

@@ -93,6 +93,10 @@ class Results:
         self._numbering.give_back(numbers)
         return trees
 
+    def trees(self) -> Links:
+        """All results."""
+        return self.tree[self._numbering.live()]
+
     @property
     def size(self) -> int:
         return self._numbering.size

@@ -30,8 +30,7 @@ class Selection(Operator):
         self._condition = condition
 
     def advance(self) -> Delta:
-        delta = self._source.advance()
-        return Delta(self._kept(delta.added), self._kept(delta.removed))
+        return self._source.advance().mapped(self._kept)
 
     def _kept(self, rows: Ints) -> Ints:
         return rows[self._condition(rows)] if rows.shape[0] else rows

@@ -1,8 +1,7 @@
 """The leaves: triples that enter and leave the windows, and the patterns that they match.
 
-A pattern is matched where a triple enters or leaves, on columns of ids, once for all who share the source. In a set a
-triple counts once however often it came (`Distinct` over the source); in the default graph of C-SPARQL the windows
-are merged with each other and with the static data, whose triples are always there.
+A pattern is matched where a triple enters or leaves, on columns of ids, once for all who share it. Which windows a
+pattern reads, and what makes a set of them, is said in `leaves`.
 """
 
 from __future__ import annotations
@@ -14,6 +13,8 @@ from headwater.kernel.index import Ints
 from headwater.kernel.operator import Operator
 
 TRIPLE = ("s", "p", "o")
+TIMED_TRIPLE = (*TRIPLE, "t")
+"""With the time in microseconds, where a query asks for it."""
 _FEW = 4
 """So many triples are looked at one by one in less time than columns take to set up."""
 
@@ -21,13 +22,13 @@ _FEW = 4
 class TripleSource(Operator):
     """What one window gained and lost at the tick; the evaluator puts it here before it asks the root."""
 
-    variables = TRIPLE
-
-    def __init__(self) -> None:
-        self.delta = Delta.nothing(3)
+    def __init__(self, variables: tuple[str, ...] = TRIPLE) -> None:
+        self.variables = variables
+        self._nothing = Delta.nothing(len(variables))
+        self.delta = self._nothing
 
     def advance(self) -> Delta:
-        delta, self.delta = self.delta, Delta.nothing(3)
+        delta, self.delta = self.delta, self._nothing
         return delta
 
 
@@ -53,29 +54,22 @@ class Shared(Operator):
 
 
 class TickClock:
-    """Counts ticks, so that shared operators know a new one."""
+    """Counts ticks, so that shared operators know a new one; `now` is the instant of the tick."""
 
     def __init__(self) -> None:
         self.tick = 0
+        self.now = 0
 
 
-class NotStatic(Operator):
-    """Triples of windows that the static default graph does not hold anyway."""
+class Renamed(Operator):
+    """The same rows under other names."""
 
-    variables = TRIPLE
-
-    def __init__(self, source: Operator, static: frozenset[tuple[int, int, int]]) -> None:
+    def __init__(self, source: Operator, variables: tuple[str, ...]) -> None:
+        self.variables = variables
         self._source = source
-        self._static = static
 
     def advance(self) -> Delta:
-        delta = self._source.advance()
-        return Delta(self._new(delta.added), self._new(delta.removed)) if self._static else delta
-
-    def _new(self, rows: Ints) -> Ints:
-        if not rows.shape[0]:
-            return rows
-        return rows[[tuple(row) not in self._static for row in rows.tolist()]]
+        return self._source.advance()
 
     @property
     def inputs(self) -> tuple[Operator, ...]:
@@ -83,7 +77,10 @@ class NotStatic(Operator):
 
 
 class PatternMatch(Operator):
-    """The solutions of one triple pattern: constants must be equal, equal variables must have equal values."""
+    """The solutions of one triple pattern: constants must be equal, equal variables must have equal values.
+
+    Columns of the source behind the triple are passed on behind the bindings.
+    """
 
     def __init__(self, source: Operator, pattern: tuple[int | str, int | str, int | str]) -> None:
         self._source = source
@@ -96,13 +93,13 @@ class PatternMatch(Operator):
                     self._equal.append((names[part], place))
                 else:
                     names[part] = place
-        self.variables = tuple(names)
-        self._columns = list(names.values())
-        self._nothing = no_rows(len(names))
+        more = source.variables[len(TRIPLE) :]
+        self.variables = (*names, *more)
+        self._columns = [*names.values(), *range(len(TRIPLE), len(source.variables))]
+        self._nothing = no_rows(len(self.variables))
 
     def advance(self) -> Delta:
-        delta = self._source.advance()
-        return Delta(self.match(delta.added), self.match(delta.removed))
+        return self._source.advance().mapped(self.match)
 
     def match(self, triples: Ints) -> Ints:
         """The rows of bindings of the triples that match."""

@@ -105,10 +105,12 @@ class Vocabulary:
 
     def sweep(self, used: Iterable[Ints]) -> None:
         """Forget every term whose id is in none of these arrays, and that is not kept."""
+        if not self.size:
+            return
         known = np.fromiter([*self._terms, *self._texts], dtype=np.int64, count=self.size)
         known.sort()
         is_used = np.zeros(known.shape[0], dtype=np.bool_)
-        for array in used:
+        for array in used if known.shape[0] else ():
             # Each id is looked up among those known: they are fewer than what windows and results hold.
             ids = array.ravel()
             places = known.searchsorted(ids)

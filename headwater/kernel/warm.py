@@ -1,4 +1,4 @@
-"""`python -m headwater.kernel.warm`: has numba compile the kernel once, into its cache on disk.
+"""`python -m headwater.kernel.warm`: has numba compile the kernel and the scanner once, into its cache on disk.
 
 A process that finds the cache starts answering at once; one that does not waits some seconds for the compiler.
 """
@@ -11,12 +11,13 @@ from headwater.algebra import plan_query
 from headwater.kernel.evaluator import KernelEvaluator
 from headwater.language import parse
 from headwater.terms.model import SECOND, Element, Literal, NamedNode, Triple
+from headwater.terms.scanning import warm as scanner
 from headwater.windows import settle
 
 _STREAM = "urn:headwater:warm"
 _WINDOW = f"STREAM <{_STREAM}> [RANGE 4s SLIDE 2s]"
 _QUERIES = (
-    f"""SELECT ?x (COUNT(*) AS ?n) (SUM(?v) AS ?s) (AVG(?d) AS ?a) (MIN(?v) AS ?m) WHERE {{
+    f"""SELECT ?x (COUNT(*) AS ?n) (SUM(?v) AS ?s) (AVG(?d) AS ?a) (MIN(?v) AS ?m) (COUNT(DISTINCT ?v) AS ?k) WHERE {{
           {_WINDOW} {{ ?x <urn:v> ?v . ?x <urn:d> ?d FILTER(?v > 1 && ?v + 1 < 90 && ?d < 9.5 && ?x != <urn:y>) }} }}
         GROUP BY ?x""",
     f"""SELECT DISTINCT ?x ?w WHERE {{ {_WINDOW} {{ ?x <urn:v> ?v }} OPTIONAL {{ {_WINDOW} {{ ?x <urn:d> ?w }} }}
@@ -26,12 +27,14 @@ _QUERIES = (
 
 def warm() -> int:
     """Run small queries that use every compiled operator; gives how many answers they had."""
-    integer = NamedNode("http://www.w3.org/2001/XMLSchema#integer")
+    # Numbers that are equal and yet two terms, because MIN has to decide between them.
+    integer, int_ = (NamedNode(f"http://www.w3.org/2001/XMLSchema#{name}") for name in ("integer", "int"))
     elements = [
         Element(
             second * SECOND,
             (
                 Triple(NamedNode(f"urn:x{second % 3}"), NamedNode("urn:v"), Literal(str(second), datatype=integer)),
+                Triple(NamedNode(f"urn:x{second % 3}"), NamedNode("urn:v"), Literal(str(second), datatype=int_)),
                 Triple(NamedNode(f"urn:x{second % 3}"), NamedNode("urn:d"), Literal(second / 8)),
             ),
         )
@@ -46,4 +49,5 @@ def warm() -> int:
 
 
 if __name__ == "__main__":
+    scanner.warm()
     warm()

@@ -130,10 +130,15 @@ class ElementColumns:
         )
 
     def with_own_texts(self) -> ElementColumns:
-        """Without the texts of terms that these elements do not have."""
+        """Without the texts of terms that these elements do not have, and each text once."""
         ids = np.unique(self.triples)
-        own = (picked_texts(texts, ids) for texts in self.texts)
-        return replace(self, texts=tuple(one for one in own if len(one)))
+        own: list[TermTexts] = []
+        for texts in self.texts:
+            found = picked_texts(texts, ids)
+            if len(found):
+                own.append(found)
+                ids = np.setdiff1d(ids, found.ids, assume_unique=True)
+        return replace(self, texts=tuple(own))
 
     def with_positions(self, positions: Ints) -> ElementColumns:
         return replace(self, positions=positions)

@@ -24,6 +24,8 @@ Values, by type (`biased` means that half of the range is added, so ids sort as 
 - date: day number of the calendar, 11 bits of zone.
 - dateTime, without zone or in UTC: biased microseconds of 55 bits, 3 bits for the digits of the fraction.
 - dateTime with an offset: biased milliseconds of 45 bits (UTC), 11 bits of zone, 2 bits for the digits.
+- quotient: biased numerator of 38 bits, denominator of 20 bits, without a common divisor. It is the decimal that comes
+  of cutting their quotient after 18 digits, as averages do, where that is no inline decimal: `1.666666666666666666`.
 """
 
 from __future__ import annotations
@@ -49,6 +51,9 @@ INSTANT_DIGIT_BITS = 3
 OFFSET_INSTANT_BIAS = 1 << 44
 OFFSET_DIGIT_BITS = 2
 ZONE_BITS = 11
+NUMERATOR_BIAS = 1 << 37
+DENOMINATOR_BITS = 20
+DENOMINATOR_MASK = (1 << DENOMINATOR_BITS) - 1
 _IEEE_BIAS = 1023
 
 
@@ -71,6 +76,7 @@ class InlineType(IntEnum):
     DATE_TIME = 14
     DATE_TIME_UTC = 15
     DATE_TIME_OFFSET = 16
+    QUOTIENT = 17
 
 
 INTEGER_TYPES = frozenset({InlineType.INTEGER, InlineType.INT, InlineType.LONG})

@@ -17,8 +17,11 @@ from decimal import Decimal
 from typing import TypeAlias
 
 from headwater.terms.inline_layout import (
+    DENOMINATOR_BITS,
+    DENOMINATOR_MASK,
     INTEGER_BIAS,
     MANTISSA_BIAS,
+    NUMERATOR_BIAS,
     SCALE_MASK,
     SCIENTIFIC_BIAS,
     InlineType,
@@ -38,6 +41,8 @@ _BOOLEANS = ("false", "true", "0", "1")
 _LONGEST_INTEGER = len(str(-INTEGER_BIAS))
 _LONGEST_PLAIN = 40
 _STRING_BYTES = 7
+_QUOTIENT_DIGITS = 18
+_QUOTIENT_UNIT = 10**_QUOTIENT_DIGITS
 
 
 def integer_value(lexical: str, kind: InlineType) -> InlineValue | None:
@@ -78,6 +83,46 @@ def scaled_text(value: int) -> str:
     digits = str(abs(mantissa)).rjust(scale + 1, "0")
     sign = "-" if mantissa < 0 else ""
     return f"{sign}{digits[:-scale]}.{digits[-scale:]}" if scale else sign + digits
+
+
+def decimal_or_quotient_value(lexical: str) -> InlineValue | None:
+    """An xsd:decimal: by its digits or else, where it is an average, by what was divided."""
+    return decimal_value(lexical, InlineType.DECIMAL) or quotient_value(lexical)
+
+
+def quotient_value(lexical: str) -> InlineValue | None:
+    """A decimal with more digits than `decimal_value` takes that is the quotient of two small numbers, cut.
+
+    A quotient that is this near to the decimal is one of the convergents of its continued fraction, and the last with
+    a denominator of 20 bits; so there is never more than one.
+    """
+    match = _PLAIN.fullmatch(lexical) if len(lexical) <= _LONGEST_PLAIN else None
+    if match is None:
+        return None
+    sign, whole, fraction = match.groups(default="")
+    if not SCALE_MASK < len(fraction) <= _QUOTIENT_DIGITS or fraction.endswith("0"):
+        return None
+    left, right = int(whole + fraction), 10 ** len(fraction)
+    numerators, denominators = (0, 1), (1, 0)
+    while right:
+        step, rest = divmod(left, right)
+        numerator, denominator = (step * y + x for x, y in (numerators, denominators))
+        if denominator > DENOMINATOR_MASK:
+            break
+        left, right = right, rest
+        numerators, denominators = (numerators[1], numerator), (denominators[1], denominator)
+    if numerators[1] >= NUMERATOR_BIAS:
+        return None
+    signed = -numerators[1] if sign else numerators[1]
+    value = (signed + NUMERATOR_BIAS) << DENOMINATOR_BITS | denominators[1]
+    return (InlineType.QUOTIENT, value) if quotient_text(value) == lexical else None
+
+
+def quotient_text(value: int) -> str:
+    numerator = (value >> DENOMINATOR_BITS) - NUMERATOR_BIAS
+    whole, fraction = divmod(abs(numerator) * _QUOTIENT_UNIT // (value & DENOMINATOR_MASK), _QUOTIENT_UNIT)
+    digits = f"{fraction:018d}".rstrip("0")
+    return f"{'-' if numerator < 0 else ''}{whole}{'.' if digits else ''}{digits}"
 
 
 def scientific_value(lexical: str, kind: InlineType) -> InlineValue | None:

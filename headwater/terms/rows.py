@@ -106,7 +106,7 @@ def read_csv(
         try:
             if columns is None:
                 raise RowError("the row has no column names, because the header line cannot be read")
-            cells = _named_cells(line[2].decode(), columns, template)
+            cells = named_cells(line[2].decode(), columns, template)
             number = numbers.number(line[1]) - header.line if template.uses_row_number else 0
             element = reader.element(cells, number, line[0])
         except ValueError as error:
@@ -116,7 +116,8 @@ def read_csv(
                 yield element
 
 
-def _named_cells(line: str, columns: tuple[str, ...], template: Template) -> dict[str, str]:
+def named_cells(line: str, columns: tuple[str, ...], template: Template) -> dict[str, str]:
+    """The cells of a line by column; a `RowError` where there are too few, or too many."""
     cells = split_cells(line, template.delimiters)
     if len(cells) < len(columns) or (len(cells) > len(columns) and not template.more_columns):
         raise RowError(f"the row has {len(cells)} cells, but there are {len(columns)} columns")
@@ -145,7 +146,7 @@ def read_json_lines(
         if not line[2].strip(b" "):
             continue
         try:
-            cells = json_cells(_JSON.decode(line[2].decode()), template)
+            cells = json_cells(json_row(line[2].decode()), template)
             number = numbers.number(line[1]) if template.uses_row_number else 0
             element = reader.element(cells, number, line[0])
         except (ValueError, RecursionError) as error:
@@ -207,6 +208,11 @@ def _after_blanks(text: str, place: int) -> int:
 def _broken_array(text: str, place: int, reason: str) -> BadElement:
     rest = text[place:].encode("utf-8", "surrogateescape")
     return BadElement(f"{reason}; the rest was not read", shown(rest), "", (), text.count("\n", 0, place) + 1)
+
+
+def json_row(text: str) -> object:
+    """A JSON text as Python objects, each number as the digits that it was written with."""
+    return _JSON.decode(text)
 
 
 def json_cells(row: object, template: Template) -> dict[str, str]:

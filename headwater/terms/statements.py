@@ -20,7 +20,7 @@ def parse_statements(statements: Sequence[bytes]) -> list[Quad | str]:
     if b"\r" not in block:
         try:
             quads: list[Quad | str] = list(parse(block, format=RdfFormat.N_QUADS))
-        except SyntaxError:
+        except (SyntaxError, MemoryError):
             pass
         else:
             if len(quads) == len(statements):
@@ -35,6 +35,8 @@ def parse_statement(statement: bytes) -> Quad | str:
     except SyntaxError as error:
         located = RdfSyntaxError.from_parser(error, "")
         return located.reason if located.column is None else f"{located.reason} (column {located.column})"
+    except MemoryError:
+        return f"a term in this statement of {len(statement)} bytes is longer than the parser takes"
     if len(quads) != 1:
         return f"expected one N-Quads statement, found {len(quads) or 'none'}"
     return quads[0]

@@ -1,5 +1,6 @@
 """Windows, ticks, report policies and streaming operators: pure functions of time."""
 
+from headwater.windows.caps import DEFAULT_CAP, WindowCapError, check_cap
 from headwater.windows.model import ALL, NOW, Bounds, CountWindow, TimeWindow, Window
 from headwater.windows.operators import emitted, multiset_difference
 from headwater.windows.progress import StreamClock, combined
@@ -8,6 +9,7 @@ from headwater.windows.ticks import Ticker
 
 __all__ = [
     "ALL",
+    "DEFAULT_CAP",
     "NOW",
     "Bounds",
     "Content",
@@ -19,6 +21,8 @@ __all__ = [
     "Ticker",
     "TimeWindow",
     "Window",
+    "WindowCapError",
+    "check_cap",
     "combined",
     "emitted",
     "multiset_difference",

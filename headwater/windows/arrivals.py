@@ -76,7 +76,8 @@ def parted(arrivals: Arrivals, limit: int | None) -> tuple[Arrivals, Arrivals]:
     if isinstance(arrivals, ElementColumns):
         ordered = arrivals.in_time_order()
         cut = len(ordered) if limit is None else int(ordered.times.searchsorted(limit))
-        return ordered.slice(0, cut), ordered.slice(cut, len(ordered))
+        # What waits must not carry along the texts of what does not, or they would pile up batch by batch.
+        return ordered.slice(0, cut), ordered.slice(cut, len(ordered)).with_own_texts()
     elements = sorted(arrivals, key=lambda element: element.time)
     cut = len(elements) if limit is None else bisect_left(elements, limit, key=lambda element: element.time)
     return elements[:cut], elements[cut:]

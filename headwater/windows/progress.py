@@ -25,7 +25,9 @@ class StreamClock:
     late: int = 0
     seen: int = 0
     closed: int | None = None
-    """Everything before this was answered for good, when the stream was drained before its end."""
+    """Everything before this was answered for good: the stream was drained before its end, or others went on."""
+    idle: int | None = None
+    """How far, in event time, other streams may be ahead before this one is taken to be silent."""
 
     @property
     def watermark(self) -> int | None:
@@ -64,10 +66,18 @@ def combined(clocks: Iterable[StreamClock]) -> tuple[int | None, bool]:
     """The watermark of a query over several streams, and whether all of them have ended.
 
     Streams that ended do not hold the others back. The watermark is None while a stream that has not ended has
-    shown nothing yet.
+    shown nothing yet. A stream with an `idle` time holds the others back by no more than that: it is then closed up to
+    where they are, and what it still brings from before is late.
     """
     running = [clock for clock in clocks if not clock.ended]
     if not running:
         return None, True
     marks = [clock.watermark for clock in running]
+    newest = max((mark for mark in marks if mark is not None), default=None)
+    if newest is not None:
+        for number, clock in enumerate(running):
+            mark = marks[number]
+            if clock.idle is not None and (mark is None or mark < newest - clock.idle):
+                marks[number] = newest - clock.idle
+                clock.close(newest - clock.idle)
     return (None if None in marks else min(mark for mark in marks if mark is not None)), False

@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from headwater.algebra.plan import QueryPlan
@@ -27,6 +27,7 @@ from headwater.language.stream_clauses import (
     WindowSpec,
 )
 from headwater.terms.model import NamedNode
+from headwater.windows.caps import DEFAULT_CAP
 from headwater.windows.model import ALL, NOW, Bounds, CountWindow, TimeWindow, Window
 
 
@@ -56,6 +57,8 @@ class Options:
     emit: StreamOperator | None = None
     content: Content | None = None
     t0: int | None = None
+    cap: int | None = None
+    """How many triples a window may hold."""
 
 
 NO_OPTIONS = Options()
@@ -72,6 +75,8 @@ class QuerySettings:
     bounds: Bounds
     period: int | None = None
     t0: int | None = None
+    cap: int = field(default=DEFAULT_CAP, repr=False, compare=False)
+    """How many triples a window may hold. It is no part of what a query means: a run may go on with a higher one."""
 
 
 def settle(plan: QueryPlan, options: Options = NO_OPTIONS) -> QuerySettings:
@@ -97,6 +102,7 @@ def settle(plan: QueryPlan, options: Options = NO_OPTIONS) -> QuerySettings:
         bounds=bounds,
         period=(every or min(steps or widths or [1_000_000])) if report is Report.PERIODIC else None,
         t0=options.t0,
+        cap=DEFAULT_CAP if options.cap is None else options.cap,
     )
 
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pyoxigraph import Quad, Store
 
 from headwater.algebra import plan_query
-from headwater.algebra.scope import map_expression, mentioned
+from headwater.algebra.scope import mentioned
 from headwater.algebra.to_sparql import expression_text
 from headwater.language import parse
-from headwater.language.expressions import Expression, Operation
+from headwater.language.expressions import Expression
 from headwater.reference.evaluator import ReferenceEvaluator
 from headwater.terms.exact import stored_quad
 from headwater.terms.model import RDF, XSD, BlankNode, Literal, NamedNode, Row, Term, Variable
@@ -74,29 +74,16 @@ BLANKS = [BlankNode("b0"), BlankNode("some"), BlankNode("a1b2")]
 TERMS: list[Term | None] = [None, *LITERALS, *IRIS, *BLANKS]
 
 
-def settled(expression: Expression) -> Expression:
-    """The expression with `a + b` as `a - (-b)`: pyoxigraph takes the operands of `+` in an order of its own, which
-    decides whether a time plus a duration has a value."""
-
-    def change(part: Expression) -> Expression | None:
-        match part:
-            case Operation("+", (left, right)):
-                return Operation("-", (settled(left), Operation("unary -", (settled(right),))))
-        return None
-
-    return map_expression(expression, change)
-
-
 def reference_values(expressions: Sequence[Expression], variables: tuple[str, ...], rows: list[Row]) -> list[Row]:
     """`SELECT (expression AS ?result)` for each row, by the reference evaluator over a store that holds the rows."""
-    wanted = " ".join(f"(({expression_text(settled(e))}) AS ?result{i})" for i, e in enumerate(expressions))
+    wanted = " ".join(f"(({expression_text(e)}) AS ?result{i})" for i, e in enumerate(expressions))
     found = _evaluate(f"SELECT ?row {wanted}", "", _read(expressions, variables), variables, rows)
     return [found[i][1:] for i in range(len(rows))]
 
 
 def reference_holds(expression: Expression, variables: tuple[str, ...], rows: list[Row]) -> list[bool]:
     """Which rows pass `FILTER(expression)`."""
-    test = f"FILTER({expression_text(settled(expression))})"
+    test = f"FILTER({expression_text(expression)})"
     found = _evaluate("SELECT ?row", test, _read([expression], variables), variables, rows)
     return [i in found for i in range(len(rows))]
 

@@ -220,28 +220,6 @@ def test_count_of_rows_and_of_different_rows() -> None:
     assert list(watched.advance()) == [(one, one, one)]
 
 
-def test_no_drift_after_many_slides() -> None:
-    """A window over numbers of very different size ends where it began."""
-    vocabulary = Vocabulary()
-    source = Fed("v")
-    specs = (("s", AggregateSpec("SUM", "v")), ("a", AggregateSpec("AVG", "v")))
-    grouping = Grouping(source, (), specs, vocabulary)
-    values = [double(x) for x in (0.1, 1e16, -3.7e-9, 1e300, 2.5, -1e300, 1 / 3, 1e-200, 123456.789)]
-    values += [typed("0.000001", "decimal"), typed("12345678901", "integer")]
-    window = [vocabulary.id_of(values[i % len(values)]) for i in range(20)]
-    source.feed([(i,) for i in window])
-    shown = grouping.advance().added.tolist()
-    for slide in range(len(values) * 300):
-        came = vocabulary.id_of(values[(20 + slide) % len(values)])
-        source.feed([(came,)], [(window.pop(0),)])
-        window.append(came)
-        delta = grouping.advance()
-        shown = delta.added.tolist() or shown
-    present = Counter(vocabulary.term_of(i) for i in window)
-    assert vocabulary.terms_of(grouping._shown) == [(aggregate("SUM", present), aggregate("AVG", present))]
-    assert shown == grouping._shown.tolist()
-
-
 def test_the_sweep_keeps_what_the_groups_hold() -> None:
     vocabulary = Vocabulary()
     source = Fed("v")

@@ -34,7 +34,9 @@ def test_a_tree_equals_its_slow_twin_after_each_tick(tree: Tree, data: st.DataOb
 
 
 @pytest.mark.soak
-@settings(max_examples=20_000)
-@given(trees(depth=4), st.data())
-def test_many_deeper_trees_equal_their_slow_twins(tree: Tree, data: st.DataObject) -> None:
+@pytest.mark.parametrize("block", range(8))
+@settings(max_examples=2_500)
+@given(tree=trees(depth=4), data=st.data())
+def test_many_deeper_trees_equal_their_slow_twins(block: int, tree: Tree, data: st.DataObject) -> None:
+    """In blocks, because hypothesis keeps some 30 kB of each example until the test ends."""
     check_each_tick(tree, data)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from headwater.terms.model import Element
 from headwater.windows import StreamClock, combined, multiset_difference
+from headwater.windows.arrivals import elements_of
 
 
 def elements(*times: int) -> list[Element]:
@@ -16,8 +17,8 @@ def elements(*times: int) -> list[Element]:
 def test_late_is_what_the_watermark_had_passed_when_it_came() -> None:
     clock = StreamClock(delay=2)
     admitted, late = clock.admit(elements(5, 3, 9, 7, 6))
-    assert [e.time for e in admitted] == [5, 3, 9, 7]
-    assert [e.time for e in late] == [6]
+    assert [e.time for e in elements_of(admitted)] == [5, 3, 9, 7]
+    assert [e.time for e in elements_of(late)] == [6]
     assert clock.watermark == 7
     assert (clock.seen, clock.late) == (5, 1)
 
@@ -30,7 +31,9 @@ def test_lateness_does_not_depend_on_batches(times: list[int], delay: int, data:
     cut = data.draw(st.integers(0, len(times)))
     listed = elements(*times)
     first, second = parts.admit(listed[:cut]), parts.admit(listed[cut:])
-    assert (first[0] + second[0], first[1] + second[1]) == expected
+    for side in range(2):
+        found = elements_of(first[side]) + elements_of(second[side])
+        assert found == elements_of(expected[side])
     assert parts.watermark == whole.watermark
 
 
@@ -48,8 +51,8 @@ def test_a_drained_stream_does_not_open_answered_time_again() -> None:
     clock = StreamClock(delay=5, highest=10)
     clock.close(13)
     admitted, late = clock.admit(elements(12, 13))
-    assert [e.time for e in admitted] == [13]
-    assert [e.time for e in late] == [12]
+    assert [e.time for e in elements_of(admitted)] == [13]
+    assert [e.time for e in elements_of(late)] == [12]
 
 
 @given(st.lists(st.integers(0, 3)), st.lists(st.integers(0, 3)))
@@ -57,3 +60,17 @@ def test_multiset_difference_counts_copies(left: list[int], right: list[int]) ->
     kept = multiset_difference(left, right)
     for value in range(4):
         assert kept.count(value) == max(0, left.count(value) - right.count(value))
+
+
+def test_an_idle_stream_holds_the_others_back_only_for_its_time() -> None:
+    busy, quiet = StreamClock(highest=100), StreamClock(highest=40, idle=30)
+    assert combined([busy, quiet]) == (70, False)
+    admitted, late = quiet.admit(elements(69, 70, 71))
+    assert [e.time for e in elements_of(late)] == [69]
+    assert [e.time for e in elements_of(admitted)] == [70, 71]
+    assert combined([busy, quiet]) == (71, False)
+
+
+def test_a_stream_that_never_spoke_may_be_idle() -> None:
+    assert combined([StreamClock(highest=100), StreamClock(idle=25)]) == (75, False)
+    assert combined([StreamClock(idle=25), StreamClock(idle=25)]) == (None, False)

@@ -31,7 +31,7 @@ class Scanned:
     spans: npt.NDArray[np.int32]
     """(n, 3, 2): offset and length of each term's text; no rows where no text was asked for.
 
-    An offset below zero is `~offset` in `parsed`: the text as the parser gave it.
+    An offset below zero is `~offset` in `rewritten`, which has the canonical texts of terms that are written otherwise.
     """
     element_times: Ints
     """Microseconds since 1970."""
@@ -54,7 +54,7 @@ class Scanned:
     """Whether lines behind the end of the text may belong to the last element (only where an `end` was given)."""
     with_graph_texts: bool
     text: PaddedText
-    parsed: PaddedText
+    rewritten: PaddedText
 
     def __len__(self) -> int:
         return len(self.triples)
@@ -92,7 +92,7 @@ class Scanned:
         return self._text(start, length)
 
     def _text(self, start: int, length: int) -> bytes:
-        text, start = (self.text, start) if start >= 0 else (self.parsed, ~start)
+        text, start = (self.text, start) if start >= 0 else (self.rewritten, ~start)
         return text.array[start : start + length].tobytes()
 
     def texts(self, rows: npt.NDArray[np.bool_] | Ints | None = None) -> TermTexts:
@@ -108,7 +108,7 @@ class Scanned:
             if self.with_graph_texts:
                 named = np.unique(self.elements[rows])
             triples, spans, marks = triples[rows], spans[rows], marks[rows]
-        base, extra = self.text.address, self.parsed.address
+        base, extra = self.text.address, self.rewritten.address
         names, name_spans = self.element_graphs[named], self.element_graph_spans[named]
         ids, addresses, lengths, count, clash = collect(base, extra, triples, spans, marks, names, name_spans)
         if clash.any():
@@ -126,5 +126,5 @@ class Scanned:
     def _at(self, address: int, length: int) -> bytes:
         start = address - self.text.address
         if not 0 <= start < self.text.length:
-            start = ~(address - self.parsed.address)
+            start = ~(address - self.rewritten.address)
         return self._text(start, length)

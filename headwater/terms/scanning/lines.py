@@ -16,6 +16,7 @@ import numba as nb
 import numpy as np
 
 from headwater.terms.inline_layout import NO_TERM
+from headwater.terms.scanning.escapes import rewritten_literal
 from headwater.terms.scanning.hashing import hash_of
 from headwater.terms.scanning.memory import BLOCK, byte_at, line_feeds, lowest, population
 from headwater.terms.scanning.names import UNSURE_END, iri_end
@@ -134,17 +135,23 @@ def _first_terms(start):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True)
-def _other_terms(start, wanted, with_graphs):  # type: ignore[no-untyped-def]
+def _other_terms(start, wanted, with_graphs, spare):  # type: ignore[no-untyped-def]
     """Object and graph name of a statement: where the line ends, and address, length and id of both.
 
-    The end is `UNSURE_END` where the parser shall read the line.
+    A literal that is not canonical is written to the address `spare`. The end is `UNSURE_END` where the parser shall
+    read the line.
     """
     unsure = np.int64(UNSURE_END)
     nothing = (np.int64(0), np.int64(0), np.int64(NO_TERM))
     value = skip_blanks(start)
     value_end, value_id, value_length = any_term(value, wanted)
     if value_end == UNSURE_END:
-        return unsure, nothing, nothing
+        if byte_at(value) != 34:
+            return unsure, nothing, nothing
+        value_end, value_id, value_length = rewritten_literal(value, spare, wanted)
+        if value_end == UNSURE_END:
+            return unsure, nothing, nothing
+        value = spare
     dot = skip_blanks(value_end)
     graph = nothing
     if byte_at(dot) != 46:
@@ -156,21 +163,28 @@ def _other_terms(start, wanted, with_graphs):  # type: ignore[no-untyped-def]
         if byte_at(dot) != 46:
             return unsure, nothing, nothing
     end = skip_blanks(dot + 1)
+    if byte_at(end) == 35:
+        while byte_at(end) != 13 and byte_at(end) != 10:
+            end += 1
     while byte_at(end) == 13:
         end += 1
     return end if byte_at(end) == 10 else unsure, (value, value_length, value_id), graph
 
 
 @nb.njit(cache=True)
-def read_lines(base, length, first, end, timed, with_graphs, table, everything, rows, unsure):  # type: ignore[no-untyped-def]
+def read_lines(base, length, first, end, timed, with_graphs, table, everything, rows, unsure, spare):  # type: ignore[no-untyped-def]
     """Read the lines of a text from the offset `first` on.
 
     `everything` is the mark of every triple where there are no patterns, 0 where there are. Lines at `end` or behind it
-    are read while they may belong to the element before. Gives the number of rows, of entries in `unsure` (row, line,
-    offset of the line's end), and of lines.
+    are read while they may belong to the element before. Canonical texts of literals that are written otherwise go to
+    the address `spare`. Gives the number of rows, of entries in `unsure` (row, line, offset of the line's end), of
+    lines, and of bytes at `spare`.
     """
+    times, graphs, positions, triples, spans, graph_spans, marks = rows
+    pattern_ids, pattern_marks, bound, slots, predicates = table
     finish = base + length
-    with_spans = rows.spans.shape[0] > 0
+    spare_end = spare
+    with_spans = spans.shape[0] > 0
     at = base + first
     position = np.int64(0)
     row = 0
@@ -196,63 +210,72 @@ def read_lines(base, length, first, end, timed, with_graphs, table, everything, 
             stamp = start
             stamp_length = tab + 1 - start if sure else np.int64(0)
         at = np.int64(UNSURE_END)
-        rows.positions[row] = position
+        positions[row] = position
         if sure:
             predicate_end, subject, predicate = _first_terms(start + stamp_length)
             if predicate_end != UNSURE_END:
                 predicate_id = hash_of(*predicate)
-                wanted = everything != 0 or has_predicate(table, predicate_id)
-                at, object_, graph = _other_terms(predicate_end, wanted, with_graphs)
+                wanted = everything != 0 or has_predicate(predicates, predicate_id)
+                at, object_, graph = _other_terms(predicate_end, wanted, with_graphs, spare_end)
                 if at != UNSURE_END:
-                    rows.times[row] = time
-                    rows.graphs[row] = graph[2]
+                    times[row] = time
+                    graphs[row] = graph[2]
                     mark = everything
                     if wanted:
                         subject_id = hash_of(*subject)
                         if everything == 0:
-                            mark = mark_for(table, subject_id, predicate_id, object_[2])
-                        _write_ids(rows, row, subject_id, predicate_id, object_[2])
-                    rows.marks[row] = mark
+                            object_id = object_[2]
+                            mark = mark_for(
+                                pattern_ids, pattern_marks, bound, slots, subject_id, predicate_id, object_id
+                            )
+                        _write_ids(triples, row, subject_id, predicate_id, object_[2])
+                    marks[row] = mark
                     if with_spans:
-                        _write_spans(rows, row, base, subject, predicate, object_, graph)
+                        graph_spans[row, 0] = graph[0] - base if graph[1] else 0
+                        graph_spans[row, 1] = graph[1]
+                        if mark:
+                            _write_spans(spans, row, base, subject, predicate, object_)
+                            if object_[0] == spare_end:
+                                spans[row, 2, 0] = ~(spare_end - spare)
+                                spare_end += object_[1]
         if at == UNSURE_END:
             at = _line_end(start)
-            rows.marks[row] = UNSURE_LINE
+            marks[row] = UNSURE_LINE
             unsure[unsure_count, 0] = row
             unsure[unsure_count, 1] = line
             unsure[unsure_count, 2] = at - base
             unsure_count += 1
         row += 1
         line += 1
-        if position >= end and rows.marks[row - 1] != UNSURE_LINE and (row == 1 or _is_new_key(rows, row - 1)):
+        if (
+            position >= end
+            and marks[row - 1] != UNSURE_LINE
+            and (row == 1 or _is_new_key(times, graphs, marks, row - 1))
+        ):
             break
         at += 1
         position = at - base
-    return row, unsure_count, line
+    return row, unsure_count, line, spare_end - spare
 
 
 @nb.njit(cache=True, inline="always")
-def _write_ids(rows, row, subject, predicate, object_):  # type: ignore[no-untyped-def]
-    rows.triples[row, 0] = subject
-    rows.triples[row, 1] = predicate
-    rows.triples[row, 2] = object_
+def _write_ids(triples, row, subject, predicate, object_):  # type: ignore[no-untyped-def]
+    triples[row, 0] = subject
+    triples[row, 1] = predicate
+    triples[row, 2] = object_
 
 
 @nb.njit(cache=True, inline="always")
-def _write_spans(rows, row, base, subject, predicate, object_, graph):  # type: ignore[no-untyped-def]
-    rows.spans[row, 0, 0] = subject[0] - base
-    rows.spans[row, 0, 1] = subject[1]
-    rows.spans[row, 1, 0] = predicate[0] - base
-    rows.spans[row, 1, 1] = predicate[1]
-    rows.spans[row, 2, 0] = object_[0] - base
-    rows.spans[row, 2, 1] = object_[1]
-    rows.graph_spans[row, 0] = graph[0] - base if graph[1] else 0
-    rows.graph_spans[row, 1] = graph[1]
+def _write_spans(spans, row, base, subject, predicate, object_):  # type: ignore[no-untyped-def]
+    spans[row, 0, 0] = subject[0] - base
+    spans[row, 0, 1] = subject[1]
+    spans[row, 1, 0] = predicate[0] - base
+    spans[row, 1, 1] = predicate[1]
+    spans[row, 2, 0] = object_[0] - base
+    spans[row, 2, 1] = object_[1]
 
 
 @nb.njit(cache=True, inline="always")
-def _is_new_key(rows, row):  # type: ignore[no-untyped-def]
+def _is_new_key(times, graphs, marks, row):  # type: ignore[no-untyped-def]
     """Whether the element of the row before has surely ended."""
-    return rows.marks[row - 1] != UNSURE_LINE and (
-        rows.times[row] != rows.times[row - 1] or rows.graphs[row] != rows.graphs[row - 1]
-    )
+    return marks[row - 1] != UNSURE_LINE and (times[row] != times[row - 1] or graphs[row] != graphs[row - 1])

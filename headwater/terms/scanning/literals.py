@@ -16,6 +16,7 @@ from headwater.terms.scanning.numbers import (
     boolean_id,
     decimal_id,
     double_id,
+    escaped_string_id,
     float_id,
     integer_id,
     string_id,
@@ -36,19 +37,12 @@ _RDF = "<" + RDF
 _RDF_LENGTH = len(_RDF)
 _RDF_LAST = _word(_RDF, _RDF_LENGTH - 8)
 _LONGEST_NAME = 8
-_MOST_ESCAPED_SHORT = 14
-"""Every escape is two bytes for one: a longer string with escapes has more than the seven bytes that fit into an id."""
 
 _STRING = _word("string")
-_INTEGER = _word("integer")
-_INT = _word("int")
-_LONG = _word("long")
-_DECIMAL = _word("decimal")
-_DOUBLE = _word("double")
-_FLOAT = _word("float")
-_BOOLEAN = _word("boolean")
-_DATE = _word("date")
-_DATE_TIME = _word("dateTime")
+_DATATYPES = ("double", "integer", "dateTime", "decimal", "float", "boolean", "date", "int", "long")
+_DOUBLE, _INTEGER, _DATE_TIME, _DECIMAL, _FLOAT, _BOOLEAN, _DATE, _INT, _LONG = range(len(_DATATYPES))
+_NAMES = np.array([_word(name) for name in _DATATYPES], dtype=np.uint64)
+_UNKNOWN = -1
 _INTEGER_KIND, _INT_KIND, _LONG_KIND = (int(kind) for kind in (InlineType.INTEGER, InlineType.INT, InlineType.LONG))
 
 
@@ -74,27 +68,32 @@ def _name_length(start):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True)
-def _value_id(name, start, end):  # type: ignore[no-untyped-def]
+def _datatype_of(name):  # type: ignore[no-untyped-def]
+    """The number of the datatype with this name, or `_UNKNOWN`."""
+    for number in range(_NAMES.shape[0]):
+        if _NAMES[number] == name:
+            return number
+    return _UNKNOWN
+
+
+@nb.njit(cache=True)
+def _value_id(datatype, start, end):  # type: ignore[no-untyped-def]
     """The id of a lexical form with one of the datatypes of XML Schema that have inline ids."""
-    if name == _DOUBLE:
+    if datatype == _DOUBLE:
         return double_id(start, end)
-    if name == _INTEGER:
+    if datatype == _INTEGER:
         return integer_id(start, end, _INTEGER_KIND)
-    if name == _DATE_TIME:
+    if datatype == _DATE_TIME:
         return date_time_id(start, end)
-    if name == _DECIMAL:
+    if datatype == _DECIMAL:
         return decimal_id(start, end)
-    if name == _FLOAT:
+    if datatype == _FLOAT:
         return float_id(start, end)
-    if name == _INT:
-        return integer_id(start, end, _INT_KIND)
-    if name == _LONG:
-        return integer_id(start, end, _LONG_KIND)
-    if name == _BOOLEAN:
+    if datatype == _BOOLEAN:
         return boolean_id(start, end)
-    if name == _DATE:
+    if datatype == _DATE:
         return date_id(start, end)
-    return np.int64(NOT_INLINE)
+    return integer_id(start, end, _INT_KIND if datatype == _INT else _LONG_KIND)
 
 
 @nb.njit(cache=True)
@@ -102,12 +101,7 @@ def _plain_literal(start, closing, escapes, end, wanted):  # type: ignore[no-unt
     """A string, whose canonical text ends with the closing quote; the statement goes on at `end`."""
     lexical = start + 1
     length = closing + 1 - start
-    if escapes:
-        if closing - lexical <= _MOST_ESCAPED_SHORT:
-            return np.int64(UNSURE_END), np.int64(0), length
-        found = np.int64(NOT_INLINE)
-    else:
-        found = string_id(lexical, closing)
+    found = escaped_string_id(lexical, closing) if escapes else string_id(lexical, closing)
     if found == NOT_INLINE and wanted:
         found = hash_of(start, length)
     return end, found, length
@@ -139,12 +133,13 @@ def literal(start, wanted):  # type: ignore[no-untyped-def]
                     name = low_bytes(name, length)
                 if name == _STRING:
                     return _plain_literal(start, closing, escapes, name_start + length + 1, wanted)
-                if wanted:
-                    found = _value_id(name, start + 1, closing)
-                    if found == UNSURE:
-                        return nothing
-                if found != NOT_INLINE:
+                known = _datatype_of(name)
+                if known != _UNKNOWN:
                     end = name_start + length + 1
+                    if wanted:
+                        found = _value_id(known, start + 1, closing)
+                        if found == UNSURE:
+                            return nothing
         if end == UNSURE_END:
             end = iri_end(datatype)
             if end == UNSURE_END or (end - datatype > _RDF_LENGTH and _is_rdf(datatype)):

@@ -104,6 +104,15 @@ def _store(typing_context: Any, address: Any, value: Any) -> Any:
     return _types.void(_types.int64, _types.uint64), code
 
 
+def _store_low(typing_context: Any, address: Any, value: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        byte = _cg.ir.IntType(8)
+        builder.store(builder.trunc(arguments[1], byte), builder.inttoptr(arguments[0], byte.as_pointer()))
+        return context.get_dummy_value()
+
+    return _types.void(_types.int64, _types.int64), code
+
+
 def _lowest(typing_context: Any, value: Any) -> Any:
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], _cg.true_bit)
@@ -144,6 +153,9 @@ def _double_bits(typing_context: Any, number: Any) -> Any:
 
 store_word: Any = intrinsic(_store)
 """Writes eight bytes to an address."""
+
+store_byte: Any = intrinsic(_store_low)
+"""Writes the low byte of a number to an address."""
 
 lowest: Any = intrinsic(_lowest)
 """The place of the lowest bit of a value that is not zero."""

@@ -1,8 +1,9 @@
 """Where IRIs and blank node labels end, for compiled code.
 
 Each function takes the address of the first byte and gives the one behind the last, or `UNSURE_END` where the text is
-wrong or so unusual that the parser shall decide: letters beyond ASCII, escapes, user names and IP addresses in the
-authority. What is accepted here is an absolute IRI by RFC 3987, and stands in the text as its canonical form has it.
+wrong or so unusual that the parser shall decide: escapes, user names and IP addresses in the authority, characters
+beyond U+D7FF. What is accepted here is an absolute IRI by RFC 3987, and stands in the text as its canonical form has
+it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
+from headwater.terms.scanning.characters import character_length
 from headwater.terms.scanning.hashing import low_bytes
 from headwater.terms.scanning.memory import (
     BLOCK,
@@ -126,9 +128,19 @@ def _unusual_iri_end(start):  # type: ignore[no-untyped-def]
             in_fragment = True
         elif found == 37 and _is(at + 1, _HEX) and _is(at + 2, _HEX):
             at += 2
+        elif found >= 128 and _letter_length(at) > 0:
+            at += _letter_length(at) - 1
         else:
             return np.int64(UNSURE_END)
         at += 1
+
+
+@nb.njit(cache=True)
+def _letter_length(at):  # type: ignore[no-untyped-def]
+    """How many bytes a character from U+00A0 to U+D7FF has, all of which an IRI may hold; 0 for others."""
+    first = byte_at(at)
+    is_control = first == 0xC2 and byte_at(at + 1) < 0xA0
+    return np.int64(0) if is_control or first > 0xED else character_length(at)
 
 
 @nb.njit(cache=True)

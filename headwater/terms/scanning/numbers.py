@@ -75,6 +75,39 @@ def string_id(start, end):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True)
+def escaped_string_id(start, end):  # type: ignore[no-untyped-def]
+    """The same of a string with canonical escapes, each of which is a backslash and a letter."""
+    value = np.int64(0)
+    length = 0
+    at = start
+    while at < end:
+        found = byte_at(at)
+        if found == 92:
+            at += 1
+            found = _escaped(byte_at(at))
+        length += 1
+        if length > _STRING_BYTES:
+            return np.int64(NOT_INLINE)
+        value = (value << 8) | found
+        at += 1
+    return inline_of(_STRING, value << (8 * (_STRING_BYTES - length)))
+
+
+@nb.njit(cache=True)
+def _escaped(letter):  # type: ignore[no-untyped-def]
+    """The character that a letter behind a backslash stands for."""
+    if letter == 110:
+        return np.int64(10)
+    if letter == 116:
+        return np.int64(9)
+    if letter == 114:
+        return np.int64(13)
+    if letter == 98:
+        return np.int64(8)
+    return np.int64(12) if letter == 102 else letter
+
+
+@nb.njit(cache=True)
 def boolean_id(start, end):  # type: ignore[no-untyped-def]
     length = end - start
     if length == 4 and low_bytes(word_at(start), 4) == _TRUE:

@@ -127,34 +127,32 @@ def _fill(ids, slots, predicates):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, inline="always")
-def has_predicate(table, predicate):  # type: ignore[no-untyped-def]
+def has_predicate(predicates, predicate):  # type: ignore[no-untyped-def]
     """Whether some pattern may match a triple with this predicate."""
-    size = table.predicates.shape[0]
-    if size == 0:
-        return table.ids.shape[0] > 0
-    slot = np.int64(_mixed(predicate) >> _HALF) & (size - 1)
-    while table.predicates[slot] != ANY:
-        if table.predicates[slot] == predicate:
-            return True
-        slot = (slot + 1) & (size - 1)
-    return False
+    size = predicates.shape[0]
+    found = size == 0
+    if size > 0:
+        slot = np.int64(_mixed(predicate) >> _HALF) & (size - 1)
+        while predicates[slot] != ANY and predicates[slot] != predicate:
+            slot = (slot + 1) & (size - 1)
+        found = predicates[slot] == predicate
+    return found
 
 
 @nb.njit(cache=True, inline="always")
-def mark_for(table, subject, predicate, object_):  # type: ignore[no-untyped-def]
+def mark_for(ids, marks, bound, slots, subject, predicate, object_):  # type: ignore[no-untyped-def]
     """The marks of all patterns that match a triple; 0 if none does."""
-    size = table.slots.shape[0]
+    size = slots.shape[0]
     mark = 0
-    for way in range(table.bound.shape[0]):
-        bound = table.bound[way]
-        s = subject if bound & 1 else np.int64(ANY)
-        p = predicate if bound & 2 else np.int64(ANY)
-        o = object_ if bound & 4 else np.int64(ANY)
+    for way in range(bound.shape[0]):
+        s = subject if bound[way] & 1 else np.int64(ANY)
+        p = predicate if bound[way] & 2 else np.int64(ANY)
+        o = object_ if bound[way] & 4 else np.int64(ANY)
         slot = _place(s, p, o, size)
-        while table.slots[slot] != 0:
-            number = table.slots[slot] - 1
-            if table.ids[number, 0] == s and table.ids[number, 1] == p and table.ids[number, 2] == o:
-                mark |= table.marks[number]
+        while slots[slot] != 0:
+            number = slots[slot] - 1
+            if ids[number, 0] == s and ids[number, 1] == p and ids[number, 2] == o:
+                mark |= marks[number]
                 break
             slot = (slot + 1) & (size - 1)
     return mark
@@ -162,6 +160,8 @@ def mark_for(table, subject, predicate, object_):  # type: ignore[no-untyped-def
 
 @nb.njit(cache=True)
 def _marks(table, triples, found):  # type: ignore[no-untyped-def]
+    ids, marks, bound, slots, predicates = table
     for row in range(triples.shape[0]):
-        if has_predicate(table, triples[row, 1]):
-            found[row] = mark_for(table, triples[row, 0], triples[row, 1], triples[row, 2])
+        subject, predicate, object_ = triples[row, 0], triples[row, 1], triples[row, 2]
+        if has_predicate(predicates, predicate):
+            found[row] = mark_for(ids, marks, bound, slots, subject, predicate, object_)

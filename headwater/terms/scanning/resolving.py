@@ -12,13 +12,12 @@ from pyoxigraph import DefaultGraph
 from headwater.terms.ids import encode, term_text
 from headwater.terms.inline_layout import NO_TERM
 from headwater.terms.model import Term
-from headwater.terms.scanning.buffers import PaddedText
 from headwater.terms.scanning.lines import BAD_LINE, Rows
 from headwater.terms.scanning.parsed_lines import LineContent, Refused
 from headwater.terms.scanning.patterns import Patterns
 
 _Entry: TypeAlias = tuple[int, int, int]
-"""The id of a term, and start and length of its text; a negative start says that the parser gave the text."""
+"""The id of a term, and start and length of its text; a negative start says that it stands among the rewritten."""
 
 _DEFAULT_GRAPH: _Entry = (NO_TERM, 0, 0)
 
@@ -27,9 +26,9 @@ _DEFAULT_GRAPH: _Entry = (NO_TERM, 0, 0)
 class _Terms:
     """Ids and texts of parsed terms; each text is kept once."""
 
+    texts: list[bytes]
+    size: int
     known: dict[Term, _Entry] = field(default_factory=dict)
-    texts: list[bytes] = field(default_factory=list)
-    size: int = 0
 
     def add(self, term: Term) -> _Entry:
         found = self.known.get(term)
@@ -42,11 +41,18 @@ class _Terms:
 
 
 def resolve(
-    rows: Rows, count: int, places: Sequence[int], contents: Sequence[LineContent], patterns: Patterns | None, mark: int
-) -> tuple[Rows, int, PaddedText]:
+    rows: Rows,
+    count: int,
+    places: Sequence[int],
+    contents: Sequence[LineContent],
+    patterns: Patterns | None,
+    mark: int,
+    rewritten: bytes,
+) -> tuple[Rows, int, bytes]:
     """Fill the rows at some places with the contents of their lines.
 
-    Gives the rows, their number, which grows where a line holds several statements, and the texts of the parsed terms.
+    Gives the rows, their number, which grows where a line holds several statements, and the texts of the parsed terms
+    behind those that were rewritten before.
     """
     repeats = np.ones(count, dtype=np.int64)
     for place, content in zip(places, contents, strict=True):
@@ -55,7 +61,7 @@ def resolve(
     targets = np.cumsum(repeats) - repeats
     if int(repeats.sum()) != count:
         rows, count = _repeated(rows, count, repeats), int(repeats.sum())
-    terms = _Terms()
+    terms = _Terms([rewritten], len(rewritten))
     filled: list[int] = []
     times: list[int] = []
     entries: list[_Entry] = []
@@ -77,7 +83,7 @@ def resolve(
         rows.spans[filled] = found[:, :3, 1:]
         rows.graph_spans[filled] = found[:, 3, 1:]
     rows.marks[filled] = mark if patterns is None else patterns.marks(rows.triples[filled])
-    return rows, count, PaddedText.of(b"".join(terms.texts))
+    return rows, count, b"".join(terms.texts)
 
 
 def _repeated(rows: Rows, count: int, repeats: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Rows:

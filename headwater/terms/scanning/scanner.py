@@ -22,6 +22,7 @@ from headwater.terms.inline_layout import NO_TERM
 from headwater.terms.model import BadElement
 from headwater.terms.scanning.buffers import Bytes, PaddedText
 from headwater.terms.scanning.columns import Scanned
+from headwater.terms.scanning.escapes import ROOM
 from headwater.terms.scanning.formats import LineFormat
 from headwater.terms.scanning.groups import Groups, group
 from headwater.terms.scanning.lines import Rows, count_lines, read_lines
@@ -73,17 +74,18 @@ def scan(
     timed = format is LineFormat.TNQ
     with_graphs = format is not LineFormat.N_TRIPLES
     first = len(_BYTE_ORDER_MARK) if marked else 0
-    count, unsure_count, lines = read_lines(
-        address, text.length, first, stop, timed, with_graphs, table, everything, rows, unsure
+    spare = PaddedText.empty(text.length + ROOM)
+    count, unsure_count, lines, spare_length = read_lines(
+        address, text.length, first, stop, timed, with_graphs, table, everything, rows, unsure, spare.address
     )
-    parsed = PaddedText.empty(0)
+    rewritten = spare.content[:spare_length].tobytes()
     bad: tuple[BadElement, ...] = ()
     if unsure_count:
         places, numbers, ends = unsure[:unsure_count].T.tolist()
         starts = rows.positions[places].tolist()
         contents = _by_parser(text, starts, ends, first, format)
         bad = _reports(starts, numbers, contents, stop, source, first_position, LineNumbers(first_line))
-        rows, count, parsed = resolve(rows, count, places, contents, patterns, everything)
+        rows, count, rewritten = resolve(rows, count, places, contents, patterns, everything, rewritten)
     has_key, key_time, key_graph = _key(continues)
     groups = Groups.empty(count)
     kept, elements, is_open = group(rows, count, stop, has_key, key_time, key_graph, groups)
@@ -103,7 +105,7 @@ def scan(
         is_open=is_open and end is not None,
         with_graph_texts=with_graph_texts,
         text=text,
-        parsed=parsed,
+        rewritten=PaddedText.of(rewritten),
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
+from headwater.terms.scanning.characters import character_length
 from headwater.terms.scanning.memory import BLOCK, byte_at, lowest, string_stops
 from headwater.terms.scanning.names import LONGEST, UNSURE_END
 
@@ -16,35 +17,7 @@ _ZERO = np.uint64(0)
 
 
 @nb.njit(cache=True)
-def _is_continued(at):  # type: ignore[no-untyped-def]
-    return byte_at(at) & 0xC0 == 0x80
-
-
-@nb.njit(cache=True)
-def character_length(at):  # type: ignore[no-untyped-def]
-    """How many bytes the character at an address has, which is not ASCII; 0 if it is no UTF-8, or not a character."""
-    first = byte_at(at)
-    second = byte_at(at + 1)
-    if first < 0xC2 or not _is_continued(at + 1):
-        return np.int64(0)
-    if first < 0xE0:
-        return np.int64(2)
-    if not _is_continued(at + 2):
-        return np.int64(0)
-    if first < 0xF0:
-        if (first == 0xE0 and second < 0xA0) or (first == 0xED and second > 0x9F):
-            return np.int64(0)
-        not_a_character = first == 0xEF and second == 0xBF and byte_at(at + 2) >= 0xBE
-        return np.int64(0) if not_a_character else np.int64(3)
-    if first > 0xF4 or not _is_continued(at + 3):
-        return np.int64(0)
-    if (first == 0xF0 and second < 0x90) or (first == 0xF4 and second > 0x8F):
-        return np.int64(0)
-    return np.int64(4)
-
-
-@nb.njit(cache=True)
-def _is_canonical_escape(letter):  # type: ignore[no-untyped-def]
+def is_canonical_escape(letter):  # type: ignore[no-untyped-def]
     """Whether a backslash and this letter are how canonical text writes a character."""
     is_white = letter == 110 or letter == 114 or letter == 116 or letter == 98 or letter == 102
     return letter == 34 or letter == 92 or is_white
@@ -65,7 +38,7 @@ def string_end(start):  # type: ignore[no-untyped-def]
         if found == 34:
             return at, escapes
         if found == 92:
-            if not _is_canonical_escape(byte_at(at + 1)):
+            if not is_canonical_escape(byte_at(at + 1)):
                 break
             escapes = True
             at += 2
@@ -81,23 +54,28 @@ def string_end(start):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True)
-def _lower_letters(at):  # type: ignore[no-untyped-def]
-    end = at
-    while 97 <= byte_at(end) <= 122:
-        end += 1
-    return end
+def _subtag_end(at, letters):  # type: ignore[no-untyped-def]
+    """The end of the small letters, or of the digits, that begin at an address."""
+    first, last = (97, 122) if letters else (48, 57)
+    while first <= byte_at(at) <= last:
+        at += 1
+    return at
 
 
 @nb.njit(cache=True)
 def language_end(start):  # type: ignore[no-untyped-def]
-    """The end of a language tag of a usual form in small letters, `en` or `de-ch`, whose `@` is at the address."""
-    at = _lower_letters(start + 1)
+    """The end of a language tag whose `@` is at the address: language, script and region, in small letters."""
+    at = _subtag_end(start + 1, True)
     if at - start != 3 and at - start != 4:
         return np.int64(UNSURE_END)
+    if byte_at(at) == 45 and _subtag_end(at + 1, True) - at == 5:
+        at += 5
     if byte_at(at) == 45:
-        region = at + 1
-        at = _lower_letters(region)
-        if at - region != 2:
+        if _subtag_end(at + 1, True) - at == 3:
+            at += 3
+        elif _subtag_end(at + 1, False) - at == 4:
+            at += 4
+        else:
             return np.int64(UNSURE_END)
     found = byte_at(at)
     return at if found == 32 or found == 9 or found == 46 or found == 60 else np.int64(UNSURE_END)

@@ -77,7 +77,7 @@ def copy_text(source, target, length):  # type: ignore[no-untyped-def]
 
 @nb.njit(cache=True)
 def address_of(base, extra, start):  # type: ignore[no-untyped-def]
-    """Where a span begins: in the text, or, where its start is negative, in the texts that the parser gave."""
+    """Where a span begins: in the text, or, where its start is negative, among the rewritten texts."""
     return base + start if start >= 0 else extra + ~np.int64(start)
 
 

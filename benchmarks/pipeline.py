@@ -1,0 +1,109 @@
+"""How much the whole pipeline takes in: `python -m benchmarks.pipeline [--triples N] [--only QUERY …]`.
+
+Files of timed N-Quads through Spark on two cores, parsing included, in steady state: from the end of the first batch to
+the end of the last. Compared in the same run with evaluation anew on pyoxigraph in the same pipeline, over a smaller
+part of the same stream. Prints one JSON object last.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import headwater as hw
+from benchmarks.pipeline_data import write_stream
+from benchmarks.pipeline_queries import WORKLOADS, Workload, static_data
+from benchmarks.reporting import machine, print_result, progress, rounded
+from headwater.pipeline.evaluation import EvaluatorName
+
+_TRIPLES = 10_000_000
+_REFERENCE_SHARE = 200
+_SMALLEST_REFERENCE = 14_000
+_BATCHES = 10
+
+
+class Runs:
+    """Runs workloads over streams that are written once, in one Spark session."""
+
+    def __init__(self, folder: Path, triples: int) -> None:
+        self._folder = folder
+        self._triples = triples
+        self._static = static_data()
+        self._engine = hw.Engine(master="local[2]")
+        self._spark = self._engine.session()
+
+    def rate(
+        self, workload: Workload, *, shards: int | None = None, evaluator: EvaluatorName = "auto", share: int = 1
+    ) -> float:
+        """Triples per second in steady state."""
+        triples = max(self._triples // share, _SMALLEST_REFERENCE if share > 1 else 0)
+        sizes, elements = 0, 0
+        engine = hw.Engine(self._spark, shards=shards, evaluator=evaluator)
+        largest = next(iter(workload.streams.values()))
+        for stream, shape in workload.streams.items():
+            part = triples * largest.apart // shape.apart * shape.per_element // largest.per_element
+            folder = self._folder / f"{shape.name}-{part}"
+            if not folder.exists():
+                progress(f"writing {part} triples of {stream}")
+                write_stream(folder, shape, part, files=4)
+            sizes += sum(file.stat().st_size for file in folder.iterdir())
+            elements += part // shape.per_element
+            engine.stream(stream, hw.files(folder))
+        engine._batch_bytes = max(sizes // _BATCHES, 1 << 16)
+        engine.dataset(self._static)
+        engine.register(workload.text, emit="rstream")
+        marks: list[tuple[float, int]] = []
+        rows = 0
+
+        def count(answer: hw.Answer) -> None:
+            nonlocal rows
+            rows += len(answer.rows)
+
+        engine.run(on_answer=count, on_progress=lambda p: marks.append((time.perf_counter(), p.elements)))
+        (begun, first), (ended, last) = marks[0], marks[-1]
+        steady = (last - first) / elements * triples / (ended - begun)
+        progress(f"  {steady:,.0f} triples/s ({len(marks)} batches, {rows} rows, {evaluator}, shards {shards})")
+        return steady
+
+
+def measure(triples: int, names: Sequence[str]) -> dict[str, object]:
+    """The rates of the workloads, and what shards and the kernel add."""
+    rates: dict[str, float] = {}
+    against: dict[str, float] = {}
+    paper: dict[str, float] = {}
+    speedup: dict[str, float] = {}
+    with tempfile.TemporaryDirectory(prefix="headwater-benchmark-") as folder:
+        runs = Runs(Path(folder), triples)
+        for name in names:
+            workload = WORKLOADS[name]
+            progress(f"{name}:")
+            rates[name] = runs.rate(workload)
+            against[name] = rates[name] / runs.rate(workload, evaluator="reference", share=_REFERENCE_SHARE)
+            if workload.paper is not None:
+                paper[name] = rates[name] / workload.paper
+        for name in ("star", "aggregate"):
+            if name in names:
+                speedup[name] = runs.rate(WORKLOADS[name], shards=2) / runs.rate(WORKLOADS[name], shards=1)
+    return {
+        "triples_per_s": {name: rounded(rate) for name, rate in rates.items()},
+        "vs_reference": {name: rounded(ratio) for name, ratio in against.items()},
+        "vs_paper": {name: rounded(ratio) for name, ratio in paper.items()},
+        "shard_speedup": {name: rounded(ratio) for name, ratio in speedup.items()},
+        "triples": triples,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.pipeline", description="How fast the pipeline is.")
+    parser.add_argument("--triples", type=int, default=_TRIPLES, help="how many triples each stream has")
+    parser.add_argument("--only", choices=WORKLOADS, nargs="+", default=list(WORKLOADS), help="some queries alone")
+    arguments = parser.parse_args()
+    facts = machine()
+    print_result({**measure(arguments.triples, arguments.only), "machine": facts})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,144 @@
+"""The static parts of a family's plan: those with a parameter are asked for the values that the members give it.
+
+    VALUES ?p0 { "Ann" "Bob" }   ?auth foaf:name ?p0 . ?paper dc:creator ?auth
+
+The values stand as deep in the part as their parameter does, so that what is looked at follows the values and not the
+size of the data. The data is asked where it is, without a copy, wherever the query sees the same graphs as the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
+
+import numpy as np
+from pyoxigraph import Store
+
+from headwater.algebra.nodes import Bgp, Extend, Filter, Graph, Join, LeftJoin, Minus, Node, Project, Values
+from headwater.algebra.plan import QueryPlan
+from headwater.algebra.scope import certain, nodes, visible
+from headwater.kernel.family_tables import FamilyView, FollowsMembers, Key
+from headwater.kernel.index import Ints
+from headwater.kernel.joining import Input
+from headwater.kernel.leaves import Leaves
+from headwater.kernel.static_parts import Placed, StaticParts, _placed
+from headwater.kernel.vocabulary import Vocabulary
+from headwater.reference.evaluator import ReferenceEvaluator
+from headwater.reference.graphs import Dataset
+from headwater.terms.exact import is_stored_form
+from headwater.terms.model import Literal, NamedNode, Row, Variable
+from headwater.windows import QuerySettings
+
+
+class FamilyStaticParts(StaticParts):
+    """Knows the static parts of a family's plan. Those that change with the members are put among the `followers`."""
+
+    def __init__(
+        self,
+        plan: QueryPlan,
+        settings: QuerySettings,
+        static: Store,
+        vocabulary: Vocabulary,
+        leaves: Leaves,
+        parameters: Sequence[Variable],
+        followers: list[FollowsMembers],
+    ) -> None:
+        super().__init__(plan, settings, static, vocabulary, leaves)
+        self._parameters = parameters
+        self._holds_stored_forms: bool | None = None
+        self._followers = followers
+
+    def view(self, parts: list[Placed]) -> Input:
+        """Several static parts joined: constant, or what the members ask for."""
+        node = reduce(Join, [_placed(*part) for part in parts])
+        shown = visible(node)
+        mine = [variable for variable in self._parameters if variable in shown]
+        if not mine:
+            return super().view(parts)
+
+        def ask(keys: Sequence[Key]) -> Ints:
+            rows = self._vocabulary.terms_of(np.array(keys, dtype=np.int64))
+            found = self._over_static_data(Project(_asked_for(node, mine, rows), shown), shown)
+            return self._vocabulary.rows_of(found, len(shown))
+
+        names = tuple(variable.value for variable in shown)
+        columns = [shown.index(variable) for variable in mine]
+        places = [self._parameters.index(variable) for variable in mine]
+        found = FamilyView(names, columns, places, ask)
+        self._followers.append(found)
+        self.views.append(node)
+        return Input(found, frozenset(variable.value for variable in certain(node)))
+
+    def _asked(self, node: Node, graph: NamedNode) -> tuple[tuple[str, ...], Ints]:
+        shown = visible(node)
+        part = _placed(node, graph)
+        found = self._over_static_data(Project(part, shown), shown)
+        self.views.append(part)
+        return tuple(variable.value for variable in shown), self._vocabulary.rows_of(found, len(shown))
+
+    def _over_static_data(self, node: Node, shown: tuple[Variable, ...]) -> list[Row]:
+        dataset = self._in_place() if self._sees_the_store(node) else None
+        static = Store() if dataset is not None else self._static
+        return ReferenceEvaluator(self._plan, self._settings, static, dataset).over_same_data(node, shown)
+
+    def _sees_the_store(self, node: Node) -> bool:
+        """Whether the graphs of a part are those of the store under the same names."""
+        if self._plan.default_graphs is not None:
+            return False
+        named = self._plan.named_graphs
+        graphs = [inner.name for inner in nodes(node) if isinstance(inner, Graph)]
+        return all(isinstance(graph, NamedNode) and (named is None or graph in named) for graph in graphs)
+
+    def _in_place(self) -> Dataset:
+        """The static data as a dataset that nobody changes."""
+        if self._holds_stored_forms is None:
+            self._holds_stored_forms = any(is_stored_form(quad.object) for quad in self._static)
+        return Dataset(
+            self._plan,
+            self._settings.content,
+            self._static,
+            named=tuple(self.named_graphs),
+            holds_stored_forms=self._holds_stored_forms,
+        )
+
+
+def _asked_for(node: Node, parameters: Sequence[Variable], rows: Sequence[Row]) -> Node:
+    """A part with its parameters bound to some combinations of values."""
+    values: dict[Variable, Node] = {}
+    for place, variable in enumerate(parameters):
+        different = dict.fromkeys(row[place] for row in rows)
+        values[variable] = _values((variable,), [(term,) for term in different])
+    restricted = _restricted(node, values)
+    return restricted if len(parameters) == 1 else Join(_values(tuple(parameters), rows), restricted)
+
+
+def _values(variables: tuple[Variable, ...], rows: Sequence[Row]) -> Values:
+    written = (tuple(term for term in row if isinstance(term, NamedNode | Literal)) for row in rows)
+    return Values(variables, tuple(written))
+
+
+def _restricted(node: Node, values: Mapping[Variable, Node]) -> Node:
+    """The values beside the patterns in which their parameters stand."""
+    match node:
+        case Bgp() | Join():
+            parts = list(_parts(node))
+            patterns = Bgp(tuple(triple for part in parts if isinstance(part, Bgp) for triple in part.triples))
+            mine = [rows for variable, rows in values.items() if variable in visible(patterns)]
+            others = [_restricted(part, values) for part in parts if not isinstance(part, Bgp)]
+            return reduce(Join, [*mine, *([patterns] if patterns.triples else []), *others])
+        case LeftJoin(left, right, condition):
+            return LeftJoin(_restricted(left, values), right, condition)
+        case Minus(left, right):
+            return Minus(_restricted(left, values), right)
+        case Filter(inner, _) | Extend(inner, _, _) | Graph(_, inner):
+            return node.with_children(_restricted(inner, values))
+    return node
+
+
+def _parts(node: Node) -> Iterator[Node]:
+    """The inputs of nested joins."""
+    if isinstance(node, Join):
+        yield from _parts(node.left)
+        yield from _parts(node.right)
+    else:
+        yield node

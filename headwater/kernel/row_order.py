@@ -1,0 +1,39 @@
+"""Rows of ids as rows of terms, in the order of their texts (`headwater.reference.ordering.row_text`).
+
+Each different term is looked up and written once; rows are then ordered by the ranks of their terms. That is the order
+of the texts with a separator between them, because no term's text has a character below the separator; where one
+does, the texts themselves are compared.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from headwater.kernel.index import Ints
+from headwater.kernel.vocabulary import Vocabulary
+from headwater.reference.ordering import SEPARATOR, row_text
+from headwater.terms.model import Row
+
+_FEW = 16
+
+
+def rows_in_order(ids: Ints, vocabulary: Vocabulary) -> list[Row]:
+    """The terms of some rows, ordered."""
+    count, width = ids.shape
+    if count <= _FEW or not width:
+        rows = vocabulary.terms_of(ids)
+        if count > 1:
+            rows.sort(key=row_text)
+        return rows
+    different, places = np.unique(ids, return_inverse=True)
+    places = places.reshape(ids.shape)
+    terms = [vocabulary.term_of(number) for number in different.tolist()]
+    texts = ["" if term is None else str(term) for term in terms]
+    if any(min(text, default=SEPARATOR) < SEPARATOR for text in texts):
+        return sorted(vocabulary.terms_of(ids), key=row_text)
+    by_text = sorted(range(len(texts)), key=texts.__getitem__)
+    ranks = np.empty(len(texts), dtype=np.int64)
+    ranks[by_text] = np.arange(len(texts))
+    ordered = places[np.lexsort(ranks[places].T[::-1])]
+    columns = [[terms[place] for place in ordered[:, column].tolist()] for column in range(width)]
+    return list(zip(*columns, strict=True))

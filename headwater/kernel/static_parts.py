@@ -1,0 +1,138 @@
+"""The parts of a plan that no stream touches (CQ6): asked of the reference once, constant from then on.
+
+STREAM <rfid> [NOW] {?person :detectedAt ?loc}  GRAPH <floorplan> {?loc :name ?n . ?loc :desc ?d}
+                                                └──────── one view of ?loc ?n ?d ────────┘
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from pyoxigraph import Store
+
+from headwater.algebra.nodes import (
+    Bgp,
+    ExistsPlan,
+    Filter,
+    Graph,
+    Join,
+    Node,
+    PathMatch,
+    Project,
+    Service,
+    Window,
+)
+from headwater.algebra.plan import QueryPlan
+from headwater.algebra.scope import expressions_of, nodes, sub_expressions, visible
+from headwater.kernel.constant import Constant
+from headwater.kernel.delta import UNBOUND
+from headwater.kernel.expressions import is_steady
+from headwater.kernel.index import Ints
+from headwater.kernel.joining import Input
+from headwater.kernel.leaves import Leaves
+from headwater.kernel.vocabulary import Vocabulary
+from headwater.language.expressions import Constant as Written
+from headwater.language.expressions import Operation, VariableReference
+from headwater.reference.evaluator import ReferenceEvaluator
+from headwater.reference.graphs import DEFAULT
+from headwater.terms.model import NamedNode, Variable
+from headwater.windows import QuerySettings
+
+Placed = tuple[Node, NamedNode]
+"""A part of a plan, and the graph in which its patterns are matched."""
+
+
+class StaticParts:
+    """Knows the static parts of one plan and evaluates them. `views` lists those that were asked for."""
+
+    def __init__(
+        self, plan: QueryPlan, settings: QuerySettings, static: Store, vocabulary: Vocabulary, leaves: Leaves
+    ) -> None:
+        self._plan = plan
+        self._settings = settings
+        self._static = static
+        self._vocabulary = vocabulary
+        self._leaves = leaves
+        self._reference: ReferenceEvaluator | None = None
+        self.streams = tuple(dict.fromkeys(source.graph for source in plan.windows if source.graph is not None))
+        """The window graphs over which GRAPH ?g ranges."""
+        self.views: list[Node] = []
+
+    @property
+    def named_graphs(self) -> list[NamedNode]:
+        """The static graphs over which GRAPH ?g ranges."""
+        chosen = self._static.named_graphs() if self._plan.named_graphs is None else self._plan.named_graphs
+        return [graph for graph in chosen if isinstance(graph, NamedNode) and graph not in self.streams]
+
+    def holds(self, node: Node, graph: NamedNode) -> bool:
+        """Whether no stream touches a part, and nothing in it changes by itself."""
+        if self._leaves.windows_of(graph) and _reads_active_graph(node):
+            return False
+        return self.is_untouched(node)
+
+    def _is_static(self, node: Node) -> bool:
+        if isinstance(node, Window | Service):
+            return False
+        if isinstance(node, Graph) and (isinstance(node.name, Variable) or node.name in self.streams) and self.streams:
+            return False
+        parts = (part for expression in expressions_of(node) for part in sub_expressions(expression))
+        return all(isinstance(part, ExistsPlan) or is_steady(part) for part in parts)
+
+    def is_untouched(self, node: Node) -> bool:
+        """Whether no stream touches a part in whatever graph its patterns are matched."""
+        return all(self._is_static(inner) for inner in nodes(node))
+
+    def rows(self, node: Node, graph: NamedNode) -> Constant:
+        """The solutions of a static part."""
+        return Constant(*self._asked(node, graph))
+
+    def _asked(self, node: Node, graph: NamedNode) -> tuple[tuple[str, ...], Ints]:
+        shown = visible(node)
+        placed = _placed(node, graph)
+        if self._reference is None:
+            self._reference = ReferenceEvaluator(self._plan, self._settings, self._static)
+        found = self._reference.over_same_data(Project(placed, shown), shown)
+        self.views.append(placed)
+        names = tuple(variable.value for variable in shown)
+        return names, self._vocabulary.rows_of(found, len(names))
+
+    def view(self, parts: list[Placed]) -> Input:
+        """Several static parts joined, and what really is bound in all of their solutions."""
+        node = reduce(Join, [_placed(*part) for part in parts])
+        names, rows = self._asked(node, DEFAULT)
+        sure = frozenset(v for place, v in enumerate(names) if not (rows[:, place] == UNBOUND).any())
+        return Input(Constant(names, rows), sure)
+
+    def in_static_graphs(self, name: Variable, inner: Node) -> Constant:
+        """`GRAPH ?g` over the graphs that are no stream's, with ?g bound to each."""
+        found: Node = Graph(name, inner)
+        for stream in self.streams:
+            found = Filter(found, Operation("!=", (VariableReference(name), Written(stream))))
+        return self.rows(found, DEFAULT)
+
+
+def connected(parts: list[Placed]) -> list[list[Placed]]:
+    """The parts in groups such that no two groups share a variable."""
+    groups: list[list[Placed]] = []
+    for part in parts:
+        mine = [group for group in groups if any(set(visible(part[0])) & set(visible(n)) for n, _ in group)]
+        groups = [group for group in groups if group not in mine]
+        groups.append([*(p for group in mine for p in group), part])
+    return groups
+
+
+def _placed(node: Node, graph: NamedNode) -> Node:
+    """A part in the default graph that means the same as a part in some graph."""
+    return Graph(graph, node) if graph != DEFAULT and _reads_active_graph(node) else node
+
+
+def _reads_active_graph(node: Node) -> bool:
+    """Whether some pattern of the node is matched against the graph that is active around it."""
+    match node:
+        case Bgp() | PathMatch():
+            return True
+        case Graph() | Window() | Service():
+            return False
+    parts = (part for expression in expressions_of(node) for part in sub_expressions(expression))
+    inside = [part.plan for part in parts if isinstance(part, ExistsPlan)]
+    return any(_reads_active_graph(child) for child in (*node.children, *inside))

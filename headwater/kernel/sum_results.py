@@ -1,0 +1,187 @@
+"""SUM and AVG as ids, from the digits of `sum_digits`, for sums whose term is inside its id.
+
+What a group's numbers are decides how its sum is written (`headwater.reference.numeric`): integers alone make an
+integer, decimals among them a decimal, doubles alone a double. An average of integers or decimals is cut after 18
+digits. Everything else, and every result that does not fit into an id, is left to the caller as `NO_ID`.
+
+    1 + 2 + 2   AVG: 5 / 3   →   1.666666666666666666      the id holds the quotient itself
+    0.5 + 1     AVG: 1.5 / 2 →   0.75
+"""
+
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+
+from headwater.kernel.expression_numbers import NO_ID, decimal_id, double_id
+from headwater.kernel.sum_digits import (
+    BINARY,
+    BINARY_DIGITS,
+    ERRORS,
+    FRACTION,
+    FRACTION_DIGITS,
+    KINDS,
+    WHOLE,
+    carry,
+    rounded,
+)
+from headwater.terms.inline_layout import (
+    DENOMINATOR_BITS,
+    INTEGER_BIAS,
+    MANTISSA_BIAS,
+    NUMERATOR_BIAS,
+    SCALE_MASK,
+    InlineType,
+    inline_id,
+    pack_scaled,
+)
+
+_UNKNOWN = np.int64(NO_ID)
+_ZERO = np.int64(inline_id(InlineType.INTEGER, INTEGER_BIAS))
+_ZERO_DOUBLE = np.int64(inline_id(InlineType.DOUBLE, pack_scaled(0, 0)))
+_QUOTIENTS = np.int64(inline_id(InlineType.QUOTIENT, 0))
+_UNIT = np.int64(10**FRACTION_DIGITS)
+_POWERS = np.array([10**i for i in range(19)], dtype=np.int64)
+_BILLION = np.int64(10**9)
+_LARGEST_WHOLE = np.int64(1) << 25
+_LARGEST_COUNT = np.int64(1) << 31
+_LARGEST_NUMERATOR = 2.0**62
+_INTEGERS, _DECIMALS, _DOUBLES, _OTHERS = 0, 1, 3, -1
+
+
+@nb.njit(cache=True, inline="always")
+def _settled(digits, has_rest):  # type: ignore[no-untyped-def]
+    """Carry; then the kind of the sum, where it is one of those that are written here."""
+    carry(digits, WHOLE, WHOLE + 1)
+    carry(digits, BINARY, BINARY + BINARY_DIGITS - 1)
+    if has_rest or digits[ERRORS] or digits[KINDS + 2]:
+        return _OTHERS
+    if digits[KINDS + 3]:
+        return _DOUBLES if digits[KINDS] == 0 and digits[KINDS + 1] == 0 else _OTHERS
+    if not -_LARGEST_WHOLE <= digits[WHOLE + 1] < _LARGEST_WHOLE:
+        return _OTHERS
+    return _DECIMALS if digits[KINDS + 1] else _INTEGERS
+
+
+@nb.njit(cache=True, inline="always")
+def _whole(digits):  # type: ignore[no-untyped-def]
+    return (digits[WHOLE + 1] << 32) + digits[WHOLE]
+
+
+@nb.njit(cache=True, inline="always")
+def _size(whole, fraction):  # type: ignore[no-untyped-def]
+    """The absolute value of a whole number and a fraction that is added to it."""
+    if whole >= 0:
+        return whole, fraction
+    if fraction == 0:
+        return -whole, fraction
+    return -whole - 1, _UNIT - fraction
+
+
+@nb.njit(cache=True, inline="always")
+def _without_zeros(number, places):  # type: ignore[no-untyped-def]
+    """Digits after the point without those at the end that are zero, and how many are left."""
+    if number == 0:
+        return number, 0
+    while number % 10 == 0:
+        number //= 10
+        places -= 1
+    return number, places
+
+
+@nb.njit(cache=True, inline="always")
+def _scaled(whole, fraction, places):  # type: ignore[no-untyped-def]
+    """whole x 10^places + fraction; negative where that is too large."""
+    power = _POWERS[places]
+    if np.float64(whole) * np.float64(power) > _LARGEST_NUMERATOR:
+        return np.int64(-1)
+    return whole * power + fraction
+
+
+@nb.njit(cache=True, inline="always")
+def _decimal(whole, fraction):  # type: ignore[no-untyped-def]
+    size, part = _size(whole, fraction)
+    part, places = _without_zeros(part, FRACTION_DIGITS)
+    mantissa = _scaled(size, part, places)
+    if mantissa < 0:
+        return _UNKNOWN
+    return decimal_id(-mantissa if whole < 0 else mantissa, places)
+
+
+@nb.njit(cache=True, inline="always")
+def _greatest_common_divisor(a, b):  # type: ignore[no-untyped-def]
+    while b:
+        a, b = b, a % b
+    return a
+
+
+@nb.njit(cache=True)
+def _quotient(whole, fraction, count):  # type: ignore[no-untyped-def]
+    """The decimal (whole + fraction / 10^15) / count, cut after 18 digits."""
+    if count >= _LARGEST_COUNT:
+        return _UNKNOWN
+    size, part = _size(whole, fraction)
+    before = size // count
+    left = (size - before * count) * 1_000_000 + part // _BILLION
+    after = left // count
+    left = (left - after * count) * _BILLION + part % _BILLION
+    more = left // count
+    left = (left - more * count) * 1_000
+    after = (after * _BILLION + more) * 1_000 + left // count
+    after, places = _without_zeros(after, 18)
+    if places <= SCALE_MASK:
+        mantissa = _scaled(before, after, places)
+        if not 0 <= mantissa < MANTISSA_BIAS:
+            return _UNKNOWN
+        return decimal_id(-mantissa if whole < 0 else mantissa, places)
+    part, places = _without_zeros(part, FRACTION_DIGITS)
+    numerator, denominator = _scaled(size, part, places), _scaled(count, np.int64(0), places)
+    if numerator < 0 or denominator < 0:
+        return _UNKNOWN
+    common = _greatest_common_divisor(numerator, denominator)
+    numerator, denominator = numerator // common, denominator // common
+    if numerator >= NUMERATOR_BIAS or denominator >> DENOMINATOR_BITS:
+        return _UNKNOWN
+    signed = -numerator if whole < 0 else numerator
+    return _QUOTIENTS + ((signed + NUMERATOR_BIAS) << DENOMINATOR_BITS | denominator)
+
+
+@nb.njit(cache=True)
+def sums_of(table, groups, has_rest, ids):  # type: ignore[no-untyped-def]
+    """SUM of some groups; gives how many are left to the caller."""
+    magnitude = np.zeros(BINARY_DIGITS + 1, dtype=np.int64)
+    unknown = 0
+    for i in range(groups.shape[0]):
+        digits = table[groups[i]]
+        kind = _settled(digits, has_rest[groups[i]])
+        found = _UNKNOWN
+        if kind == _INTEGERS:
+            found = _ZERO + _whole(digits)
+        elif kind == _DECIMALS:
+            found = _decimal(_whole(digits), digits[FRACTION])
+        elif kind == _DOUBLES:
+            total = rounded(digits, magnitude)
+            found = _ZERO_DOUBLE if total == 0.0 else double_id(total)
+        ids[i] = found
+        unknown += found == _UNKNOWN
+    return unknown
+
+
+@nb.njit(cache=True)
+def averages_of(table, groups, has_rest, ids):  # type: ignore[no-untyped-def]
+    """AVG of some groups; gives how many are left to the caller."""
+    magnitude = np.zeros(BINARY_DIGITS + 1, dtype=np.int64)
+    unknown = 0
+    for i in range(groups.shape[0]):
+        digits = table[groups[i]]
+        kind = _settled(digits, has_rest[groups[i]])
+        found = _UNKNOWN
+        if kind in (_INTEGERS, _DECIMALS):
+            count = digits[KINDS] + digits[KINDS + 1]
+            found = _quotient(_whole(digits), digits[FRACTION], count) if count else _ZERO
+        elif kind == _DOUBLES:
+            average = rounded(digits, magnitude) / np.float64(digits[KINDS + 3])
+            found = _ZERO_DOUBLE if average == 0.0 else double_id(average)
+        ids[i] = found
+        unknown += found == _UNKNOWN
+    return unknown

@@ -1,0 +1,143 @@
+"""Literals whose text is not canonical, for compiled code: they are written out canonically, and read from there.
+
+`\\u00e9` becomes é, `\\'` a quote mark, `@EN` becomes `@en`. What is written is never longer than what was read. Raw
+control characters are left to the parser.
+"""
+
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+
+from headwater.terms.scanning.characters import character_length
+from headwater.terms.scanning.literals import literal
+from headwater.terms.scanning.memory import byte_at, store_byte
+from headwater.terms.scanning.names import LONGEST, UNSURE_END
+from headwater.terms.scanning.strings import is_canonical_escape
+
+ROOM = LONGEST + 1024
+"""How many bytes may be written at the place of a literal, beside what it keeps."""
+
+_LONGEST_SUFFIX = 512
+
+
+@nb.njit(cache=True)
+def _hexadecimal(at, digits):  # type: ignore[no-untyped-def]
+    """The number of some hexadecimal digits, or -1."""
+    number = np.int64(0)
+    for place in range(digits):
+        found = byte_at(at + place)
+        if 48 <= found <= 57:
+            digit = found - 48
+        elif 65 <= (found & 0xDF) <= 70:
+            digit = (found & 0xDF) - 55
+        else:
+            return np.int64(-1)
+        number = number * 16 + digit
+    return number
+
+
+@nb.njit(cache=True)
+def _escape_letter(code):  # type: ignore[no-untyped-def]
+    """The letter behind the backslash that canonical text has for a character; 0 where it has the character itself."""
+    if code == 34 or code == 92:
+        return code
+    if code == 8:
+        return np.int64(98)
+    if code == 9:
+        return np.int64(116)
+    if code == 10:
+        return np.int64(110)
+    if code == 12:
+        return np.int64(102)
+    return np.int64(114) if code == 13 else np.int64(0)
+
+
+@nb.njit(cache=True)
+def _put_character(code, to):  # type: ignore[no-untyped-def]
+    """Write a character as canonical text has it; the address behind it, or `UNSURE_END`."""
+    letter = _escape_letter(code)
+    if letter:
+        store_byte(to, 92)
+        store_byte(to + 1, letter)
+        return to + 2
+    if code < 32 or code == 127 or 0xD800 <= code < 0xE000 or code == 0xFFFE or code == 0xFFFF or code > 0x10FFFF:
+        return np.int64(UNSURE_END)
+    if code < 0x80:
+        store_byte(to, code)
+        return to + 1
+    more = 1 if code < 0x800 else 2 if code < 0x10000 else 3
+    lead = 0xC0 if more == 1 else 0xE0 if more == 2 else 0xF0
+    store_byte(to, lead | (code >> (6 * more)))
+    for place in range(1, more + 1):
+        store_byte(to + place, 0x80 | ((code >> (6 * (more - place))) & 0x3F))
+    return to + more + 1
+
+
+@nb.njit(cache=True)
+def _put_string(start, target):  # type: ignore[no-untyped-def]
+    """Write a quoted string canonically; the addresses of the closing quote there and here."""
+    unsure = (np.int64(UNSURE_END), np.int64(UNSURE_END))
+    store_byte(target, 34)
+    at = start + 1
+    to = target + 1
+    while at - start <= LONGEST:
+        found = byte_at(at)
+        if found == 34:
+            store_byte(to, 34)
+            return at, to
+        if found < 32 or found == 127:
+            return unsure
+        if found == 92:
+            letter = byte_at(at + 1)
+            if letter == 117 or letter == 85:
+                digits = 4 if letter == 117 else 8
+                to = _put_character(_hexadecimal(at + 2, digits), to)
+                if to == UNSURE_END:
+                    return unsure
+                at += 2 + digits
+            elif letter == 39:
+                store_byte(to, 39)
+                at += 2
+                to += 1
+            elif is_canonical_escape(letter):
+                store_byte(to, 92)
+                store_byte(to + 1, letter)
+                at += 2
+                to += 2
+            else:
+                return unsure
+        else:
+            length = np.int64(1) if found < 128 else character_length(at)
+            if length == 0:
+                return unsure
+            for place in range(length):
+                store_byte(to + place, byte_at(at + place))
+            at += length
+            to += length
+    return unsure
+
+
+@nb.njit(cache=True)
+def rewritten_literal(start, target, wanted):  # type: ignore[no-untyped-def]
+    """A literal by way of its canonical text, which is written to `target`: the same as `literal` gives."""
+    nothing = (np.int64(UNSURE_END), np.int64(0), np.int64(0))
+    closing, written = _put_string(start, target)
+    if closing == UNSURE_END:
+        return nothing
+    is_language = byte_at(closing + 1) == 64
+    place = 1
+    while place < _LONGEST_SUFFIX:
+        found = byte_at(closing + place)
+        if is_language and 65 <= found <= 90:
+            found += 32
+        store_byte(written + place, found)
+        if found <= 32:
+            break
+        place += 1
+    else:
+        return nothing
+    end, found_id, length = literal(target, wanted)
+    if end == UNSURE_END:
+        return nothing
+    return closing + (end - written), found_id, length

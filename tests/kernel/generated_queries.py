@@ -1,0 +1,316 @@
+"""Random continuous queries with every construct that the kernel has, in all three languages, and random streams.
+
+A query is made as text, so that parser and planner take part. Variables come from a small pool and data from a small
+universe: joins meet, OPTIONAL and UNION leave variables unbound, filters have type errors, triples repeat.
+
+Everything is drawn from a `random.Random`, so that a number is a case and thousands are made in a second; hypothesis'
+own `st.randoms()` is one too, for a failing case that should be small.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from random import Random
+
+from pyoxigraph import Quad, Store
+
+from headwater.algebra import QueryPlan, plan_query
+from headwater.language import parse
+from headwater.language.stream_clauses import StreamOperator
+from headwater.terms.exact import stored_quad
+from headwater.terms.model import XSD, Element, Literal, NamedNode, Triple
+from headwater.windows import Bounds, Content, Options, QuerySettings, Report, settle
+
+EX = "http://example.org/"
+STREAMS = (EX + "s0", EX + "s1")
+GRAPHS = (EX + "g0", EX + "g1")
+UNIT = 250_000
+"""A quarter of a second: times with and without a fraction of a millisecond are in between."""
+
+INTEGER, DECIMAL, DOUBLE = (NamedNode(XSD + kind) for kind in ("integer", "decimal", "double"))
+RESOURCES = [NamedNode(EX + name) for name in "ab"]
+OBJECTS: list[NamedNode | Literal] = [
+    *(Literal(text, datatype=INTEGER) for text in ("1", "2", "02")),
+    *RESOURCES,
+    Literal("1.5", datatype=DECIMAL),
+    Literal("2.0E0", datatype=DOUBLE),
+    Literal("one"),
+]
+WRITTEN = ["1", "2", ":a", ":b", "1.5", '"one"']
+PREDICATES = [NamedNode(EX + name) for name in "pqr"]
+
+
+def a_triple(random: Random) -> Triple:
+    return Triple(
+        random.choice(RESOURCES),
+        random.choice([*PREDICATES, PREDICATES[0]]),
+        random.choice([*OBJECTS, *OBJECTS[:4]]),
+    )
+
+
+@dataclass
+class Writer:
+    """Writes one query. `language` says where a pattern can be matched, `timed` whether timestamp() may stand in it."""
+
+    random: Random
+    language: str
+    timed: bool = False
+    fresh: int = 0
+    bound: list[str] = field(default_factory=lambda: ["?x", "?y", "?v", "?w"])
+    inside: bool = False
+    """Whether the pattern stands inside a window or graph already."""
+
+    def pick(self, *choices: str) -> str:
+        return self.random.choice(choices)
+
+    def seldom(self, times: int = 4) -> bool:
+        """True once in so many times."""
+        return self.random.randrange(times) == times - 1
+
+    def variable(self) -> str:
+        return self.pick(*self.bound)
+
+    def new_variable(self) -> str:
+        self.fresh += 1
+        return f"?n{self.fresh}"
+
+    def block(self) -> str:
+        """One or two triple patterns."""
+        return " . ".join(self.triple() for _ in range(2 if self.seldom(3) else 1)) + " ."
+
+    def triple(self) -> str:
+        subject = self.pick("?x", "?x", "?x", "?x", "?y", ":a")
+        object_ = self.pick("?v", "?v", "?v", "?w", "?w", "?y", "1")
+        return f"{subject} {self.predicate()} {object_}"
+
+    def predicate(self) -> str:
+        paths = ["^:p", ":p|:q", ":p/:q", "!(:p|^:q)", "!:p", "(:p|^:q)/:r"]
+        return self.pick(*paths) if self.seldom(8) else self.pick(":p", ":p", ":q", ":r", "?k")
+
+    def placed(self, depth: int) -> str:
+        """A pattern somewhere: in a window, a stream, a static graph or the default graph."""
+        if self.inside:
+            return self.block()
+        where = {
+            "csparql": ["", "", "", "GRAPH :s0", "GRAPH :s1", "GRAPH ?g", "GRAPH :g0"],
+            "rspql": ["WINDOW :w0", "WINDOW :w1", "WINDOW :w0", "WINDOW ?g", "", "GRAPH :g0", "GRAPH ?g"],
+            "cqels": [f"STREAM :s0 {self.window()}", f"STREAM :s1 {self.window()}", f"STREAM ?g {self.window()}", ""],
+        }[self.language]
+        place = self.pick(*where)
+        if not place:
+            return self.block()
+        self.inside = True
+        body = self.group(depth - 1) if depth > 0 and self.seldom(3) else self.block()
+        self.inside = False
+        return f"{place} {{ {body} }}"
+
+    def window(self) -> str:
+        return self.pick("[RANGE 2s]", "[NOW]", "[TRIPLES 4]", "[RANGE 2s SLIDE 1s]", "[RANGE 750ms]")
+
+    def group(self, depth: int) -> str:
+        """The inside of a group graph pattern."""
+        parts = [self.placed(depth)]
+        for _ in range(self.random.randrange(3) if depth > 0 else 0):
+            parts.append(self.item(depth - 1))
+        if self.seldom(4):
+            parts.append(f"FILTER({self.condition(depth)})")
+        return " ".join(parts)
+
+    def item(self, depth: int) -> str:
+        match self.pick("join", "optional", "union", "minus", "exists", "bind", "values", "select", "group"):
+            case "join":
+                return self.placed(depth)
+            case "optional":
+                return f"OPTIONAL {{ {self.group(depth)} }}"
+            case "union":
+                return f"{{ {self.group(depth)} }} UNION {{ {self.group(depth)} }}"
+            case "minus":
+                return f"MINUS {{ {self.group(depth)} }}"
+            case "exists":
+                return f"FILTER {self.exists(depth)}"
+            case "bind":
+                name = self.new_variable()
+                text = f"BIND({self.value(depth)} AS {name})"
+                self.bound.append(name)
+                return text
+            case "values":
+                rows = " ".join(f"({self.pick(*WRITTEN, 'UNDEF')} {self.pick(*WRITTEN[:4], 'UNDEF')})" for _ in "ab")
+                return f"VALUES (?v {self.pick('?y', '?w')}) {{ {rows} }}"
+            case "select":
+                return f"{{ {self.sub_select(depth)} }}"
+        return f"{{ {self.group(depth)} }}"
+
+    def exists(self, depth: int) -> str:
+        kept = list(self.bound)
+        text = f"{self.pick('EXISTS', 'NOT EXISTS')} {{ {self.group(depth)} }}"
+        self.bound = kept
+        return text
+
+    def sub_select(self, depth: int) -> str:
+        kept, self.bound = self.bound, ["?x", "?y", "?v", "?w"]
+        text = self.select(depth, nested=True)
+        self.bound = kept
+        return text
+
+    def condition(self, depth: int) -> str:
+        kinds = ["compare", "compare", "bound", "now", "&&", "||", "!", "exists", "in", "text"]
+        kinds += ["time"] * (4 if self.timed else 0)
+        match self.pick(*kinds):
+            case "compare":
+                return f"{self.value(0)} {self.pick('=', '!=', '<', '>=')} {self.value(0)}"
+            case "bound":
+                return f"{self.pick('', '!')}BOUND({self.variable()})"
+            case "now":
+                return 'NOW() > "1970-01-01T00:00:01.5Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>'
+            case "time":
+                return f"{self.time()} {self.pick('<', '>=', '=')} {self.pick('1000', '1500', self.time())}"
+            case "&&" | "||" as operator if depth > 0:
+                return f"({self.condition(depth - 1)}) {operator} ({self.condition(depth - 1)})"
+            case "!" if depth > 0:
+                return f"!({self.condition(depth - 1)})"
+            case "exists" if depth > 0:
+                return self.exists(depth - 1)
+            case "in":
+                return f"{self.variable()} {self.pick('IN', 'NOT IN')} (1, :a, 'one', ?w)"
+            case "text":
+                return f"CONTAINS(STR({self.variable()}), 'o')"
+        return f"{self.variable()} = {self.pick(*WRITTEN)}"
+
+    def time(self) -> str:
+        return f"timestamp({self.variable()}{self.pick('', '', ', :s0', ', :s1', ', ?g')})"
+
+    def value(self, depth: int) -> str:
+        kinds = ["variable", "variable", "constant", "sum", "text", "if", "now", "exists"]
+        kinds += ["time"] * (4 if self.timed else 0)
+        match self.pick(*kinds):
+            case "constant":
+                return self.pick(*WRITTEN)
+            case "sum":
+                return f"({self.variable()} + {self.pick('1', '1.5', self.variable())})"
+            case "text":
+                return f"CONCAT(STR({self.variable()}), '!')"
+            case "if":
+                return f"COALESCE({self.variable()} * 2, {self.variable()})"
+            case "now":
+                return f"{self.pick('SECONDS', 'STR')}(NOW())"
+            case "time":
+                return self.time()
+            case "exists" if depth > 0:
+                return f"({self.exists(depth - 1)})"
+        return self.variable()
+
+    def select(self, depth: int, *, nested: bool = False) -> str:
+        """A SELECT query without its dataset clauses: `WHERE` and what follows, the head in front."""
+        where = self.group(depth)
+        head, tail = self.grouped(depth) if self.seldom(3) else self.listed(depth)
+        distinct = self.pick("", "", "DISTINCT ", "REDUCED ")
+        dataset = "" if nested else "@DATASET@ "
+        if self.language == "csparql" and not nested and not tail and "(" not in head and self.seldom(3):
+            head, tail = f"{head} ?sum", self.aggregate()
+        return f"SELECT {distinct}{head} {dataset}WHERE {{ {where} }}{tail}{self.cut(nested)}"
+
+    def aggregate(self) -> str:
+        """C-SPARQL's AGGREGATE, which adds ?sum to each row."""
+        call = self.pick("COUNT", "SUM(?v)", "MAX(?v)")
+        keys = ", ".join(self.random.sample(self.bound[:4], self.random.randint(1, 2)))
+        condition = f" FILTER(?sum {self.pick('>', '<')} {self.pick('1', '2', '?v')})" if self.seldom() else ""
+        return f" AGGREGATE {{ (?sum, {call}, {{{keys}}}){condition} }}"
+
+    def listed(self, depth: int) -> tuple[str, str]:
+        if self.seldom(6):
+            return "*", ""
+        head = self.random.sample(self.bound, self.random.randint(1, 3))
+        if self.seldom():
+            head.append(f"({self.value(depth)} AS {self.new_variable()})")
+        return " ".join(head), ""
+
+    def grouped(self, depth: int) -> tuple[str, str]:
+        keys = self.random.sample(self.bound[:4], self.random.randrange(3))
+        argument = self.variable()
+        call = self.pick("COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "COUNT(*)", "COUNT(DISTINCT *)", "GROUP_CONCAT")
+        distinct = self.pick("", "DISTINCT ")
+        text = call if call.endswith(")") else f"{call}({distinct}{argument})"
+        having = f" HAVING (COUNT(*) {self.pick('>', '<')} {self.pick('1', '2')})" if self.seldom() else ""
+        by = f" GROUP BY {' '.join(keys)}" if keys else ""
+        return f"{' '.join(keys)} ({text} AS {self.new_variable()})", by + having
+
+    def cut(self, nested: bool) -> str:
+        """ORDER BY, LIMIT and OFFSET."""
+        order = f" ORDER BY {self.pick('?x', 'DESC(?x)')} ?v" if self.seldom() else ""
+        limit = f" LIMIT {self.random.randint(1, 3)}" if self.seldom(2 if nested else 5) else ""
+        return order + limit + (" OFFSET 1" if self.seldom(6) else "")
+
+    def query(self, depth: int) -> str:
+        """A whole query, its dataset clauses at the marks."""
+        kind = self.pick("select", "select", "select", "select", "ask", "construct", "describe")
+        match kind:
+            case "ask":
+                return f"ASK @DATASET@ WHERE {{ {self.group(depth)} }}"
+            case "construct":
+                return f"CONSTRUCT {{ ?x :of ?v . _:b :is ?x }} @DATASET@ WHERE {{ {self.group(depth)} }}"
+            case "describe":
+                return f"DESCRIBE ?x ?v @DATASET@ WHERE {{ {self.group(depth)} }}"
+        return self.select(depth)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A query, how it runs, and what it reads."""
+
+    text: str
+    options: Options
+    elements: dict[str, tuple[Element, ...]]
+    quads: tuple[Quad, ...]
+
+    def plan(self) -> tuple[QueryPlan, QuerySettings]:
+        plan = plan_query(parse(self.text), streams=STREAMS)
+        return plan, settle(plan, self.options)
+
+    def store(self) -> Store:
+        store = Store()
+        for graph in GRAPHS:
+            store.add_graph(NamedNode(graph))
+        store.extend(map(stored_quad, self.quads))
+        return store
+
+
+def dataset(random: Random, language: str) -> str:
+    specs = ["[RANGE 2s STEP 1s]", "[RANGE 1s TUMBLING]", "[TRIPLES 5]", "[RANGE 1500ms STEP 1s]"]
+    if language == "csparql":
+        named = ["", random.choice(["", "NAMED "])]
+        return " ".join(f"FROM {named[i]}STREAM :s{i} {random.choice(specs)}" for i in range(2))
+    if language == "rspql":
+        streams = [0, random.randrange(2)]
+        return " ".join(f"FROM NAMED WINDOW :w{i} ON :s{s} {random.choice(specs)}" for i, s in enumerate(streams))
+    return ""
+
+
+def a_stream(random: Random) -> tuple[Element, ...]:
+    times = sorted(
+        random.choice([random.randrange(12) * UNIT, 1_000_000, 1_000_250]) for _ in range(random.randint(4, 9))
+    )
+    return tuple(
+        Element(time, tuple(dict.fromkeys(a_triple(random) for _ in range(random.randint(1, 5)))), None, (position,))
+        for position, time in enumerate(times)
+    )
+
+
+def a_case(random: Random, depth: int = 2) -> Case:
+    """A query with its streams and data."""
+    language = random.choice(["csparql", "rspql", "cqels"])
+    timed = random.randrange(2) == 1
+    text = Writer(random, language, timed).query(depth).replace("@DATASET@", dataset(random, language))
+    data = [a_triple(random) for _ in range(random.randrange(5))]
+    quads = [Quad(t.subject, t.predicate, t.object) for t in data]
+    for graph in GRAPHS:
+        found = [a_triple(random) for _ in range(random.randint(1, 4))]
+        quads += [Quad(t.subject, t.predicate, t.object, NamedNode(graph)) for t in found]
+    options = Options(
+        bounds=random.choice([None, *Bounds]),
+        # Without COMPUTED EVERY the period is the shortest width, which for NOW is a microsecond.
+        report=random.choice([None, None, *(r for r in Report if r is not Report.PERIODIC or language != "cqels")]),
+        emit=random.choice([None, None, *StreamOperator]),
+        content=random.choice([None, *Content]),
+    )
+    elements = {stream: a_stream(random) for stream in STREAMS}
+    return Case(f"PREFIX : <{EX}> {text}", options, elements, tuple(quads))

@@ -1,0 +1,155 @@
+"""Generated cases run twice: by the definition, all at once, and by the kernel, cut up in some way.
+
+A case is a number: it decides the query, the streams and the way in which the kernel gets them. Whatever the way, the
+answers are the same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count
+from random import Random
+
+from headwater.kernel.evaluator import KernelEvaluator
+from headwater.kernel.refusing import NotForTheKernel
+from headwater.reference import Answer, Program, ReferenceEvaluator, Registered
+from headwater.terms.columns import ElementColumns
+from headwater.terms.model import Element
+from headwater.windows.arrivals import Arrivals
+from tests.kernel.generated_queries import STREAMS, Case, a_case
+
+_WAYS = 0x5EED
+"""Turns the number of a case into that of its way."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """How the kernel gets the streams of a case.
+
+    `cut` is how many elements a piece has at most, None for all; `columns` says that they come as columns, `sweeps`
+    that every tick forgets the terms that are not in use, `restarts` that each piece goes to a new process.
+    """
+
+    cut: int | None
+    columns: bool
+    sweeps: bool
+    restarts: bool
+
+    @classmethod
+    def of(cls, random: Random) -> Way:
+        cut = random.choice([None, 1, 1, 2, 3, 5])
+        restarts = cut is not None and cut > 1 and random.randrange(4) == 0
+        return cls(cut, random.randrange(2) == 0, random.randrange(2) == 0, restarts)
+
+
+class SweepingEvaluator(KernelEvaluator):
+    """The kernel with a vocabulary that is swept at each tick."""
+
+    def _move(self, tick: int, part: int) -> bool:
+        changed = super()._move(tick, part)
+        self.vocabulary.sweep(self._used())
+        return changed
+
+
+def kernel_answers(case: Case, registered: Registered, way: Way, random: Random) -> list[Answer]:
+    def program() -> Program:
+        return Program([registered], case.store(), 0, SweepingEvaluator if way.sweeps else KernelEvaluator)
+
+    running = program()
+    answers: list[Answer] = []
+    for piece in pieces(case, way, random):
+        answers += running.advance({stream: _as(elements, way) for stream, elements in piece.items()}).answers
+        if way.restarts:
+            saved = running.snapshot()
+            running = program()
+            running.restore(saved)
+    return answers + running.advance({}, ended=list(STREAMS)).answers
+
+
+def pieces(case: Case, way: Way, random: Random) -> Iterator[dict[str, list[Element]]]:
+    """Parts of all streams; a part may have nothing of a stream."""
+    left = {stream: list(elements) for stream, elements in case.elements.items()}
+    while any(left.values()):
+        piece: dict[str, list[Element]] = {}
+        for stream, elements in left.items():
+            size = len(elements) if way.cut is None else random.randint(0, way.cut)
+            piece[stream], left[stream] = elements[:size], elements[size:]
+        yield piece
+
+
+def _as(elements: list[Element], way: Way) -> Arrivals:
+    return ElementColumns.of(elements) if way.columns else elements
+
+
+def reference_answers(case: Case, registered: Registered) -> list[Answer]:
+    program = Program([registered], case.store(), 0, ReferenceEvaluator)
+    batch: dict[str, Arrivals] = {stream: list(elements) for stream, elements in case.elements.items()}
+    return program.advance(batch, ended=list(STREAMS)).answers
+
+
+def compared(answer: Answer) -> object:
+    """All that an answer says, but for how far the streams had come when it was given."""
+    return (
+        answer.time,
+        answer.part,
+        answer.kind,
+        answer.operator,
+        answer.variables,
+        answer.rows,
+        answer.triples,
+        answer.boolean,
+        answer.inputs,
+    )
+
+
+def check_case(number: int) -> Counter[str] | None:
+    """What there was to see in a case in which both agree; None where the kernel leaves the query to the reference."""
+    case = a_case(Random(number))
+    plan, settings = case.plan()
+    registered = Registered(plan, settings)
+    random = Random(number ^ _WAYS)
+    way = Way.of(random)
+    try:
+        found = kernel_answers(case, registered, way, random)
+    except NotForTheKernel:
+        return None
+    except Exception as error:
+        error.add_note(f"case {number}, {way}: {case.text}")
+        raise
+    expected = reference_answers(case, registered)
+    assert [*map(compared, found)] == [*map(compared, expected)], f"case {number}, {way}: {case.text}"
+    return seen(case, expected)
+
+
+def check_cases(wanted: int, first: int) -> Counter[str]:
+    """So many cases in which both evaluators take part, from a number on; gives in how many there was what to see."""
+    total: Counter[str] = Counter()
+    for number in count(first):
+        there_was = check_case(number)
+        if there_was is not None:
+            total.update(+there_was)
+            total["cases"] += 1
+            if total["cases"] == wanted:
+                break
+    return total
+
+
+def seen(case: Case, answers: list[Answer]) -> Counter[str]:
+    """What a case shows, each once."""
+    streams = case.elements.values()
+    operates = any(operator in case.text for operator in ("+", "*", " < ", " >= "))
+    rows = [row for answer in answers for row in answer.rows]
+    found = {
+        "answers": any(not answer.is_empty for answer in answers),
+        "empty windows": any(not view.items for answer in answers for view in answer.inputs),
+        "equal times": any(len({e.time for e in elements}) < len(elements) for elements in streams),
+        "duplicates": any(
+            len({t for e in elements for t in e.triples}) < sum(len(e.triples) for e in elements)
+            for elements in streams
+        ),
+        "unbound variables": any(term is None for row in rows for term in row),
+        "operands that may be no numbers": operates,
+    }
+    return Counter({what: 1 for what, is_there in found.items() if is_there})

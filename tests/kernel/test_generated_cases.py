@@ -1,0 +1,48 @@
+"""The kernel equals the reference on generated queries and streams, in any cut: 2,000 cases, in `make soak` 100,000.
+
+A failure names the number of its case; `check_case(number)` runs it alone. In `make soak` the cases are others.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from headwater.kernel import buffers
+from tests.kernel.generated_runs import check_cases
+
+BLOCKS, BLOCK = 20, 100
+SOAK_BLOCKS, SOAK_BLOCK = 50, 2_000
+SOAK_FIRST = 1_000_000
+"""The number of the first case of `make soak`; blocks are far enough apart not to meet."""
+APART = 10_000
+
+LEAST = {
+    "answers": 0.2,
+    "empty windows": 0.1,
+    "equal times": 0.3,
+    "duplicates": 0.3,
+    "unbound variables": 0.03,
+    "operands that may be no numbers": 0.1,
+}
+"""In which share of the cases there is what they are for, at least: without it they would say little."""
+
+
+def check_block(first: int, cases: int) -> None:
+    seen = check_cases(cases, first)
+    assert seen["cases"] == cases
+    for what, share in LEAST.items():
+        assert seen[what] >= share * cases, f"{what}: in {seen[what]} of {cases} cases"
+
+
+@pytest.mark.parametrize("block", range(BLOCKS))
+def test_a_block_of_cases(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    if block % 2:
+        # Operators begin anew whenever a window lost all it had, as they otherwise do for large windows only.
+        monkeypatch.setattr(buffers, "WORTH_BEGINNING_ANEW", 1)
+    check_block(block * APART, BLOCK)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("block", range(SOAK_BLOCKS))
+def test_a_large_block_of_cases(block: int) -> None:
+    check_block(SOAK_FIRST + block * APART, SOAK_BLOCK)

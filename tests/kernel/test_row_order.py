@@ -1,0 +1,27 @@
+"""Rows ordered by ranks of terms come as rows ordered by their texts."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from pyoxigraph import BlankNode, Literal, NamedNode
+
+from headwater.kernel.row_order import rows_in_order
+from headwater.kernel.vocabulary import Vocabulary
+from headwater.reference.ordering import row_text
+from headwater.terms.model import Row, Term
+
+TERMS: st.SearchStrategy[Term | None] = st.one_of(
+    st.none(),
+    st.sampled_from("abAB").map(lambda c: NamedNode(f"http://ex/{c}")),
+    st.sampled_from("ab").map(BlankNode),
+    st.text("ab\x01\x1e\n é", max_size=3).map(Literal),
+    st.integers(-3, 12).map(Literal),
+)
+
+
+@given(st.lists(st.tuples(TERMS, TERMS), min_size=1, max_size=60))
+def test_ranks_order_rows_as_texts_do(rows: list[Row]) -> None:
+    vocabulary = Vocabulary()
+    found = rows_in_order(vocabulary.rows_of(rows, 2), vocabulary)
+    assert found == sorted(rows, key=row_text)

@@ -1,0 +1,86 @@
+"""SUM and AVG as ids written in compiled code are those of the definition, for every kind of number and any size."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from headwater.kernel.sums import Sums
+from headwater.kernel.vocabulary import Vocabulary
+from headwater.reference.aggregates import average, total
+from headwater.terms.inline_layout import InlineType, inline_type
+from headwater.terms.model import XSD, Literal, NamedNode, Term
+
+
+def typed(text: str, datatype: str) -> Literal:
+    return Literal(text, datatype=NamedNode(XSD + datatype))
+
+
+def results(values: list[Literal], gone: list[Literal]) -> tuple[Term | None, Term | None, int]:
+    """SUM and AVG of values among which others have been, and the id of AVG."""
+    vocabulary = Vocabulary()
+    sums = Sums(vocabulary)
+    sums.grow(3)
+    for terms, sign in ((gone + values, 1), (gone, -1)):
+        numbers = np.array([vocabulary.id_of(term) for term in terms], dtype=np.int64)
+        sums.change(np.ones(len(terms), dtype=np.int64), numbers, sign)
+    (whole,) = sums.sums(np.array([1])).tolist()
+    (mean,) = sums.averages(np.array([1])).tolist()
+    return vocabulary.term_of(whole), vocabulary.term_of(mean), mean
+
+
+integers = st.integers(-(10**6), 10**6) | st.integers(-(2**57), 2**57 - 1)
+decimals = (
+    st.decimals(-(10**6), 10**6, places=3) | st.decimals(-1, 1, places=15) | st.decimals(-(10**15), 10**15, places=0)
+)
+doubles = st.floats(-1e6, 1e6) | st.floats(-(2.0**69), 2.0**69)
+literals = st.one_of(
+    integers.map(lambda n: typed(str(n), "integer")),
+    decimals.map(lambda d: typed(f"{d:f}", "decimal")),
+)
+floating = doubles.map(lambda x: typed(repr(x), "double"))
+
+
+@given(st.lists(literals, min_size=1, max_size=12), st.lists(literals | floating, max_size=4))
+@example([typed("1", "integer"), typed("2", "integer"), typed("2", "integer")], [])
+@example([typed("-0.5", "decimal")] * 3, [typed("0.25", "decimal")])
+@example([typed("-0.000000000000001", "decimal")] * 3, [])
+@example([typed(str(2**57 - 1), "integer")] * 3, [])
+@example([typed("1", "integer")] + [typed("0", "integer")] * 15, [typed("1e308", "double")])
+def test_integers_and_decimals(values: list[Literal], gone: list[Literal]) -> None:
+    whole, mean, _ = results(values, gone)
+    assert (whole, mean) == (total(Counter(values)), average(Counter(values)))
+
+
+@given(st.lists(floating, min_size=1, max_size=12), st.lists(literals | floating, max_size=4))
+@example([typed("0.1", "double")] * 3, [])
+@example([typed("1e16", "double"), typed("-1e16", "double")], [typed("7", "integer")])
+@example([typed("0.0001", "double"), typed("0.00000001", "double")], [])
+@example([typed("9007199254740991", "double"), typed("2", "double")], [])
+def test_doubles(values: list[Literal], gone: list[Literal]) -> None:
+    whole, mean, _ = results(values, gone)
+    assert (whole, mean) == (total(Counter(values)), average(Counter(values)))
+
+
+@given(st.lists(literals | floating, min_size=1, max_size=8))
+def test_mixed_kinds(values: list[Literal]) -> None:
+    whole, mean, _ = results(values, [])
+    assert (whole, mean) == (total(Counter(values)), average(Counter(values)))
+
+
+@pytest.mark.parametrize(("number", "count"), [(number, count) for number in (0, 1, -7, 100) for count in range(1, 60)])
+def test_each_small_average_is_inside_its_id(number: int, count: int) -> None:
+    values = [typed(str(number), "integer"), *[typed("0", "integer")] * (count - 1)]
+    whole, mean, mean_id = results(values, [])
+    assert (whole, mean) == (total(Counter(values)), average(Counter(values)))
+    assert inline_type(mean_id) in (InlineType.DECIMAL, InlineType.QUOTIENT)
+
+
+def test_averages_can_be_added_up_in_turn() -> None:
+    third = typed("0.333333333333333333", "decimal")
+    whole, mean, _ = results([third, third, third], [third])
+    assert (whole, mean) == (typed("0.999999999999999999", "decimal"), third)

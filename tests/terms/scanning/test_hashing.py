@@ -1,0 +1,40 @@
+"""The hash of texts: compiled and plain Python agree, and it spreads texts that look alike."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headwater.terms.hashing import HASH_MASK, text_hash
+from headwater.terms.scanning import PaddedText
+from headwater.terms.scanning.hashing import hash_of
+
+
+def compiled_hash(text: bytes, before: bytes = b"", behind: bytes = b"") -> int:
+    padded = PaddedText.of(before + text + behind)
+    return int(hash_of(padded.address + len(before), len(text)))
+
+
+@given(st.binary(max_size=70), st.binary(max_size=9), st.binary(max_size=20))
+def test_compiled_code_and_python_agree_wherever_the_text_stands(text: bytes, before: bytes, behind: bytes) -> None:
+    assert compiled_hash(text, before, behind) == text_hash(text)
+    assert 0 <= text_hash(text) <= HASH_MASK
+
+
+def test_the_hash_never_changes() -> None:
+    assert text_hash(b"<http://example.org/city>") == 4307600229110792297
+
+
+def test_texts_that_look_alike_are_spread() -> None:
+    """Among 2^17 texts, 40 bits collide twice (2^34 / 2^41 pairs are expected to), whichever 40 bits are looked at."""
+    names = [f"<http://example.org/sensor/{number}>" for number in range(1 << 15)]
+    names += [f"<http://example.org/{number}/value>" for number in range(1 << 15)]
+    names += ["<urn:" + "0" * (number % 181) + f"{number}>" for number in range(1 << 15)]
+    names += [f"<http://example.org/{number:015b}>" for number in range(1 << 15)]
+    hashes = np.array([text_hash(name.encode()) for name in names], dtype=np.uint64)
+    for shift in (0, 11, 23):
+        assert len(np.unique((hashes >> np.uint64(shift)) & np.uint64((1 << 40) - 1))) >= len(names) - 2
+    for bit in range(63):
+        share = float(((hashes >> np.uint64(bit)) & np.uint64(1)).mean())
+        assert abs(share - 0.5) < 0.01

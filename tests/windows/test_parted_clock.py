@@ -1,0 +1,98 @@
+"""A clock for each partition: how partitions are interleaved does not matter."""
+
+from __future__ import annotations
+
+import random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headwater.terms.columns import ElementColumns
+from headwater.terms.model import Element, Literal, NamedNode, Triple
+from headwater.windows.arrivals import Arrivals, elements_of, in_arrival_order
+from headwater.windows.parted_clock import PartedClock
+from headwater.windows.progress import StreamClock
+
+TRIPLE = Triple(NamedNode("http://ex/s"), NamedNode("http://ex/p"), Literal("1"))
+FAR = 1 << 40
+
+Partitions = st.lists(st.lists(st.integers(0, 40), max_size=12), min_size=1, max_size=4)
+
+
+def records(partitions: list[list[int]]) -> list[list[Element]]:
+    return [
+        [Element(time, (TRIPLE,), position=(number, offset)) for offset, time in enumerate(times)]
+        for number, times in enumerate(partitions)
+    ]
+
+
+def batches(partitions: list[list[int]], seed: int) -> list[list[Element]]:
+    """The partitions read in batches that are cut at random; the first one has something of each."""
+    generator = random.Random(seed)
+    left = [list(part) for part in records(partitions)]
+    found = [[part.pop(0) for part in left if part]]
+    while any(left):
+        batch: list[Element] = []
+        for part in left:
+            count = generator.randint(0, len(part))
+            batch += part[:count]
+            del part[:count]
+        found.append(batch)
+    return found
+
+
+def admitted(
+    clock: StreamClock, cut: list[list[Element]], *, columns: bool = False
+) -> tuple[set[tuple[int, ...]], ...]:
+    """The positions of the elements in time, and of those that were late."""
+    good: set[tuple[int, ...]] = set()
+    late: set[tuple[int, ...]] = set()
+    for batch in cut:
+        arrivals: Arrivals = ElementColumns.of(batch) if columns and batch else batch
+        some, others = clock.admit(in_arrival_order(arrivals))
+        good |= {one.position for one in elements_of(some)}
+        late |= {one.position for one in elements_of(others)}
+    return good, late
+
+
+@given(Partitions, st.integers(0, 10), st.integers(), st.integers(), st.booleans())
+def test_any_interleaving_gives_the_same_elements(
+    partitions: list[list[int]], delay: int, one: int, other: int, columns: bool
+) -> None:
+    first, second = PartedClock(delay, skew=FAR), PartedClock(delay, skew=FAR)
+    assert admitted(first, batches(partitions, one)) == admitted(second, batches(partitions, other), columns=columns)
+    assert (first.watermark, first.late, first.seen) == (second.watermark, second.late, second.seen)
+    assert first.seen == sum(map(len, partitions))
+
+
+@given(st.lists(st.integers(0, 40), max_size=20), st.integers(0, 10), st.integers())
+def test_one_partition_is_like_a_stream(times: list[int], delay: int, seed: int) -> None:
+    cut = batches([times], seed)
+    parted, plain = PartedClock(delay, skew=FAR), StreamClock(delay)
+    assert admitted(parted, cut) == admitted(plain, cut)
+    assert (parted.watermark, parted.highest) == (plain.watermark, plain.highest)
+
+
+@given(Partitions, st.integers(0, 10), st.integers(0, 20), st.integers())
+def test_the_watermark_never_goes_back_and_nothing_older_is_admitted(
+    partitions: list[list[int]], delay: int, skew: int, seed: int
+) -> None:
+    clock = PartedClock(delay, skew=skew)
+    for batch in batches(partitions, seed):
+        before = clock.watermark
+        good, _ = clock.admit(in_arrival_order(batch))
+        if before is not None:
+            assert clock.watermark is not None and clock.watermark >= before
+            assert all(element.time >= before for element in elements_of(good))
+
+
+def test_the_slowest_partition_holds_the_stream_back_within_the_skew() -> None:
+    clock = PartedClock(1, skew=10)
+    clock.admit(records([[12], [4]])[0] + records([[12], [4]])[1])
+    assert clock.watermark == 3
+    clock.admit([Element(100, (TRIPLE,), position=(0, 1))])
+    assert (clock.watermark, clock.highest) == (89, 100)
+    good, late = clock.admit([Element(88, (TRIPLE,), position=(1, 1)), Element(95, (TRIPLE,), position=(1, 2))])
+    assert [one.time for one in elements_of(good)] == [95]
+    assert [one.time for one in elements_of(late)] == [88]
+    assert clock.watermark == 94
