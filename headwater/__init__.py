@@ -24,13 +24,20 @@ Errors, each with what to do in its message:
 """
 
 from headwater.language.errors import QueryError
+from headwater.language.service_options import ServiceOptions
 from headwater.pipeline.checkpoints import CheckpointError
+from headwater.pipeline.connectors.dataframe import dataframe
+from headwater.pipeline.connectors.kafka import kafka
+from headwater.pipeline.connectors.mqtt import mqtt
+from headwater.pipeline.connectors.sockets import tcp, websocket
 from headwater.pipeline.dead_letters import StrictError
 from headwater.pipeline.engine import Engine
 from headwater.pipeline.progress import Progress, RunSummary
 from headwater.pipeline.query import Query
 from headwater.pipeline.run_error import RunError
 from headwater.pipeline.session import JavaError
+from headwater.pipeline.sinks_files import FileSink
+from headwater.pipeline.sinks_kafka import KafkaSink
 from headwater.pipeline.sources import files, memory
 from headwater.pipeline.spans import SourceError
 from headwater.reference.answers import Answer
@@ -45,7 +52,9 @@ __all__ = [
     "CheckpointError",
     "Element",
     "Engine",
+    "FileSink",
     "JavaError",
+    "KafkaSink",
     "Progress",
     "Query",
     "QueryError",
@@ -53,9 +62,15 @@ __all__ = [
     "RegistrationError",
     "RunError",
     "RunSummary",
+    "ServiceOptions",
     "SourceError",
     "StrictError",
     "__version__",
+    "dataframe",
     "files",
+    "kafka",
     "memory",
+    "mqtt",
+    "tcp",
+    "websocket",
 ]

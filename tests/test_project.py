@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 PROJECT = Path(__file__).resolve().parent.parent
 SYSTEM_COMMANDS = ("bash", "cat", "dirname", "env", "head", "ln", "readlink", "sed")
-IMPORT_NAMES = {"grpcio": "grpc", "protobuf": "google", "pytest_timeout": "pytest"}
+IMPORT_NAMES = {"grpcio": "grpc", "paho_mqtt": "paho", "protobuf": "google", "pytest_timeout": "pytest"}
 
 OPENJDK_17 = 'openjdk version "17.0.15" 2025-04-15\nOpenJDK Runtime Environment (build 17.0.15+6)'
 ORACLE_8 = 'java version "1.8.0_392"\nJava(TM) SE Runtime Environment (build 1.8.0_392-b08)'
@@ -259,7 +259,7 @@ def normalised(name: str) -> str:
 def requirements(*, dev: bool) -> set[str]:
     """The names of the packages that pyproject.toml asks for."""
     project: dict[str, Any] = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
-    wanted = project["dependencies"] + (project["optional-dependencies"]["dev"] if dev else [])
+    wanted = project["dependencies"] + project["optional-dependencies"]["dev" if dev else "connectors"]
     return {normalised(re.split(r"[<>=!~\[; ]", line, maxsplit=1)[0]) for line in wanted}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -28,13 +28,18 @@ def columns_of(plan: QueryPlan) -> tuple[str, ...]:
             wanted = ("boolean",)
         case _:
             wanted = ("subject", "predicate", "object")
+    return free_names(wanted, (_TIME,))
+
+
+def free_names(wanted: Iterable[str], taken: Iterable[str]) -> tuple[str, ...]:
+    """Column names that differ from those taken and from each other, by underscores where they must."""
     # Spark takes names that differ in case only for the same.
-    taken = {_TIME}
+    known = {name.lower() for name in taken}
     columns: list[str] = []
     for name in wanted:
-        while name.lower() in taken:
+        while name.lower() in known:
             name += "_"
-        taken.add(name.lower())
+        known.add(name.lower())
         columns.append(name)
     return tuple(columns)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import queue
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from threading import Event
 
 from headwater.pipeline.dead_letters import LineNumbers, StrictError, TextAt, located, with_texts, write_letters
 from headwater.pipeline.evaluation import Outcome
 from headwater.pipeline.progress import Progress, RunSummary
+from headwater.pipeline.sinks import Sink
 from headwater.reference import Answer
 
 OnAnswer = Callable[[Answer], object]
@@ -99,6 +100,7 @@ class Delivery:
         on_answer: OnAnswer | None = None,
         on_progress: OnProgress | None = None,
         subscriptions: list[Subscription] | None = None,
+        sinks: Sequence[Sink] = (),
         dead_letters: Path | None = None,
         run: str = "run",
         strict: bool = False,
@@ -108,6 +110,7 @@ class Delivery:
         self._on_answer = on_answer
         self._on_progress = on_progress
         self._subscriptions = subscriptions or []
+        self._sinks = sinks
         self._dead_letters = dead_letters
         self._run = run
         self._delivered = -1
@@ -130,6 +133,9 @@ class Delivery:
             write_letters(self._dead_letters, self._run, batch, letters)
         if self._strict and letters:
             raise StrictError(letters[0])
+        # Before anybody else hears of it: what fails here is tried again, with the same answers.
+        for sink in self._sinks if outcome.answers else ():
+            sink.write(self._run, batch, outcome.answers)
         for answer in outcome.answers:
             if self._on_answer is not None:
                 self._on_answer(answer)
@@ -154,6 +160,7 @@ class Delivery:
             seconds=now - self._begin,
             rate=outcome.elements / max(now - self._last, 1e-6),
             watermarks=outcome.watermarks or before.watermarks,
+            alerts=before.alerts + sum(len(one.quality.alerts) for one in outcome.answers if one.quality is not None),
         )
         self._last = now
 
@@ -170,5 +177,6 @@ class Delivery:
             seconds=seconds,
             rate=so_far.elements / max(seconds, 1e-6),
             watermarks=so_far.watermarks,
+            alerts=so_far.alerts,
             stopped=stopped,
         )

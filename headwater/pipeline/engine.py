@@ -14,23 +14,36 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from pyoxigraph import DefaultGraph, Store
 
 from headwater.algebra import plan_query
 from headwater.algebra.partitioning import OneShard
+from headwater.federation.endpoint_settings import EndpointSettings
+from headwater.federation.service_settings import ServiceSettings
 from headwater.language import parse
+from headwater.language.service_options import ServiceOptions
 from headwater.language.stream_clauses import Dialect, RegistrationKind, StreamOperator
 from headwater.pipeline import static_data
 from headwater.pipeline.checkpoints import claim, new_run
+from headwater.pipeline.connectors.addresses import is_address, source_at
+from headwater.pipeline.connectors.receiving import (
+    ReceivedSource,
+    opened,
+    readable_as_frames,
+    readable_in_process,
+)
+from headwater.pipeline.connectors.records import RecordSource, skews
 from headwater.pipeline.delivery import Answers, Delivery, OnAnswer, OnProgress, Subscription
 from headwater.pipeline.evaluation import EvaluatorName, evaluator_named
 from headwater.pipeline.feed import Feed
 from headwater.pipeline.in_process import run_in_process
 from headwater.pipeline.progress import Progress, RunSummary
 from headwater.pipeline.query import Query
+from headwater.pipeline.services import endpoint_settings, service_options, with_options
 from headwater.pipeline.sharding import Sharding, sharding, spreading_keys
+from headwater.pipeline.sinks import Sink
 from headwater.pipeline.sources import files
 from headwater.pipeline.spans import Source
 from headwater.pipeline.wanted import wanted
@@ -57,7 +70,8 @@ class Engine:
     run with the same queries goes on. `dead_letters` is a folder for elements that could not be used. `strict` stops
     at the first of those. `batch_bytes` is about how much is read at a time. `evaluator` is `auto` (the incremental
     kernel where it can, the reference where it cannot) or `reference`. `shards` is into how many parts the work is cut
-    on Spark, where the queries allow it: as many as Spark runs tasks at a time, unless it is said.
+    on Spark, where the queries allow it: as many as Spark runs tasks at a time, unless it is said. `window_cap` is how
+    many triples a window may hold before the run ends with a `WindowCapError`: ALL has no other bound.
     """
 
     def __init__(
@@ -74,6 +88,7 @@ class Engine:
         shuffle_partitions: int = 1,
         evaluator: EvaluatorName = "auto",
         shards: int | None = None,
+        window_cap: int | None = None,
     ) -> None:
         if evaluator not in get_args(EvaluatorName):
             raise ValueError(f"{evaluator!r} is no evaluator: use one of {', '.join(get_args(EvaluatorName))}")
@@ -81,6 +96,9 @@ class Engine:
         if shards is not None and shards < 1:
             raise ValueError(f"there must be at least one shard, not {shards}")
         self._shards = shards
+        if window_cap is not None and window_cap < 1:
+            raise ValueError(f"window_cap must be at least 1, and it is {window_cap}")
+        self._window_cap = window_cap
         self._spark = spark
         self._in_process = in_process
         self._delay = parse_duration(delay) if isinstance(delay, str) else delay
@@ -94,7 +112,9 @@ class Engine:
         self._batch_bytes = batch_bytes
         self._master = master
         self._shuffle_partitions = shuffle_partitions
-        self._sources: dict[str, Source] = {}
+        self._sources: dict[str, Source | ReceivedSource] = {}
+        self._idle: dict[str, int] = {}
+        self._endpoints: dict[str, EndpointSettings] = {}
         self._queries: dict[str, Query] = {}
         self._static = Store()
         self._subscriptions: list[Subscription] = []
@@ -112,13 +132,22 @@ class Engine:
         """The counts of the run at work, or of the last one."""
         return self._progress
 
-    def stream(self, name: str, source: Source | str | Path) -> None:
-        """Say where the elements of a stream come from: `files(…)`, `memory(…)`, or a path or pattern of files."""
+    def stream(self, name: str, source: Source | ReceivedSource | str | Path, *, idle: int | str | None = None) -> None:
+        """Say where the elements of a stream come from: `files(…)`, `kafka(…)`, …, a path or pattern, an address.
+
+        A stream holds back those that are joined with it until its own time has come as far. `idle` bounds that: when
+        the others are ahead by so much event time (microseconds, or a duration such as `"30s"`), they go on without
+        it, and what it brings from before is late.
+        """
         iri = name_to_iri(name).value
         if iri in self._sources:
             raise RegistrationError(
                 f"the stream {iri_to_name(iri)} has a source already; files(…) takes several patterns"
             )
+        if idle is not None:
+            self._idle[iri] = parse_duration(idle) if isinstance(idle, str) else idle
+        if isinstance(source, str) and is_address(source):
+            source = source_at(source)
         self._sources[iri] = files(source) if isinstance(source, str | Path) else source
 
     def dataset(self, data: str | Path | Store | Iterable[Quad | Triple], graph: str | None = None) -> int:
@@ -127,6 +156,19 @@ class Engine:
         With `graph`, what stands in no named graph goes into the one of that name.
         """
         return static_data.load(self._static, data, graph)
+
+    def endpoint(self, url: str, **settings: Any) -> None:
+        """Say how to speak with an endpoint of SERVICE; without it, defaults and the environment's credentials hold.
+
+        `bearer`, `user` and `password`, or `headers` say who asks; `per_second` and `concurrent` limit the requests;
+        `timeout` (seconds), `retries`, `largest_response` (bytes) and `method` (GET or POST) say how they are made.
+        """
+        found = endpoint_settings(url, **settings)
+        self._endpoints[found.url] = found
+
+    @property
+    def _services(self) -> ServiceSettings:
+        return ServiceSettings(tuple(self._endpoints.values()))
 
     def register(
         self,
@@ -139,11 +181,13 @@ class Engine:
         emit: StreamOperator | str | None = None,
         content: Content | str | None = None,
         t0: int | str | None = None,
+        service: ServiceOptions | Mapping[str, Any] | None = None,
     ) -> Query:
         """Register a query of any dialect; a `QueryError` says what is wrong with its text, and where.
 
         The switches override the defaults of the dialect. `t0` is in microseconds since 1970, or a text such as an
-        xsd:dateTime. Streams that the query reads may be named later.
+        xsd:dateTime. Streams that the query reads may be named later. `service` says what OPTION (…) can say, for all
+        SERVICE clauses of the query: `ServiceOptions(…)`, or a mapping such as `{"latency": "200ms", "budget": 10}`.
         """
         parsed = parse(text, _choice(Dialect, dialect, "dialect"))
         options = Options(
@@ -152,13 +196,15 @@ class Engine:
             emit=_choice(StreamOperator, emit, "emit"),
             content=_choice(Content, content, "content"),
             t0=parse_time(t0) if isinstance(t0, str) else t0,
+            cap=self._window_cap,
         )
         chosen = name or (parsed.registration.name if parsed.registration else self._free_name())
-        plan = plan_query(parsed, name=chosen, streams=sorted(self._sources))
+        goals = service_options(service)
+        plan = with_options(plan_query(parsed, name=chosen, streams=sorted(self._sources)), goals)
         settle(plan, options)
         if chosen in self._queries:
             raise RegistrationError(f"two queries are named {chosen!r}; give one another name")
-        query = Query(self, parsed, plan, options)
+        query = Query(self, parsed, plan, options, goals)
         self._queries[chosen] = query
         return query
 
@@ -175,6 +221,7 @@ class Engine:
         drain: bool = True,
         on_answer: OnAnswer | None = None,
         on_progress: OnProgress | None = None,
+        sinks: Sequence[Sink] = (),
         trigger_seconds: float = 1.0,
     ) -> RunSummary:
         """Answer everything there is to read, and say how much it was.
@@ -182,7 +229,7 @@ class Engine:
         `follow` goes on with what is added to the sources until `stop` is called. `drain` (without `follow`) answers
         the windows that are still open when everything is read; without it they stay open for a later run from the
         same checkpoint. `on_answer` gets every answer in the order of time, `on_progress` the counts after each
-        batch. What they raise ends the run.
+        batch. What they raise ends the run. `sinks` take the answers batch by batch, before `on_answer` does.
         """
         if not self._running.acquire(blocking=False):
             raise RuntimeError("this engine is running already: stop it, or wait for its end")
@@ -190,7 +237,7 @@ class Engine:
             self._stop.clear()
             failure: BaseException | None = None
             try:
-                return self._run(follow, drain, on_answer, on_progress, trigger_seconds)
+                return self._run(follow, drain, on_answer, on_progress, sinks, trigger_seconds)
             except BaseException as error:
                 failure = error
                 raise
@@ -207,17 +254,41 @@ class Engine:
         drain: bool,
         on_answer: OnAnswer | None,
         on_progress: OnProgress | None,
+        sinks: Sequence[Sink],
         trigger_seconds: float,
     ) -> RunSummary:
         queries, program = self._program()
-        sources = {stream: self._sources[stream] for stream in program.inputs}
+        given = {stream: self._sources[stream] for stream in program.inputs}
+        # What is received goes on until somebody stops it.
+        endless = any(isinstance(source, ReceivedSource) for source in given.values())
+        for sink in sinks:
+            sink.open(None if self._in_process else self.session())
+        with opened(given, self._checkpoint) as sources:
+            arguments = follow or endless, drain, on_answer, on_progress, sinks, trigger_seconds
+            return self._run_over(sources, queries, program, *arguments)
+
+    def _run_over(
+        self,
+        sources: dict[str, Source],
+        queries: tuple[Registered, ...],
+        program: Program,
+        follow: bool,
+        drain: bool,
+        on_answer: OnAnswer | None,
+        on_progress: OnProgress | None,
+        sinks: Sequence[Sink],
+        trigger_seconds: float,
+    ) -> RunSummary:
+        if self._in_process:
+            readable_in_process(sources)
         needed = wanted(queries, program)
         feed = Feed(sources, drain=drain, wanted=needed)
         if not follow:
             feed.check()
-        definition = static_data.definition(queries, self._static, self._delay, self._evaluator)
+        definition = static_data.definition(queries, self._static, self._delay, self._evaluator, self._idle)
         if not self._in_process:
-            definition = replace(definition, sharding=self._sharding(queries))
+            definition = replace(definition, sharding=self._sharding(queries), skews=skews(sources))
+        definition = replace(definition, services=self._services)
         runner = "in process" if self._in_process else "on Spark"
         run = claim(self._checkpoint, definition, runner) if self._checkpoint else new_run()
 
@@ -232,6 +303,7 @@ class Engine:
             on_answer=on_answer,
             on_progress=report,
             subscriptions=self._subscriptions,
+            sinks=sinks,
             dead_letters=self._dead_letters,
             run=run,
             strict=self._strict,
@@ -316,12 +388,15 @@ class Engine:
         from headwater.pipeline.spark_runner import outcome_rows
 
         queries, program = self._program()
-        sources = {stream: self._sources[stream] for stream in program.inputs}
+        sources = readable_as_frames({stream: self._sources[stream] for stream in program.inputs})
         if not follow:
             Feed(sources).check()
-        definition = static_data.definition(queries, self._static, self._delay, self._evaluator)
+        definition = static_data.definition(queries, self._static, self._delay, self._evaluator, self._idle)
         needed = wanted(queries, program)
-        rows = outcome_rows(self.session(), definition, sources, needed, batch_bytes=self._batch_bytes)
+        # Whoever starts the DataFrame knows when its records end.
+        definition = replace(definition, skews=skews(sources), services=self._services)
+        drain = not any(isinstance(source, RecordSource) for source in sources.values())
+        rows = outcome_rows(self.session(), definition, sources, needed, drain=drain, batch_bytes=self._batch_bytes)
         plan = next(query.plan for query in queries if query.plan.name == name)
         return answers_as_rows(rows, plan, terms=terms)
 
@@ -344,15 +419,16 @@ class Engine:
         for name, query in self._queries.items():
             others = {stream for other, stream in produced.items() if other != name}
             plan = plan_query(query.parsed, name=name, streams=sorted(self._sources.keys() | others))
-            query.plan = plan
+            plan = query.plan = with_options(plan, query.service)
             registered.append(Registered(plan, settle(plan, query.options)))
         self._check_streams(registered, produced)
         return tuple(registered), Program(
             registered,
             self._static,
             self._delay,
-            evaluator_named(self._evaluator),
+            evaluator_named(self._evaluator, self._services),
             is_durable=self._checkpoint is not None,
+            idle=self._idle,
         )
 
     def _check_streams(self, registered: Iterable[Registered], produced: Mapping[str, str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from pyoxigraph import RdfFormat, Store, parse
 
@@ -19,17 +19,21 @@ from headwater.reference.program import LateElement
 from headwater.terms.model import NamedNode
 from headwater.windows.arrivals import Arrivals, joined
 
+if TYPE_CHECKING:
+    from headwater.federation.service_settings import ServiceSettings
+
 EvaluatorName: TypeAlias = Literal["auto", "reference"]
 """`auto` is the kernel for every plan that it can evaluate and the reference for the others."""
 
 
-def evaluator_named(name: EvaluatorName) -> MakeEvaluator:
-    """What makes the evaluators of a program."""
+def evaluator_named(name: EvaluatorName, services: ServiceSettings | None = None) -> MakeEvaluator:
+    """What makes the evaluators of a program; `services` says how to speak with the endpoints of SERVICE."""
     if name == "reference":
         return ReferenceEvaluator
-    from headwater.kernel.choice import fastest_evaluator
+    from headwater.federation.service_evaluator import evaluator_with
+    from headwater.federation.services import Services
 
-    return fastest_evaluator
+    return evaluator_with(Services(services))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +41,10 @@ class Definition:
     """All that determines the answers besides the streams; it can be sent to a worker.
 
     `static` is the linked data as N-Quads, `graphs` names its graphs, the empty ones too; `delay` says how late an
-    element may be, in microseconds; `evaluator` says who evaluates; `sharding` how the work is cut, if it is.
+    element may be, in microseconds; `evaluator` says who evaluates; `sharding` how the work is cut, if it is;
+    `idle` how far a stream may be behind the others before it is taken to be silent, in microseconds of event time;
+    `skews` the same for the partitions of a stream that has some; `services` how to speak with the endpoints of
+    SERVICE.
     """
 
     queries: tuple[Registered, ...]
@@ -46,6 +53,9 @@ class Definition:
     delay: int = 0
     evaluator: EvaluatorName = "auto"
     sharding: Sharding | None = None
+    idle: tuple[tuple[str, int], ...] = ()
+    skews: tuple[tuple[str, int], ...] = ()
+    services: ServiceSettings | None = None
 
     def program(self) -> Program:
         """The queries with nothing seen yet; a `RegistrationError` where they cannot run together."""
@@ -56,14 +66,16 @@ class Definition:
         for graph in self.graphs:
             store.add_graph(NamedNode(graph))
         queries = self.queries if self.sharding is None else tuple(map(shard_query, self.queries))
-        return Program(queries, store, self.delay, evaluator_named(self.evaluator))
+        idle, skews = dict(self.idle), dict(self.skews)
+        evaluator = evaluator_named(self.evaluator, self.services)
+        return Program(queries, store, self.delay, evaluator, idle=idle, skews=skews)
 
     @property
     def fingerprint(self) -> str:
         """Equal for definitions that can continue each other's state. Static data may change in between."""
         parts = [(query.plan.name, query.plan.text, query.plan.windows, query.settings) for query in self.queries]
         return hashlib.blake2b(
-            repr((parts, self.delay, self.evaluator, self.sharding)).encode(), digest_size=16
+            repr((parts, self.delay, self.evaluator, self.sharding, self.idle)).encode(), digest_size=16
         ).hexdigest()
 
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from headwater.pipeline.connectors.spool import forget_read
 from headwater.pipeline.offsets import Mark, Offset, StreamOffset
 from headwater.pipeline.spans import Found, Source, Span
 from headwater.pipeline.wanted import EVERYTHING, Wanted, compiled
@@ -154,6 +155,10 @@ class Feed:
                 elements, bad = [], []
         if elements or bad:
             yield Chunk(piece.stream, piece.number, piece.span.name, tuple(elements), tuple(bad))
+
+    def commit(self, end: Offset) -> None:
+        """What was read up to here is safe: nobody will ask for it again."""
+        forget_read(self._sources, end)
 
     def _patterns_of(self, stream: str) -> Patterns | None:
         if stream not in self._patterns:

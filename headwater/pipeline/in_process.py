@@ -49,6 +49,7 @@ def run_in_process(
         batch, offset = batch + 1, end
         if checkpoint is not None:
             _save(checkpoint, batch, offset, evaluation.snapshot())
+        feed.commit(offset)
 
 
 def _load(checkpoint: Path | None) -> tuple[int, Offset, bytes | None]:

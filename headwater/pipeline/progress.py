@@ -13,6 +13,7 @@ class Progress:
     `elements` came in from the sources in readable form; `late` of them came after their time had been answered;
     `bad` could not be read or had no time. `ticks` counts answers. `watermarks` says for each stream how far it has
     come, in microseconds since 1970, None before its first element. `rate` is in elements per second.
+    `alerts` counts the goals of SERVICE clauses that answers did not reach.
     """
 
     elements: int = 0
@@ -23,6 +24,7 @@ class Progress:
     seconds: float = 0.0
     rate: float = 0.0
     watermarks: Mapping[str, int | None] = field(default_factory=dict)
+    alerts: int = 0
 
 
 @dataclass(frozen=True, slots=True)

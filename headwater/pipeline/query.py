@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from headwater.algebra.plan import QueryPlan
 from headwater.language.query import Query as ParsedQuery
+from headwater.language.service_options import ServiceOptions
 from headwater.pipeline.delivery import Answers
 from headwater.windows import Options, QuerySettings, settle
 
@@ -18,11 +19,19 @@ if TYPE_CHECKING:
 class Query:
     """A continuous query of an engine: its plan, its settings, its answers."""
 
-    def __init__(self, engine: Engine, parsed: ParsedQuery, plan: QueryPlan, options: Options) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        parsed: ParsedQuery,
+        plan: QueryPlan,
+        options: Options,
+        service: ServiceOptions | None = None,
+    ) -> None:
         self._engine = engine
         self.parsed = parsed
         self.plan = plan
         self.options = options
+        self.service = service
 
     @property
     def name(self) -> str:

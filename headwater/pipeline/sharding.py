@@ -13,8 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from headwater.algebra.nodes import Service
 from headwater.algebra.partitioning import OneShard, Partitioning, joint_routes, partitioning_of
 from headwater.algebra.plan import QueryKind, QueryPlan
+from headwater.algebra.scope import nodes
 from headwater.pipeline.feed import Chunk
 from headwater.reference import Answer, Registered
 from headwater.reference.construct import Template
@@ -115,6 +117,8 @@ def _choices(query: Registered, *, has_static_default: bool) -> list[Partitionin
         return OneShard("a window counts what comes")
     if any(timestamp_predicate(source.spec) for source in plan.windows):
         return OneShard("the time is in the data")
+    if any(isinstance(node, Service) for node in nodes(plan.root)):
+        return OneShard("SERVICE has one view and one budget")
     if settings.report is Report.CHANGE:
         return OneShard("it reports when the content of a window changes")
     if has_static_default and any(source.in_default_graph for source in plan.windows):

@@ -1,15 +1,15 @@
 """Answers as text: JSON lines, CSV, N-Quads, tables. Each function gives whole lines, with their ends.
 
 JSON is one SPARQL 1.1 results object per line, with `"time_us"` and `"time"` beside `"head"`; an answer that is a
-graph has its N-Triples in `"graph"`. N-Quads can be read back as a stream: each answer is a named graph that carries
-`prov:generatedAtTime`.
+graph has its N-Triples in `"graph"`, and one that rests on SERVICE says in `"quality"` how good it is. N-Quads can be
+read back as a stream: each answer is a named graph that carries `prov:generatedAtTime`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
 from headwater.algebra.plan import QueryKind
@@ -20,7 +20,24 @@ from headwater.terms.timed_graphs import GENERATED_AT_TIME
 from headwater.terms.timestamps import format_time
 from headwater.terms.writing import json_bindings, nquads, ntriples, write_csv
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 AnswerWriter = Callable[[Answer], str]
+
+
+class Sink(Protocol):
+    """Where the answers of a run go, batch by batch (`sinks_files`, `sinks_kafka`).
+
+    A batch may come twice, when the process died between its writing and its commit: the second time it has the same
+    number and the same answers, and must replace what is there, or be recognisable as the same.
+    """
+
+    def open(self, spark: SparkSession | None) -> None:
+        """Get ready for a run, on Spark or, with None, in process."""
+
+    def write(self, run: str, batch: int, answers: Sequence[Answer]) -> None:
+        """Take the answers of a batch; they are safe when this returns."""
 
 
 def format_answer_json(answer: Answer, *, with_query: bool = False) -> str:
@@ -34,7 +51,8 @@ def format_answer_json(answer: Answer, *, with_query: bool = False) -> str:
         body = {"head": {}, "graph": ntriples(answer.triples)}
     head = {"head": body.pop("head"), "time_us": answer.time, "time": format_time(answer.time)}
     name = {"query": answer.query} if with_query else {}
-    return json.dumps({**name, **head, **body}, ensure_ascii=False) + "\n"
+    quality = {} if answer.quality is None else {"quality": answer.quality.as_json()}
+    return json.dumps({**name, **head, **quality, **body}, ensure_ascii=False) + "\n"
 
 
 def format_answer_csv(answer: Answer, *, header: bool = True, with_query: bool = False) -> str:

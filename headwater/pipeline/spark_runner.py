@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
+from headwater.pipeline.connectors.outages import BackOff, is_outage
+from headwater.pipeline.connectors.records import RecordSource, elsewhere, record_chunks
 from headwater.pipeline.delivery import Delivery
 from headwater.pipeline.evaluation import Definition
 from headwater.pipeline.run_error import run_error
@@ -49,11 +52,20 @@ def outcome_rows(
     size = batch_bytes or _BATCH_BYTES
     piece = max(min(size, _SMALLEST_PIECE), size // spark.sparkContext.defaultParallelism)
     spark.dataSource.register(HeadwaterSource)
-    options = source_options(sources, wanted, definition.sharding, drain=drain, batch_bytes=size, piece_bytes=piece)
+    read_here, records = _by_reader(sources, drain)
+    options = source_options(read_here, wanted, definition.sharding, drain=drain, batch_bytes=size, piece_bytes=piece)
     chunks = spark.readStream.format(FORMAT).options(**options).load()
+    for stream, source in records.items():
+        chunks = chunks.union(record_chunks(spark, stream, source, definition.sharding))
     return chunks.groupBy("shard").transformWithStateInPandas(
         EvaluationProcessor(definition), OUTPUT_SCHEMA, "Append", "None"
     )
+
+
+def _by_reader(sources: Mapping[str, Source], drain: bool) -> tuple[dict[str, Source], dict[str, RecordSource]]:
+    """The sources as the feed sees them, and those that Spark reads itself, always in the same order."""
+    records = {stream: source for stream, source in sorted(sources.items()) if isinstance(source, RecordSource)}
+    return {**sources, **dict.fromkeys(records, elsewhere(ends=drain))}, records
 
 
 def run_on_spark(
@@ -73,7 +85,9 @@ def run_on_spark(
     """Read, evaluate and deliver until everything is read or, when following, until `stop` is set."""
     failures: list[BaseException] = []
     merging = None if definition.sharding is None else Merging(definition.queries)
-    rows = outcome_rows(spark, definition, sources, wanted, drain=drain and not follow, batch_bytes=batch_bytes)
+    drains = drain and not follow
+    # Only Spark knows when it has read all records: their streams end in a second query, after the first one.
+    turns = [False, True] if drains and _by_reader(sources, drain)[1] else [drains]
 
     def deliver(batch: DataFrame, batch_id: int) -> None:
         from headwater.pipeline.stateful import rows_to_outcome
@@ -88,27 +102,48 @@ def run_on_spark(
             failures.append(error)
             raise
 
-    with tempfile.TemporaryDirectory(prefix="headwater-", ignore_cleanup_errors=True) as temporary:
-        folder = checkpoint / "spark" if checkpoint is not None else Path(temporary)
+    def start(folder: Path, ends: bool) -> StreamingQuery:
+        rows = outcome_rows(spark, definition, sources, wanted, drain=ends, batch_bytes=batch_bytes)
         writer = rows.writeStream.foreachBatch(deliver).option("checkpointLocation", str(folder))
         trigger = (
             writer.trigger(processingTime=f"{max(1, int(trigger_seconds * 1000))} milliseconds")
             if follow
             else writer.trigger(availableNow=True)
         )
-        for attempt in range(1, _ATTEMPTS + 1):
-            with _shuffled_into(spark, definition):
-                query = trigger.start()
-            try:
-                _wait(query, stop)
+        with _shuffled_into(spark, definition):
+            return trigger.start()
+
+    with tempfile.TemporaryDirectory(prefix="headwater-", ignore_cleanup_errors=True) as temporary:
+        folder = checkpoint / "spark" if checkpoint is not None else Path(temporary)
+        for ends in turns:
+            _drive(partial(start, folder, ends), failures, stop, follow)
+            if stop.is_set():
                 break
-            except Exception as error:
-                if failures:
-                    raise failures[0] from None
-                if attempt == _ATTEMPTS or _WORKER_TOO_SLOW not in str(error):
-                    raise run_error(error) from error
-            finally:
-                query.stop()
+
+
+def _drive(start: Callable[[], StreamingQuery], failures: list[BaseException], stop: Event, follow: bool) -> None:
+    """Run a query to its end, and start it again from its checkpoint after what is worth another try."""
+    outages = BackOff()
+    attempts = 0
+    while True:
+        query = start()
+        try:
+            _wait(query, stop)
+            break
+        except Exception as error:
+            cause = failures.pop() if failures else None
+            if follow and is_outage(cause or error):
+                if outages.wait(stop):
+                    continue
+                if stop.is_set():
+                    return
+            if cause is not None:
+                raise cause from None
+            attempts += 1
+            if attempts == _ATTEMPTS or _WORKER_TOO_SLOW not in str(error):
+                raise run_error(error) from error
+        finally:
+            query.stop()
     if failures:
         raise failures[0]
 

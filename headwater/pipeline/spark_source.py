@@ -22,7 +22,7 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from headwater.pipeline.chunks import pack_chunk, with_columns
-from headwater.pipeline.feed import Feed, Piece
+from headwater.pipeline.feed import Chunk, Feed, Piece
 from headwater.pipeline.offsets import Offset
 from headwater.pipeline.sharding import Sharding
 from headwater.pipeline.spans import Source
@@ -102,11 +102,20 @@ class HeadwaterReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, PiecePartition)
         for chunk in self._feed.read(partition.piece):
-            parts = [(0, chunk)] if self._sharding is None else list(self._sharding.split(with_columns(chunk)))
-            yield pa.RecordBatch.from_arrays(
-                [
-                    pa.array([key for key, _ in parts], pa.int32()),
-                    pa.array([pack_chunk(part) for _, part in parts], pa.binary()),
-                ],
-                schema=_ARROW,
-            )
+            yield chunk_rows(chunk, self._sharding)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """What was read up to here is in the checkpoint: nobody will ask for it again."""
+        self._feed.commit(Offset.from_json(end))
+
+
+def chunk_rows(chunk: Chunk, sharding: Sharding | None) -> pa.RecordBatch:
+    """A chunk as rows for the stateful step: one for each shard."""
+    parts = [(0, chunk)] if sharding is None else list(sharding.split(with_columns(chunk)))
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array([key for key, _ in parts], pa.int32()),
+            pa.array([pack_chunk(part) for _, part in parts], pa.binary()),
+        ],
+        schema=_ARROW,
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from pyoxigraph import DefaultGraph, RdfFormat, Store
@@ -51,8 +51,13 @@ def _paths(pattern: str) -> list[str]:
 
 
 def definition(
-    queries: tuple[Registered, ...], store: Store, delay: int, evaluator: EvaluatorName = "auto"
+    queries: tuple[Registered, ...],
+    store: Store,
+    delay: int,
+    evaluator: EvaluatorName = "auto",
+    idle: Mapping[str, int] | None = None,
 ) -> Definition:
     """Queries over the statements of a store, ready to be sent to workers."""
     graphs = tuple(graph.value for graph in store.named_graphs() if isinstance(graph, NamedNode))
-    return Definition(queries, store.dump(format=RdfFormat.N_QUADS) or b"", graphs, delay, evaluator)
+    silent = tuple(sorted((idle or {}).items()))
+    return Definition(queries, store.dump(format=RdfFormat.N_QUADS) or b"", graphs, delay, evaluator, idle=silent)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -30,7 +31,8 @@ def engine(scenario: Scenario, spark: SparkSession | None) -> Engine:
         quads.append(Quad(triple.subject, triple.predicate, triple.object, quad.graph_name))
     made.dataset(quads)
     for query in scenario.queries:
-        made.register(query.text, name=query.name, **query.options)
+        options: dict[str, Any] = dict(query.options)
+        made.register(query.text, name=query.name, **options)
     return made
 
 

@@ -64,6 +64,7 @@ WHOLE = {
     ),
     "any predicate": (f"SELECT ?o {WINDOWS} WHERE {{ WINDOW :w {{ ?o ?p ?v }} }}", "a predicate is a variable"),
     "two places": (f"SELECT ?o {WINDOWS} WHERE {{ WINDOW :w {{ ?o :by ?v . ?x :by ?o }} }}", "two places"),
+    "a path": (f"SELECT ?o {WINDOWS} WHERE {{ WINDOW :w {{ ?o :by+ ?v . ?o :value ?x }} }}", "property path"),
     "counting": (
         f"SELECT ?o FROM NAMED WINDOW <{EX}w> ON <{A}> [TRIPLES 3] WHERE {{ WINDOW :w {{ ?o :by ?v }} }}",
         "counts",

@@ -1,0 +1,53 @@
+"""What is worth another try: a broker that is away for a while. A run that follows waits for it and goes on."""
+
+from __future__ import annotations
+
+import time
+from threading import Event
+
+_SIGNS = (
+    "org.apache.kafka.common.errors.TimeoutException",
+    "org.apache.kafka.common.errors.DisconnectException",
+    "org.apache.kafka.common.errors.NetworkException",
+    "org.apache.kafka.common.errors.NotLeaderOrFollowerException",
+    "org.apache.kafka.common.errors.LeaderNotAvailableException",
+    "org.apache.kafka.common.errors.CoordinatorNotAvailableException",
+    "org.apache.kafka.common.errors.BrokerNotAvailableException",
+    "Failed to get records for",
+)
+_FIRST_WAIT, _LONGEST_WAIT = 1.0, 30.0
+_PATIENCE_SECONDS = 3600.0
+_CALM_SECONDS = 120.0
+
+
+def is_outage(error: BaseException) -> bool:
+    """Whether an error says that Kafka did not answer."""
+    seen: set[int] = set()
+    link: BaseException | None = error
+    while link is not None and id(link) not in seen:
+        if any(sign in str(link) for sign in _SIGNS):
+            return True
+        seen.add(id(link))
+        link = link.__cause__ or link.__context__
+    return False
+
+
+class BackOff:
+    """Waits that double, from a second to half a minute; after a calm time they begin anew."""
+
+    def __init__(self, patience: float = _PATIENCE_SECONDS) -> None:
+        self._patience = patience
+        self._wait = _FIRST_WAIT
+        self._began: float | None = None
+        self._last = 0.0
+
+    def wait(self, stop: Event) -> bool:
+        """Wait before another try; False where `stop` was set, or where it has gone on for too long."""
+        now = time.monotonic()
+        if self._began is None or now - self._last > _CALM_SECONDS:
+            self._began, self._wait = now, _FIRST_WAIT
+        if now - self._began > self._patience or stop.wait(self._wait):
+            return False
+        self._wait = min(2 * self._wait, _LONGEST_WAIT)
+        self._last = time.monotonic()
+        return True
