@@ -12,7 +12,7 @@ Static data is in every shard, so a part that no stream touches may be joined to
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from headwater.algebra.nodes import (
@@ -81,30 +81,29 @@ def partitioning_of(plan: QueryPlan, operator: StreamOperator) -> list[Partition
     return found or OneShard(reasons[0] if reasons else "no triple pattern over a stream has a variable")
 
 
-def joint_routes(choices: list[list[Partitioning]]) -> tuple[list[Partitioning], Routes] | None:
-    """One partitioning per plan such that no two send the triples of one predicate by different places."""
+def joint_routes(choices: Sequence[Sequence[Partitioning]]) -> tuple[list[Partitioning], Routes] | None:
+    """One partitioning per plan such that no two send the triples of one predicate by different places.
 
-    def extended(routes: Routes, more: Routes) -> Routes | None:
-        joint = {stream: dict(places) for stream, places in routes.items()}
-        for stream, places in more.items():
-            known = joint.setdefault(stream, {})
-            for predicate, place in places.items():
-                if known.setdefault(predicate, place) != place:
-                    return None
-        return joint
+    Plan by plan, the first that fits those chosen before is taken.
+    """
+    chosen: list[Partitioning] = []
+    joint: dict[str, dict[NamedNode, int]] = {}
+    for ways in choices:
+        fitting = next((one for one in ways if _fits(joint, one.routes)), None)
+        if fitting is None:
+            return None
+        chosen.append(fitting)
+        for stream, places in fitting.routes.items():
+            joint.setdefault(stream, {}).update(places)
+    return chosen, joint
 
-    def search(number: int, chosen: list[Partitioning], routes: Routes) -> tuple[list[Partitioning], Routes] | None:
-        if number == len(choices):
-            return chosen, routes
-        for one in choices[number]:
-            joint = extended(routes, one.routes)
-            if joint is not None:
-                result = search(number + 1, [*chosen, one], joint)
-                if result is not None:
-                    return result
-        return None
 
-    return search(0, [], {})
+def _fits(routes: Routes, more: Routes) -> bool:
+    return all(
+        routes.get(stream, {}).get(predicate, place) == place
+        for stream, places in more.items()
+        for predicate, place in places.items()
+    )
 
 
 def _candidates(plan: QueryPlan) -> list[Variable]:

@@ -13,6 +13,7 @@ import numpy as np
 from pyoxigraph import DefaultGraph, Store
 
 from headwater.algebra.plan import QueryPlan
+from headwater.kernel.delta import no_rows
 from headwater.kernel.index import Ints
 from headwater.kernel.vocabulary import Vocabulary
 from headwater.terms.exact import original_triple
@@ -31,10 +32,12 @@ class Description:
 
     def triples(self, rows: Ints, windows: Sequence[Ints]) -> list[Triple]:
         """What is known, in the order of the texts, given the triples that each window shows."""
-        shown = np.concatenate([np.empty((0, 3), dtype=np.int64), *windows])
-        shown = shown[np.argsort(shown[:, 0], kind="stable")]
         waiting: list[Term | None] = list(self._written)
         waiting += map(self._vocabulary.term_of, np.unique(rows[:, self._columns]).tolist())
+        if not waiting:
+            return []
+        shown = np.concatenate([no_rows(3), *windows])
+        shown = shown[np.argsort(shown[:, 0], kind="stable")]
         seen: set[Term] = set()
         found: set[Triple] = set()
         while waiting:

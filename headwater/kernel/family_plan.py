@@ -49,10 +49,10 @@ from headwater.algebra.nodes import (
     Window,
 )
 from headwater.algebra.nodes import Join as JoinNode
-from headwater.algebra.scope import certain, map_expression, visible
+from headwater.algebra.scope import certain, map_expression, mentioned, sub_expressions, visible
 from headwater.algebra.translate import join
 from headwater.kernel.refusing import NotForTheKernel
-from headwater.language.expressions import Aggregate, Constant, Expression, FunctionCall, VariableReference
+from headwater.language.expressions import Aggregate, Constant, Expression, FunctionCall, Timestamp, VariableReference
 from headwater.language.patterns import PatternTerm, TriplePattern
 from headwater.reference.aggregates import aggregate as aggregate_of
 from headwater.terms.model import Literal, NamedNode, Variable
@@ -171,9 +171,13 @@ class _Lifting:
                 return self._group(inner, keys, aggregates)
             case Aggregation():
                 return self._aggregation(node)
-            case OrderBy(inner, _):
-                # The solutions of a sub-query have no order; without LIMIT it makes no difference.
-                return self._lifted(inner)
+            case OrderBy(inner, keys):
+                below, lifted = self._read_by(inner, [key for key, _ in keys])
+                if below.depends:
+                    # The solutions of a sub-query have no order, and a LIMIT is refused.
+                    return self._lifted(inner)
+                descends = [down for _, down in keys]
+                return _Lifted(OrderBy(below.node, tuple(zip(lifted, descends, strict=True))))
         return self._others(node)
 
     def _others(self, node: Node) -> _Lifted:
@@ -269,9 +273,19 @@ class _Lifting:
         if not below.depends:
             return _Lifted(Group(below.node, named, tuple(called)))
         rows = self._bound(below)
+        if any(call.distinct and call.argument is None for _, call in called):
+            rows = self._without_parameters(rows, inner, lifted)
         if named:
             return _Lifted(Group(rows, ((self.member, None), *named), tuple(called)), is_tagged=True)
         return _Lifted(self._one_group_each(rows, called), is_tagged=True)
+
+    def _without_parameters(self, rows: Node, inner: Node, expressions: list[Expression]) -> Node:
+        """Rows for COUNT(DISTINCT *), which must not see the parameters that only a branch of a UNION has."""
+        if any(isinstance(part, Timestamp) for expression in expressions for part in sub_expressions(expression)):
+            raise NotForTheKernel("COUNT(DISTINCT *) beside timestamp() over a part that differs from query to query")
+        read = frozenset().union(*map(mentioned, expressions))
+        kept = [variable for variable in self.variables.values() if variable in read]
+        return Project(rows, (self.member, *visible(inner), *kept))
 
     def _one_group_each(self, rows: Node, aggregates: list[tuple[Variable, Aggregate]]) -> Node:
         """A group for each member: the one that it has, or that of nothing."""

@@ -14,21 +14,23 @@ from headwater.kernel.vocabulary import Vocabulary
 from headwater.reference.ordering import SEPARATOR, row_text
 from headwater.terms.model import Row
 
-_FEW = 16
+_FEW = 24
 
 
 def rows_in_order(ids: Ints, vocabulary: Vocabulary) -> list[Row]:
     """The terms of some rows, ordered."""
     count, width = ids.shape
     if count <= _FEW or not width:
-        rows = vocabulary.terms_of(ids)
+        listed = ids.tolist()
         if count > 1:
-            rows.sort(key=row_text)
-        return rows
+            written = vocabulary.written
+            listed.sort(key=lambda row: SEPARATOR.join([written(number) for number in row]))
+        term_of = vocabulary.term_of
+        return [tuple([term_of(number) for number in row]) for row in listed]
     different, places = np.unique(ids, return_inverse=True)
     places = places.reshape(ids.shape)
     terms = [vocabulary.term_of(number) for number in different.tolist()]
-    texts = ["" if term is None else str(term) for term in terms]
+    texts = [vocabulary.written(number) for number in different.tolist()]
     if any(min(text, default=SEPARATOR) < SEPARATOR for text in texts):
         return sorted(vocabulary.terms_of(ids), key=row_text)
     by_text = sorted(range(len(texts)), key=texts.__getitem__)

@@ -34,6 +34,7 @@ class Vocabulary:
         """Terms that nobody has asked for yet, as they came."""
         self._values: dict[int, Term] = {}
         self._value_ids: dict[Term, int] = {}
+        self._written: dict[int, str] = {}
         self._kept: frozenset[int] = frozenset()
         self._after_sweep = 1024
 
@@ -72,6 +73,16 @@ class Vocabulary:
                     self._values.clear()
                 known = self._values[number] = decode_inline(number)
         return known
+
+    def written(self, number: int) -> str:
+        """The text by which rows are ordered: a term as it is written, nothing for `UNBOUND`."""
+        text = self._written.get(number)
+        if text is None:
+            if len(self._written) >= _REMEMBERED_VALUES:
+                self._written.clear()
+            term = self.term_of(number)
+            text = self._written[number] = "" if term is None else str(term)
+        return text
 
     def learn(self, texts: Iterable[TermTexts]) -> None:
         """Take in the terms of ids that came without them."""
@@ -120,4 +131,5 @@ class Vocabulary:
         self._terms = {number: term for number, term in self._terms.items() if number in alive}
         self._texts = {number: text for number, text in self._texts.items() if number in alive}
         self._ids = {term: number for term, number in self._ids.items() if number in alive}
+        self._written.clear()
         self._after_sweep = max(1024, self.size)

@@ -263,7 +263,7 @@ class Engine:
         endless = any(isinstance(source, ReceivedSource) for source in given.values())
         for sink in sinks:
             sink.open(None if self._in_process else self.session())
-        with opened(given, self._checkpoint) as sources:
+        with opened(given, self._checkpoint, self.stop) as sources:
             arguments = follow or endless, drain, on_answer, on_progress, sinks, trigger_seconds
             return self._run_over(sources, queries, program, *arguments)
 

@@ -24,6 +24,7 @@ from headwater.algebra.nodes import (
     Aggregation,
     Bgp,
     ExistsPlan,
+    Extend,
     Filter,
     Graph,
     Group,
@@ -38,6 +39,7 @@ from headwater.algebra.nodes import (
 )
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import (
+    all_variables,
     certain,
     expressions_of,
     map_expression,
@@ -88,6 +90,8 @@ class Rewriter:
     """The static graphs over which GRAPH ?g ranges."""
     _fresh: int = 0
     _times: list[PatternTime] = field(default_factory=list)
+    _given: frozenset[Variable] = frozenset()
+    """The variables whose values are put into the pattern of the EXISTS at work."""
 
     def rewrite(self) -> Node:
         plain = self._expressions_with_times(self._node(self.plan.root, DEFAULT))
@@ -125,13 +129,36 @@ class Rewriter:
                 counted = Project(self._node(inner, graph), visible(inner))
                 return map_expressions(Group(counted, keys, aggregates), lambda e: self._exists(e, graph))
         renewed = node.with_children(*(self._node(child, graph) for child in node.children))
-        return map_expressions(renewed, lambda e: self._exists(e, graph))
+        scope = frozenset(variable for child in node.children for variable in visible(child))
+        renewed = map_expressions(renewed, lambda e: self._exists(e, graph, scope))
+        return Project(renewed, visible(renewed)) if self._might_look_around(node, scope) else renewed
 
-    def _exists(self, expression: Expression, graph: NamedNode | Variable) -> Expression:
+    def _might_look_around(self, node: Node, scope: frozenset[Variable]) -> bool:
+        """Whether pyoxigraph might give a variable of an EXISTS the value that it has in a pattern around.
+
+        Only the solutions that EXISTS judges are in its scope (SPARQL 1.1, section 18.6). A sub-query keeps to that.
+        """
+        mentions = (mentioned(expression) for expression in expressions_of(node))
+        if not isinstance(node, Filter | Extend | LeftJoin) or any(found & self._given for found in mentions):
+            return False
+        for part in (part for expression in expressions_of(node) for part in sub_expressions(expression)):
+            if isinstance(part, ExistsPlan) and (own := all_variables(part.plan) - scope):
+                inside = {id(one) for one in nodes(part.plan)}
+                around = (one for one in nodes(self.plan.root) if id(one) not in inside)
+                if any(not own.isdisjoint(visible(one)) for one in around):
+                    return True
+        return False
+
+    def _exists(
+        self, expression: Expression, graph: NamedNode | Variable, scope: frozenset[Variable] = frozenset()
+    ) -> Expression:
         def change(part: Expression) -> Expression | None:
-            if isinstance(part, ExistsPlan):
-                return replace(part, plan=self._node(part.plan, graph))
-            return None
+            if not isinstance(part, ExistsPlan):
+                return None
+            given, self._given = self._given, self._given | scope
+            plan = self._node(part.plan, graph)
+            self._given = given
+            return replace(part, plan=plan)
 
         return map_expression(expression, change)
 

@@ -35,8 +35,8 @@ def parse_statement(statement: bytes) -> Quad | str:
     except SyntaxError as error:
         located = RdfSyntaxError.from_parser(error, "")
         return located.reason if located.column is None else f"{located.reason} (column {located.column})"
-    except MemoryError:
-        return f"a term in this statement of {len(statement)} bytes is longer than the parser takes"
+    except MemoryError as error:
+        return f"longer than the parser takes: {error}"
     if len(quads) != 1:
         return f"expected one N-Quads statement, found {len(quads) or 'none'}"
     return quads[0]

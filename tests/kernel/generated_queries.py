@@ -205,14 +205,14 @@ class Writer:
         head, tail = self.grouped(depth) if self.seldom(3) else self.listed(depth)
         distinct = self.pick("", "", "DISTINCT ", "REDUCED ")
         dataset = "" if nested else "@DATASET@ "
-        if self.language == "csparql" and not nested and not tail and "(" not in head and self.seldom(3):
-            head, tail = f"{head} ?sum", self.aggregate()
+        if self.language == "csparql" and not nested and head[0] == "?" and "(" not in head and self.seldom(3):
+            where, head, tail = f"?x :p ?v . {where}", f"{head} ?sum", self.aggregate()
         return f"SELECT {distinct}{head} {dataset}WHERE {{ {where} }}{tail}{self.cut(nested)}"
 
     def aggregate(self) -> str:
         """C-SPARQL's AGGREGATE, which adds ?sum to each row."""
         call = self.pick("COUNT", "SUM(?v)", "MAX(?v)")
-        keys = ", ".join(self.random.sample(self.bound[:4], self.random.randint(1, 2)))
+        keys = self.pick("?x", "?v", "?x, ?v")
         condition = f" FILTER(?sum {self.pick('>', '<')} {self.pick('1', '2', '?v')})" if self.seldom() else ""
         return f" AGGREGATE {{ (?sum, {call}, {{{keys}}}){condition} }}"
 

@@ -22,9 +22,7 @@ from tests.shared_data import shared_data
 STREAMS = ("http://example.org/s0", "http://example.org/s1")
 LEAST_OF_W3C = 0.98
 NO_FUNCTION_OF_THE_ROW = {"BNODE()", "RAND()", "STRUUID()", "UUID()"}
-UNKNOWN_FUNCTION = {
-    "taxi 4": "<http://www.opengis.net/def/geosparql/function/distance>, which is no function of its row"
-}
+UNKNOWN_FUNCTION = {"taxi 4": "<http://www.opengis.net/def/geosparql/function/distance>, a function that is not known"}
 
 
 def reason(text: str) -> str | None:

@@ -151,6 +151,9 @@ def test_groups_having_and_order_are_each_members_own() -> None:
         "GRAPH ?g { ?s :in @ } WINDOW :w { ?s :value ?v }",
         "WINDOW ?g { ?s :state @ } WINDOW :w { ?s :value ?v }",
         "{ SELECT DISTINCT ?s WHERE { WINDOW :w { ?s ?p @ } } } ?s :in ?r",
+        "{ SELECT ?s ?v { WINDOW :w { ?s :value ?v } } ORDER BY DESC(?v) LIMIT 2 } OPTIONAL { ?s :in @ . ?s ?p ?o }",
+        "{ SELECT ?s WHERE { WINDOW :w { ?s ?p @ } } ORDER BY DESC(?p) } ?s :in ?r",
+        "{ SELECT (COUNT(DISTINCT *) AS ?n) {{ ?s :in ?r } UNION { ?s :in ?r FILTER(?r != @) }}} WINDOW :w { ?s ?p 5 }",
     ],
 )
 def test_wherever_the_constant_stands(where: str) -> None:

@@ -13,6 +13,7 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 import headwater as hw
 from headwater.pipeline import stateful
 from headwater.pipeline.chunks import pack_chunk
+from headwater.pipeline.connectors.receiving import ReceivedSource
 from headwater.pipeline.evaluation import Outcome
 from headwater.pipeline.feed import Feed
 from headwater.pipeline.offsets import Offset
@@ -27,7 +28,8 @@ class Step:
     def __init__(self, folder: Path) -> None:
         engine = with_queries(with_city(hw.Engine(in_process=True), folder))
         queries, program = engine._program()
-        self.feed = Feed({stream: engine._sources[stream] for stream in program.inputs})
+        sources = {s: found for s in program.inputs if not isinstance(found := engine._sources[s], ReceivedSource)}
+        self.feed = Feed(sources)
         self.feed.finish()
         self.ends = [Offset()]
         while (end := self.feed.next(self.ends[-1], 1500)) != self.ends[-1]:

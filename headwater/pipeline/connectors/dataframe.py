@@ -50,7 +50,8 @@ class DataFrameSource(RecordSource):
         from pyspark.sql.functions import col, lit, unix_micros
 
         self.check()
-        columns: list[Column] = [_text(self._frame, name).alias(name) for name in self._used()]
+        # Numbered, because a name with a dot would be taken for a field.
+        columns: list[Column] = [_text(self._frame, name).alias(f"c{i}") for i, name in enumerate(self._used())]
         moment = lit(None).cast("long") if self._time is None else unix_micros(col(self._time).cast("timestamp"))
         return self._frame.select(*columns, moment.alias(TIME_CELL))
 
@@ -59,7 +60,7 @@ class DataFrameSource(RecordSource):
         return sorted((template.used_columns if template else frozenset()) - {TIME_CELL, ROW_NUMBER})
 
     def reader(self) -> RecordReader:
-        return RowReader(self._decoder, needs_time=self._time is not None)
+        return RowReader(self._decoder, tuple(self._used()), needs_time=self._time is not None)
 
 
 def _text(frame: DataFrame, name: str) -> Column:
@@ -82,6 +83,7 @@ class RowReader:
     """Makes chunks of rows of text cells."""
 
     decoder: Decoder
+    names: tuple[str, ...]
     needs_time: bool
 
     def chunks(self, stream: str, batches: Iterator[pa.RecordBatch]) -> Iterator[Chunk]:
@@ -89,8 +91,8 @@ class RowReader:
         row = 0
         for batch in batches:
             found: list[Element | BadElement] = []
-            for cells in batch.to_pylist():
-                one = self._found(cells, f"{_NAME} batch {batch_number}", (task, row))
+            for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                one = self._found(values, f"{_NAME} batch {batch_number}", (task, row))
                 row += 1
                 if isinstance(one, Element):
                     # By time: the order of rows within a batch is nobody's.
@@ -99,8 +101,9 @@ class RowReader:
                     found.append(one)
             yield chunk_of(stream, 0, _NAME, found)
 
-    def _found(self, cells: dict[str, Any], source: str, place: tuple[int, int]) -> Element | BadElement | None:
-        time = cells.pop(TIME_CELL)
+    def _found(self, values: tuple[Any, ...], source: str, place: tuple[int, int]) -> Element | BadElement | None:
+        *texts, time = values
+        cells = dict(zip(self.names, texts, strict=True))
         message = Message(None, time or 0, source, (0, *place), {})
         try:
             if self.needs_time and time is None:

@@ -116,8 +116,17 @@ class MqttReceiver(Receiver):
         client.on_connect = subscribe
         client.on_disconnect = lost
         client.on_connect_fail = unreachable
-        client.on_message = lambda _client, _data, message: self._messages.put(message)
+        client.on_message = lambda _client, _data, message: self._hand_over(message)
         return client
+
+    def _hand_over(self, message: Any) -> None:
+        """From the client's thread, which waits here while too many messages are not in the spool yet."""
+        while not self.stopping.is_set():
+            try:
+                self._messages.put(message, timeout=_POLL_SECONDS)
+                return
+            except queue.Full:
+                continue
 
     def _take(self, client: Client) -> None:
         """Put what has come into the spool, then acknowledge it."""

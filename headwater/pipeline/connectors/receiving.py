@@ -46,6 +46,7 @@ class Receiver(ABC):
         self.address = address
         self.counts = Counts()
         self.failure: BaseException | None = None
+        self.on_failure: Callable[[], None] | None = None
         self.stopping = threading.Event()
         self._decoder = decoder
         self._spool = spool
@@ -58,7 +59,6 @@ class Receiver(ABC):
     def stop(self) -> None:
         """End the connection; what has arrived is in the spool then."""
         self.stopping.set()
-        self.interrupt()
         if self._thread.ident is not None:
             self._thread.join(_STOP_SECONDS)
         self._spool.close()
@@ -70,7 +70,7 @@ class Receiver(ABC):
                 try:
                     self.receive()
                     reason = "the connection was closed"
-                except (OSError, ConnectionError) as error:
+                except OSError as error:
                     reason = str(error) or type(error).__name__
                 if self.stopping.is_set():
                     return
@@ -78,15 +78,12 @@ class Receiver(ABC):
                 waits.wait(self.stopping)
         except BaseException as error:
             self.failure = error
-            _LOG.exception("%s: the receiver ended", self.address)
+            if self.on_failure is not None:
+                self.on_failure()
 
     @abstractmethod
     def receive(self) -> None:
         """Connect and receive until the connection ends or `stopping` is set; an `OSError` where that fails."""
-
-    def interrupt(self) -> None:
-        """Wake up whoever waits in `receive`."""
-        return
 
     def connected(self) -> None:
         """To be called when a connection stands."""
@@ -106,7 +103,15 @@ class Receiver(ABC):
             self._last_time = max(time.time_ns() // 1000, self._last_time + 1)
             message = Message(payload, self._last_time, self.address, (self._last_time,), cells)
             found.extend(self._decoder.decode(message))
-        self.counts.bad += self._spool.append(found)
+        try:
+            self.counts.bad += self._spool.append(found)
+        except OSError as error:
+            # Not a matter of the connection: what was received cannot be kept.
+            reason = error.strerror or error
+            raise SourceError(
+                f"{self.address}: what was received cannot be written to {self._spool.folder}: {reason}; "
+                "make room, or see to the right to write, and start again"
+            ) from error
         self.counts.messages += len(payloads)
 
 
@@ -129,22 +134,27 @@ class ReceivedSource:
     file_seconds: float = FILE_SECONDS
 
     @contextmanager
-    def opened(self, folder: Path) -> Iterator[SpoolSource]:
-        """The spool as a source, while the receiver is at work."""
+    def opened(self, folder: Path, stop: Callable[[], None]) -> Iterator[SpoolSource]:
+        """The spool as a source, while the receiver is at work; `stop` ends the run when the receiver cannot go on."""
         chosen = (self.spool or folder).absolute()
         spool = Spool(chosen, file_bytes=self.file_bytes, file_seconds=self.file_seconds)
         receiver = self.make(self.decoder, spool)
+        receiver.on_failure = stop
         receiver.start()
         try:
             yield SpoolSource(str(chosen), self.keep)
         finally:
             receiver.stop()
+        if isinstance(receiver.failure, SourceError):
+            raise receiver.failure
         if receiver.failure is not None:
-            raise SourceError(f"{self.address}: the receiver ended: {receiver.failure}") from receiver.failure
+            raise SourceError(f"{self.address}: the receiver ended: {receiver.failure!r}") from receiver.failure
 
 
 @contextmanager
-def opened(sources: Mapping[str, Source | ReceivedSource], checkpoint: Path | None) -> Iterator[dict[str, Source]]:
+def opened(
+    sources: Mapping[str, Source | ReceivedSource], checkpoint: Path | None, stop: Callable[[], None]
+) -> Iterator[dict[str, Source]]:
     """The sources of a run, those that are received through their spools, while their receivers are at work."""
     with ExitStack() as stack:
         found: dict[str, Source] = {}
@@ -154,7 +164,7 @@ def opened(sources: Mapping[str, Source | ReceivedSource], checkpoint: Path | No
                     base = stack.enter_context(tempfile.TemporaryDirectory(prefix="headwater-spool-"))
                 else:
                     base = str(checkpoint / "spool" / blake2b(stream.encode(), digest_size=8).hexdigest())
-                found[stream] = stack.enter_context(source.opened(Path(base)))
+                found[stream] = stack.enter_context(source.opened(Path(base), stop))
             else:
                 found[stream] = source
         yield found

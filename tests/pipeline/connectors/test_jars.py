@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 import headwater as hw
-from headwater.pipeline.connectors import jars
 from headwater.pipeline.connectors.jars import ensure_kafka, fetched, kafka_jars
 
 HAS_EVERYTHING = "true"
@@ -25,7 +24,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine with nothing on its PATH but what a script needs, and an empty cache."""
     (tmp_path / "bin").mkdir()
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/bin:/usr/bin")
-    monkeypatch.setattr(jars.shutil, "which", lambda name: _which(tmp_path / "bin" / name))
+    monkeypatch.setattr("shutil.which", lambda name: _which(tmp_path / "bin" / name))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("HEADWATER_KAFKA_JARS", raising=False)
     return tmp_path

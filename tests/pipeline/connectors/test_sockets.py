@@ -8,13 +8,18 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from websockets.sync.server import ServerConnection, serve
 
 import headwater as hw
+from headwater.pipeline.connectors.spool import Spool
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 QUERY = """
 PREFIX : <http://ex/>
@@ -69,7 +74,7 @@ def values_until(engine: hw.Engine, wanted: int, **options: Any) -> tuple[list[s
         if len(values) >= wanted:
             engine.stop()
 
-    timer = threading.Timer(30, engine.stop)
+    timer = threading.Timer(90, engine.stop)
     timer.start()
     try:
         summary = engine.run(on_answer=take, trigger_seconds=0.02, **options)
@@ -180,6 +185,34 @@ def test_arrival_gives_the_time_where_the_data_do_not(tmp_path: Path) -> None:
     assert values[0] == "1"
     mark = summary.watermarks["http://ex/s"]
     assert mark is not None and begin - 1 <= mark / 1e6 <= time.time() + 1
+
+
+def test_a_spool_that_cannot_be_written_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(spool: Spool, found: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Spool, "append", full)
+    with line_server(0, lambda connection: connection.sendall(line(1).encode())) as port:
+        engine = hw.Engine(in_process=True)
+        engine.stream("http://ex/s", hw.tcp("127.0.0.1", port))
+        with pytest.raises(hw.SourceError, match=r"cannot be written to .*: No space left on device; make room"):
+            values_until(engine, 1)
+
+
+@pytest.mark.slow
+def test_on_spark_files_that_were_read_are_removed(spark: SparkSession, tmp_path: Path) -> None:
+    def serve_one(connection: socket.socket) -> None:
+        for second in range(1, 200):
+            connection.sendall(line(second).encode())
+            time.sleep(0.1)
+
+    with line_server(0, serve_one) as port:
+        engine = hw.Engine(spark)
+        source = hw.tcp("127.0.0.1", port, spool=tmp_path / "spool", keep=0.0)
+        engine.stream("http://ex/s", replace(source, file_bytes=1))
+        values, summary = values_until(engine, 40)
+    assert values[:40] == [str(second) for second in range(1, 41)]
+    assert summary.elements > len(list((tmp_path / "spool").glob("*.tnq")))
 
 
 @pytest.mark.parametrize(

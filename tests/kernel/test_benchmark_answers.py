@@ -1,0 +1,48 @@
+"""The kernel gives the reference's answers to the queries of CSRBench and CityBench over their own data."""
+
+from __future__ import annotations
+
+import pytest
+from pyoxigraph import Store
+
+from headwater.algebra import QueryPlan, plan_query
+from headwater.conformance.citybench import citybench_programs
+from headwater.conformance.csrbench import DIALECTS, Bench
+from headwater.kernel.evaluator import KernelEvaluator
+from headwater.language import parse
+from headwater.reference import Answer, MakeEvaluator, Program, ReferenceEvaluator, Registered
+from headwater.terms.model import Element
+from headwater.windows import settle
+from tests.shared_data import shared_data
+
+
+def answers(
+    plan: QueryPlan, static: Store, streams: dict[str, list[Element]], evaluator: MakeEvaluator
+) -> list[Answer]:
+    program = Program([Registered(plan, settle(plan))], static, 0, evaluator)
+    return program.advance(streams, ended=list(streams)).answers
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 4])
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_csrbench(dialect: str, number: int) -> None:
+    bench = Bench(shared_data("csrbench"))
+    plan = plan_query(parse(bench.text(dialect, number)))
+    streams = {plan.windows[0].stream.value: bench.elements}
+    found = answers(plan, Store(), streams, KernelEvaluator)
+    assert any(answer.rows for answer in found)
+    assert found == answers(plan, Store(), streams, ReferenceEvaluator)
+
+
+@pytest.mark.slow
+def test_citybench(tmp_path_factory: pytest.TempPathFactory) -> None:
+    queries = citybench_programs(shared_data("citybench"), tmp_path_factory.mktemp("citybench"), rows=6)
+    assert len(queries) == 24
+    said = 0
+    for query in queries:
+        plan = plan_query(parse(query.text), name=query.name, streams=query.stream_iris)
+        static, streams = query.static_store(), query.elements()
+        found = answers(plan, static, streams, KernelEvaluator)
+        said += any(answer.rows for answer in found)
+        assert found == answers(plan, static, streams, ReferenceEvaluator), query.name
+    assert said > 15
