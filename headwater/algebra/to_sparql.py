@@ -220,7 +220,8 @@ def select_text(node: Node) -> str:
         node = node.inner
     if isinstance(node, Group) and (set(variables) <= set(visible(node)) if not tail else variables == visible(node)):
         return _group_select(node, head, variables) + tail
-    shown = " ".join(term_text(v) for v in variables) or "*"
+    # `*` would show the variables of our own, too, and tell equal solutions apart by them.
+    shown = " ".join(term_text(v) for v in variables) or "?hw_nothing"
     return f"SELECT {head}{shown} WHERE {{ {group_text(node)} }}{tail}"
 
 

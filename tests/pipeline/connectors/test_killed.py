@@ -17,7 +17,6 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,9 +81,9 @@ class Victim:
 
     def kill(self) -> None:
         """Python, Java and all, at once."""
-        with suppress(ProcessLookupError):
+        if self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait(30)
+            self._process.wait(30)
         self._listener.join(30)
         assert self._process.stdout is not None
         self._process.stdout.close()

@@ -18,6 +18,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 
 import headwater as hw
 
+PROJECT = Path(__file__).resolve().parents[3]
 QUERY = """
 PREFIX : <http://ex/>
 REGISTER QUERY values AS
@@ -69,9 +70,15 @@ class Mosquitto:
         client.loop_stop()
 
 
+def find_mosquitto() -> str | None:
+    return shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin")
+
+
 @pytest.fixture
 def mosquitto(tmp_path: Path) -> Iterator[Mosquitto]:
-    executable = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin")
+    if find_mosquitto() is None and os.environ.get("CI") == "true":
+        subprocess.run([str(PROJECT / "scripts" / "apt-install"), "mosquitto"], timeout=300)
+    executable = find_mosquitto()
     if executable is None:
         pytest.skip("Mosquitto is not installed; type: sudo apt-get install mosquitto")
     folder = tmp_path / "mosquitto"
