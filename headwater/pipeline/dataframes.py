@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from headwater.algebra.plan import QueryKind, QueryPlan
 from headwater.pipeline.packing import unpack
-from headwater.pipeline.stateful import ANSWER
 from headwater.reference.answers import plain_text
 from headwater.terms.model import Term
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
 _TIME = "time"
@@ -49,7 +47,10 @@ def answers_as_rows(outcome_rows: DataFrame, plan: QueryPlan, *, terms: bool = F
 
     A literal is its text without type or language, an IRI is itself; with `terms`, each is in N-Triples syntax.
     """
+    import pyarrow as pa
     from pyspark.sql.functions import col
+
+    from headwater.pipeline.stateful import ANSWER
 
     names = columns_of(plan)
     schema = pa.schema([(_TIME, pa.timestamp("us", tz="UTC")), *((name, pa.string()) for name in names)])

@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-import pyarrow as pa
-
 from headwater.pipeline.connectors.spool import sync_folder
 from headwater.pipeline.dataframes import free_names
 from headwater.pipeline.sinks import format_answer_csv, format_answer_json, format_answer_nquads
@@ -70,6 +68,7 @@ def replace_file(path: Path, data: bytes) -> None:
 
 def parquet_bytes(answers: Sequence[Answer], *, terms: bool = False) -> bytes:
     """Answers of one query as a Parquet file: time, part, and a string for each column."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     columns = answers[0].table()[0]

@@ -17,8 +17,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from headwater.algebra.plan import QueryKind
 from headwater.pipeline.connectors.jars import ensure_kafka
 from headwater.pipeline.sinks import format_answer_csv, format_answer_json, format_answer_nquads
@@ -31,8 +29,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _FORMATS = ("json", "csv", "nquads")
-_HEADER = pa.struct([("key", pa.string()), ("value", pa.binary())])
-_SCHEMA = pa.schema([("key", pa.binary()), ("value", pa.binary()), ("headers", pa.list_(_HEADER))])
 
 
 class KafkaSink:
@@ -75,7 +71,11 @@ class KafkaSink:
         rows = [row for answer in answers for row in self._records(answer, batch)]
         if not rows:
             return
-        table = pa.Table.from_pylist([dict(zip(_SCHEMA.names, row, strict=True)) for row in rows], schema=_SCHEMA)
+        import pyarrow as pa
+
+        header = pa.struct([("key", pa.string()), ("value", pa.binary())])
+        schema = pa.schema([("key", pa.binary()), ("value", pa.binary()), ("headers", pa.list_(header))])
+        table = pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema=schema)
         frame = self._spark.createDataFrame(table)
         # One task, so that the records come in order.
         frame.coalesce(1).write.format("kafka").options(**self._options).save()

@@ -16,8 +16,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from headwater.pipeline.connectors.payloads import TIME_CELL, Decoder, Message, PayloadFormat
 from headwater.pipeline.connectors.records import RecordReader, RecordSource, chunk_of
 from headwater.pipeline.feed import Chunk
@@ -27,6 +25,7 @@ from headwater.terms.template import Template
 from headwater.terms.template_time import ROW_NUMBER
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
 _INSTANT = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"

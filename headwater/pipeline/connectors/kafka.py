@@ -20,8 +20,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from headwater.pipeline.connectors.jars import ensure_kafka
 from headwater.pipeline.connectors.payloads import Decoder, Message
 from headwater.pipeline.connectors.records import RecordReader, RecordSource, chunk_of
@@ -33,6 +31,7 @@ from headwater.terms.template import Template
 from headwater.terms.timestamps import parse_time
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 _CONNECT_SECONDS = 5.0
@@ -93,6 +92,8 @@ class KafkaReader:
     decoder: Decoder
 
     def chunks(self, stream: str, batches: Iterator[pa.RecordBatch]) -> Iterator[Chunk]:
+        import pyarrow as pa
+
         for batch in batches:
             found: dict[tuple[str, int], list[Element | BadElement]] = {}
             times = batch.column("timestamp").cast(pa.int64()).to_pylist()

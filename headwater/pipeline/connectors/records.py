@@ -15,8 +15,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-import pyarrow as pa
-
 from headwater.pipeline.feed import Chunk
 from headwater.pipeline.sharding import Sharding
 from headwater.pipeline.spans import Found, Source, Span
@@ -24,6 +22,7 @@ from headwater.terms.model import BadElement, Element
 from headwater.terms.scanning import Patterns, Scanned
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 _COLUMNS = "shard int, chunk binary"
