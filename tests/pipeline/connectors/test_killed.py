@@ -204,7 +204,7 @@ def test_a_run_that_is_killed_loses_and_doubles_nothing(
 @pytest.mark.soak
 def test_twenty_kills_at_random_moments(kafka_spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     generator = random.Random()
-    story = Story(kafka_spark, broker, tmp_path, batch_bytes=300, per_batch=3)
+    story = Story(kafka_spark, broker, tmp_path, batch_bytes=150, per_batch=1)
     for number in range(20):
         kill = (generator.randint(0, 2), generator.uniform(0, 2))
         finished = story.victim().run(after_batch(*kill))
