@@ -71,11 +71,14 @@ class TripleBuffer:
 
     def _before(self, instant: int) -> int:
         """How many items are older than an instant."""
-        return int(self._times[: self._items].searchsorted(instant))
+        items = self._items
+        if not items or self._times.item(items - 1) < instant:
+            return items
+        return int(self._times[:items].searchsorted(instant))
 
     def _start(self, item: int) -> int:
         """Where the triples of an item begin; those of the item behind the last would begin at the end."""
-        return int(self._starts[item]) if item < self._items else self._end
+        return self._starts.item(item) if item < self._items else self._end
 
     def closings(self, tick: int) -> int:
         """How often a stepped count window closes at this very instant; 1 for all others."""
@@ -103,7 +106,8 @@ class TripleBuffer:
         window = self.definition
         if isinstance(window, TimeWindow):
             first, end = window.interval(tick)
-            low, high = self._before(first), self._before(end)
+            unmoved = self._low < self._items and self._times.item(self._low) >= first
+            low, high = self._low if unmoved else self._before(first), self._before(end)
         else:
             arrived = self._taken + self._before(tick + 1)
             if window.step is not None:

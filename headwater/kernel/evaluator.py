@@ -168,10 +168,7 @@ class KernelEvaluator(Evaluator):
         said = [row for row, n in self._counts.items() for _ in range(n * sign)]
         if self._follows_change:
             self._counts.clear()
-        if not said:
-            return []
-        ids = np.array(said, dtype=np.int64).reshape(len(said), len(said[0]))
-        return cast("list[object]", rows_in_order(ids, self.vocabulary))
+        return cast("list[object]", rows_in_order(said, self.vocabulary)) if said else []
 
     def _whole(self) -> list[object]:
         """The result where it is more than a bag of rows: in the order that the query asks for, or described."""

@@ -327,7 +327,8 @@ class RingIndex:
     def take(self, rows: Ints, values: Ints) -> Ints:
         """One row of each value, taken out of this index; -1 where there is none."""
         taken = np.empty(values.shape[0], dtype=np.int64)
-        values = np.require(values, np.int64, ("C", "W"))
+        if not (values.flags.c_contiguous and values.flags.writeable):
+            values = values.copy()
         self._used -= _take(self.table, self.links, rows, self.key, values, taken)
         return taken
 

@@ -41,11 +41,15 @@ Known = dict[int, tuple[Key, Found]]
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """An input that may come next: the columns it is probed on, and where their values stand in the leaves so far."""
+    """An input that may come next: the columns it is probed on, and where their values stand in the leaves so far.
+
+    `columns` says it once more, for the first leaf.
+    """
 
     number: int
     key: Key
     holders: tuple[tuple[int, int], ...]
+    columns: slice | list[int]
     probe_key: Links
     done: int
 
@@ -101,8 +105,11 @@ class MultiwayJoin(Operator):
         for i, delta in deltas:
             rows = delta.added
             gone = self._nothing_of[i] if delta.is_fresh else delta.removed
-            if gone.shape[0]:
+            # Where there is nothing and nothing comes, what goes was never kept.
+            if gone.shape[0] and (rows.shape[0] or self._relations[i].size):
                 gone, _ = self._screened(i, gone)
+            else:
+                gone = self._nothing_of[i]
             if gone.shape[0]:
                 numbers, rows = self._relations[i].exchange(rows, gone)
                 if self._results.size:
@@ -141,7 +148,7 @@ class MultiwayJoin(Operator):
         for screen in self._screens[i]:
             if screen is None:
                 continue
-            found = self._ask(screen, np.ascontiguousarray(rows[:, [column for _, column in screen.holders]]))
+            found = self._ask(screen, np.ascontiguousarray(rows[:, screen.columns]))
             known[screen.number] = (screen.key, found)
             if found[2] == 0:
                 return rows[:0], {}
@@ -229,7 +236,10 @@ class MultiwayJoin(Operator):
             return None
         key = tuple(column for column, _ in shared)
         holders = tuple(holder for _, holder in shared)
-        return _Candidate(number, key, holders, np.arange(len(key), dtype=np.int32), done | 1 << number)
+        columns = [column for _, column in holders]
+        neighbours = columns == [*range(columns[0], columns[0] + len(columns))]
+        taken = slice(columns[0], columns[0] + len(columns)) if neighbours else columns
+        return _Candidate(number, key, holders, taken, np.arange(len(key), dtype=np.int32), done | 1 << number)
 
     def _holder(self, variable: str, done: int) -> tuple[int, int] | None:
         """The input and column among those joined so far that have a variable."""

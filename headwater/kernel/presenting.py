@@ -62,7 +62,7 @@ class Presenter:
     def rows(self, below: Ints) -> list[Row]:
         """The rows that are shown, as terms, in the order of the query, or in that of their texts if it has none."""
         chosen = self.chosen(below)
-        return self._vocabulary.terms_of(chosen) if self._keys else rows_in_order(chosen, self._vocabulary)
+        return self._vocabulary.terms_of(chosen) if self._keys else rows_in_order(chosen.tolist(), self._vocabulary)
 
     def chosen(self, below: Ints) -> Ints:
         """The rows that are shown, in order."""

@@ -111,7 +111,7 @@ class Relation:
         if self._whole is None:
             self._whole = self._built(RingIndex(tuple(range(self.width)), rows_leave_singly=False))
         numbers = self._whole.take(self.rows, values)
-        found = numbers if int(numbers.min()) >= 0 else numbers[numbers >= 0]
+        found = numbers if are_all_there(numbers) else numbers[numbers >= 0]
         for index in self._indexes.values():
             index.remove(self.rows, found)
         self._numbering.give_back(found)
@@ -123,7 +123,7 @@ class Relation:
         A row that comes and goes in one difference was perhaps never here: it takes away one of those that come.
         """
         numbers = self.take(removed)
-        if not numbers.shape[0] or int(numbers.min()) >= 0:
+        if are_all_there(numbers):
             return numbers, added
         return numbers[numbers >= 0], without(added, removed[numbers < 0])
 
@@ -134,6 +134,11 @@ class Relation:
     @property
     def nbytes(self) -> int:
         return self.rows.nbytes + self._numbering.nbytes + sum(index.nbytes for index in self._all)
+
+
+def are_all_there(numbers: Ints) -> bool:
+    """Whether `take` found a row of each value."""
+    return numbers.item() >= 0 if numbers.shape[0] == 1 else not (numbers < 0).any()
 
 
 def without(rows: Ints, gone: Ints) -> Ints:

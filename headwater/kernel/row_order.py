@@ -7,9 +7,11 @@ does, the texts themselves are compared.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import chain
+
 import numpy as np
 
-from headwater.kernel.index import Ints
 from headwater.kernel.vocabulary import Vocabulary
 from headwater.reference.ordering import SEPARATOR, row_text
 from headwater.terms.model import Row
@@ -17,16 +19,17 @@ from headwater.terms.model import Row
 _FEW = 24
 
 
-def rows_in_order(ids: Ints, vocabulary: Vocabulary) -> list[Row]:
+def rows_in_order(rows: Sequence[Sequence[int]], vocabulary: Vocabulary) -> list[Row]:
     """The terms of some rows, ordered."""
-    count, width = ids.shape
+    count, width = len(rows), len(rows[0]) if rows else 0
     if count <= _FEW or not width:
-        listed = ids.tolist()
+        listed = list(rows)
+        known = {number: vocabulary.term_of(number) for number in chain.from_iterable(listed)}
         if count > 1:
-            written = vocabulary.written
-            listed.sort(key=lambda row: SEPARATOR.join([written(number) for number in row]))
-        term_of = vocabulary.term_of
-        return [tuple([term_of(number) for number in row]) for row in listed]
+            written = {number: vocabulary.written(number) for number in known}
+            listed.sort(key=lambda row: SEPARATOR.join([written[number] for number in row]))
+        return [tuple([known[number] for number in row]) for row in listed]
+    ids = np.array(rows, dtype=np.int64)
     different, places = np.unique(ids, return_inverse=True)
     places = places.reshape(ids.shape)
     terms = [vocabulary.term_of(number) for number in different.tolist()]

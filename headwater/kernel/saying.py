@@ -100,10 +100,7 @@ class Speech:
         return self._sequenced(np.array(rows, dtype=np.int64)) if rows else []
 
     def _in_order(self, rows: list[tuple[int, ...]]) -> list[object]:
-        if not rows:
-            return []
-        ids = np.array(rows, dtype=np.int64).reshape(len(rows), len(rows[0]))
-        return cast("list[object]", rows_in_order(ids, self._vocabulary))
+        return cast("list[object]", rows_in_order(rows, self._vocabulary)) if rows else []
 
     def _verdict(self, result: Result) -> list[object]:
         before, result.verdict = result.verdict, bool(result.counts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from itertools import chain
 
 from pyoxigraph import DefaultGraph
 
@@ -17,14 +17,21 @@ _RESOURCES = (NamedNode, BlankNode)
 
 
 class Template:
-    """The template of a CONSTRUCT query, with its variables found once."""
+    """The template of a CONSTRUCT query.
+
+    A solution followed by the terms that the template itself has makes a longer row, and each triple of the template is
+    three places in it.
+    """
 
     def __init__(self, plan: QueryPlan) -> None:
+        parts = [(one.subject, one.predicate, one.object) for one in plan.template]
         columns: dict[object, int] = {variable: i for i, variable in enumerate(plan.variables)}
-        self._triples = [
-            tuple(_Part(columns.get(part, -1), None if isinstance(part, Variable | Path) else part) for part in parts)
-            for parts in ((one.subject, one.predicate, one.object) for one in plan.template)
-        ]
+        own = [part for part in dict.fromkeys(chain.from_iterable(parts)) if part not in columns]
+        columns |= {part: len(columns) + i for i, part in enumerate(own)}
+        # A variable that no solution has is a gap.
+        self._own: Row = tuple(None if isinstance(part, Variable | Path) else part for part in own)
+        self._has_blank_nodes = any(isinstance(part, BlankNode) for part in own)
+        self._triples = [(columns[first], columns[second], columns[third]) for first, second, third in parts]
 
     def instantiate(self, rows: Iterable[Row], tick: int) -> tuple[Triple, ...]:
         """The template filled in for each solution; triples with a gap or an illegal term are left out.
@@ -32,31 +39,23 @@ class Template:
         Blank nodes of the template are new in each solution, with labels that depend on the tick and the row alone.
         """
         made: dict[Triple, None] = {}
-        when = f"{tick}" if tick >= 0 else f"m{-tick}"
+        own = self._own
         for number, row in enumerate(rows):
-            for subject_part, predicate_part, object_part in self._triples:
-                subject = _filled(subject_part, row, when, number)
-                predicate = _filled(predicate_part, row, when, number)
-                object_ = _filled(object_part, row, when, number)
+            if self._has_blank_nodes:
+                own = tuple(_renewed(term, tick, number) for term in self._own)
+            terms = row + own
+            for first, second, third in self._triples:
+                subject, predicate, object_ = terms[first], terms[second], terms[third]
                 if isinstance(subject, _RESOURCES) and isinstance(predicate, NamedNode) and object_ is not None:
                     made[Triple(subject, predicate, object_)] = None
         return tuple(made)
 
 
-class _Part(NamedTuple):
-    """A place in a template: the column of its variable, or -1 and what stands there, if anything ever does."""
-
-    column: int
-    written: Term | None
-
-
-def _filled(part: _Part, row: Row, when: str, number: int) -> Term | None:
-    column, written = part
-    if column >= 0:
-        return row[column]
-    if isinstance(written, BlankNode):
-        return BlankNode(f"c{when}r{number}x{written.value}")
-    return written
+def _renewed(term: Term | None, tick: int, number: int) -> Term | None:
+    if not isinstance(term, BlankNode):
+        return term
+    when = f"{tick}" if tick >= 0 else f"m{-tick}"
+    return BlankNode(f"c{when}r{number}x{term.value}")
 
 
 def describe(plan: QueryPlan, rows: Iterable[Row], dataset: Dataset) -> tuple[Triple, ...]:

@@ -5,13 +5,15 @@
 - REDUCED keeps some duplicates, and which depends on the order in which the store gives them. Here it keeps none.
 - GROUP BY variables that nothing binds is one group even of no solutions, as if there were no keys. Here such a
   group counts its solutions and has to have one.
+- Inside EXISTS it takes the values of the outer solution as bound on both sides of a MINUS, so that sides without a
+  common variable have one. Here such a MINUS, which removes nothing, is not there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from headwater.algebra.nodes import Distinct, Filter, Group, Node, Reduced
+from headwater.algebra.nodes import Distinct, Filter, Group, Minus, Node, Reduced
 from headwater.algebra.scope import map_expression, map_expressions, map_plan, visible
 from headwater.language.expressions import Aggregate, Constant, Expression, Operation, VariableReference
 from headwater.terms.model import XSD, Literal, NamedNode, Variable
@@ -26,6 +28,8 @@ def avoided(plan: Node, fresh: Callable[[], Variable]) -> Node:
         match node:
             case Reduced(inner):
                 return Distinct(inner)
+            case Minus(left, right) if not set(visible(left)) & set(visible(right)):
+                return left
             case Group(inner, keys, aggregates) if keys and not {v for v, _ in keys} & set(visible(inner)):
                 if all(expression is None for _, expression in keys):
                     count = fresh()

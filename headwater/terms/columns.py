@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import accumulate, chain
 
 import numpy as np
 import numpy.typing as npt
@@ -54,12 +54,13 @@ class ElementColumns:
     ) -> ElementColumns:
         """The columns of elements whose ids are known, and whose terms whoever asks knows."""
         times = np.array([element.time for element in elements], dtype=np.int64)
-        starts = np.zeros(len(elements) + 1, dtype=np.int64)
-        np.cumsum([len(element.triples) for element in elements], out=starts[1:])
-        width = max((len(element.position) for element in elements), default=0)
-        positions = np.zeros((len(elements), width), dtype=np.int64)
-        for place, element in enumerate(elements):
-            positions[place, : len(element.position)] = element.position
+        sizes = [len(element.triples) for element in elements]
+        starts = np.array([*accumulate(sizes, initial=0)], dtype=np.int64)
+        given = [element.position for element in elements]
+        width = max(map(len, given), default=0)
+        if len(given) > 1:
+            given = [position + (0,) * (width - len(position)) for position in given]
+        positions = np.array(given, dtype=np.int64).reshape(len(given), width)
         return cls(times, starts, triples, positions, texts)
 
     def elements(self) -> list[Element]:

@@ -23,5 +23,5 @@ TERMS: st.SearchStrategy[Term | None] = st.one_of(
 @given(st.lists(st.tuples(TERMS, TERMS), min_size=1, max_size=60))
 def test_ranks_order_rows_as_texts_do(rows: list[Row]) -> None:
     vocabulary = Vocabulary()
-    found = rows_in_order(vocabulary.rows_of(rows, 2), vocabulary)
+    found = rows_in_order(vocabulary.rows_of(rows, 2).tolist(), vocabulary)
     assert found == sorted(rows, key=row_text)

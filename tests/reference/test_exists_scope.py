@@ -35,3 +35,23 @@ def test_a_variable_of_the_same_name_around_the_group(evaluator: MakeEvaluator, 
     triples = (Triple(NamedNode("urn:x"), NamedNode(f"urn:{p}"), Literal(v)) for p, v in (("p", 1), ("q", 2), ("r", 3)))
     (answer,) = program.advance({STREAM: [Element(500_000, tuple(triples))]}, ended=[STREAM]).answers
     assert len(answer.rows) == expected
+
+
+@pytest.mark.parametrize("evaluator", [ReferenceEvaluator, KernelEvaluator])
+@pytest.mark.parametrize(
+    ("removed", "expected"),
+    [
+        # Nothing in common with the left side: nothing is removed, whatever is bound around EXISTS.
+        ("WINDOW <w> { ?a <urn:r> ?b }", 1),
+        ("WINDOW <w> { ?a <urn:q> ?k }", 0),
+    ],
+)
+def test_a_minus_with_nothing_in_common_removes_nothing(evaluator: MakeEvaluator, removed: str, expected: int) -> None:
+    text = f"""SELECT * FROM NAMED WINDOW <w> ON <{STREAM}> [RANGE 1s TUMBLING]
+               WHERE {{ WINDOW <w> {{ ?x <urn:p> ?v }}
+                        FILTER EXISTS {{ WINDOW <w> {{ ?x <urn:q> ?k }} MINUS {{ {removed} }} }} }}"""
+    plan = plan_query(parse(text))
+    program = Program([Registered(plan, settle(plan))], Store(), 0, evaluator)
+    triples = (Triple(NamedNode("urn:x"), NamedNode(f"urn:{p}"), Literal(v)) for p, v in (("p", 1), ("q", 2), ("r", 3)))
+    (answer,) = program.advance({STREAM: [Element(500_000, tuple(triples))]}, ended=[STREAM]).answers
+    assert len(answer.rows) == expected
