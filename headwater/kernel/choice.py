@@ -12,7 +12,7 @@ from headwater.kernel.compiling import Compiler
 from headwater.kernel.evaluator import KernelEvaluator
 from headwater.kernel.refusing import NotForTheKernel
 from headwater.kernel.vocabulary import Vocabulary
-from headwater.reference import Evaluator, ReferenceEvaluator
+from headwater.reference import Evaluator, MakeEvaluator, ReferenceEvaluator
 from headwater.windows import QuerySettings
 
 
@@ -37,6 +37,18 @@ def fastest_evaluator(plan: QueryPlan, settings: QuerySettings, static: Store) -
         return KernelEvaluator(plan, settings, static)
     except NotForTheKernel:
         return ReferenceEvaluator(plan, settings, static)
+
+
+def with_fixed_orders(make: MakeEvaluator) -> MakeEvaluator:
+    """What makes the same evaluators, with joins that probe in the order of the plan: for comparison."""
+
+    def made(plan: QueryPlan, settings: QuerySettings, static: Store) -> Evaluator:
+        evaluator = make(plan, settings, static)
+        if isinstance(evaluator, KernelEvaluator):
+            evaluator.fix_orders()
+        return evaluator
+
+    return made
 
 
 def choose(plan: QueryPlan, settings: QuerySettings, static: Store) -> Choice:

@@ -20,6 +20,7 @@ from headwater.kernel.compiling import Compiler
 from headwater.kernel.delta import Delta
 from headwater.kernel.describing import Description
 from headwater.kernel.index import Ints
+from headwater.kernel.measures import JoinMeasures, fix_orders, joins_of, operators
 from headwater.kernel.operator import Operator
 from headwater.kernel.row_order import rows_in_order
 from headwater.kernel.vocabulary import Vocabulary
@@ -60,6 +61,15 @@ class KernelEvaluator(Evaluator):
         self._verdict: bool | None = None
         self._is_said = True
         """Whether the last tick was reported: then all that was said before can be derived from the windows."""
+
+    @property
+    def joins(self) -> tuple[JoinMeasures, ...]:
+        """Which ways the mappings took through each join, and which indexes are kept."""
+        return joins_of(self.root)
+
+    def fix_orders(self) -> None:
+        """Probe in the order of the plan from now on, for comparison."""
+        fix_orders(self.root)
 
     def _compiler(self, static: Store) -> Compiler:
         """What makes the operators of the plan."""
@@ -201,11 +211,8 @@ class KernelEvaluator(Evaluator):
         for buffer in self._buffers:
             yield buffer.ids
         yield np.array([i for row in self._counts for i in row], dtype=np.int64)
-        waiting = [self.root]
-        while waiting:
-            operator = waiting.pop()
+        for operator in operators(self.root):
             yield from operator.ids()
-            waiting.extend(operator.inputs)
 
     def _memory(self) -> object:
         if self._is_said:

@@ -33,6 +33,9 @@ from headwater.kernel.results import Results
 _WORTH_PARTING = 256
 """So many rows less must be looked at before a batch is parted: a part costs as much as some hundred rows."""
 
+_REVIEWED_EVERY = 64
+"""After so many ticks the indexes are looked at."""
+
 Found = tuple[Ints, Ints, int]
 """What an index says about some probes: heads, counts, and the sum of the counts."""
 Known = dict[int, tuple[Key, Found]]
@@ -58,8 +61,8 @@ class MultiwayJoin(Operator):
     """Joins any number of inputs. `order` fixes the probing order for comparison: of the inputs that share a variable
     with those before, the first in this order comes next.
 
-    With `inserts_per_probe`, an index that saw more inserts than that for each probe is dropped until it is needed
-    again (CQ7); without it none is. It pays for windows that move a lot and are seldom asked, from about 100 on.
+    An index that saw more inserts than `inserts_per_probe` for each probe is dropped until it is needed again (CQ7):
+    windows that move a lot and are seldom asked do without. None keeps all.
     """
 
     def __init__(
@@ -68,7 +71,7 @@ class MultiwayJoin(Operator):
         variables: tuple[str, ...],
         *,
         order: tuple[int, ...] | None = None,
-        inserts_per_probe: float | None = None,
+        inserts_per_probe: float | None = 100.0,
     ) -> None:
         self.variables = variables
         self.order = order
@@ -86,6 +89,7 @@ class MultiwayJoin(Operator):
         self._nothing = Delta.nothing(len(variables))
         self._nothing_of = [no_rows(len(one.variables)) for one in inputs]
         self._inserts_per_probe = inserts_per_probe
+        self._until_review = _REVIEWED_EVERY
         self._source = [
             next((i, one.column(variable)) for i, one in enumerate(inputs) if variable in one.variables)
             for variable in variables
@@ -121,7 +125,9 @@ class MultiwayJoin(Operator):
                     arriving.append((i, rows, known))
         for i, rows, known in arriving:
             added.extend(self._gain(i, rows, known))
-        if self._inserts_per_probe is not None:
+        self._until_review -= 1
+        if not self._until_review and self._inserts_per_probe is not None:
+            self._until_review = _REVIEWED_EVERY
             for relation in self._relations:
                 relation.review(self._inserts_per_probe)
         width = len(self.variables)
@@ -306,6 +312,15 @@ class MultiwayJoin(Operator):
     def index_uses(self) -> dict[int, list[IndexUse]]:
         """What the indexes of each input did since they were last looked at."""
         return {i: relation.index_uses() for i, relation in enumerate(self._relations)}
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many rows of each input there are."""
+        return [relation.size for relation in self._relations]
+
+    @property
+    def result_count(self) -> int:
+        return self._results.size
 
     @property
     def inputs(self) -> tuple[Operator, ...]:

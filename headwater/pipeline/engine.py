@@ -69,9 +69,10 @@ class Engine:
     late an element may be: microseconds, or a duration such as `"5s"`. `checkpoint` is a folder from which a later
     run with the same queries goes on. `dead_letters` is a folder for elements that could not be used. `strict` stops
     at the first of those. `batch_bytes` is about how much is read at a time. `evaluator` is `auto` (the incremental
-    kernel where it can, the reference where it cannot) or `reference`. `shards` is into how many parts the work is cut
-    on Spark, where the queries allow it: as many as Spark runs tasks at a time, unless it is said. `window_cap` is how
-    many triples a window may hold before the run ends with a `WindowCapError`: ALL has no other bound.
+    kernel where it can, the reference where it cannot), `fixed-order` (the same with joins that do not adapt) or
+    `reference`. `shards` is into how many parts the work is cut on Spark, where the queries allow it: as many as
+    Spark runs tasks at a time, unless it is said. `window_cap` is how many triples a window may hold before the run
+    ends with a `WindowCapError`: ALL has no other bound.
     """
 
     def __init__(

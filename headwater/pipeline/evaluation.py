@@ -22,8 +22,9 @@ from headwater.windows.arrivals import Arrivals, joined
 if TYPE_CHECKING:
     from headwater.federation.service_settings import ServiceSettings
 
-EvaluatorName: TypeAlias = Literal["auto", "reference"]
-"""`auto` is the kernel for every plan that it can evaluate and the reference for the others."""
+EvaluatorName: TypeAlias = Literal["auto", "fixed-order", "reference"]
+"""`auto` is the kernel for every plan that it can evaluate and the reference for the others; with `fixed-order` the
+kernel's joins do not adapt their probing order, for comparison."""
 
 
 def evaluator_named(name: EvaluatorName, services: ServiceSettings | None = None) -> MakeEvaluator:
@@ -33,7 +34,12 @@ def evaluator_named(name: EvaluatorName, services: ServiceSettings | None = None
     from headwater.federation.service_evaluator import evaluator_with
     from headwater.federation.services import Services
 
-    return evaluator_with(Services(services))
+    adaptive = evaluator_with(Services(services))
+    if name == "auto":
+        return adaptive
+    from headwater.kernel.choice import with_fixed_orders
+
+    return with_fixed_orders(adaptive)
 
 
 @dataclass(frozen=True, slots=True)

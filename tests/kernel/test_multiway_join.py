@@ -148,9 +148,9 @@ def test_an_index_that_is_hardly_probed_is_dropped_and_comes_back() -> None:
     assert (use.is_built, use.probes) == (True, 1)
 
 
-def test_indexes_stay_unless_a_limit_is_set() -> None:
+def test_indexes_stay_where_no_limit_is_set() -> None:
     busy, calm = Fed("x", "y"), Fed("y", "z")
-    join = MultiwayJoin([busy, calm], ("x", "y", "z"))
+    join = MultiwayJoin([busy, calm], ("x", "y", "z"), inserts_per_probe=None)
     calm.feed([(0, 5)])
     busy.feed([(0, 0)])
     join.advance()
