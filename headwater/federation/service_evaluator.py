@@ -66,6 +66,10 @@ class ServiceEvaluator(KernelEvaluator):
         return super()._memory(), [clause.state() for clause in self.clauses]
 
     def _recall(self, memory: Any) -> None:
+        if memory is None:
+            # Another evaluator had the query before: the endpoints are asked anew.
+            super()._recall(None)
+            return
         known, states = memory
         for clause, state in zip(self.clauses, states, strict=True):
             clause.restore(state)

@@ -276,6 +276,7 @@ class FamilyEvaluator(KernelEvaluator):
         if not isinstance(memory, FamilyMemory):
             # The queries were evaluated one by one when this was saved.
             memory = FamilyMemory(frozenset(), {}, {})
+        memory = replace(memory, silent=memory.silent | self.newcomers)
         self._since = {name: since for name, since in memory.since.items() if name in self._by_name}
         self._part(memory.silent)
         super()._recall(None)

@@ -429,6 +429,7 @@ class Engine:
             self._delay,
             evaluator_named(self._evaluator, self._services),
             is_durable=self._checkpoint is not None,
+            is_filtered=True,
             idle=self._idle,
         )
 

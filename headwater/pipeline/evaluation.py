@@ -74,7 +74,7 @@ class Definition:
         queries = self.queries if self.sharding is None else tuple(map(shard_query, self.queries))
         idle, skews = dict(self.idle), dict(self.skews)
         evaluator = evaluator_named(self.evaluator, self.services)
-        return Program(queries, store, self.delay, evaluator, idle=idle, skews=skews)
+        return Program(queries, store, self.delay, evaluator, is_filtered=True, idle=idle, skews=skews)
 
     @property
     def fingerprint(self) -> str:

@@ -1,20 +1,17 @@
-"""What the sources need to read for some queries: patterns by stream, or everything.
-
-Where a window counts triples, where a report looks for a change of content, or where the time is in the data, every
-triple matters; otherwise those that match a pattern of some query do.
-"""
+"""What the sources need to read for some queries: patterns by stream, or everything (`reference.reading`)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from headwater.algebra.wanted import WantedPattern, wanted_by
+from headwater.algebra.wanted import WantedPattern
 from headwater.reference import Program, ReferenceEvaluator, Registered
+from headwater.reference.reading import EVERYTHING as EVERY_TRIPLE
+from headwater.reference.reading import patterns_of, union
 from headwater.terms.ids import encode
 from headwater.terms.model import Term
 from headwater.terms.scanning import ANY, Pattern, Patterns
-from headwater.windows import CountWindow, Report, timestamp_predicate
 
 
 @dataclass(frozen=True)
@@ -33,18 +30,15 @@ EVERYTHING = Wanted()
 
 def wanted(queries: Iterable[Registered], program: Program) -> Wanted:
     """What the queries of a program need to know of their streams."""
-    found: dict[str, frozenset[WantedPattern] | None] = {}
-    for query in queries:
-        by_text = isinstance(program.evaluators[query.plan.name], ReferenceEvaluator)
-        patterns = wanted_by(query.plan, all_texts=by_text)
-        if query.settings.report is Report.CHANGE:
-            patterns = None
-        for source, window in zip(query.plan.windows, query.settings.windows, strict=True):
-            stream = source.stream.value
-            whole = isinstance(window, CountWindow) or timestamp_predicate(source.spec) is not None
-            known = found.get(stream, frozenset())
-            found[stream] = None if whole or patterns is None or known is None else known | patterns
-    return Wanted({stream: patterns for stream, patterns in found.items() if patterns is not None})
+    needed = union(
+        patterns_of(
+            query.plan,
+            query.settings,
+            all_texts=isinstance(program.evaluators[query.plan.name], ReferenceEvaluator),
+        )
+        for query in queries
+    )
+    return Wanted({stream: patterns for stream, patterns in needed.items() if EVERY_TRIPLE not in patterns})
 
 
 def compiled(patterns: frozenset[WantedPattern] | None) -> Patterns | None:

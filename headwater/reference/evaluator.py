@@ -17,6 +17,7 @@ from headwater.algebra.plan import QueryKind, QueryPlan
 from headwater.algebra.scope import expressions_of, map_expression, map_expressions, map_plan, nodes, sub_expressions
 from headwater.algebra.to_sparql import to_sparql
 from headwater.language.expressions import Constant, Expression, FunctionCall
+from headwater.language.stream_clauses import StreamOperator
 from headwater.reference import aggregate_calls, blank_nodes, exact, quirks
 from headwater.reference.answers import WindowView
 from headwater.reference.construct import describe
@@ -89,7 +90,10 @@ class ReferenceEvaluator(Evaluator):
     def _memory(self) -> list[object]:
         return self._before if self._now is None else self._now
 
-    def _recall(self, memory: list[object]) -> None:
+    def _recall(self, memory: list[object] | None) -> None:
+        tick = self.ticker.answered
+        if memory is None:
+            memory = [] if tick is None or self.settings.emit is StreamOperator.RSTREAM else self._evaluate(tick)
         self._before = memory
 
     def _converted(self, arrivals: Arrivals) -> list[Element]:

@@ -8,11 +8,13 @@ is removed, so the cost of a batch follows the batch and the size of the log fol
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from headwater.windows.arrivals import Arrivals, joined, times_of
+
+_ETERNITY = 1 << 62
 
 StreamKey: TypeAlias = tuple[str, str | None]
 """A stream and, where a window takes its time from the data, the property that holds it."""
@@ -46,6 +48,8 @@ class WindowLog:
         self._segments: dict[StreamKey, deque[Segment]] = {}
         self._added: dict[int, Segment] = {}
         self._removed: list[int] = []
+        self.gone: dict[StreamKey, int] = {}
+        """The highest time of what was removed, by stream: all that is younger is here."""
         self._next = 0
         for segment in sorted(segments, key=lambda one: one.number):
             self._segments.setdefault(segment.key, deque()).append(segment)
@@ -63,9 +67,20 @@ class WindowLog:
         """Remove the segments at the front all of whose elements are older than an instant."""
         segments = self._segments.get(key)
         while segments and segments[0].newest < needed_from:
-            number = segments.popleft().number
-            if self._added.pop(number, None) is None:
-                self._removed.append(number)
+            gone = segments.popleft()
+            self.gone[key] = max(self.gone.get(key, gone.newest), gone.newest)
+            if self._added.pop(gone.number, None) is None:
+                self._removed.append(gone.number)
+
+    def keep_only(self, keys: Collection[StreamKey]) -> None:
+        """Remove the streams that nobody reads any more."""
+        for key in self._segments.keys() - set(keys):
+            self.trim(key, _ETERNITY)
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the elements themselves are here, and not kept elsewhere."""
+        return all(segment.elements is not None for segment in self)
 
     def retained(self, key: StreamKey) -> Arrivals:
         """All elements of a stream that are still in the log."""

@@ -7,6 +7,7 @@ the queries that read it within the same step, whatever the order of registratio
 
 from __future__ import annotations
 
+import hashlib
 import pickle
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,8 +19,10 @@ from pyoxigraph import Store
 from headwater.algebra.plan import QueryKind, QueryPlan
 from headwater.language.stream_clauses import RegistrationKind
 from headwater.reference.answers import Answer
+from headwater.reference.beginning import NOT_YET, Beginning, Known, beginning
 from headwater.reference.evaluator import ReferenceEvaluator
 from headwater.reference.log import StreamKey, WindowLog
+from headwater.reference.reading import EVERYTHING, Patterns, Reads, patterns_of, union
 from headwater.reference.ticking import Evaluator, EvaluatorState
 from headwater.terms.columns import ElementColumns
 from headwater.terms.model import BadElement, Element, Literal
@@ -55,6 +58,12 @@ class Registered:
             return None
         return name_to_iri(registration.name).value
 
+    @property
+    def fingerprint(self) -> str:
+        """Equal for queries that can continue each other's state."""
+        parts = (self.plan.text, self.plan.windows, self.settings)
+        return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
+
 
 FindFamilies: TypeAlias = Callable[[Sequence[Registered], Store], Sequence[Evaluator]]
 """What makes evaluators that answer for several of the queries each; the other queries get one of their own."""
@@ -83,8 +92,42 @@ class Step:
     bad: list[tuple[str, BadElement]] = field(default_factory=list)
 
 
+@dataclass
+class Summary:
+    """What must outlive the process besides the log: small, whatever the windows hold.
+
+    `queries` has the fingerprint of each query, `gone` and `reads` say what the log holds, `begun` has the queries that
+    came when their streams were under way.
+    """
+
+    clocks: dict[StreamKey, StreamClock]
+    states: dict[str, EvaluatorState]
+    queries: dict[str, str]
+    gone: dict[StreamKey, int]
+    reads: Reads
+    begun: dict[str, Beginning]
+    ticks: int
+    bad: int
+
+    @property
+    def reached(self) -> dict[str, int | None]:
+        """By stream, the first instant that it has not come to; None where it has shown nothing."""
+        found: dict[str, int | None] = {}
+        for (stream, _), clock in self.clocks.items():
+            marks = [
+                mark
+                for mark in (found.get(stream), None if clock.highest is None else clock.highest + 1)
+                if mark is not None
+            ]
+            found[stream] = max(marks, default=None)
+        return found
+
+
 class Program:
-    """Registered queries and the state of their evaluation."""
+    """Registered queries and the state of their evaluation.
+
+    `is_filtered` where the elements that it is told lack the triples that no query asks for.
+    """
 
     def __init__(
         self,
@@ -95,10 +138,20 @@ class Program:
         *,
         families: FindFamilies = no_families,
         is_durable: bool = True,
+        is_filtered: bool = False,
         idle: Mapping[str, int] | None = None,
         skews: Mapping[str, int] | None = None,
     ) -> None:
         self._log = WindowLog() if is_durable else None
+        self._made_with: dict[str, Any] = {
+            "static": static,
+            "delay": delay,
+            "evaluator": evaluator,
+            "families": families,
+            "is_filtered": is_filtered,
+            "idle": idle,
+            "skews": skews,
+        }
         self._produced = _check(queries, static)
         shared = {name: one for one in families(queries, static) for name in one.names}
         self._evaluators = {
@@ -117,6 +170,11 @@ class Program:
             skew = (skews or {}).get(key[0])
             clock = StreamClock(allowed, idle=silent) if skew is None else PartedClock(allowed, idle=silent, skew=skew)
             self._clocks[key] = clock
+        self._is_filtered = is_filtered
+        self._reads = Reads(union(map(self._patterns, self._queries)))
+        self._begun: dict[str, Beginning] = {}
+        self._unread: dict[StreamKey, StreamClock] = {}
+        """The clocks of streams that were read before, and that nobody reads now."""
         self.ticks = 0
         self.bad = 0
 
@@ -153,6 +211,8 @@ class Program:
         floor = max((clock.highest + 1 for clock in clocks if clock.highest is not None), default=None)
         mine = {key: arrived[key] for key in evaluator.keys if key in arrived}
         answers = evaluator.advance(mine, watermark, ended=ended, floor=floor)
+        if self._begun:
+            answers = [self._judged(answer) for answer in answers]
         step.answers.extend(answers)
         answered = evaluator.ticker.answered
         if ended and answered is not None:
@@ -168,6 +228,14 @@ class Program:
             for key, clock in self._clocks.items():
                 if key[0] == produced:
                     clock.ended = ended
+
+    def _judged(self, answer: Answer) -> Answer:
+        """An answer of a query that came later says whether its windows held everything."""
+        begun = self._begun.get(answer.query)
+        if begun is None:
+            return answer
+        begun = self._begun[answer.query] = begun.after(answer)
+        return answer if answer.time >= begun.complete_from else replace(answer, complete=False)
 
     def _admit(self, stream: str, arrivals: Arrivals, arrived: dict[StreamKey, Arrivals], step: Step) -> None:
         """Elements in arrival order, stamped as each reader of the stream wants them, late ones put aside."""
@@ -243,20 +311,144 @@ class Program:
             raise RuntimeError("this program keeps no log: make it durable")
         return self._log
 
-    def summary(self) -> object:
+    def complete_from(self, name: str) -> int | None:
+        """The instant from which the answers of a query are complete; None where they are from the first one on.
+
+        A query that came when its streams were under way has one: `NOT_YET` where nobody can tell.
+        """
+        begun = self._begun.get(name)
+        return None if begun is None or begun.complete_from == -NOT_YET else begun.complete_from
+
+    def _patterns(self, name: str) -> Patterns:
+        """What a query must be told of its streams."""
+        plan, settings = self._queries[name].plan, self._queries[name].settings
+        if not self._is_filtered:
+            return {source.stream.value: frozenset({EVERYTHING}) for source in plan.windows}
+        return patterns_of(plan, settings, all_texts=isinstance(self._evaluators[name], ReferenceEvaluator))
+
+    def summary(self) -> Summary:
         """What must outlive the process besides the log: small, whatever the windows hold."""
         states: dict[str, EvaluatorState] = {}
         for evaluator in self._in_turn:
             states |= dict.fromkeys(evaluator.names, evaluator.state())
-        return self._clocks, states, self.ticks, self.bad
+        return Summary(
+            clocks={**self._unread, **self._clocks},
+            states=states,
+            queries={name: query.fingerprint for name, query in self._queries.items()},
+            gone=self.log.gone,
+            reads=self._reads,
+            begun=self._begun,
+            ticks=self.ticks,
+            bad=self.bad,
+        )
 
-    def resume(self, summary: Any, log: WindowLog) -> None:
-        """Continue from a summary and the log that belongs to it. The program must be new and have the same queries."""
-        self._clocks, states, self.ticks, self.bad = summary
-        self._log = log
+    def changed(self, queries: Sequence[Registered]) -> Program:
+        """A program of other queries that goes on where this one is; this one must not be used any more.
+
+        Queries that are the same go on. New ones, and those with another text or other settings, begin with what the
+        log holds; `complete_from` says from when their answers are complete.
+        """
+        if not self.log.is_here:
+            raise RuntimeError(
+                "the log of this program is kept elsewhere: make the other program and resume from there"
+            )
+        changed = Program(queries, **self._made_with)
+        changed.resume(self.summary(), self.log)
+        return changed
+
+    def resume(self, summary: Summary, log: WindowLog) -> None:
+        """Continue from a summary and the log that belongs to it. The program must be new; its queries may be others.
+
+        A query that was there goes on where it was. One that was not begins with what the log holds of its streams.
+        """
+        self._log, log.gone = log, summary.gone
+        self.ticks, self.bad = summary.ticks, summary.bad
+        self._unread = {key: clock for key, clock in summary.clocks.items() if key not in self._clocks}
+        for key, fresh in self._clocks.items():
+            if key in summary.clocks:
+                self._clocks[key] = summary.clocks[key].with_limits_of(fresh)
+        log.keep_only(self._clocks)
+        self._reads = summary.reads.continued(union(map(self._patterns, self._queries)), summary.reached)
         retained = {key: log.retained(key) for key in self._clocks}
         for evaluator in self._in_turn:
-            evaluator.restore(states[evaluator.names[0]], retained)
+            self._continue(evaluator, summary, retained)
+
+    def _continue(self, evaluator: Evaluator, summary: Summary, retained: Mapping[StreamKey, Arrivals]) -> None:
+        """Let an evaluator go on from its state, or begin it where it has none."""
+        kept = [name for name in evaluator.names if summary.queries.get(name) == self._queries[name].fingerprint]
+        new = [name for name in evaluator.names if name not in kept]
+        begun = {name: summary.begun[name] for name in kept if name in summary.begun}
+        begun |= {name: self._beginning(evaluator, name, summary) for name in new}
+        if kept:
+            # Queries that are evaluated as one know what that one knows which was there first.
+            first = min(kept, key=lambda name: begun[name].since if name in begun else -1)
+            before = begun.get(first)
+            evaluator.restore(summary.states[first], before.retained(retained) if before else retained, new)
+        else:
+            before = Beginning.of_all(list(begun.values()))
+            firsts = {key: low for key, clock in self._clocks.items() if (low := clock.lowest) is not None}
+            evaluator.begin(before.retained(retained), self._limit(evaluator), firsts)
+        for name, one in begun.items():
+            self._begun[name] = replace(one, known=before.known if before else {})
+        for name in kept:
+            self._hear_of_others(evaluator, name, summary)
+
+    def _beginning(self, evaluator: Evaluator, name: str, summary: Summary) -> Beginning:
+        """How a new query begins, from what the log holds of its streams."""
+        known: dict[StreamKey, Known] = {}
+        for key in dict.fromkeys(evaluator.keys):
+            held = self._held(key, name, summary)
+            if held is not None:
+                known[key] = Known(self._clocks[key].seen, held)
+        return beginning(self._queries[name].settings, evaluator.keys, known, self._limit(evaluator))
+
+    def _held(self, key: StreamKey, name: str, summary: Summary) -> int | None:
+        """The instant from which all elements of a stream are there for a new query; None where all ever are."""
+        stream, clock = key[0], self._clocks[key]
+        producer = self._produced.get(stream)
+        if producer is not None:
+            return self._held_of(producer, clock, summary)
+        if key not in summary.clocks and any(stream == other for other, _ in summary.clocks):
+            # By this clock nothing was timed yet, and the times of the elements that are gone are not known.
+            return NOT_YET
+        if clock.highest is None:
+            return None
+        held = self.log.gone[key] + 1 if key in self.log.gone else None
+        since = (held, self._reads.since(stream, self._patterns(name)[stream]))
+        return max((instant for instant in since if instant is not None), default=None)
+
+    def _held_of(self, producer: Registered, clock: StreamClock, summary: Summary) -> int | None:
+        """The same for the answers of another query: its own completeness counts, and whether somebody listened."""
+        name = producer.plan.name
+        since = [self.complete_from(name)]
+        if clock.highest is None:
+            answered = self._evaluators[name].ticker.answered
+            since.append(None if answered is None else answered + 1)
+        elif summary.queries.get(name) != producer.fingerprint:
+            since.append(clock.highest + 1)
+        return max((instant for instant in since if instant is not None), default=None)
+
+    def _hear_of_others(self, evaluator: Evaluator, name: str, summary: Summary) -> None:
+        """A query over the answers of one that has changed is complete when its windows have passed the change."""
+        changed: dict[StreamKey, Known] = {}
+        for key in evaluator.keys:
+            producer, highest = self._produced.get(key[0]), self._clocks[key].highest
+            if producer is not None and highest is not None:
+                whole = self._begun.get(producer.plan.name)
+                if summary.queries.get(producer.plan.name) != producer.fingerprint:
+                    changed[key] = Known(0, max(highest + 1, whole.complete_from if whole else highest))
+        if changed:
+            late = beginning(self._queries[name].settings, evaluator.keys, changed, self._limit(evaluator))
+            mine = self._begun.get(name)
+            self._begun[name] = late if mine is None else replace(mine, instant=max(mine.instant, late.instant))
+
+    def _limit(self, evaluator: Evaluator) -> int | None:
+        """The instant before which the ticks of an evaluator are past; None where its streams have not begun."""
+        clocks = [self._clocks[key] for key in evaluator.keys]
+        watermark, ended = combined(clocks)
+        if not ended:
+            return watermark
+        return max((max(c.highest + 1, c.closed or c.highest) for c in clocks if c.highest is not None), default=None)
 
     def snapshot(self, dumps: Callable[[object], bytes] = pickle.dumps) -> bytes:
         """All that must outlive the process, in one piece."""

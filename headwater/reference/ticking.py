@@ -7,7 +7,7 @@ result at a tick is found is its own affair: the reference evaluates anew, the k
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -44,6 +44,8 @@ class EvaluatorState:
     waiting: dict[StreamKey, Ints]
     answered_once: bool
     memory: Any
+    kind: str = ""
+    """Whose memory it is: another evaluator cannot use it."""
 
 
 class Evaluator(ABC):
@@ -57,6 +59,7 @@ class Evaluator(ABC):
         self._template = Template(plan)
         self.waiting: dict[StreamKey, Arrivals] = {}
         self.answered_once = False
+        self.newcomers: frozenset[str] = frozenset()
         # Between the instants of a fixed rhythm, an operator of change that has nothing to say says nothing.
         rhythm = settings.report in (Report.CLOSE, Report.PERIODIC)
         self._is_silent_without_news = not rhythm and settings.emit is not StreamOperator.RSTREAM
@@ -69,11 +72,28 @@ class Evaluator(ABC):
     def state(self) -> EvaluatorState:
         """What must outlive the process besides the log of the windows."""
         waiting = {key: numbers_of(elements) for key, elements in self.waiting.items() if len(elements)}
-        return EvaluatorState(self.ticker, waiting, self.answered_once, self._memory())
+        return EvaluatorState(self.ticker, waiting, self.answered_once, self._memory(), type(self).__name__)
 
-    def restore(self, state: EvaluatorState, retained: Mapping[StreamKey, Arrivals]) -> None:
-        """Continue from a saved state and the elements that were retained; the evaluator must be new."""
+    def begin(self, retained: Mapping[StreamKey, Arrivals], limit: int | None, firsts: Mapping[StreamKey, int]) -> None:
+        """Begin in the middle of the streams: take in what was retained, and answer the ticks from `limit` on.
+
+        `firsts` has the first timestamp that each stream ever had.
+        """
+        self.waiting = {key: retained.get(key, []) for key in dict.fromkeys(self.keys)}
+        if limit is not None:
+            known = {number: firsts[key] for number, key in enumerate(self.keys) if firsts.get(key, limit) < limit}
+            self.ticker.begin(limit, known)
+            self._take_in(limit)
+
+    def restore(
+        self, state: EvaluatorState, retained: Mapping[StreamKey, Arrivals], newcomers: Collection[str] = ()
+    ) -> None:
+        """Continue from a saved state and the elements that were retained; the evaluator must be new.
+
+        `newcomers` are those of its queries that were not there when the state was saved.
+        """
         self.ticker, self.answered_once = state.ticker, state.answered_once
+        self.newcomers = frozenset(newcomers)
         released: dict[StreamKey, Any] = {}
         for key in dict.fromkeys(self.keys):
             elements = retained.get(key, [])
@@ -82,7 +102,7 @@ class Evaluator(ABC):
             released[key] = self._converted(parted(picked(elements, ~waits), None)[0])
         for number, key in enumerate(self.keys):
             self._refill(number, released[key])
-        self._recall(state.memory)
+        self._recall(state.memory if state.kind == type(self).__name__ else None)
 
     @abstractmethod
     def _converted(self, arrivals: Arrivals) -> Any:
@@ -102,7 +122,7 @@ class Evaluator(ABC):
 
     @abstractmethod
     def _recall(self, memory: Any) -> None:
-        """Everything else is in place: derive what follows from it."""
+        """Everything else is in place: derive what follows from it. Without a memory, all that holds has been said."""
 
     @abstractmethod
     def _add(self, number: int, elements: Any) -> Sequence[int] | npt.NDArray[np.int64]:
@@ -147,11 +167,15 @@ class Evaluator(ABC):
         if not self.plan.windows:
             return self._answer_once()
         limit = None if ended else watermark
+        self._take_in(limit)
+        return [answer for tick in self.ticker.due(limit, floor) for answer in self._at(tick, watermark)]
+
+    def _take_in(self, limit: int | None) -> None:
+        """Give the windows what has waited for the watermark."""
         released = self._release(limit)
         for number, key in enumerate(self.keys):
             if key in released:
                 self.ticker.observe(number, self._add(number, released[key]))
-        return [answer for tick in self.ticker.due(limit, floor) for answer in self._at(tick, watermark)]
 
     def _release(self, watermark: int | None) -> dict[StreamKey, Any]:
         """The waiting elements that the watermark has passed, in time order."""

@@ -55,6 +55,7 @@ class PartedClock(StreamClock):
             self.parts[part] = int(newest[-1])
         self.seen += len(arrivals)
         self._move()
+        self._note(times[~is_late])
         if not is_late.any():
             return arrivals, []
         self.late += int(is_late.sum())

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from headwater.terms.term_texts import Ints
 from headwater.windows.arrivals import Arrivals, picked, times_of
 
 
@@ -22,6 +23,7 @@ class StreamClock:
     delay: int = 0
     highest: int | None = None
     ended: bool = False
+    lowest: int | None = None
     late: int = 0
     seen: int = 0
     closed: int | None = None
@@ -48,14 +50,29 @@ class StreamClock:
         self.seen += len(arrivals)
         if not is_late.any():
             self.highest = int(before[-1])
+            self._note(times)
             return arrivals, []
         admitted = picked(arrivals, ~is_late)
+        self._note(times[~is_late])
         if len(admitted):
             newest = int(times_of(admitted).max())
             self.highest = newest if self.highest is None else max(self.highest, newest)
         late = picked(arrivals, is_late)
         self.late += len(late)
         return admitted, late
+
+    def with_limits_of(self, other: StreamClock) -> StreamClock:
+        """The same clock, which from now on allows what another one allows; what is past stays past."""
+        if self.watermark is not None and other.delay != self.delay:
+            self.close(self.watermark)
+        self.delay, self.idle = other.delay, other.idle
+        return self
+
+    def _note(self, admitted: Ints) -> None:
+        """Remember how far back the stream goes."""
+        if len(admitted):
+            oldest = int(admitted.min())
+            self.lowest = oldest if self.lowest is None else min(self.lowest, oldest)
 
     def close(self, before: int) -> None:
         """Nothing older than this instant may come any more."""

@@ -12,7 +12,7 @@ last element.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -33,11 +33,23 @@ class Ticker:
     _events: list[int] = field(default_factory=list)
     _newest_event: int | None = None
     _answered: int | None = None
+    _begin: int | None = None
+    """Where the query came in the middle of its streams: ticks before this instant are none of its own."""
 
     @property
     def answered(self) -> int | None:
         """The newest tick given out."""
         return self._answered
+
+    @property
+    def _past(self) -> int | None:
+        """No tick up to this instant will be given any more."""
+        return self._answered if self._answered is not None or self._begin is None else self._begin - 1
+
+    def begin(self, instant: int, firsts: Mapping[int, int]) -> None:
+        """Begin in the middle: with the first tick at or after an instant. `firsts` has the first timestamps ever."""
+        self._begin = instant
+        self._first |= firsts
 
     def count(self, window: int) -> int:
         """How many items a count window has seen."""
@@ -79,7 +91,7 @@ class Ticker:
                 self._event(timestamp)
 
     def _event(self, instant: int) -> None:
-        if instant == self._newest_event or (self._answered is not None and instant <= self._answered):
+        if instant == self._newest_event or ((past := self._past) is not None and instant <= past):
             return
         self._newest_event = instant
         heapq.heappush(self._events, instant)
@@ -97,7 +109,7 @@ class Ticker:
         if events := self._due_events(watermark):
             sources.append(events)
         for tick in sources[0] if len(sources) == 1 else heapq.merge(*sources):
-            if self._answered is None or tick > self._answered:
+            if (past := self._past) is None or tick > past:
                 self._answered = tick
                 yield tick
 
@@ -134,8 +146,8 @@ class Ticker:
         return window.enter(timestamp) if isinstance(window, TimeWindow) else timestamp
 
     def _progression(self, start: int, step: int, end: int) -> range:
-        if self._answered is not None and self._answered >= start:
-            start += (self._answered - start) // step * step + step
+        if (past := self._past) is not None and past >= start:
+            start += (past - start) // step * step + step
         return range(start, end, step)
 
     def _horizon(self) -> int:
