@@ -120,22 +120,38 @@ def _decimal(text: str) -> Number | None:
 
 def as_double(exact: Fraction) -> float:
     """The nearest double, ties to even; infinite beyond the largest."""
+    return _nearest_double(exact.numerator, exact.denominator)
+
+
+def _nearest_double(numerator: int, denominator: int) -> float:
     try:
-        return exact.numerator / exact.denominator
+        return numerator / denominator
     except OverflowError:
-        return math.inf if exact > 0 else -math.inf
+        return math.inf if numerator > 0 else -math.inf
 
 
 def as_single(exact: Fraction) -> float:
     """The nearest float of 32 bits, ties to even; infinite beyond the largest."""
-    near = as_double(exact)
-    if math.isfinite(near) and near != exact and not _last_bit(near):
+    return _nearest_single(exact.numerator, exact.denominator)
+
+
+def _nearest_single(numerator: int, denominator: int) -> float:
+    near = _nearest_double(numerator, denominator)
+    if math.isfinite(near) and not _last_bit(near):
         # Rounding twice goes wrong only from a tie; an odd last bit says on which side of it the number was.
-        near = math.nextafter(near, math.inf if exact > near else -math.inf)
+        above, below = near.as_integer_ratio()
+        wanted, found = numerator * below, above * denominator
+        if wanted != found:
+            near = math.nextafter(near, math.inf if wanted > found else -math.inf)
+    return _narrowed(near)
+
+
+def _narrowed(number: float) -> float:
+    """The nearest float of 32 bits to a double, or to a count."""
     try:
-        single: float = struct.unpack("<f", struct.pack("<f", near))[0]
+        single: float = struct.unpack("<f", struct.pack("<f", number))[0]
     except OverflowError:
-        return math.copysign(math.inf, near)
+        return math.copysign(math.inf, number)
     return single
 
 
@@ -191,7 +207,12 @@ class ExactSum:
     @property
     def kind(self) -> Kind:
         """The kind of the sum: the highest of its numbers, integer where there are none."""
-        return next((kind for kind in reversed(Kind) if self.counts[kind]), Kind.INTEGER)
+        integers, decimals, floats, doubles = self.counts
+        if doubles:
+            return Kind.DOUBLE
+        if floats:
+            return Kind.FLOAT
+        return Kind.DECIMAL if decimals else Kind.INTEGER
 
     def sum(self) -> Literal | None:
         """SUM: rounded once, in floats and doubles; an error where integers or decimals overflow."""
@@ -222,23 +243,17 @@ class ExactSum:
             return math.nan
         if self.infinities or self.negative_infinities:
             return math.inf if self.infinities else -math.inf
-        if not self.decimal and kind is Kind.DOUBLE:
-            return _double_of(self.binary)
+        if not self.decimal:
+            return (_nearest_single if kind is Kind.FLOAT else _nearest_double)(self.binary, _BINARY_UNIT)
         exact = Fraction(self.decimal, DECIMAL_UNIT) + Fraction(self.binary, _BINARY_UNIT)
         return as_single(exact) if kind is Kind.FLOAT else as_double(exact)
 
 
-def _double_of(binary: int) -> float:
-    try:
-        return binary / _BINARY_UNIT
-    except OverflowError:
-        return math.inf if binary > 0 else -math.inf
-
-
 def _quotient(kind: Kind, total: float, count: int) -> float:
-    if kind is Kind.DOUBLE or not math.isfinite(total):
+    if kind is Kind.DOUBLE:
         return total / count
-    return as_single(Fraction(total) / Fraction(as_single(Fraction(count))))
+    # The quotient of two floats of 32 bits may be rounded to 64 bits first: 53 digits are more than twice 24.
+    return _narrowed(total / _narrowed(count))
 
 
 def integer_literal(value: int) -> Literal:
