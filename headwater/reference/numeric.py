@@ -207,7 +207,7 @@ class ExactSum:
     @property
     def kind(self) -> Kind:
         """The kind of the sum: the highest of its numbers, integer where there are none."""
-        integers, decimals, floats, doubles = self.counts
+        _, decimals, floats, doubles = self.counts
         if doubles:
             return Kind.DOUBLE
         if floats:
