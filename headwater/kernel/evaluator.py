@@ -25,6 +25,7 @@ from headwater.kernel.row_order import rows_in_order
 from headwater.kernel.vocabulary import Vocabulary
 from headwater.language.stream_clauses import StreamOperator
 from headwater.reference.answers import WindowView
+from headwater.reference.log import Size
 from headwater.reference.ticking import Evaluator
 from headwater.terms.columns import ElementColumns
 from headwater.windows import Content, CountWindow, QuerySettings, Report, emitted
@@ -99,6 +100,19 @@ class KernelEvaluator(Evaluator):
 
     def needed_from(self, number: int) -> int | None:
         return self._buffers[number].needed_from(self.ticker.answered)
+
+    def size(self) -> Size:
+        rows = sum(buffer.shown.shape[0] for buffer in self._buffers)
+        held = sum(buffer.nbytes for buffer in self._buffers)
+        return Size(rows, held + sum(operator.nbytes for operator in self._operators()))
+
+    def _operators(self) -> Iterator[Operator]:
+        """All operators of the plan."""
+        waiting = [self.root]
+        while waiting:
+            operator = waiting.pop()
+            yield operator
+            waiting.extend(operator.inputs)
 
     def _closings(self, tick: int) -> int:
         return max(buffer.closings(tick) for buffer in self._buffers)
@@ -204,11 +218,8 @@ class KernelEvaluator(Evaluator):
         for buffer in self._buffers:
             yield buffer.ids
         yield np.array([i for row in self._counts for i in row], dtype=np.int64)
-        waiting = [self.root]
-        while waiting:
-            operator = waiting.pop()
+        for operator in self._operators():
             yield from operator.ids()
-            waiting.extend(operator.inputs)
 
     def _memory(self) -> object:
         if self._is_said:
