@@ -17,7 +17,7 @@ Errors, each with what to do in its message:
      └─ QueryError          a wrong query: line, column, caret, what was expected
     RuntimeError
      ├─ SourceError         a source that is missing or cannot be read
-     ├─ CheckpointError     a checkpoint folder of other queries
+     ├─ CheckpointError     a checkpoint folder that cannot be used
      ├─ StrictError         with strict, the first bad or late element
      ├─ JavaError           no Java that Spark can use
      └─ RunError            Spark failed; the message is the innermost reason

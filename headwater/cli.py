@@ -123,6 +123,10 @@ def run(
         int | None,
         typer.Option(min=1, metavar="TRIPLES", help="How much a window may hold before the run fails (20 million)."),
     ] = None,
+    progress_json: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Append the counts of each batch, query by query, as a line of JSON."),
+    ] = None,
     no_drain: Annotated[
         bool, typer.Option("--no-drain", help="At the end, do not answer the windows that are still open.")
     ] = False,
@@ -155,6 +159,7 @@ def run(
             window_cap=window_cap,
             out=tuple(out or ()),
             endpoints=tuple(endpoint or ()),
+            progress_json=progress_json,
         )
     )
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -58,6 +60,7 @@ class RunOptions:
     out: tuple[str, ...] = ()
     window_cap: int | None = None
     endpoints: tuple[str, ...] = ()
+    progress_json: Path | None = None
 
 
 def run(options: RunOptions) -> None:
@@ -90,15 +93,37 @@ def run(options: RunOptions) -> None:
         raise typer.BadParameter("parquet is written to a folder: name it with --out DIR", param_hint="--format")
     output = Output("json" if sinks else options.format, [query.plan for query in queries])
     output.line.say("reading …" if options.in_process else "starting Spark …")
-    summary = engine.run(
-        follow=options.follow,
-        drain=options.drain,
-        on_answer=None if sinks else output.answer,
-        on_progress=output.line.update,
-        sinks=sinks,
-    )
+    with _progress_file(options.progress_json) as write:
+
+        def on_progress(progress: hw.Progress) -> None:
+            output.line.update(progress)
+            write(progress)
+
+        summary = engine.run(
+            follow=options.follow,
+            drain=options.drain,
+            on_answer=None if sinks else output.answer,
+            on_progress=on_progress,
+            sinks=sinks,
+        )
+        write(summary)
     output.line.clear()
     print(summary_text(summary), file=sys.stderr)
+
+
+@contextmanager
+def _progress_file(path: Path | None) -> Iterator[Callable[[hw.Progress], None]]:
+    """What writes the counts of each batch as a line of JSON, and in the end those of the run."""
+    if path is None:
+        yield lambda progress: None
+        return
+    with open(path, "a", encoding="utf-8") as stream:
+
+        def write(progress: hw.Progress) -> None:
+            stream.write(progress.to_json() + "\n")
+            stream.flush()
+
+        yield write
 
 
 def _endpoint(engine: hw.Engine, text: str) -> None:

@@ -129,6 +129,8 @@ def evaluator_with(services: Services) -> MakeEvaluator:
         except NotForTheKernel as reason:
             if any(clause.options is not None for clause in clauses):
                 logger.warning("%s: OPTION of SERVICE is not in force, for the query needs %s", plan.name, reason)
-            return ReferenceEvaluator(plan, settings, static)
+            evaluator = ReferenceEvaluator(plan, settings, static)
+            evaluator.why = str(reason)
+            return evaluator
 
     return make

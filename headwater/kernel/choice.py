@@ -35,8 +35,10 @@ def fastest_evaluator(plan: QueryPlan, settings: QuerySettings, static: Store) -
     """The kernel for every plan that it can evaluate, the reference for the rest."""
     try:
         return KernelEvaluator(plan, settings, static)
-    except NotForTheKernel:
-        return ReferenceEvaluator(plan, settings, static)
+    except NotForTheKernel as reason:
+        evaluator = ReferenceEvaluator(plan, settings, static)
+        evaluator.why = str(reason)
+        return evaluator
 
 
 def with_fixed_orders(make: MakeEvaluator) -> MakeEvaluator:

@@ -20,12 +20,13 @@ from headwater.kernel.compiling import Compiler
 from headwater.kernel.delta import Delta
 from headwater.kernel.describing import Description
 from headwater.kernel.index import Ints
-from headwater.kernel.measures import JoinMeasures, fix_orders, joins_of, operators
+from headwater.kernel.measures import JoinMeasures, fix_orders, joins_of, operators, state_bytes
 from headwater.kernel.operator import Operator
 from headwater.kernel.row_order import rows_in_order
 from headwater.kernel.vocabulary import Vocabulary
 from headwater.language.stream_clauses import StreamOperator
 from headwater.reference.answers import WindowView
+from headwater.reference.log import Size
 from headwater.reference.ticking import Evaluator
 from headwater.terms.columns import ElementColumns
 from headwater.windows import Content, CountWindow, QuerySettings, Report, emitted
@@ -109,6 +110,11 @@ class KernelEvaluator(Evaluator):
 
     def needed_from(self, number: int) -> int | None:
         return self._buffers[number].needed_from(self.ticker.answered)
+
+    def size(self) -> Size:
+        rows = sum(buffer.shown.shape[0] for buffer in self._buffers)
+        held = sum(buffer.nbytes for buffer in self._buffers)
+        return Size(rows, held + state_bytes(self.root))
 
     def _closings(self, tick: int) -> int:
         return max(buffer.closings(tick) for buffer in self._buffers)

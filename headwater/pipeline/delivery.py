@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import queue
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import Event
 
+from headwater.pipeline.counting import Counts, told_completeness
 from headwater.pipeline.dead_letters import LineNumbers, StrictError, TextAt, located, with_texts, write_letters
 from headwater.pipeline.evaluation import Outcome
-from headwater.pipeline.progress import Progress, RunSummary
+from headwater.pipeline.progress import Progress, QueryProgress, RunSummary
 from headwater.pipeline.sinks import Sink
 from headwater.reference import Answer
+from headwater.terms.timestamps import format_time
+
+logger = logging.getLogger(__name__)
 
 OnAnswer = Callable[[Answer], object]
 OnProgress = Callable[[Progress], object]
@@ -106,6 +111,7 @@ class Delivery:
         strict: bool = False,
         line_numbers: LineNumbers,
         text_at: TextAt,
+        queries: Mapping[str, QueryProgress] | None = None,
     ) -> None:
         self._on_answer = on_answer
         self._on_progress = on_progress
@@ -117,14 +123,18 @@ class Delivery:
         self._strict = strict
         self._line_numbers = line_numbers
         self._text_at = text_at
-        self._begin = time.monotonic()
-        self._last = self._begin
-        self.progress = Progress()
+        self._counts = Counts(queries)
+
+    @property
+    def progress(self) -> Progress:
+        """The counts so far."""
+        return self._counts.progress
 
     def deliver(self, batch: int, outcome: Outcome) -> None:
         """Hand over one batch, once. What raises here fails the batch, and a later run repeats it."""
         if batch <= self._delivered:
             return
+        begin = time.monotonic()
         letters = list(outcome.letters)
         if letters and (self._strict or self._dead_letters is not None):
             letters = located(letters[:1] if self._strict else letters, self._line_numbers)
@@ -143,40 +153,21 @@ class Delivery:
                 if subscription.query == answer.query:
                     subscription.put(answer)
         self._delivered = batch
-        self._count(outcome)
+        before = self.progress
+        self._counts.count(outcome, {"deliver": time.monotonic() - begin})
+        self._say_completeness(before)
         if self._on_progress is not None:
             self._on_progress(self.progress)
 
-    def _count(self, outcome: Outcome) -> None:
-        now = time.monotonic()
-        before = self.progress
-        late = sum(letter.kind == "late" for letter in outcome.letters)
-        self.progress = Progress(
-            elements=before.elements + outcome.elements,
-            late=before.late + late,
-            bad=before.bad + len(outcome.letters) - late,
-            ticks=before.ticks + len(outcome.answers),
-            batches=before.batches + 1,
-            seconds=now - self._begin,
-            rate=outcome.elements / max(now - self._last, 1e-6),
-            watermarks=outcome.watermarks or before.watermarks,
-            alerts=before.alerts + sum(len(one.quality.alerts) for one in outcome.answers if one.quality is not None),
-        )
-        self._last = now
+    def _say_completeness(self, before: Progress) -> None:
+        for name, instant in told_completeness(before, self.progress):
+            since = "an instant that nobody can tell yet" if instant is None else format_time(instant)
+            logger.warning("%s: its answers are complete from %s", name, since)
+
+    def spent(self, step: str, seconds: float) -> None:
+        """Add the time of a step that follows the delivery."""
+        self._counts.spent(step, seconds)
 
     def summary(self, *, stopped: bool) -> RunSummary:
         """The counts at the end of the run, with the rate over all of it."""
-        seconds = time.monotonic() - self._begin
-        so_far = self.progress
-        return RunSummary(
-            elements=so_far.elements,
-            late=so_far.late,
-            bad=so_far.bad,
-            ticks=so_far.ticks,
-            batches=so_far.batches,
-            seconds=seconds,
-            rate=so_far.elements / max(seconds, 1e-6),
-            watermarks=so_far.watermarks,
-            alerts=so_far.alerts,
-            stopped=stopped,
-        )
+        return self._counts.summary(stopped=stopped)

@@ -26,7 +26,7 @@ from headwater.language import parse
 from headwater.language.service_options import ServiceOptions
 from headwater.language.stream_clauses import Dialect, RegistrationKind, StreamOperator
 from headwater.pipeline import static_data
-from headwater.pipeline.checkpoints import claim, new_run
+from headwater.pipeline.checkpoints import Continued, Record, claim, new_run
 from headwater.pipeline.connectors.addresses import is_address, source_at
 from headwater.pipeline.connectors.receiving import (
     ReceivedSource,
@@ -35,8 +35,9 @@ from headwater.pipeline.connectors.receiving import (
     readable_in_process,
 )
 from headwater.pipeline.connectors.records import RecordSource, skews
+from headwater.pipeline.counting import before_the_run
 from headwater.pipeline.delivery import Answers, Delivery, OnAnswer, OnProgress, Subscription
-from headwater.pipeline.evaluation import EvaluatorName, evaluator_named
+from headwater.pipeline.evaluation import Definition, EvaluatorName, evaluator_named
 from headwater.pipeline.feed import Feed
 from headwater.pipeline.in_process import run_in_process
 from headwater.pipeline.progress import Progress, RunSummary
@@ -122,6 +123,12 @@ class Engine:
         self._stop = threading.Event()
         self._running = threading.Lock()
         self._progress = Progress()
+        self._continued: Continued | None = None
+
+    @property
+    def continued(self) -> Continued | None:
+        """What the run took over from its checkpoint, query by query; None where it began anew."""
+        return self._continued
 
     @property
     def queries(self) -> tuple[Query, ...]:
@@ -290,8 +297,7 @@ class Engine:
         if not self._in_process:
             definition = replace(definition, sharding=self._sharding(queries), skews=skews(sources))
         definition = replace(definition, services=self._services)
-        runner = "in process" if self._in_process else "on Spark"
-        run = claim(self._checkpoint, definition, runner) if self._checkpoint else new_run()
+        run, self._continued = self._claim(definition, sources)
 
         def report(progress: Progress) -> None:
             self._progress = progress
@@ -310,6 +316,7 @@ class Engine:
             strict=self._strict,
             line_numbers=feed.line_numbers,
             text_at=feed.text_at,
+            queries=before_the_run(queries, program.evaluators, self._shards_of(definition)),
         )
         if self._in_process:
             run_in_process(
@@ -342,9 +349,24 @@ class Engine:
         self._progress = summary
         return summary
 
+    @staticmethod
+    def _shards_of(definition: Definition) -> int:
+        return 1 if definition.sharding is None else len(definition.sharding.keys)
+
+    def _claim(self, definition: Definition, sources: Mapping[str, Source]) -> tuple[str, Continued | None]:
+        """The name of the run, and what it takes over from the checkpoint."""
+        if self._checkpoint is None:
+            return new_run(), None
+        runner = "in process" if self._in_process else "on Spark"
+        records = [stream for stream, source in sources.items() if isinstance(source, RecordSource)]
+        return claim(self._checkpoint, definition, runner, records)
+
     def _sharding(self, queries: Sequence[Registered]) -> Sharding | None:
-        """How the work is cut on Spark; None where it is not."""
-        shards = self._shards or self.session().sparkContext.defaultParallelism
+        """How the work is cut on Spark; None where it is not. A checkpoint has been cut once and for all."""
+        known = Record.read(self._checkpoint) if self._checkpoint else None
+        if known is not None and not known.shards:
+            return None
+        shards = self._shards or (len(known.shards) if known else self.session().sparkContext.defaultParallelism)
         if shards == 1:
             return None
         has_static = next(self._static.quads_for_pattern(None, None, None, DefaultGraph()), None) is not None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
+import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from pyoxigraph import RdfFormat, Store, parse
 
+from headwater.pipeline.counting import Measure, measured
 from headwater.pipeline.feed import Chunk
 from headwater.pipeline.packing import pack, unpack
 from headwater.pipeline.sharding import Sharding, shard_query
@@ -76,14 +77,6 @@ class Definition:
         evaluator = evaluator_named(self.evaluator, self.services)
         return Program(queries, store, self.delay, evaluator, is_filtered=True, idle=idle, skews=skews)
 
-    @property
-    def fingerprint(self) -> str:
-        """Equal for definitions that can continue each other's state. Static data may change in between."""
-        parts = [(query.plan.name, query.plan.text, query.plan.windows, query.settings) for query in self.queries]
-        return hashlib.blake2b(
-            repr((parts, self.delay, self.evaluator, self.sharding, self.idle)).encode(), digest_size=16
-        ).hexdigest()
-
 
 @dataclass(frozen=True, slots=True)
 class Letter:
@@ -110,6 +103,7 @@ class Outcome:
     letters: tuple[Letter, ...] = ()
     elements: int = 0
     watermarks: dict[str, int | None] = field(default_factory=dict)
+    measure: Measure = field(default_factory=Measure)
 
 
 class Evaluation:
@@ -124,6 +118,7 @@ class Evaluation:
         ended: set[str] = set()
         letters: list[Letter] = []
         sources: dict[tuple[str, int], str] = {}
+        begin = time.monotonic()
         for chunk in chunks:
             if chunk.stream is None:
                 continue
@@ -138,15 +133,18 @@ class Evaluation:
             if chunk.ended:
                 ended.add(chunk.stream)
         arrivals = {stream: joined(parts) for stream, parts in batch.items()}
+        read = time.monotonic()
         step = self._program.advance(arrivals, ended)
+        steps = {"read": read - begin, "evaluate": time.monotonic() - read}
         for stream, element in step.late:
             letters.append(_late(stream, element, sources))
         for stream, bad in step.bad:
             source = sources.get((stream, bad.position[0] if bad.position else 0), bad.source)
             letters.append(Letter("bad", stream, bad.reason, bad.text, source, bad.position, bad.line))
         letters.sort(key=lambda letter: (letter.stream, letter.position, letter.kind))
-        count = sum(len(elements) for elements in arrivals.values())
-        return Outcome(tuple(step.answers), tuple(letters), count, self._program.watermarks())
+        counts = {stream: len(elements) for stream, elements in arrivals.items()}
+        measure = replace(measured(self._program, counts, step.seconds), steps=steps)
+        return Outcome(tuple(step.answers), tuple(letters), sum(counts.values()), self._program.watermarks(), measure)
 
     def changes(self) -> tuple[bytes, Changes]:
         """What must outlive the process: a small summary, and what came to the log of the windows and what went."""

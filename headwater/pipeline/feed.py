@@ -121,7 +121,8 @@ class Feed:
         pieces: list[Piece] = [] if start.begun else [Piece()]
         for stream, offset in end.streams.items():
             before = start.of(stream)
-            if offset == before:
+            # A batch that was planned when a stream still had readers may be read when it has none.
+            if offset == before or stream not in self._sources:
                 continue
             for number, mark in enumerate(offset.marks):
                 old = before.marks[number] if number < len(before.marks) else Mark(mark.name)

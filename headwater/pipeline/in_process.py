@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import time
 from pathlib import Path
 from threading import Event
 
@@ -48,7 +49,9 @@ def run_in_process(
         delivery.deliver(batch, evaluation.step(chunks))
         batch, offset = batch + 1, end
         if checkpoint is not None:
+            begin = time.monotonic()
             _save(checkpoint, batch, offset, evaluation.snapshot())
+            delivery.spent("save", time.monotonic() - begin)
         feed.commit(offset)
 
 

@@ -8,6 +8,7 @@ from headwater.algebra.plan import QueryPlan
 from headwater.language.query import Query as ParsedQuery
 from headwater.language.service_options import ServiceOptions
 from headwater.pipeline.delivery import Answers
+from headwater.pipeline.progress import QueryProgress
 from headwater.windows import Options, QuerySettings, settle
 
 if TYPE_CHECKING:
@@ -45,6 +46,11 @@ class Query:
     def settings(self) -> QuerySettings:
         """When and how it is evaluated, with the defaults of its dialect filled in."""
         return settle(self.plan, self.options)
+
+    @property
+    def progress(self) -> QueryProgress:
+        """The counts of this query in the run at work, or in the last one."""
+        return self._engine.progress.queries.get(self.name, QueryProgress())
 
     def answers(self) -> Answers:
         """The answers one after the other, until everything is read.

@@ -46,7 +46,7 @@ def outcome_rows(
 ) -> DataFrame:
     """The streaming DataFrame of what the stateful step gives (`stateful.OUTPUT_SCHEMA`)."""
     from headwater.pipeline.spark_source import FORMAT, HeadwaterSource, source_options
-    from headwater.pipeline.stateful import OUTPUT_SCHEMA, EvaluationProcessor
+    from headwater.pipeline.stateful import OUTPUT_SCHEMA, EvaluationProcessor, observed
 
     definition = replace(definition, static=shared(spark, definition.static))
     size = batch_bytes or _BATCH_BYTES
@@ -57,9 +57,8 @@ def outcome_rows(
     chunks = spark.readStream.format(FORMAT).options(**options).load()
     for stream, source in records.items():
         chunks = chunks.union(record_chunks(spark, stream, source, definition.sharding))
-    return chunks.groupBy("shard").transformWithStateInPandas(
-        EvaluationProcessor(definition), OUTPUT_SCHEMA, "Append", "None"
-    )
+    processor = EvaluationProcessor(definition)
+    return observed(chunks.groupBy("shard").transformWithStateInPandas(processor, OUTPUT_SCHEMA, "Append", "None"))
 
 
 def _by_reader(sources: Mapping[str, Source], drain: bool) -> tuple[dict[str, Source], dict[str, RecordSource]]:

@@ -10,26 +10,34 @@ that was not committed, throws its copy away and derives it from the log.
 from __future__ import annotations
 
 import pickle
+import time
 import uuid
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from headwater.pipeline.chunks import unpack_chunk
+from headwater.pipeline.counting import added
 from headwater.pipeline.evaluation import Definition, Evaluation, Outcome
 from headwater.pipeline.packing import pack, unpack
 from headwater.pipeline.sharding import Merging
 from headwater.reference.log import Segment
 from headwater.terms.columns import ElementColumns
 
-OUTPUT_SCHEMA = "number long, kind string, query string, time_us long, payload binary"
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+OUTPUT_SCHEMA = (
+    "number long, kind string, query string, time_us long, payload binary, "
+    "elements long, late long, bad long, measure string"
+)
 ANSWER, OUTCOME = "answer", "outcome"
 
-_LIVE: OrderedDict[str, Evaluation] = OrderedDict()
+_LIVE: OrderedDict[tuple[str, str], Evaluation] = OrderedDict()
 _MOST_LIVE = 4
 
 
@@ -38,6 +46,8 @@ class EvaluationProcessor(StatefulProcessor):
 
     def __init__(self, definition: Definition) -> None:
         self._definition = definition
+        # A worker outlives a run: another run may go on with the same state, but with other queries or other data.
+        self._run = uuid.uuid4().hex
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._token = handle.getValueState("token", "token string")
@@ -45,10 +55,15 @@ class EvaluationProcessor(StatefulProcessor):
         self._segments = handle.getMapState("segments", "number long", "segment binary")
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:
+        begin = time.monotonic()
         chunks = [unpack_chunk(bytes(chunk)) for frame in rows for chunk in frame["chunk"]]
         evaluation = self._evaluation()
+        unpacked = time.monotonic()
         outcome = evaluation.step(chunks)
+        evaluated = time.monotonic()
         self._save(evaluation)
+        steps = added(outcome.measure.steps, {"read": unpacked - begin, "save": time.monotonic() - evaluated})
+        outcome = replace(outcome, measure=replace(outcome.measure, steps=steps))
         sharding = self._definition.sharding
         if sharding is not None and key[0] != sharding.keys[0]:
             # Every shard heard of all elements; the first one speaks for them.
@@ -66,14 +81,14 @@ class EvaluationProcessor(StatefulProcessor):
         token = uuid.uuid4().hex
         self._summary.update((summary,))
         self._token.update((token,))
-        _LIVE[token] = evaluation
+        _LIVE[self._run, token] = evaluation
         while len(_LIVE) > _MOST_LIVE:
             _LIVE.popitem(last=False)
 
     def _evaluation(self) -> Evaluation:
         stored = self._token.get()
         if stored is not None:
-            live = _LIVE.pop(stored[0], None)
+            live = _LIVE.pop((self._run, stored[0]), None)
             if live is not None:
                 return live
         evaluation = Evaluation(self._definition.program())
@@ -94,7 +109,7 @@ def segment_to_bytes(segment: Segment) -> bytes:
     elements = segment.elements
     if elements is not None and not isinstance(elements, ElementColumns):
         elements = ElementColumns.of(elements)
-    columns = Segment(segment.number, segment.key, segment.newest, elements)
+    columns = replace(segment, elements=elements)
     return pickle.dumps(columns, protocol=pickle.HIGHEST_PROTOCOL)
 
 
@@ -105,14 +120,35 @@ def segment_from_bytes(data: bytes) -> Segment:
 
 def outcome_to_frame(outcome: Outcome) -> pd.DataFrame:
     """One row per answer, and a last one with the rest."""
-    rest = (outcome.letters, outcome.elements, outcome.watermarks)
-    rows: list[tuple[int, str, str | None, int | None, bytes]] = [
-        (number, ANSWER, answer.query, answer.time, pack(answer)) for number, answer in enumerate(outcome.answers)
+    rest = replace(outcome, answers=())
+    late = sum(letter.kind == "late" for letter in outcome.letters)
+    counts = (outcome.elements, late, len(outcome.letters) - late, outcome.measure.to_json())
+    no_counts = (None, None, None, None)
+    rows: list[tuple[object, ...]] = [
+        (number, ANSWER, answer.query, answer.time, pack(answer), *no_counts)
+        for number, answer in enumerate(outcome.answers)
     ]
-    rows.append((len(rows), OUTCOME, None, None, pickle.dumps(rest)))
-    columns = dict(zip(("number", "kind", "query", "time_us", "payload"), zip(*rows, strict=True), strict=True))
-    frame = pd.DataFrame(columns)
-    return frame.astype({"number": "int64", "time_us": "Int64"})
+    rows.append((len(rows), OUTCOME, None, None, pickle.dumps(rest), *counts))
+    names = [field.strip().partition(" ")[0] for field in OUTPUT_SCHEMA.split(",")]
+    frame = pd.DataFrame(dict(zip(names, zip(*rows, strict=True), strict=True)))
+    return frame.astype({"number": "int64", **dict.fromkeys(("time_us", "elements", "late", "bad"), "Int64")})
+
+
+def observed(rows: DataFrame) -> DataFrame:
+    """The same rows, counted batch by batch in Spark's own progress, where every listener finds it.
+
+    `event.progress.observedMetrics["headwater"]` has `answers`, `elements`, `late`, `bad`, the last tick as
+    `answered_us`, and `shards`: a JSON text for each shard, with what `counting.Measure` says of each query.
+    """
+    from pyspark.sql import functions as f
+
+    return rows.observe(
+        "headwater",
+        f.count("query").alias("answers"),
+        *(f.sum(name).alias(name) for name in ("elements", "late", "bad")),
+        f.max("time_us").alias("answered_us"),
+        f.collect_list("measure").alias("shards"),
+    )
 
 
 def rows_to_outcome(rows: list[Any], merging: Merging | None = None) -> Outcome:
@@ -122,6 +158,12 @@ def rows_to_outcome(rows: list[Any], merging: Merging | None = None) -> Outcome:
     outcome = Outcome()
     for row in ordered:
         if row["kind"] == OUTCOME:
-            letters, elements, watermarks = pickle.loads(bytes(row["payload"]))
-            outcome = Outcome((), (*outcome.letters, *letters), outcome.elements + elements, watermarks)
+            part: Outcome = pickle.loads(bytes(row["payload"]))
+            outcome = Outcome(
+                (),
+                (*outcome.letters, *part.letters),
+                outcome.elements + part.elements,
+                part.watermarks,
+                outcome.measure.plus(part.measure),
+            )
     return replace(outcome, answers=tuple(answers if merging is None else merging.merged(answers)))

@@ -23,6 +23,7 @@ from headwater.reference.answers import WindowView
 from headwater.reference.construct import describe
 from headwater.reference.content import WindowBuffer
 from headwater.reference.graphs import Dataset
+from headwater.reference.log import Size
 from headwater.reference.ordering import is_ordered, row_text, settled
 from headwater.reference.rewrite import Rewriter, uses_timestamps
 from headwater.reference.ticking import Evaluator
@@ -106,6 +107,10 @@ class ReferenceEvaluator(Evaluator):
 
     def needed_from(self, number: int) -> int | None:
         return self._buffers[number].needed_from(self.ticker.answered)
+
+    def size(self) -> Size:
+        # The store is not ours to measure.
+        return Size(sum(buffer.triples for buffer in self._buffers), None)
 
     def _add(self, number: int, elements: list[Element]) -> Sequence[int]:
         return self._buffers[number].add(elements)

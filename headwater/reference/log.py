@@ -10,14 +10,24 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from headwater.windows.arrivals import Arrivals, joined, times_of
+from headwater.windows.arrivals import Arrivals, joined, sizes_of, times_of
 
 _ETERNITY = 1 << 62
 
 StreamKey: TypeAlias = tuple[str, str | None]
 """A stream and, where a window takes its time from the data, the property that holds it."""
+
+
+class Size(NamedTuple):
+    """How many triples something holds, and the bytes of those and of all that was made of them.
+
+    `bytes` is None where nobody can tell.
+    """
+
+    rows: int
+    bytes: int | None
 
 
 @dataclass(slots=True)
@@ -31,6 +41,9 @@ class Segment:
     key: StreamKey
     newest: int
     elements: Arrivals | None
+    rows: int = 0
+    size: int = 0
+    """How many triples they have, and about how many bytes."""
 
 
 @dataclass
@@ -58,7 +71,7 @@ class WindowLog:
     def append(self, key: StreamKey, elements: Arrivals) -> None:
         if not len(elements):
             return
-        segment = Segment(self._next, key, int(times_of(elements).max()), elements)
+        segment = Segment(self._next, key, int(times_of(elements).max()), elements, *sizes_of(elements))
         self._next += 1
         self._segments.setdefault(key, deque()).append(segment)
         self._added[segment.number] = segment
@@ -76,6 +89,11 @@ class WindowLog:
         """Remove the streams that nobody reads any more."""
         for key in self._segments.keys() - set(keys):
             self.trim(key, _ETERNITY)
+
+    @property
+    def size(self) -> Size:
+        """How many triples are in the log, and about how many bytes."""
+        return Size(sum(one.rows for one in self), sum(one.size for one in self))
 
     @property
     def is_here(self) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import pickle
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
@@ -90,6 +91,8 @@ class Step:
     answers: list[Answer] = field(default_factory=list)
     late: list[tuple[str, LateElement]] = field(default_factory=list)
     bad: list[tuple[str, BadElement]] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+    """How long each query took."""
 
 
 @dataclass
@@ -206,11 +209,14 @@ class Program:
         return step
 
     def _evaluate(self, evaluator: Evaluator, arrived: dict[StreamKey, Arrivals], step: Step) -> None:
-        clocks = [self._clocks[key] for key in evaluator.keys]
+        clocks = self.clocks_of(evaluator)
         watermark, ended = combined(clocks)
         floor = max((clock.highest + 1 for clock in clocks if clock.highest is not None), default=None)
         mine = {key: arrived[key] for key in evaluator.keys if key in arrived}
+        begin = time.perf_counter()
         answers = evaluator.advance(mine, watermark, ended=ended, floor=floor)
+        share = (time.perf_counter() - begin) / len(evaluator.names)
+        step.seconds |= dict.fromkeys(evaluator.names, share)
         if self._begun:
             answers = [self._judged(answer) for answer in answers]
         step.answers.extend(answers)
@@ -303,6 +309,15 @@ class Program:
             if stream not in self._produced:
                 streams[stream] = max(streams.get(stream, 0), clock.seen)
         return sum(streams.values())
+
+    def clocks_of(self, evaluator: Evaluator) -> list[StreamClock]:
+        """The clocks of the streams that an evaluator reads."""
+        return [self._clocks[key] for key in evaluator.keys]
+
+    @property
+    def is_durable(self) -> bool:
+        """Whether it keeps a log."""
+        return self._log is not None
 
     @property
     def log(self) -> WindowLog:
@@ -444,7 +459,7 @@ class Program:
 
     def _limit(self, evaluator: Evaluator) -> int | None:
         """The instant before which the ticks of an evaluator are past; None where its streams have not begun."""
-        clocks = [self._clocks[key] for key in evaluator.keys]
+        clocks = self.clocks_of(evaluator)
         watermark, ended = combined(clocks)
         if not ended:
             return watermark

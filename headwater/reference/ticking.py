@@ -18,7 +18,7 @@ from headwater.algebra.plan import QueryKind, QueryPlan
 from headwater.language.stream_clauses import StreamOperator
 from headwater.reference.answers import Answer, WindowView
 from headwater.reference.construct import Template
-from headwater.reference.log import StreamKey
+from headwater.reference.log import Size, StreamKey
 from headwater.terms.model import Row, Triple
 from headwater.terms.term_texts import Ints
 from headwater.windows import QuerySettings, Report, Ticker, timestamp_predicate
@@ -60,6 +60,8 @@ class Evaluator(ABC):
         self.waiting: dict[StreamKey, Arrivals] = {}
         self.answered_once = False
         self.newcomers: frozenset[str] = frozenset()
+        self.why: str | None = None
+        """Why this evaluator has the plan, where a faster one would not take it."""
         # Between the instants of a fixed rhythm, an operator of change that has nothing to say says nothing.
         rhythm = settings.report in (Report.CLOSE, Report.PERIODIC)
         self._is_silent_without_news = not rhythm and settings.emit is not StreamOperator.RSTREAM
@@ -115,6 +117,10 @@ class Evaluator(ABC):
     @abstractmethod
     def needed_from(self, number: int) -> int | None:
         """The time of the oldest element that a window can still show; None while that is any."""
+
+    @abstractmethod
+    def size(self) -> Size:
+        """How much it holds."""
 
     def _memory(self) -> Any:
         """What cannot be derived from the windows again."""

@@ -21,11 +21,22 @@ from headwater.terms.term_texts import Ints
 
 Arrivals: TypeAlias = list[Element] | ElementColumns
 
+_TRIPLE_BYTES = 400
+"""About what a triple takes as Python objects."""
+
 
 def times_of(arrivals: Arrivals) -> Ints:
     if isinstance(arrivals, ElementColumns):
         return arrivals.times
     return np.array([element.time for element in arrivals], dtype=np.int64)
+
+
+def sizes_of(arrivals: Arrivals) -> tuple[int, int]:
+    """How many triples, and about how many bytes."""
+    if isinstance(arrivals, ElementColumns):
+        return arrivals.triples.shape[0], arrivals.nbytes
+    triples = sum(len(element.triples) for element in arrivals)
+    return triples, _TRIPLE_BYTES * triples
 
 
 def elements_of(arrivals: Arrivals) -> list[Element]:

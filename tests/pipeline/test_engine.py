@@ -167,20 +167,6 @@ def test_a_batch_that_failed_is_repeated_by_the_next_run(city: Path, tmp_path: P
     assert by_query(union) == by_query(expected)
 
 
-def test_a_checkpoint_of_other_queries_is_refused(tmp_path: Path) -> None:
-    engine = engine_of_numbers(checkpoint=tmp_path)
-    engine.register(COUNT)
-    engine.run()
-    other = engine_of_numbers(checkpoint=tmp_path)
-    other.register(COUNT.replace("COUNT(*)", "MAX(?o)"))
-    with pytest.raises(hw.CheckpointError, match="other queries"):
-        other.run()
-    delayed = engine_of_numbers(checkpoint=tmp_path, delay="1s")
-    delayed.register(COUNT)
-    with pytest.raises(hw.CheckpointError):
-        delayed.run()
-
-
 def test_following_a_growing_folder_until_stopped(tmp_path: Path) -> None:
     lines = [f"{ms}\t<http://ex/s> <http://ex/value> {integer(ms)} ." for ms in range(0, 60_000, 1000)]
     write(tmp_path / "a.tnq", lines[:20])

@@ -174,7 +174,7 @@ def test_strict_stops_with_the_place_and_the_reason(spark: SparkSession, tmp_pat
     checkpoint = tmp_path / "checkpoint"
     checkpoint.mkdir()
     (checkpoint / "headwater.json").write_text(
-        json.dumps({"run": "r", "runner": "in process", "queries": ["q"], "fingerprint": ""})
+        json.dumps({"run": "r", "runner": "in process", "queries": {}, "shards": [], "routes": None, "records": []})
     )
     other = hw.Engine(spark, checkpoint=checkpoint)
     other.stream(SENSORS, tmp_path / "a.tnq")
