@@ -35,8 +35,10 @@ def wanted(queries: Iterable[Registered], program: Program) -> Wanted:
     """What the queries of a program need to know of their streams."""
     found: dict[str, frozenset[WantedPattern] | None] = {}
     for query in queries:
-        by_text = isinstance(program.evaluators[query.plan.name], ReferenceEvaluator)
-        patterns = wanted_by(query.plan, all_texts=by_text)
+        evaluator = program.evaluators[query.plan.name]
+        # The evaluator of many queries has a plan of its own, in which constants have become variables.
+        plan = evaluator.plan if len(evaluator.names) == 1 else query.plan
+        patterns = wanted_by(plan, all_texts=isinstance(evaluator, ReferenceEvaluator))
         if query.settings.report is Report.CHANGE:
             patterns = None
         for source, window in zip(query.plan.windows, query.settings.windows, strict=True):
