@@ -26,6 +26,11 @@ def explain(
     choice = choose(plan, settings, Store())
     evaluator = "kernel (incremental)" if choice.is_kernel else f"reference, because of {choice.reason}"
     text = explain_plan(
-        plan, graph=graph, format=output, settings=settings, evaluator=evaluator, static_parts=choice.static_parts
+        choice.plan,
+        graph=graph,
+        format=output,
+        settings=settings,
+        evaluator=evaluator,
+        static_parts=choice.static_parts,
     )
     print(text.rstrip("\n"))

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pyoxigraph import Store
 
 from headwater.algebra.nodes import Filter, LeftJoin, Node, Service
+from headwater.algebra.notation import conjuncts
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import certain, visible
 from headwater.federation.service_rows import Rhythm, ServiceRows
@@ -23,7 +24,6 @@ from headwater.kernel.constant import Constant
 from headwater.kernel.joining import UNIT, Input, joined
 from headwater.kernel.operator import Operator
 from headwater.kernel.refusing import NotForTheKernel
-from headwater.kernel.sinking import conjuncts
 from headwater.kernel.static_parts import Placed, connected
 from headwater.kernel.triples import Shared
 from headwater.kernel.vocabulary import Vocabulary

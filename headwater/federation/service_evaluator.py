@@ -21,11 +21,12 @@ from headwater.federation.quality import Quality
 from headwater.federation.service_compiling import ServiceCompiler
 from headwater.federation.service_rows import ServiceRows
 from headwater.federation.services import Services
-from headwater.kernel.choice import Choice, fastest_evaluator
+from headwater.kernel.choice import Choice, kernel_or_reference, optimising
 from headwater.kernel.choice import choose as choose_without
 from headwater.kernel.evaluator import KernelEvaluator
 from headwater.kernel.refusing import NotForTheKernel
 from headwater.kernel.vocabulary import Vocabulary
+from headwater.optimizer import Statistics, optimise
 from headwater.reference import Answer, Evaluator, MakeEvaluator, ReferenceEvaluator
 from headwater.reference.quality import AnswerQuality, QualityAlert, combined
 from headwater.windows import QuerySettings
@@ -109,21 +110,25 @@ def choose(plan: QueryPlan, settings: QuerySettings, static: Store) -> Choice:
     """What `evaluator_with` would do with a plan."""
     if not any(isinstance(node, Service) for node in nodes(plan.root)):
         return choose_without(plan, settings, static)
-    compiler = ServiceCompiler(plan, settings, static, Vocabulary(), Services(), lambda: 0.0)
+    better = optimise(plan).plan
+    compiler = ServiceCompiler(better, settings, static, Vocabulary(), Services(), lambda: 0.0)
     try:
         compiler.compile()
     except NotForTheKernel as reason:
-        return Choice(str(reason))
-    return Choice(None, tuple(compiler.static_parts.views))
+        return Choice(better, str(reason))
+    return Choice(better, None, tuple(compiler.static_parts.views))
 
 
-def evaluator_with(services: Services) -> MakeEvaluator:
-    """The fastest evaluator of each plan, where those with SERVICE share clients and their limits."""
+def evaluator_with(services: Services, statistics: Statistics | None = None) -> MakeEvaluator:
+    """The fastest evaluator of each plan, where those with SERVICE share clients and their limits.
+
+    `statistics` decide the order of joins.
+    """
 
     def make(plan: QueryPlan, settings: QuerySettings, static: Store) -> Evaluator:
         clauses = [node for node in nodes(plan.root) if isinstance(node, Service)]
         if not clauses:
-            return fastest_evaluator(plan, settings, static)
+            return kernel_or_reference(plan, settings, static)
         try:
             return ServiceEvaluator(plan, settings, static, services)
         except NotForTheKernel as reason:
@@ -133,4 +138,4 @@ def evaluator_with(services: Services) -> MakeEvaluator:
             evaluator.why = str(reason)
             return evaluator
 
-    return make
+    return optimising(make, statistics)

@@ -1,4 +1,8 @@
-"""Which evaluator runs a plan: the kernel where it can, the reference where it cannot, and why."""
+"""Which evaluator runs a plan: the kernel where it can, the reference where it cannot, and why.
+
+Either gets the plan as the optimizer rewrites it. Whoever asks for the reference by name gets the definition, which
+evaluates plans as they were written.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +16,19 @@ from headwater.kernel.compiling import Compiler
 from headwater.kernel.evaluator import KernelEvaluator
 from headwater.kernel.refusing import NotForTheKernel
 from headwater.kernel.vocabulary import Vocabulary
+from headwater.optimizer import Statistics, optimise
 from headwater.reference import Evaluator, MakeEvaluator, ReferenceEvaluator
 from headwater.windows import QuerySettings
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Who evaluates a plan: the kernel, or for some reason the reference.
+    """Who evaluates a plan: the kernel, or for some reason the reference; `plan` is what is evaluated.
 
     `static_parts` are the parts that even then are asked of the reference, once.
     """
 
+    plan: QueryPlan
     reason: str | None = None
     static_parts: tuple[Node, ...] = ()
 
@@ -31,8 +37,17 @@ class Choice:
         return self.reason is None
 
 
-def fastest_evaluator(plan: QueryPlan, settings: QuerySettings, static: Store) -> Evaluator:
-    """The kernel for every plan that it can evaluate, the reference for the rest."""
+def optimising(make: MakeEvaluator, statistics: Statistics | None = None) -> MakeEvaluator:
+    """Makes evaluators of optimised plans; `statistics` decide the order of joins."""
+
+    def optimised(plan: QueryPlan, settings: QuerySettings, static: Store) -> Evaluator:
+        return make(optimise(plan, statistics).plan, settings, static)
+
+    return optimised
+
+
+def kernel_or_reference(plan: QueryPlan, settings: QuerySettings, static: Store) -> Evaluator:
+    """The kernel for a plan that it can evaluate as it is, the reference for any other."""
     try:
         return KernelEvaluator(plan, settings, static)
     except NotForTheKernel as reason:
@@ -53,14 +68,19 @@ def with_fixed_orders(make: MakeEvaluator) -> MakeEvaluator:
     return made
 
 
+fastest_evaluator = optimising(kernel_or_reference)
+"""The kernel for every plan that it can evaluate, the reference for the rest; both optimised."""
+
+
 def choose(plan: QueryPlan, settings: QuerySettings, static: Store) -> Choice:
     """What `fastest_evaluator` would do with a plan."""
-    compiler = Compiler(plan, settings, static, Vocabulary())
+    better = optimise(plan).plan
+    compiler = Compiler(better, settings, static, Vocabulary())
     try:
         compiler.compile()
     except NotForTheKernel as reason:
-        return Choice(str(reason))
-    return Choice(None, tuple(compiler.static_parts.views))
+        return Choice(better, str(reason))
+    return Choice(better, None, tuple(compiler.static_parts.views))
 
 
 def why_not_the_kernel(plan: QueryPlan, settings: QuerySettings, static: Store) -> str | None:

@@ -1,8 +1,8 @@
 """From a plan to operators, for every plan that the kernel can evaluate; the reason why not for the others.
 
-Static parts of a plan are evaluated once, by the definition, and become constant inputs (`static_parts`). Filters go
-down to the inputs that have all their variables (`sinking`), joins are flattened into one multiway join (`joining`),
-triple patterns read the windows behind their graph (`leaves`), EXISTS becomes a semi-join (`existence`).
+The plan is taken as it is: what can be rewritten was rewritten by the optimizer (`choice`). Static parts are evaluated
+once, by the definition, and become constant inputs (`static_parts`). Joins are flattened into one multiway join
+(`joining`), triple patterns read the windows behind their graph (`leaves`), EXISTS becomes a semi-join (`existence`).
 
 What an expression asks for beside the values of its row becomes a column of its own: the times of the patterns for
 `timestamp()`, the tick for NOW(), the truth of EXISTS.
@@ -38,6 +38,7 @@ from headwater.algebra.nodes import (
 )
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import certain, visible
+from headwater.algebra.translate import conjunction
 from headwater.kernel.constant import Constant
 from headwater.kernel.delta import no_rows
 from headwater.kernel.distinct import Distinct as DistinctRows
@@ -53,7 +54,6 @@ from headwater.kernel.presenting import Presentation, Presenter
 from headwater.kernel.projection import Projection
 from headwater.kernel.refusing import NotForTheKernel
 from headwater.kernel.row_expressions import RowExpressions
-from headwater.kernel.sinking import all_of, sunk
 from headwater.kernel.static_parts import Placed, StaticParts, connected
 from headwater.kernel.triples import Shared, TickClock, TripleSource
 from headwater.kernel.union import Union as UnionRows
@@ -92,7 +92,7 @@ class Compiler:
 
     def compile(self) -> tuple[Operator, Presenter | None]:
         """The operator whose rows are the solutions of the plan, and what ORDER BY and LIMIT make of them."""
-        presentation, below = Presentation.of(sunk(self._plan.root))
+        presentation, below = Presentation.of(self._plan.root)
         if presentation is None:
             return self._node(below, DEFAULT), None
         return self._presented(presentation, below, DEFAULT)
@@ -291,7 +291,7 @@ class Compiler:
         found: Operator = MultiwayJoin(inputs, tuple(dict.fromkeys(v for one in inputs for v in one.variables)))
         found = projected(found, tuple(v for v in found.variables if v in inner.operator.variables or v not in groups))
         if node.conditions:
-            found = self.filtered(Input(found, inner.sure), all_of(node.conditions), graph)
+            found = self.filtered(Input(found, inner.sure), conjunction(list(node.conditions)), graph)
         return found
 
 

@@ -27,12 +27,15 @@ from headwater.kernel.family_plan import family_plan
 from headwater.kernel.index import Ints
 from headwater.kernel.refusing import NotForTheKernel
 from headwater.kernel.saying import Result, Speech
+from headwater.optimizer import join_filters, optimise, push_filters, split_filters
 from headwater.reference.answers import Answer
 from headwater.reference.construct import Template
 from headwater.reference.numeric import integer_literal
 from headwater.reference.program import Registered
 from headwater.terms.model import Row
 
+MOVING_FILTERS = (split_filters.RULE, push_filters.RULE)
+"""The rules that know nothing of tables whose rows come and go, and need not; the others would take them for empty."""
 FEWEST = 2
 """From so many queries on a family is worth its table."""
 
@@ -97,6 +100,7 @@ class FamilyEvaluator(KernelEvaluator):
         plan = replace(
             first.plan, root=self._lifted.root, variables=(self._lifted.member, *first.plan.variables), template=()
         )
+        plan = optimise(plan, rewrites=MOVING_FILTERS, finishing=(join_filters.RULE,)).plan
         self._answer_variables = tuple(variable.value for variable in first.plan.variables)
         super().__init__(plan, first.settings, static)
         self._number_column = 0 if self._presenter is None else self.root.column(self._lifted.member.value)

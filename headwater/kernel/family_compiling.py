@@ -14,8 +14,10 @@ from functools import reduce
 from pyoxigraph import Store
 
 from headwater.algebra.nodes import Filter, Join, Node
+from headwater.algebra.notation import conjuncts
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import certain, mentioned, visible
+from headwater.algebra.translate import conjunction
 from headwater.kernel.compiling import Compiler
 from headwater.kernel.expressions import can_evaluate
 from headwater.kernel.family_plan import FamilyPlan, Members
@@ -27,7 +29,6 @@ from headwater.kernel.joining import Input, joined
 from headwater.kernel.operator import Operator
 from headwater.kernel.projection import Projection
 from headwater.kernel.row_expressions import RowExpressions
-from headwater.kernel.sinking import all_of, conjuncts, filtered
 from headwater.kernel.triples import Renamed, Shared
 from headwater.kernel.vocabulary import Vocabulary
 from headwater.language.expressions import Expression
@@ -83,16 +84,16 @@ class FamilyCompiler(Compiler):
         rows: Operator = Projection(self._table, tuple(self._table.variables[column] for column in chosen))
         rows = Renamed(rows, tuple(variable.value for variable in visible(columns)))
         everything = frozenset(rows.variables)
-        return self.filtered(Input(rows, everything), all_of(conditions), graph) if conditions else rows
+        return self.filtered(Input(rows, everything), conjunction(conditions), graph) if conditions else rows
 
     def _threshold(self, inner: Node, conditions: list[Expression], graph: NamedNode) -> Operator | None:
         """A filter over a join in which nothing but the filter leads from the rows to the table."""
         parts = list(_parts(inner))
         tables = [part for part in parts if isinstance(part, Members)]
-        others = [part for part in parts if not isinstance(part, Members)]
-        if not tables or not others:
+        inputs = [part for part in parts if not isinstance(part, Members)]
+        if not tables or not inputs:
             return None
-        rows = reduce(Join, others)
+        rows = reduce(Join, inputs)
         parameters = {variable for table in tables for variable in visible(table)}
         if parameters & set(visible(rows)):
             return None
@@ -100,12 +101,13 @@ class FamilyCompiler(Compiler):
         tests = [condition for condition in plain if mentioned(condition) & parameters]
         if not tests:
             return None
-        left = self._node(filtered(rows, [c for c in plain if c not in tests]), graph)
+        others = [condition for condition in plain if condition not in tests]
+        left = self._node(Filter(rows, conjunction(others)) if others else rows, graph)
         right = joined([self.input(table, graph) for table in tables]).operator
-        test = self._expressions.compiled(all_of(tests), (*left.variables, *right.variables))
+        test = self._expressions.compiled(conjunction(tests), (*left.variables, *right.variables))
         found = ThresholdJoin(left, right, test.holds)
         rest = [condition for condition in conditions if condition not in plain]
-        return self.filtered(Input(found, names(certain(inner))), all_of(rest), graph) if rest else found
+        return self.filtered(Input(found, names(certain(inner))), conjunction(rest), graph) if rest else found
 
 
 def names(variables: Iterable[Variable]) -> frozenset[str]:

@@ -13,8 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from headwater.algebra.nodes import ExistsPlan
+from headwater.algebra.notation import conjuncts
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import map_expression, mentioned, sub_expressions
+from headwater.algebra.translate import conjunction
 from headwater.kernel.existence import Existence, PlanCompiler
 from headwater.kernel.expressions import CompiledExpression, can_evaluate, is_steady
 from headwater.kernel.extension import Extension
@@ -25,7 +27,6 @@ from headwater.kernel.operator import Operator
 from headwater.kernel.projection import Projection
 from headwater.kernel.refusing import NotForTheKernel
 from headwater.kernel.selection import Selection
-from headwater.kernel.sinking import all_of, conjuncts
 from headwater.kernel.vocabulary import Vocabulary
 from headwater.language.expressions import Expression, FunctionCall, Timestamp, VariableReference
 from headwater.reference.rewrite import PatternTime, time_expression
@@ -66,12 +67,12 @@ class RowExpressions:
         others = [c for c in conditions if _helpers(c) and c not in exists]
         rows = given.operator
         if plain:
-            rows = Selection(rows, self.compiled(all_of(plain), rows.variables).holds)
+            rows = Selection(rows, self.compiled(conjunction(plain), rows.variables).holds)
         for one in exists:
             rows = self._existence.kept(Input(rows, given.sure), one, graph)
         if others:
             shown = rows.variables
-            rows, (test,) = self.prepared(Input(rows, given.sure), [all_of(others)], graph)
+            rows, (test,) = self.prepared(Input(rows, given.sure), [conjunction(others)], graph)
             rows = self._cut(Selection(rows, self.compiled(test, rows.variables).holds), shown, others)
         return rows
 

@@ -14,12 +14,14 @@ from headwater.optimizer.distribution import (
 )
 from headwater.optimizer.optimise import Optimised, Step, optimise
 from headwater.optimizer.rule import Rule
-from headwater.optimizer.rules import FINISHING, REWRITES, RULES
+from headwater.optimizer.rules import EVERY_FINISHING, FINISHING, LEFT_OUT, REWRITES, RULES
 from headwater.optimizer.shared_subplans import SharedSubplan, SubplanKey, shared_subplans
 from headwater.optimizer.statistics import PredicateCounts, Statistics
 
 __all__ = [
+    "EVERY_FINISHING",
     "FINISHING",
+    "LEFT_OUT",
     "REWRITES",
     "RULES",
     "Distribution",

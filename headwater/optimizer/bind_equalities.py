@@ -34,7 +34,7 @@ from headwater.language.patterns import TriplePattern
 from headwater.optimizer.constant_values import TRUE
 from headwater.optimizer.joins import factors
 from headwater.optimizer.reading import has_exists, reads, uses_timestamps
-from headwater.optimizer.rule import Rule, rewritten
+from headwater.optimizer.rule import Rule, Where, rewritten
 from headwater.optimizer.statistics import Statistics
 from headwater.terms.exact import is_kept
 from headwater.terms.model import XSD, Literal, NamedNode, Variable
@@ -47,8 +47,8 @@ def bind_equalities(plan: QueryPlan, statistics: Statistics | None = None) -> No
     if uses_timestamps(plan.root):
         return plan.root
 
-    def change(node: Node, correlated: bool) -> Node:
-        if not isinstance(node, Filter) or is_tied_to_outside(correlated):
+    def change(node: Node, where: Where) -> Node:
+        if not isinstance(node, Filter) or is_tied_to_outside(where.correlated):
             return node
         found = fixed_by(node.condition)
         if found is None or not is_bound_for_sure(node.inner, found[0]):
@@ -56,7 +56,7 @@ def bind_equalities(plan: QueryPlan, statistics: Statistics | None = None) -> No
         inner = with_constant(node.inner, *found)
         return node if inner is None else Extend(inner, found[0], Constant(found[1]))
 
-    return rewritten(plan.root, change)
+    return rewritten(plan, change)
 
 
 def is_tied_to_outside(correlated: bool) -> bool:

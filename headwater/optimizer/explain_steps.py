@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from difflib import SequenceMatcher
 
 from headwater.algebra.explain import plan_lines
@@ -19,6 +20,7 @@ from headwater.optimizer.distribution import (
     distribution,
 )
 from headwater.optimizer.optimise import Optimised
+from headwater.optimizer.rules import EVERY_FINISHING, LEFT_OUT
 from headwater.optimizer.shared_subplans import shared_subplans
 from headwater.terms.model import Variable
 
@@ -31,9 +33,17 @@ def explain_steps(plan: QueryPlan, result: Optimised) -> str:
         lines += _indented(changes(plan_lines(step.before), plan_lines(step.after)))
     if not result.steps:
         lines += ["", "No rule has anything to do."]
+    lines += _left_out(result.plan)
     lines += _shared(result.plan)
     lines += _distributions(result.plan)
     return "\n".join(lines) + "\n"
+
+
+def _left_out(plan: QueryPlan) -> Iterator[str]:
+    for rule in EVERY_FINISHING:
+        if rule.name in LEFT_OUT and (root := rule.rewrite(plan, None)) != plan.root:
+            yield from ("", f"Not applied, because {LEFT_OUT[rule.name]}", f"  {rule.name}: {rule.why}")
+            yield from _indented(changes(plan_lines(plan), plan_lines(replace(plan, root=root))))
 
 
 def changes(before: list[str], after: list[str]) -> Iterator[str]:

@@ -25,12 +25,12 @@ from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import map_expression, map_expressions, visible
 from headwater.language.expressions import Constant, Expression, FunctionCall, Operation
 from headwater.optimizer.constant_values import FALSE, TRUE, constant_value, is_constant, truth
-from headwater.optimizer.rule import Rule, rewritten
+from headwater.optimizer.rule import Rule, Where, rewritten
 from headwater.optimizer.statistics import Statistics
 
 
 def fold_constants(plan: QueryPlan, statistics: Statistics | None = None) -> Node:
-    def change(node: Node, correlated: bool) -> Node:
+    def change(node: Node, where: Where) -> Node:
         match node:
             case Filter(_, condition):
                 return _filter(node, folded_condition(condition))
@@ -40,7 +40,7 @@ def fold_constants(plan: QueryPlan, statistics: Statistics | None = None) -> Nod
                 return map_expressions(node, folded)
         return node
 
-    return rewritten(plan.root, change)
+    return rewritten(plan, change)
 
 
 def _filter(node: Filter, condition: Expression) -> Node:

@@ -8,18 +8,18 @@ from __future__ import annotations
 from headwater.algebra.nodes import Filter, Node
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.translate import conjunction
-from headwater.optimizer.rule import Rule, rewritten
+from headwater.optimizer.rule import Rule, Where, rewritten
 from headwater.optimizer.statistics import Statistics
 
 
 def join_filters(plan: QueryPlan, statistics: Statistics | None = None) -> Node:
-    def change(node: Node, correlated: bool) -> Node:
+    def change(node: Node, where: Where) -> Node:
         match node:
             case Filter(Filter(inner, first), second):
                 return Filter(inner, conjunction([first, second]))
         return node
 
-    return rewritten(plan.root, change)
+    return rewritten(plan, change)
 
 
 RULE = Rule(

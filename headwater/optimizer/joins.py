@@ -6,9 +6,8 @@ triple patterns of one basic graph pattern, may be taken in any order and in any
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import reduce
-from itertools import combinations
 
 from headwater.algebra.nodes import Bgp, Join, Node, Unit
 from headwater.algebra.scope import visible
@@ -48,21 +47,11 @@ def all_visible(inputs: Iterable[Node]) -> frozenset[Variable]:
     return frozenset(variable for node in inputs for variable in visible(node))
 
 
-def connected_groups(inputs: Sequence[Node], largest: int) -> Iterable[tuple[int, ...]]:
-    """Numbers of inputs, from two to `largest` of them, that hang together by their variables; the smallest first."""
-    shown = [frozenset(visible(node)) for node in inputs]
-    for size in range(2, min(largest, len(inputs) - 1) + 1):
-        for group in combinations(range(len(inputs)), size):
-            if _hangs_together([shown[i] for i in group]):
-                yield group
-
-
-def _hangs_together(parts: list[frozenset[Variable]]) -> bool:
-    reached, waiting = parts[0], parts[1:]
-    while waiting:
-        near = [part for part in waiting if part & reached]
-        if not near:
-            return False
-        reached = reached.union(*near)
-        waiting = [part for part in waiting if not part & reached]
-    return True
+def hanging_together(inputs: Iterable[Node]) -> list[list[Node]]:
+    """The inputs in groups such that no two groups have a variable in common."""
+    groups: list[list[Node]] = []
+    for node in inputs:
+        mine = [group for group in groups if all_visible(group) & frozenset(visible(node))]
+        groups = [group for group in groups if group not in mine]
+        groups.append([*(other for group in mine for other in group), node])
+    return groups

@@ -10,13 +10,13 @@ from __future__ import annotations
 from headwater.algebra.nodes import Bgp, Graph, Join, Node, Unit, Window
 from headwater.algebra.plan import QueryPlan
 from headwater.optimizer.joins import factors, joined
-from headwater.optimizer.rule import Rule, rewritten
+from headwater.optimizer.rule import Rule, Where, rewritten
 from headwater.optimizer.statistics import Statistics
 from headwater.terms.model import NamedNode
 
 
 def merge_patterns(plan: QueryPlan, statistics: Statistics | None = None) -> Node:
-    def change(node: Node, correlated: bool) -> Node:
+    def change(node: Node, where: Where) -> Node:
         if not isinstance(node, Join):
             return node
         merged: list[Node] = []
@@ -28,7 +28,7 @@ def merge_patterns(plan: QueryPlan, statistics: Statistics | None = None) -> Nod
                 merged[place] = _together(merged[place], factor)
         return joined(merged)
 
-    return rewritten(plan.root, change)
+    return rewritten(plan, change)
 
 
 def read_the_same_graph(one: Node, other: Node) -> bool:

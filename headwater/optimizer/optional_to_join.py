@@ -10,14 +10,14 @@ from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import visible
 from headwater.language.expressions import Expression
 from headwater.optimizer.null_rejection import rejects_unbound
-from headwater.optimizer.rule import Rule, rewritten
+from headwater.optimizer.rule import Rule, Where, rewritten
 from headwater.optimizer.statistics import Statistics
 from headwater.terms.model import Variable
 
 
 def optional_to_join(plan: QueryPlan, statistics: Statistics | None = None) -> Node:
-    def change(node: Node, correlated: bool) -> Node:
-        if not isinstance(node, Filter) or may_be_bound_from_outside(correlated):
+    def change(node: Node, where: Where) -> Node:
+        if not isinstance(node, Filter) or may_be_bound_from_outside(where.correlated):
             return node
         conditions: list[Expression] = []
         below: Node = node
@@ -36,7 +36,7 @@ def optional_to_join(plan: QueryPlan, statistics: Statistics | None = None) -> N
             result = Filter(result, condition)
         return result
 
-    return rewritten(plan.root, change)
+    return rewritten(plan, change)
 
 
 def bound_by_the_optional_part_alone(node: LeftJoin) -> frozenset[Variable]:

@@ -30,7 +30,7 @@ from headwater.algebra.nodes import (
     Window,
 )
 from headwater.algebra.plan import QueryPlan
-from headwater.algebra.scope import visible
+from headwater.algebra.scope import nodes, visible
 from headwater.algebra.sources import Source, default_source, source_inside
 from headwater.language.patterns import TriplePattern
 from headwater.optimizer.joins import factors, joined
@@ -60,7 +60,7 @@ class _Ordering:
         if isinstance(node, Join):
             inputs = [self.node(factor, source) for factor in factors(node)]
             # An endpoint is asked about what stands before it.
-            if any(isinstance(factor, Service) for factor in inputs):
+            if any(isinstance(part, Service) for factor in inputs for part in nodes(factor)):
                 return joined(inputs)
             return joined(self._ordered(inputs, source))
         if isinstance(node, Bgp):

@@ -27,12 +27,12 @@ from headwater.algebra.nodes import (
 )
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import nodes, visible
-from headwater.optimizer.rule import Rule, rewritten
+from headwater.optimizer.rule import Rule, Where, rewritten
 from headwater.optimizer.statistics import Statistics
 
 
 def prune_empty(plan: QueryPlan, statistics: Statistics | None = None) -> Node:
-    def change(node: Node, correlated: bool) -> Node:
+    def change(node: Node, where: Where) -> Node:
         match node:
             case Join(left, right):
                 return _nothing(node) if is_empty(left) or is_empty(right) else node
@@ -61,7 +61,7 @@ def prune_empty(plan: QueryPlan, statistics: Statistics | None = None) -> Node:
                 return _nothing(node) if is_empty(node.children[0]) else node
         return node
 
-    root = rewritten(plan.root, change)
+    root = rewritten(plan, change)
     # The answer keeps its form: a projection stays on top for whoever looks for its variables.
     return Project(root, visible(plan.root)) if is_empty(root) and not is_empty(plan.root) else root
 

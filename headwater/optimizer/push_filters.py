@@ -14,7 +14,9 @@ basic graph pattern counts as an input of a join.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import reduce
+from dataclasses import replace
+from enum import Enum
+from functools import partial, reduce
 
 from headwater.algebra.nodes import (
     Aggregation,
@@ -37,32 +39,39 @@ from headwater.algebra.nodes import (
 from headwater.algebra.notation import conjuncts
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import certain, visible
+from headwater.algebra.sources import Source, source_inside
 from headwater.algebra.translate import conjunction
 from headwater.language.expressions import Constant, Expression
 from headwater.optimizer.bind_equalities import replaced
-from headwater.optimizer.joins import all_visible, connected_groups, joined, single_factors
-from headwater.optimizer.reading import has_exists, is_steady, reads
-from headwater.optimizer.rule import Rule, rewritten
+from headwater.optimizer.joins import all_visible, joined, single_factors
+from headwater.optimizer.reading import has_exists, is_steady, reads, reads_stream
+from headwater.optimizer.rule import Rule, Where, rewritten
 from headwater.optimizer.statistics import Statistics
 from headwater.terms.model import Variable
 
-_LARGEST_GROUP = 3
-_MOST_FACTORS = 16
-"""How many inputs of a join are looked at for a group that decides a filter; beyond, only single ones are."""
+
+class Side(Enum):
+    """The inputs of a join that filters may go to."""
+
+    STATIC = "static"
+    STREAM = "stream"
+    BOTH = "both"
 
 
-def push_filters(plan: QueryPlan, statistics: Statistics | None = None) -> Node:
-    def change(node: Node, correlated: bool) -> Node:
+def push_filters(plan: QueryPlan, statistics: Statistics | None = None, side: Side = Side.BOTH) -> Node:
+    pushing = _Pushing(plan, side)
+
+    def change(node: Node, where: Where) -> Node:
         match node:
-            case Filter(inner, condition) if may_move(condition) and looks_inside(inner, condition, correlated):
-                return _pushed(inner, condition) or node
+            case Filter(inner, condition) if may_move(condition) and looks_inside(inner, condition, where.correlated):
+                return pushing.below(inner, condition, where.source) or node
             case LeftJoin(left, right, Expression() as condition):
-                return _into_the_optional_part(left, right, conjuncts(condition), correlated)
+                return pushing.into_the_optional_part(left, right, conjuncts(condition), where)
             case Aggregation():
-                return _out_of_the_aggregation(node)
+                return pushing.out_of_the_aggregation(node, where.source)
         return node
 
-    return rewritten(plan.root, change)
+    return rewritten(plan, change)
 
 
 def may_move(condition: Expression) -> bool:
@@ -82,94 +91,106 @@ def decides(node: Node, others: Iterable[Node], condition: Expression) -> bool:
     return bool(read & frozenset(visible(node))) and not unsure & all_visible(others)
 
 
-def _sunk(node: Node, condition: Expression) -> Node:
-    """The node filtered as deep down as possible."""
-    return _pushed(node, condition) or Filter(node, condition)
+class _Pushing:
+    def __init__(self, plan: QueryPlan, side: Side) -> None:
+        self._plan = plan
+        self._side = side
 
+    def sunk(self, node: Node, condition: Expression, source: Source) -> Node:
+        """The node filtered as deep down as possible."""
+        return self.below(node, condition, source) or Filter(node, condition)
 
-def _pushed(node: Node, condition: Expression) -> Node | None:
-    """The node filtered somewhere below itself; None where the condition cannot go below."""
-    match node:
-        case Filter(inner, other):
-            found = _pushed(inner, condition)
-            return None if found is None else Filter(found, other)
-        case Join() | Bgp():
-            return _into_join(single_factors(node), condition)
-        case LeftJoin(left, right, test):
-            if not decides(left, [right], condition):
-                return None
-            return LeftJoin(_sunk(left, condition), _mirrored(left, right, condition), test)
-        case Minus(left, right):
-            return Minus(_sunk(left, condition), _mirrored(left, right, condition))
-        case Union(left, right):
-            return Union(_sunk(left, condition), _sunk(right, condition))
-        case Extend():
-            return _below_extend(node, condition)
-        case Graph(name, inner) | Window(_, name, inner):
-            if not sees_the_same_inside(name, inner, condition):
-                return None
-            return node.with_children(_sunk(inner, condition))
-        case Project(inner, variables):
-            if not shows_what_is_read(inner, variables, condition):
-                return None
-            return Project(_sunk(inner, condition), variables)
-        case Distinct(inner) | Reduced(inner) | OrderBy(inner, _):
-            return node.with_children(_sunk(inner, condition))
-        case Group(inner, keys, _):
-            plain = frozenset(v for v, expression in keys if expression is None)
-            return node.with_children(_sunk(inner, condition)) if keeps_groups(plain, condition) else None
-        case Aggregation(inner, clauses, _):
-            if not all(keeps_groups(frozenset(group), condition) for _, _, group in clauses):
-                return None
-            return node.with_children(_sunk(inner, condition))
-    return None
-
-
-def _into_join(inputs: list[Node], condition: Expression) -> Node | None:
-    """To each input that decides the condition, or else to the smallest group of inputs that does."""
-    if len(inputs) < 2:
+    def below(self, node: Node, condition: Expression, source: Source) -> Node | None:
+        """The node filtered somewhere below itself; None where the condition cannot go below."""
+        match node:
+            case Filter(inner, other):
+                found = self.below(inner, condition, source)
+                return None if found is None else Filter(found, other)
+            case Join() | Bgp():
+                return self._into_join(single_factors(node), condition, source)
+            case LeftJoin(left, right, test):
+                if not decides(left, [right], condition):
+                    return None
+                return LeftJoin(
+                    self.sunk(left, condition, source), self._mirrored(left, right, condition, source), test
+                )
+            case Minus(left, right):
+                return Minus(self.sunk(left, condition, source), self._mirrored(left, right, condition, source))
+            case Union(left, right):
+                return Union(self.sunk(left, condition, source), self.sunk(right, condition, source))
+            case Extend():
+                return self._below_extend(node, condition, source)
+            case Graph(name, inner) | Window(_, name, inner):
+                if not sees_the_same_inside(name, inner, condition):
+                    return None
+                return node.with_children(self.sunk(inner, condition, source_inside(self._plan, node, source)))
+            case Project(inner, variables):
+                if not shows_what_is_read(inner, variables, condition):
+                    return None
+                return Project(self.sunk(inner, condition, source), variables)
+            case Distinct(inner) | Reduced(inner) | OrderBy(inner, _):
+                return node.with_children(self.sunk(inner, condition, source))
+            case Group(inner, keys, _):
+                plain = frozenset(v for v, expression in keys if expression is None)
+                if not keeps_groups(plain, condition):
+                    return None
+                return node.with_children(self.sunk(inner, condition, source))
+            case Aggregation(inner, clauses, _):
+                if not all(keeps_groups(frozenset(group), condition) for _, _, group in clauses):
+                    return None
+                return node.with_children(self.sunk(inner, condition, source))
         return None
-    deciding = [decides(node, _without(inputs, (i,)), condition) for i, node in enumerate(inputs)]
-    if any(deciding):
-        pairs = zip(inputs, deciding, strict=True)
-        return joined(_sunk(node, condition) if chosen else node for node, chosen in pairs)
-    if len(inputs) > _MOST_FACTORS:
-        return None
-    for group in connected_groups(inputs, _LARGEST_GROUP):
-        together = joined(inputs[i] for i in group)
-        rest = _without(inputs, group)
-        if decides(together, rest, condition):
-            return joined([Filter(together, condition), *rest])
-    return None
 
-
-def _mirrored(left: Node, right: Node, condition: Expression) -> Node:
-    """The right side of OPTIONAL or MINUS, without what could only meet left solutions that are filtered out."""
-    return _sunk(right, condition) if is_decided_by_both(left, right, condition) else right
-
-
-def _below_extend(node: Extend, condition: Expression) -> Node | None:
-    inner, variable, expression = node.inner, node.variable, node.expression
-    if reads_the_new_one(variable, condition):
-        if not isinstance(expression, Constant) or has_exists(condition):
+    def _into_join(self, inputs: list[Node], condition: Expression, source: Source) -> Node | None:
+        """To each input that decides the condition."""
+        if len(inputs) < 2:
             return None
-        condition = replaced(condition, variable, expression.value)
-    return Extend(_sunk(inner, condition), variable, expression)
+        chosen = [
+            decides(node, [*inputs[:i], *inputs[i + 1 :]], condition) and self._takes(node, source)
+            for i, node in enumerate(inputs)
+        ]
+        if not any(chosen):
+            return None
+        pairs = zip(inputs, chosen, strict=True)
+        return joined(self.sunk(node, condition, source) if mine else node for node, mine in pairs)
 
+    def _takes(self, node: Node, source: Source) -> bool:
+        if self._side is Side.BOTH:
+            return True
+        return reads_stream(self._plan, node, source) == (self._side is Side.STREAM)
 
-def _into_the_optional_part(left: Node, right: Node, conditions: list[Expression], correlated: bool) -> Node:
-    """OPTIONAL's condition sees both sides; what the right side decides alone goes there, the rest stays."""
-    mine = [c for c in conditions if may_move(c) and decides(right, [left], c) and looks_inside(right, c, correlated)]
-    rest = [c for c in conditions if c not in mine]
-    return LeftJoin(left, reduce(_sunk, mine, right), conjunction(rest) if rest else None)
+    def _mirrored(self, left: Node, right: Node, condition: Expression, source: Source) -> Node:
+        """The right side of OPTIONAL or MINUS, without what could only meet left solutions that are filtered out."""
+        return self.sunk(right, condition, source) if is_decided_by_both(left, right, condition) else right
 
+    def _below_extend(self, node: Extend, condition: Expression, source: Source) -> Node | None:
+        inner, variable, expression = node.inner, node.variable, node.expression
+        if reads_the_new_one(variable, condition):
+            if not isinstance(expression, Constant) or has_exists(condition):
+                return None
+            condition = replaced(condition, variable, expression.value)
+        return Extend(self.sunk(inner, condition, source), variable, expression)
 
-def _out_of_the_aggregation(node: Aggregation) -> Node:
-    """A condition of AGGREGATE that keeps or drops whole groups of every clause can be asked before."""
-    groups = [frozenset(group) for _, _, group in node.clauses]
-    early = [c for c in node.conditions if may_move(c) and all(keeps_groups(group, c) for group in groups)]
-    rest = tuple(c for c in node.conditions if c not in early)
-    return Aggregation(reduce(_sunk, early, node.inner), node.clauses, rest)
+    def into_the_optional_part(self, left: Node, right: Node, conditions: list[Expression], where: Where) -> Node:
+        """OPTIONAL's condition sees both sides; what the right side decides alone goes there, the rest stays."""
+        mine = [
+            condition
+            for condition in conditions
+            if may_move(condition)
+            and decides(right, [left], condition)
+            and looks_inside(right, condition, where.correlated)
+        ]
+        rest = [c for c in conditions if c not in mine]
+        inner = reduce(lambda node, condition: self.sunk(node, condition, where.source), mine, right)
+        return LeftJoin(left, inner, conjunction(rest) if rest else None)
+
+    def out_of_the_aggregation(self, node: Aggregation, source: Source) -> Node:
+        """A condition of AGGREGATE that keeps or drops whole groups of every clause can be asked before."""
+        groups = [frozenset(group) for _, _, group in node.clauses]
+        early = [c for c in node.conditions if may_move(c) and all(keeps_groups(group, c) for group in groups)]
+        rest = tuple(c for c in node.conditions if c not in early)
+        inner = reduce(lambda below, condition: self.sunk(below, condition, source), early, node.inner)
+        return Aggregation(inner, node.clauses, rest)
 
 
 def is_decided_by_both(left: Node, right: Node, condition: Expression) -> bool:
@@ -199,12 +220,14 @@ def keeps_groups(keys: frozenset[Variable], condition: Expression) -> bool:
     return not has_exists(condition) and reads(condition) <= keys
 
 
-def _without(inputs: list[Node], numbers: tuple[int, ...]) -> list[Node]:
-    return [node for i, node in enumerate(inputs) if i not in numbers]
-
-
 RULE = Rule(
     "push filters",
     "each variable of the condition is bound for sure in the smaller part, or nothing outside of it can bind it",
     push_filters,
 )
+
+TO_ONE_SIDE = {
+    side: replace(RULE, name=f"push filters to the {side.value} side", rewrite=partial(push_filters, side=side))
+    for side in (Side.STATIC, Side.STREAM)
+}
+"""Half of the rule, for those who want to know what each half is worth (`benchmarks.pushdown`)."""

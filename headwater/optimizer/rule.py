@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from headwater.algebra.nodes import (
     Aggregation,
@@ -23,6 +24,7 @@ from headwater.algebra.nodes import (
 )
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import expressions_of, map_expression, map_expressions, sub_expressions
+from headwater.algebra.sources import Source, default_source, source_inside
 from headwater.language.expressions import Expression
 from headwater.optimizer.statistics import Statistics
 
@@ -38,29 +40,48 @@ class Rule:
     rewrite: Callable[[QueryPlan, Statistics | None], Node]
 
 
-def rewritten(node: Node, change: Callable[[Node, bool], Node], correlated: bool = False) -> Node:
-    """The plan rebuilt from the leaves up, `change` applied to each node and told whether it stands inside EXISTS.
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Where a node stands: what its patterns read, and whether it is inside EXISTS.
 
-    A pattern inside EXISTS is evaluated under the bindings of the solution that is tested, so that any of its variables
-    may have a value from outside. What SERVICE sends to another engine is never touched. What does not change stays the
-    same object.
+    A pattern inside EXISTS is *correlated*: it is evaluated under the bindings of the solution that is tested, so that
+    any of its variables may have a value from outside.
     """
+
+    source: Source
+    correlated: bool = False
+
+
+Change: TypeAlias = Callable[[Node, Where], Node]
+
+
+def rewritten(plan: QueryPlan, change: Change) -> Node:
+    """The plan rebuilt from the leaves up, `change` applied to each node and told where it stands.
+
+    What SERVICE sends to another engine is never touched. What does not change stays the same object.
+    """
+    return _rebuilt(plan, plan.root, change, Where(default_source(plan)))
+
+
+def _rebuilt(plan: QueryPlan, node: Node, change: Change, where: Where) -> Node:
     if isinstance(node, Service):
         return node
     children = node.children
-    renewed = tuple(rewritten(child, change, correlated) for child in children)
+    within = replace(where, source=source_inside(plan, node, where.source))
+    renewed = tuple(_rebuilt(plan, child, change, within) for child in children)
     if any(new is not old for new, old in zip(renewed, children, strict=True)):
         node = node.with_children(*renewed)
     if isinstance(node, _WITH_EXPRESSIONS) and any(map(_has_exists, expressions_of(node))):
-        node = map_expressions(node, lambda e: map_expression(e, lambda part: _inside(part, change)))
-    return change(node, correlated)
+        inside = replace(where, correlated=True)
+
+        def in_exists(part: Expression) -> Expression | None:
+            if not isinstance(part, ExistsPlan):
+                return None
+            return replace(part, plan=_rebuilt(plan, part.plan, change, inside))
+
+        node = map_expressions(node, lambda e: map_expression(e, in_exists))
+    return change(node, where)
 
 
 def _has_exists(expression: Expression) -> bool:
     return any(isinstance(part, ExistsPlan) for part in sub_expressions(expression))
-
-
-def _inside(expression: Expression, change: Callable[[Node, bool], Node]) -> Expression | None:
-    if not isinstance(expression, ExistsPlan):
-        return None
-    return replace(expression, plan=rewritten(expression.plan, change, True))

@@ -1,7 +1,8 @@
 """All rewrites, in their order.
 
 `REWRITES` are applied one after the other, again and again, until none has anything left to do. `FINISHING` then
-choose and tidy up, once each: they would undo, or be undone by, what the others look for.
+choose and tidy up, once each: they would undo, or be undone by, what the others look for. `LEFT_OUT` are rules that are
+right and do not pay with the evaluators there are, each with the reason; `EVERY_FINISHING` is the list with them.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from headwater.optimizer import (
     bind_equalities,
     drop_unused,
+    filter_static_parts,
     fold_constants,
     join_filters,
     merge_patterns,
@@ -40,7 +42,9 @@ REWRITES: tuple[Rule, ...] = (
 )
 """Those that make less work in every case."""
 
-FINISHING: tuple[Rule, ...] = (
+EVERY_FINISHING: tuple[Rule, ...] = (
+    # When every filter that a single input decides is there, and all patterns are merged.
+    filter_static_parts.RULE,
     # Groupings before the order of joins, because they change what is joined.
     push_aggregates.RULE,
     order_joins.RULE,
@@ -50,4 +54,12 @@ FINISHING: tuple[Rule, ...] = (
 )
 """Those that choose, or that put together again what was taken apart."""
 
-RULES = (*REWRITES, *FINISHING)
+LEFT_OUT: dict[str, str] = {
+    push_aggregates.RULE.name: "a partial count that changes is a row that goes and one that comes, all the way up",
+    push_projections.RULE.name: "a join of the kernel looks at no column that nobody asks for, and a store that "
+    "answers a sub-query cannot walk on from pattern to pattern",
+}
+"""By the name of the rule why it is not applied."""
+
+FINISHING = tuple(rule for rule in EVERY_FINISHING if rule.name not in LEFT_OUT)
+RULES = (*REWRITES, *EVERY_FINISHING)

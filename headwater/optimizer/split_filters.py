@@ -10,18 +10,18 @@ from functools import reduce
 from headwater.algebra.nodes import Filter, Node
 from headwater.algebra.notation import conjuncts
 from headwater.algebra.plan import QueryPlan
-from headwater.optimizer.rule import Rule, rewritten
+from headwater.optimizer.rule import Rule, Where, rewritten
 from headwater.optimizer.statistics import Statistics
 
 
 def split_filters(plan: QueryPlan, statistics: Statistics | None = None) -> Node:
-    def change(node: Node, correlated: bool) -> Node:
+    def change(node: Node, where: Where) -> Node:
         if not isinstance(node, Filter):
             return node
         conditions = conjuncts(node.condition)
         return reduce(Filter, conditions, node.inner) if len(conditions) > 1 else node
 
-    return rewritten(plan.root, change)
+    return rewritten(plan, change)
 
 
 RULE = Rule(

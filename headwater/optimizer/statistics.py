@@ -14,9 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TypeAlias
 
+from pyoxigraph import DefaultGraph, Store
+
+from headwater.algebra.nodes import Bgp
 from headwater.algebra.plan import QueryPlan
+from headwater.algebra.scope import nodes
 from headwater.algebra.sources import Source
 from headwater.terms.model import NamedNode, Quad, Term, Variable
 
@@ -42,6 +47,10 @@ Counts: TypeAlias = Mapping[NamedNode, PredicateCounts]
 GUESS = PredicateCounts(triples=1000, subjects=100, objects=100)
 """What is assumed of a place that nobody counted."""
 NOTHING = PredicateCounts(0, 0, 0)
+MOST_COUNTED = 10_000
+"""So many triples of a predicate are looked at in a graph; that there are more makes no other order of joins."""
+MOST_GRAPHS = 16
+"""In so many named graphs triples are counted; what is in more of them is guessed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +70,21 @@ class Statistics:
         held = {number: counts_of(content) for number, content in (windows or {}).items()}
         return cls({name: counts_of(content) for name, content in places.items()}, held)
 
+    @classmethod
+    def of_store(cls, store: Store, plans: Iterable[QueryPlan]) -> Statistics:
+        """Counts what patterns of some plans can match in the graphs of a store, without looking at all of it."""
+        named = {
+            triple.predicate
+            for plan in plans
+            for node in nodes(plan.root)
+            if isinstance(node, Bgp)
+            for triple in node.triples
+            if isinstance(triple.predicate, NamedNode)
+        }
+        graphs = [graph for graph in store.named_graphs() if isinstance(graph, NamedNode)]
+        places: list[NamedNode | None] = [None, *(graphs if len(graphs) <= MOST_GRAPHS else ())]
+        return cls({place: _counted(store, place, named) for place in places})
+
     def counts(self, plan: QueryPlan, source: Source, predicate: NamedNode | Variable) -> PredicateCounts:
         """What a pattern with this predicate may match in its active graph."""
         places: list[Counts | None] = [self.windows.get(number) for number in source.windows]
@@ -75,6 +99,14 @@ class Statistics:
         if isinstance(name, Variable):
             return [None]
         return [self.graphs.get(name)]
+
+
+def _counted(store: Store, graph: NamedNode | None, predicates: Iterable[NamedNode]) -> Counts:
+    found: dict[NamedNode, PredicateCounts] = {}
+    for predicate in predicates:
+        quads = store.quads_for_pattern(None, predicate, None, graph or DefaultGraph())
+        found |= counts_of(islice(quads, MOST_COUNTED))
+    return found
 
 
 def counts_of(quads: Iterable[Quad]) -> dict[NamedNode, PredicateCounts]:

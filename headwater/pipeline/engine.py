@@ -25,6 +25,7 @@ from headwater.federation.service_settings import ServiceSettings
 from headwater.language import parse
 from headwater.language.service_options import ServiceOptions
 from headwater.language.stream_clauses import Dialect, RegistrationKind, StreamOperator
+from headwater.optimizer import Statistics
 from headwater.pipeline import static_data
 from headwater.pipeline.checkpoints import Continued, Record, claim, new_run
 from headwater.pipeline.connectors.addresses import is_address, source_at
@@ -296,7 +297,7 @@ class Engine:
         definition = static_data.definition(queries, self._static, self._delay, self._evaluator, self._idle)
         if not self._in_process:
             definition = replace(definition, sharding=self._sharding(queries), skews=skews(sources))
-        definition = replace(definition, services=self._services)
+        definition = replace(definition, services=self._services, statistics=self._statistics(queries))
         run, self._continued = self._claim(definition, sources)
 
         def report(progress: Progress) -> None:
@@ -417,7 +418,8 @@ class Engine:
         definition = static_data.definition(queries, self._static, self._delay, self._evaluator, self._idle)
         needed = wanted(queries, program)
         # Whoever starts the DataFrame knows when its records end.
-        definition = replace(definition, skews=skews(sources), services=self._services)
+        statistics = self._statistics(queries)
+        definition = replace(definition, skews=skews(sources), services=self._services, statistics=statistics)
         drain = not any(isinstance(source, RecordSource) for source in sources.values())
         rows = outcome_rows(self.session(), definition, sources, needed, drain=drain, batch_bytes=self._batch_bytes)
         plan = next(query.plan for query in queries if query.plan.name == name)
@@ -449,11 +451,17 @@ class Engine:
             registered,
             self._static,
             self._delay,
-            evaluator_named(self._evaluator, self._services),
+            evaluator_named(self._evaluator, self._services, self._statistics(registered)),
             is_durable=self._checkpoint is not None,
             is_filtered=True,
             idle=self._idle,
         )
+
+    def _statistics(self, queries: Iterable[Registered]) -> Statistics | None:
+        """What the optimizer may know of the static data; the definition takes plans as they are."""
+        if self._evaluator == "reference":
+            return None
+        return Statistics.of_store(self._static, [query.plan for query in queries])
 
     def _check_streams(self, registered: Iterable[Registered], produced: Mapping[str, str]) -> None:
         known = {*self._sources, *produced.values()}

@@ -22,20 +22,26 @@ from headwater.windows.arrivals import Arrivals, joined
 
 if TYPE_CHECKING:
     from headwater.federation.service_settings import ServiceSettings
+    from headwater.optimizer import Statistics
 
 EvaluatorName: TypeAlias = Literal["auto", "fixed-order", "reference"]
 """`auto` is the kernel for every plan that it can evaluate and the reference for the others; with `fixed-order` the
 kernel's joins do not adapt their probing order, for comparison."""
 
 
-def evaluator_named(name: EvaluatorName, services: ServiceSettings | None = None) -> MakeEvaluator:
-    """What makes the evaluators of a program; `services` says how to speak with the endpoints of SERVICE."""
+def evaluator_named(
+    name: EvaluatorName, services: ServiceSettings | None = None, statistics: Statistics | None = None
+) -> MakeEvaluator:
+    """What makes the evaluators of a program.
+
+    `services` says how to speak with the endpoints of SERVICE, `statistics` in which order joins are best made.
+    """
     if name == "reference":
         return ReferenceEvaluator
     from headwater.federation.service_evaluator import evaluator_with
     from headwater.federation.services import Services
 
-    adaptive = evaluator_with(Services(services))
+    adaptive = evaluator_with(Services(services), statistics)
     if name == "auto":
         return adaptive
     from headwater.kernel.choice import with_fixed_orders
@@ -51,7 +57,7 @@ class Definition:
     element may be, in microseconds; `evaluator` says who evaluates; `sharding` how the work is cut, if it is;
     `idle` how far a stream may be behind the others before it is taken to be silent, in microseconds of event time;
     `skews` the same for the partitions of a stream that has some; `services` how to speak with the endpoints of
-    SERVICE.
+    SERVICE; `statistics` what the optimizer may know of the linked data, so that every worker has the same plans.
     """
 
     queries: tuple[Registered, ...]
@@ -63,6 +69,7 @@ class Definition:
     idle: tuple[tuple[str, int], ...] = ()
     skews: tuple[tuple[str, int], ...] = ()
     services: ServiceSettings | None = None
+    statistics: Statistics | None = None
 
     def program(self) -> Program:
         """The queries with nothing seen yet; a `RegistrationError` where they cannot run together."""
@@ -74,7 +81,7 @@ class Definition:
             store.add_graph(NamedNode(graph))
         queries = self.queries if self.sharding is None else tuple(map(shard_query, self.queries))
         idle, skews = dict(self.idle), dict(self.skews)
-        evaluator = evaluator_named(self.evaluator, self.services)
+        evaluator = evaluator_named(self.evaluator, self.services, self.statistics)
         return Program(queries, store, self.delay, evaluator, is_filtered=True, idle=idle, skews=skews)
 
 

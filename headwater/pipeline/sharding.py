@@ -17,6 +17,7 @@ from headwater.algebra.nodes import Service
 from headwater.algebra.partitioning import OneShard, Partitioning, joint_routes, partitioning_of
 from headwater.algebra.plan import QueryKind, QueryPlan
 from headwater.algebra.scope import nodes
+from headwater.optimizer import optimise
 from headwater.pipeline.feed import Chunk
 from headwater.reference import Answer, Registered
 from headwater.reference.construct import Template
@@ -123,7 +124,12 @@ def _choices(query: Registered, *, has_static_default: bool) -> list[Partitionin
         return OneShard("it reports when the content of a window changes")
     if has_static_default and any(source.in_default_graph for source in plan.windows):
         return OneShard("the stream is merged with static data, which is in every shard")
-    return partitioning_of(plan, settings.emit)
+    found = partitioning_of(plan, settings.emit)
+    if not isinstance(found, OneShard):
+        return found
+    # Both plans have the same answers over the triples of any shard, so a way to cut either cuts both.
+    rewritten = partitioning_of(optimise(plan).plan, settings.emit)
+    return found if isinstance(rewritten, OneShard) else rewritten
 
 
 def sharding(queries: Sequence[Registered], keys: tuple[int, ...], *, has_static_default: bool) -> Sharding | OneShard:

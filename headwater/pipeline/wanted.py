@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from headwater.algebra.wanted import WantedPattern
-from headwater.reference import Program, ReferenceEvaluator, Registered
+from headwater.reference import Program, Registered
 from headwater.reference.reading import EVERYTHING as EVERY_TRIPLE
-from headwater.reference.reading import patterns_of, union
+from headwater.reference.reading import union
 from headwater.terms.ids import encode
 from headwater.terms.model import Term
 from headwater.terms.scanning import ANY, Pattern, Patterns
@@ -30,14 +30,7 @@ EVERYTHING = Wanted()
 
 def wanted(queries: Iterable[Registered], program: Program) -> Wanted:
     """What the queries of a program need to know of their streams."""
-    needed = union(
-        patterns_of(
-            query.plan,
-            query.settings,
-            all_texts=isinstance(program.evaluators[query.plan.name], ReferenceEvaluator),
-        )
-        for query in queries
-    )
+    needed = union(program.patterns(query.plan.name) for query in queries)
     return Wanted({stream: patterns for stream, patterns in needed.items() if EVERY_TRIPLE not in patterns})
 
 

@@ -174,7 +174,7 @@ class Program:
             clock = StreamClock(allowed, idle=silent) if skew is None else PartedClock(allowed, idle=silent, skew=skew)
             self._clocks[key] = clock
         self._is_filtered = is_filtered
-        self._reads = Reads(union(map(self._patterns, self._queries)))
+        self._reads = Reads(union(map(self.patterns, self._queries)))
         self._begun: dict[str, Beginning] = {}
         self._unread: dict[StreamKey, StreamClock] = {}
         """The clocks of streams that were read before, and that nobody reads now."""
@@ -334,12 +334,14 @@ class Program:
         begun = self._begun.get(name)
         return None if begun is None or begun.complete_from == -NOT_YET else begun.complete_from
 
-    def _patterns(self, name: str) -> Patterns:
+    def patterns(self, name: str) -> Patterns:
         """What a query must be told of its streams."""
-        plan, settings = self._queries[name].plan, self._queries[name].settings
+        query, evaluator = self._queries[name], self._evaluators[name]
         if not self._is_filtered:
-            return {source.stream.value: frozenset({EVERYTHING}) for source in plan.windows}
-        return patterns_of(plan, settings, all_texts=isinstance(self._evaluators[name], ReferenceEvaluator))
+            return {source.stream.value: frozenset({EVERYTHING}) for source in query.plan.windows}
+        # The evaluator of many queries has a plan of its own, in which constants have become variables.
+        plan = evaluator.plan if len(evaluator.names) == 1 else query.plan
+        return patterns_of(plan, query.settings, all_texts=isinstance(evaluator, ReferenceEvaluator))
 
     def summary(self) -> Summary:
         """What must outlive the process besides the log: small, whatever the windows hold."""
@@ -383,7 +385,7 @@ class Program:
             if key in summary.clocks:
                 self._clocks[key] = summary.clocks[key].with_limits_of(fresh)
         log.keep_only(self._clocks)
-        self._reads = summary.reads.continued(union(map(self._patterns, self._queries)), summary.reached)
+        self._reads = summary.reads.continued(union(map(self.patterns, self._queries)), summary.reached)
         retained = {key: log.retained(key) for key in self._clocks}
         for evaluator in self._in_turn:
             self._continue(evaluator, summary, retained)
@@ -429,7 +431,7 @@ class Program:
         if clock.highest is None:
             return None
         held = self.log.gone[key] + 1 if key in self.log.gone else None
-        since = (held, self._reads.since(stream, self._patterns(name)[stream]))
+        since = (held, self._reads.since(stream, self.patterns(name)[stream]))
         return max((instant for instant in since if instant is not None), default=None)
 
     def _held_of(self, producer: Registered, clock: StreamClock, summary: Summary) -> int | None:

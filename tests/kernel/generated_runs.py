@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from itertools import count
 from random import Random
 
+from headwater.kernel.choice import optimising
 from headwater.kernel.evaluator import KernelEvaluator
 from headwater.kernel.refusing import NotForTheKernel
-from headwater.reference import Answer, Program, ReferenceEvaluator, Registered
+from headwater.optimizer import Statistics
+from headwater.reference import Answer, MakeEvaluator, Program, ReferenceEvaluator, Registered
 from headwater.terms.columns import ElementColumns
 from headwater.terms.model import Element
 from headwater.windows.arrivals import Arrivals
@@ -29,19 +31,22 @@ class Way:
     """How the kernel gets the streams of a case.
 
     `cut` is how many elements a piece has at most, None for all; `columns` says that they come as columns, `sweeps`
-    that every tick forgets the terms that are not in use, `restarts` that each piece goes to a new process.
+    that every tick forgets the terms that are not in use, `restarts` that each piece goes to a new process, `optimises`
+    that the plan is rewritten first.
     """
 
     cut: int | None
     columns: bool
     sweeps: bool
     restarts: bool
+    optimises: bool
 
     @classmethod
     def of(cls, random: Random) -> Way:
         cut = random.choice([None, 1, 1, 2, 3, 5])
         restarts = cut is not None and cut > 1 and random.randrange(4) == 0
-        return cls(cut, random.randrange(2) == 0, random.randrange(2) == 0, restarts)
+        columns, sweeps, optimises = (random.randrange(2) == 0 for _ in range(3))
+        return cls(cut, columns, sweeps, restarts, optimises)
 
 
 class SweepingEvaluator(KernelEvaluator):
@@ -55,7 +60,11 @@ class SweepingEvaluator(KernelEvaluator):
 
 def kernel_answers(case: Case, registered: Registered, way: Way, random: Random) -> list[Answer]:
     def program() -> Program:
-        return Program([registered], case.store(), 0, SweepingEvaluator if way.sweeps else KernelEvaluator)
+        evaluator: MakeEvaluator = SweepingEvaluator if way.sweeps else KernelEvaluator
+        static = case.store()
+        if way.optimises:
+            evaluator = optimising(evaluator, Statistics.of_store(static, [registered.plan]))
+        return Program([registered], static, 0, evaluator)
 
     running = program()
     answers: list[Answer] = []

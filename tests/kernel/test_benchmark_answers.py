@@ -1,4 +1,4 @@
-"""The kernel gives the reference's answers to the queries of CSRBench and CityBench over their own data."""
+"""The kernel with optimised plans gives the reference's answers to CSRBench and CityBench over their own data."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from pyoxigraph import Store
 from headwater.algebra import QueryPlan, plan_query
 from headwater.conformance.citybench import citybench_programs
 from headwater.conformance.csrbench import DIALECTS, Bench
+from headwater.kernel.choice import optimising
 from headwater.kernel.evaluator import KernelEvaluator
 from headwater.language import parse
+from headwater.optimizer import Statistics
 from headwater.reference import Answer, MakeEvaluator, Program, ReferenceEvaluator, Registered
 from headwater.terms.model import Element
 from headwater.windows import settle
@@ -29,7 +31,7 @@ def test_csrbench(dialect: str, number: int) -> None:
     bench = Bench(shared_data("csrbench"))
     plan = plan_query(parse(bench.text(dialect, number)))
     streams = {plan.windows[0].stream.value: bench.elements}
-    found = answers(plan, Store(), streams, KernelEvaluator)
+    found = answers(plan, Store(), streams, optimising(KernelEvaluator))
     assert any(answer.rows for answer in found)
     assert found == answers(plan, Store(), streams, ReferenceEvaluator)
 
@@ -42,7 +44,7 @@ def test_citybench(tmp_path_factory: pytest.TempPathFactory) -> None:
     for query in queries:
         plan = plan_query(parse(query.text), name=query.name, streams=query.stream_iris)
         static, streams = query.static_store(), query.elements()
-        found = answers(plan, static, streams, KernelEvaluator)
+        found = answers(plan, static, streams, optimising(KernelEvaluator, Statistics.of_store(static, [plan])))
         said += any(answer.rows for answer in found)
         assert found == answers(plan, static, streams, ReferenceEvaluator), query.name
     assert said > 15

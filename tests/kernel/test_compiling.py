@@ -27,6 +27,7 @@ from headwater.kernel.stamps import Newest, TimesAsTerms
 from headwater.kernel.triples import PatternMatch, Shared, TickClock
 from headwater.kernel.vocabulary import Vocabulary
 from headwater.language import parse
+from headwater.optimizer import optimise
 from headwater.terms.model import XSD, Literal, NamedNode, Variable
 from headwater.windows import settle
 from tests.kernel.fed import Fed, Watched
@@ -38,7 +39,7 @@ FROM = "FROM STREAM :s [RANGE 10s STEP 1s]"
 def operators(pattern: str, select: str = "*", tail: str = "") -> list[Operator]:
     """All operators of a C-SPARQL query, each once."""
     plan = plan_query(parse(f"PREFIX : <{EX}> SELECT {select} {FROM} WHERE {{ {pattern} }} {tail}"))
-    root, _ = Compiler(plan, settle(plan), Store(), Vocabulary()).compile()
+    root, _ = Compiler(optimise(plan).plan, settle(plan), Store(), Vocabulary()).compile()
     found: dict[int, Operator] = {}
 
     def walk(one: Operator) -> None:

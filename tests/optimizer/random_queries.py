@@ -264,12 +264,13 @@ class Maker:
         return f"{PREFIXES}{head} {content}{where}{tail}{clause}"
 
     def shaped(self) -> str:
-        """What pure chance makes too seldom: a grouping over branches or over a join, and a filter behind OPTIONAL."""
+        """What pure chance makes too seldom: a grouping over branches or over a join, a filter behind OPTIONAL, one
+        that two static graphs decide together."""
         first, second = (
             self.place(f"?x :p ?v {self.limits()}"),
             self.place(f"?x :q ?{self.one('v', 'w')} {self.limits()}"),
         )
-        match self.random.randrange(4):
+        match self.random.randrange(5):
             case 0:
                 labels = ("BIND(:a AS ?k)", f"BIND({self.one(':a', ':b')} AS ?k)") if self.maybe(0.4) else ("", "")
                 branches = f"{{ {first} {labels[0]} }} UNION {{ {second} {labels[1]} }}"
@@ -279,6 +280,11 @@ class Maker:
             case 2:
                 optional = f"{first} OPTIONAL {{ {second} }} FILTER({self.condition(1, 0)})"
                 return f"SELECT * WHERE {{ {optional} }}"
+            case 3:
+                static = f"GRAPH :g1 {{ ?x :q ?w }} GRAPH :g2 {{ {self.triple()} ?x :p ?u }}"
+                stream = self.place("?x :p ?v") if self.csparql else "WINDOW :w0 { ?x :p ?v }"
+                tests = f"?w {self.one(*COMPARISONS)} {self.one('?u', '?u', '?v')} && {self.condition(1, 0)}"
+                return f"SELECT * WHERE {{ {stream} {static} FILTER({tests}) }}"
         nested = f"{first} {{ SELECT ?x ?w {{ {second} BIND({self.value(1)} AS ?k) }} }} FILTER({self.condition(1, 1)})"
         return f"SELECT {self.one('?x', '*', 'DISTINCT ?x ?v')} WHERE {{ {nested} }}"
 

@@ -13,9 +13,9 @@ from headwater.conformance.citybench import CityQuery, citybench_programs
 from headwater.conformance.csrbench import DIALECTS, Bench, close_windows
 from headwater.conformance.known_failures import KNOWN_FAILURES
 from headwater.conformance.w3c import cases, run_case
-from headwater.kernel.choice import fastest_evaluator
+from headwater.kernel.choice import kernel_or_reference, optimising
 from headwater.language import parse
-from headwater.optimizer import Statistics, optimise
+from headwater.optimizer import EVERY_FINISHING, Statistics, optimise
 from headwater.reference import Evaluator, MakeEvaluator, Program, ReferenceEvaluator, Registered
 from headwater.terms.durations import parse_duration
 from headwater.windows import QuerySettings, settle
@@ -24,12 +24,16 @@ from tests.shared_data import shared_data
 from tests.test_scenarios import check, registered
 
 
+def with_every_rule(plan: QueryPlan, statistics: Statistics) -> QueryPlan:
+    return optimise(plan, statistics, finishing=EVERY_FINISHING).plan
+
+
 def optimised(plan: QueryPlan, settings: QuerySettings, static: Store) -> Evaluator:
-    return ReferenceEvaluator(optimise(plan, Statistics.of(static)).plan, settings, static)
+    return ReferenceEvaluator(with_every_rule(plan, Statistics.of(static)), settings, static)
 
 
 def optimised_for_the_kernel(plan: QueryPlan, settings: QuerySettings, static: Store) -> Evaluator:
-    return fastest_evaluator(optimise(plan, Statistics.of(static)).plan, settings, static)
+    return optimising(kernel_or_reference, Statistics.of(static))(plan, settings, static)
 
 
 class BothWays(ReferenceEvaluator):
@@ -37,7 +41,7 @@ class BothWays(ReferenceEvaluator):
 
     def __init__(self, plan: QueryPlan, settings: QuerySettings, static: Store, statistics: Statistics) -> None:
         super().__init__(plan, settings, static)
-        better = optimise(plan, statistics).plan
+        better = with_every_rule(plan, statistics)
         self.other = ReferenceEvaluator(better, settings, Store(), self._dataset)
         self.other._buffers = self._buffers
         self.changed = better != plan

@@ -44,6 +44,16 @@ def test_a_query_with_nothing_to_do_says_so() -> None:
     assert result.stdout.splitlines()[-1] == "No rule has anything to do."
 
 
+def test_a_rule_that_is_left_out_is_shown_with_the_reason() -> None:
+    stream = "STREAM <urn:s> [RANGE 1m] { ?x <p:at> ?room }"
+    plan = plan_query(parse(f"SELECT ?floor (COUNT(*) AS ?n) {{ {stream} ?room <p:on> ?floor }} GROUP BY ?floor"))
+    result = optimise(plan)
+    assert result.plan == plan
+    text = explain_steps(plan, result)
+    assert "Not applied, because a partial count that changes is " in text
+    assert "\n  push aggregates: " in text
+
+
 def test_a_wrong_query_ends_with_2() -> None:
     assert headwater("explain", "-", "--rules", stdin="SELECT * { ?s ?p").exit_code == 2
 

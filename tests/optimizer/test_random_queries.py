@@ -11,7 +11,7 @@ from headwater.algebra import QueryPlan
 from headwater.algebra.explain import plan_lines
 from headwater.kernel.evaluator import KernelEvaluator
 from headwater.kernel.refusing import NotForTheKernel
-from headwater.optimizer import RULES, Optimised, Statistics, optimise
+from headwater.optimizer import EVERY_FINISHING, RULES, Optimised, Statistics, optimise
 from tests.optimizer.answers import Shown, answers
 from tests.optimizer.random_queries import Case, case_of
 
@@ -23,7 +23,8 @@ BY_THE_KERNEL = 10
 
 def optimised(case: Case, plan: QueryPlan) -> Optimised:
     """Every other query with statistics, so that both ways are seen."""
-    return optimise(plan, Statistics.of(case.static) if case.seed % 2 else None)
+    statistics = Statistics.of(case.static) if case.seed % 2 else None
+    return optimise(plan, statistics, finishing=EVERY_FINISHING)
 
 
 def check(seeds: Iterable[int]) -> tuple[Counter[str], int]:

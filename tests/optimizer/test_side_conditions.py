@@ -6,7 +6,7 @@ from importlib import import_module
 
 import pytest
 
-from headwater.optimizer import Statistics, optimise
+from headwater.optimizer import EVERY_FINISHING, Statistics, optimise
 from tests.optimizer.answers import answers
 from tests.optimizer.traps import TRAPS, Trap
 
@@ -19,7 +19,7 @@ def test_the_answers_stay(trap: Trap) -> None:
     plan = case.plan()
     expected = answers(case, plan)
     assert expected
-    assert answers(case, optimise(plan, Statistics()).plan) == expected
+    assert answers(case, optimise(plan, Statistics(), finishing=EVERY_FINISHING).plan) == expected
 
 
 @pytest.mark.parametrize("trap", TRAPS, ids=IDS)
@@ -28,4 +28,4 @@ def test_without_its_condition_the_rule_is_wrong(trap: Trap, monkeypatch: pytest
     plan = case.plan()
     expected = answers(case, plan)
     monkeypatch.setattr(import_module(f"headwater.optimizer.{trap.module}"), trap.condition, trap.broken)
-    assert answers(case, optimise(plan, Statistics()).plan) != expected
+    assert answers(case, optimise(plan, Statistics(), finishing=EVERY_FINISHING).plan) != expected

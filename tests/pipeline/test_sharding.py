@@ -40,6 +40,10 @@ KEYED = {
     "construct": f"CONSTRUCT {{ ?s :has ?v }} {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v ; :by ?s }} }}",
     "ask": f"ASK {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value 3 ; :by :s2 }} }}",
     "changes": f"REGISTER ISTREAM q AS SELECT ?o ?v {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v }} }}",
+    # With :o3 in the patterns there would be no key; without the branch that gives nothing there is one.
+    "a fixed key": f"SELECT ?o ?v {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v ; :by ?s }} FILTER(?o = :o3) }}",
+    "an empty branch": f"""SELECT ?v {WINDOWS} WHERE {{ WINDOW :w {{
+        {{ ?o :value ?v }} UNION {{ ?x :value ?v FILTER(1 = 2) }} }} }}""",
 }
 WHOLE = {
     "another key": (

@@ -8,14 +8,16 @@ from headwater.algebra import plan_query
 from headwater.algebra.nodes import Bgp, Filter, Node, Project
 from headwater.algebra.scope import nodes
 from headwater.algebra.to_sparql import expression_text
-from headwater.kernel.sinking import sunk
 from headwater.language import parse
+from headwater.optimizer import join_filters, optimise, push_filters, split_filters
 
 
 def places(pattern: str) -> list[tuple[str, str]]:
     """For each filter of the plan what it tests, and what stands below it."""
     text = f"SELECT * WHERE {{ {pattern} }}".replace(":", "x:")
-    root = sunk(plan_query(parse("PREFIX x: <http://example.org/> " + text)).root)
+    plan = plan_query(parse("PREFIX x: <http://example.org/> " + text))
+    moving = (split_filters.RULE, push_filters.RULE)
+    root = optimise(plan, rewrites=moving, finishing=(join_filters.RULE,)).plan.root
     assert isinstance(root, Project)
     return [(expression_text(node.condition), shown(node.inner)) for node in nodes(root) if isinstance(node, Filter)]
 
@@ -46,7 +48,7 @@ def shown(node: Node) -> str:
         ("{ SELECT ?v { ?x :p ?v } LIMIT 1 } FILTER(?v > 1)", ["Slice"]),
         ("?x :p ?v . ?y :q ?w OPTIONAL { ?x :r ?w } FILTER(?z > 1)", ["LeftJoin"]),
         ("?x :p ?v . ?x :q ?w FILTER(?v < NOW())", ["Bgp of 2"]),
-        ("?x :p ?v . ?x :q ?w FILTER EXISTS { ?x :r ?v }", ["Bgp of 2"]),
+        ("?x :p ?v . ?x :q ?w FILTER EXISTS { ?x :r ?v }", ["p"]),
         ("{ ?x :p ?v } { ?x :q ?w OPTIONAL { ?x :r ?v } } FILTER(?v > 1)", ["p"]),
         ("{ ?x :p ?y } { ?x :q ?w OPTIONAL { ?x :r ?v } } FILTER(?v > 1)", ["LeftJoin"]),
         ("{ ?y :p ?z OPTIONAL { ?z :s ?v } } { ?x :q ?w OPTIONAL { ?x :r ?v } } FILTER(?v > 1)", ["Join"]),
