@@ -23,7 +23,6 @@ _PART_OF = NamedNode("http://purl.org/dc/terms/partOf")
 _EDITOR = NamedNode("http://swrc.ontoware.org/ontology#editor")
 _NAME = NamedNode("http://xmlns.com/foaf/0.1/name")
 _DETECTED_AT = NamedNode(_LV + "detectedAt")
-_ROOMS = 100
 _CREATORS = 3
 APART = 10_000
 """Microseconds between two elements."""
@@ -67,21 +66,43 @@ GROUP BY ?loc2 ?locName""",
 QUERIES = {name: _PREFIXES + body for name, body in _BODIES.items()}
 
 
-@dataclass(frozen=True)
-class Conference:
-    """The static data, and who attends: the watched author first."""
+ROOMS = [NamedNode(f"{_EX}room{i}") for i in range(100)]
 
-    store: Store
+
+def floor_plan() -> Iterator[Quad]:
+    """The rooms and how they are connected, in a named graph."""
+    for i, room in enumerate(ROOMS):
+        yield Quad(room, NamedNode(_LV + "name"), Literal(f"Room {i}"), _FLOOR_PLAN)
+        yield Quad(room, NamedNode(_LV + "desc"), Literal(f"Where talks of track {i} are given"), _FLOOR_PLAN)
+        for step in (1, -1, 10, -10):
+            yield Quad(room, NamedNode(_LV + "connected"), ROOMS[(i + step) % len(ROOMS)], _FLOOR_PLAN)
+
+
+@dataclass(frozen=True)
+class Attendance:
+    """Who attends: the watched author first."""
+
     attendees: list[NamedNode]
-    rooms: list[NamedNode]
 
     def elements(self, count: int) -> Iterator[Element]:
         """Who is seen where, each at another instant."""
         chance = random.Random(7)
         for number in range(count):
             person = self.attendees[0] if number % 4 == 0 else chance.choice(self.attendees)
-            triple = Triple(person, _DETECTED_AT, chance.choice(self.rooms))
+            triple = Triple(person, _DETECTED_AT, chance.choice(ROOMS))
             yield Element((number + 1) * APART, (triple,), position=(number,))
+
+
+@dataclass(frozen=True)
+class Conference:
+    """The static data, and who attends."""
+
+    store: Store
+    attendance: Attendance
+
+    def elements(self, count: int) -> Iterator[Element]:
+        """Who is seen where, each at another instant."""
+        return self.attendance.elements(count)
 
 
 def conference(triples: int) -> Conference:
@@ -101,12 +122,6 @@ def conference(triples: int) -> Conference:
         quads.extend(Quad(paper, _CREATOR, creator) for creator in creators)
     for one in proceedings:
         quads.extend(Quad(one, _EDITOR, editor) for editor in chance.sample(attendees, 2))
-    rooms = [NamedNode(f"{_EX}room{i}") for i in range(_ROOMS)]
-    for i, room in enumerate(rooms):
-        quads.append(Quad(room, NamedNode(_LV + "name"), Literal(f"Room {i}"), _FLOOR_PLAN))
-        quads.append(Quad(room, NamedNode(_LV + "desc"), Literal(f"Where talks of track {i} are given"), _FLOOR_PLAN))
-        for other in {(i + 1) % _ROOMS, (i - 1) % _ROOMS, (i + 10) % _ROOMS, (i - 10) % _ROOMS}:
-            quads.append(Quad(room, NamedNode(_LV + "connected"), rooms[other], _FLOOR_PLAN))
     store = Store()
-    store.bulk_extend(quads)
-    return Conference(store, attendees, rooms)
+    store.bulk_extend([*quads, *floor_plan()])
+    return Conference(store, Attendance(attendees))

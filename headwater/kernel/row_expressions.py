@@ -26,7 +26,7 @@ from headwater.kernel.moments import Netted, Now
 from headwater.kernel.operator import Operator
 from headwater.kernel.projection import Projection
 from headwater.kernel.refusing import NotForTheKernel
-from headwater.kernel.selection import Selection
+from headwater.kernel.selection import Selection, selected
 from headwater.kernel.vocabulary import Vocabulary
 from headwater.language.expressions import Expression, FunctionCall, Timestamp, VariableReference
 from headwater.reference.rewrite import PatternTime, time_expression
@@ -67,7 +67,7 @@ class RowExpressions:
         others = [c for c in conditions if _helpers(c) and c not in exists]
         rows = given.operator
         if plain:
-            rows = Selection(rows, self.compiled(conjunction(plain), rows.variables).holds)
+            rows = selected(rows, self.compiled(conjunction(plain), rows.variables).holds)
         for one in exists:
             rows = self._existence.kept(Input(rows, given.sure), one, graph)
         if others:

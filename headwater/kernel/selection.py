@@ -3,6 +3,10 @@
     Δσ(R) = σ(ΔR)
 
 No state: the condition depends on its row only, so a row that goes is judged as it was when it came.
+
+    σ(ε(R)) = ε(σ(R))
+
+Of a window that is a set, what does not pass need not be told apart.
 """
 
 from __future__ import annotations
@@ -13,8 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from headwater.kernel.delta import Delta
+from headwater.kernel.distinct import Distinct
 from headwater.kernel.index import Ints
 from headwater.kernel.operator import Operator
+from headwater.kernel.triples import PatternMatch, Renamed, Shared
 
 Mask = npt.NDArray[np.bool_]
 Condition = Callable[[Ints], Mask]
@@ -38,3 +44,21 @@ class Selection(Operator):
     @property
     def inputs(self) -> tuple[Operator, ...]:
         return (self._source,)
+
+
+def selected(source: Operator, condition: Condition) -> Operator:
+    """The rows that satisfy a condition; those of a triple pattern are tried before equal ones are counted."""
+    match = _matches_counted_by(source)
+    if match is None:
+        return Selection(source, condition)
+    return Renamed(Distinct(Selection(match, condition)), source.variables)
+
+
+def _matches_counted_by(source: Operator) -> PatternMatch | None:
+    """The matches of a pattern in a window that is a set, where others may read the triples, too."""
+    if not isinstance(source, Renamed):
+        return None
+    (shared,) = source.inputs
+    counted = shared.inputs[0] if isinstance(shared, Shared) else None
+    match = counted.inputs[0] if isinstance(counted, Distinct) else None
+    return match if isinstance(match, PatternMatch) and isinstance(match.inputs[0], Shared) else None

@@ -1,0 +1,258 @@
+"""Streams with linked data of any size: `python -m benchmarks.linked_data [--quick] [--max-triples N]`.
+
+Table 2 and figure 4 of the CQELS paper: the queries Q1 to Q5 of the conference scenario over bibliographies of 10^4 to
+10^7 triples that follow SP2Bench's DBLP schema (`benchmarks.dblp`). Each is written as N-Triples, loaded into a data
+set on disk by `headwater load`, and opened.
+
+An evaluation is one element from the evaluator's door to its answer as terms; `evaluation_ms` is the mean over all
+elements once the windows are full, of the CPU time of the evaluating thread, over all sizes in turns. Prints one JSON
+object last:
+
+- `growth`: by query, the time with the most triples over that with the fewest
+- `load_triples_per_s`: of the largest load, with its process; `load_peak_mb` is the most memory that it had
+- `ready_s`: from the start of a new process over the largest data set, already loaded, until every query has answered
+
+`--in-memory` reads the files at the start instead of loading them before; nothing is then known of loading.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pyoxigraph import NamedNode, RdfFormat, serialize
+
+import headwater as hw
+from benchmarks.dblp import ATTENDEES, person, write_file
+from benchmarks.kernel_conference import APART, QUERIES, STREAM, Attendance, floor_plan
+from benchmarks.reporting import (
+    PLOTS,
+    Figure,
+    Findings,
+    Points,
+    demand,
+    draw,
+    machine,
+    print_result,
+    progress,
+    rounded,
+    seconds,
+)
+from headwater.reference import Evaluator
+from headwater.terms.model import MILLISECOND, Element
+from headwater.windows import TimeWindow
+
+_PAPER_MS = {"Q1": 0.47, "Q2": 3.90, "Q3": 0.51, "Q4": 0.53, "Q5": 21.83}
+"""Table 2 of the paper, with 10^5 triples."""
+_READY = "ready"
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """`elements` are measured after those that fill the longest window, and `warm_up` more."""
+
+    triples: tuple[int, ...] = (10_000, 100_000, 1_000_000, 10_000_000)
+    warm_up: int = 300
+    elements: int = 2_000
+
+    def up_to(self, most: int) -> Sizes:
+        """The same with at most so many triples."""
+        kept = tuple(size for size in self.triples if size < most)
+        return replace(self, triples=self.triples if kept == self.triples else (*kept, most))
+
+
+FULL = Sizes()
+QUICK = Sizes(triples=(10_000, 100_000), warm_up=100, elements=500)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Files of static data, and the data set that they were loaded into, if they were."""
+
+    triples: int
+    files: tuple[Path, ...]
+    dataset: Path | None = None
+
+    @property
+    def given(self) -> tuple[Path, ...]:
+        """What an engine is told to take as its data."""
+        return self.files if self.dataset is None else (self.dataset,)
+
+
+def written(triples: int, folder: Path) -> Prepared:
+    """The bibliography and the floor plan as files."""
+    bibliography, rooms = folder / f"dblp-{triples}.nt", folder / "floorplan.nq"
+    taken = seconds(lambda: write_file(triples, bibliography))
+    rooms.write_bytes(serialize(floor_plan(), format=RdfFormat.N_QUADS) or b"")
+    progress(f"{triples} triples written, {triples / taken:,.0f}/s")
+    return Prepared(triples, (bibliography, rooms))
+
+
+def loaded(given: Prepared, folder: Path) -> tuple[Prepared, float, float]:
+    """The files as a data set, how many seconds that took, and the most megabytes that any child has had."""
+    into = folder / f"dataset-{given.triples}"
+    command = [sys.executable, "-m", "headwater.cli", "load", *map(str, given.files), "--into", str(into)]
+    taken = seconds(lambda: subprocess.run(command, check=True, stdout=sys.stderr, stderr=subprocess.DEVNULL))
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    progress(f"{given.triples} triples loaded, {given.triples / taken:,.0f}/s, {peak:,.0f} MB")
+    return replace(given, dataset=into), taken, peak
+
+
+def engine_over(data: Sequence[Path], stream: Path | None = None) -> hw.Engine:
+    """An engine in this process with all queries and this static data."""
+    engine = hw.Engine(in_process=True)
+    for path in data:
+        engine.dataset(path)
+    engine.stream(STREAM, hw.files(stream or Path("no.tnq")))
+    for name, text in QUERIES.items():
+        engine.register(text, name=name)
+    return engine
+
+
+def evaluators(given: Prepared) -> dict[str, Evaluator]:
+    """Who evaluates each query."""
+    _, program = engine_over(given.given)._program()
+    return dict(program.evaluators)
+
+
+def attendance() -> Attendance:
+    return Attendance([NamedNode(person(number)) for number in range(ATTENDEES)])
+
+
+def latencies(name: str, over: dict[int, Evaluator], sizes: Sizes) -> dict[int, float]:
+    """The mean seconds of an evaluation for each size, in turns; the answers must be the same."""
+    windows = next(iter(over.values())).settings.windows
+    warm_up = sizes.warm_up + max((w.width or 0) // APART for w in windows if isinstance(w, TimeWindow))
+    taken = dict.fromkeys(over, 0.0)
+    answered = 0
+    for number, element in enumerate(attendance().elements(warm_up + sizes.elements)):
+        said = []
+        for size, evaluator in over.items():
+            batch = {key: [element] for key in evaluator.keys}
+            begun = time.thread_time()
+            answers = evaluator.advance(batch, element.time + 1)
+            spent = time.thread_time() - begun
+            taken[size] += spent if number >= warm_up else 0.0
+            said.append([(answer.time, answer.rows, answer.triples) for answer in answers])
+        if any(one != said[0] for one in said):
+            raise AssertionError(f"{name}: what is asked of the first years must not depend on the later ones")
+        answered += bool(said[0])
+    if not answered:
+        raise AssertionError(f"{name} never answered")
+    return {size: total / sizes.elements for size, total in taken.items()}
+
+
+def ready_seconds(given: Prepared, folder: Path) -> float:
+    """From the start of a process until each query has answered over the static data."""
+    stream = folder / "rfid.tnq"
+    stream.write_text("".join(map(_line, attendance().elements(400))))
+    command = [sys.executable, "-m", "benchmarks.linked_data", "--until-ready", str(stream), *map(str, given.given)]
+    begun = time.perf_counter()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.strip() == _READY:
+                taken = time.perf_counter() - begun
+                progress(f"all queries answered after {taken:.1f} s")
+                return taken
+    raise AssertionError("the queries did not all answer")
+
+
+def until_ready(stream: Path, data: Sequence[Path]) -> None:
+    """Says when every query has answered something."""
+    engine = engine_over(data, stream)
+    waiting = set(QUERIES)
+
+    def answered(answer: hw.Answer) -> None:
+        if waiting and not answer.is_empty:
+            waiting.discard(answer.query)
+            if not waiting:
+                print(_READY, flush=True)
+                engine.stop()
+
+    engine.run(on_answer=answered)
+
+
+def _line(element: Element) -> str:
+    return "".join(f"{element.time // MILLISECOND}\t{triple} .\n" for triple in element.triples)
+
+
+def measure(sizes: Sizes, folder: Path, *, in_memory: bool) -> Findings:
+    findings = Findings()
+    prepared: list[Prepared] = []
+    for triples in sizes.triples:
+        given = written(triples, folder)
+        if not in_memory:
+            given, taken, peak = loaded(given, folder)
+            findings.values |= {"load_triples_per_s": rounded(triples / taken), "load_peak_mb": rounded(peak)}
+            given.files[0].unlink()
+        prepared.append(given)
+    findings.values["ready_s"] = rounded(ready_seconds(prepared[-1], folder))
+    by_size = {given.triples: evaluators(given) for given in prepared}
+    # All sizes are in one process: what the collector walks through for one of them is not the cost of another.
+    gc.collect()
+    gc.freeze()
+    times: dict[str, dict[int, float]] = {}
+    for name in QUERIES:
+        times[name] = latencies(name, {size: made[name] for size, made in by_size.items()}, sizes)
+        progress(f"{name}: " + ", ".join(f"{size} triples {taken * 1e3:.3f} ms" for size, taken in times[name].items()))
+    fewest, most = min(sizes.triples), max(sizes.triples)
+    findings.values |= {
+        "triples": list(sizes.triples),
+        "evaluation_ms": {n: {str(s): rounded(t * 1e3) for s, t in by.items()} for n, by in times.items()},
+        "growth": {name: rounded(by[most] / by[fewest]) for name, by in times.items()},
+    }
+    lines: dict[str, Points] = {n: [(float(s), t * 1e3) for s, t in by.items()] for n, by in times.items()}
+    table: dict[str, Points] = {
+        "Headwater": [(float(q[1]), by[most] * 1e3) for q, by in times.items()],
+        "the paper, 10^5 triples": [(float(q[1]), ms) for q, ms in _PAPER_MS.items()],
+    }
+    findings.figures += [
+        Figure("linked-data", "By size of the data set", "static triples", "milliseconds per evaluation", lines),
+        Figure("linked-data-queries", f"{most:.0e} static triples", "query Q1 to Q5", "milliseconds", table),
+    ]
+    return findings
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.linked_data", description="Streams with linked data.")
+    parser.add_argument("--quick", action="store_true", help="up to 10^5 triples, fewer elements")
+    parser.add_argument("--max-triples", type=int, help="the size of the largest data set")
+    parser.add_argument("--in-memory", action="store_true", help="read the files at the start, load no data set")
+    parser.add_argument("--folder", type=Path, help="where files and data sets go; a temporary one otherwise")
+    parser.add_argument("--plots", type=Path, help=f"where the figures go; of the full form: {PLOTS.name} in docs")
+    parser.add_argument("--until-ready", nargs="+", type=Path, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.until_ready:
+        until_ready(arguments.until_ready[0], arguments.until_ready[1:])
+        return
+    demand("matplotlib")
+    facts = machine()
+    sizes = QUICK if arguments.quick else FULL
+    if arguments.max_triples is not None:
+        sizes = sizes.up_to(arguments.max_triples)
+    folder = arguments.folder or Path(tempfile.mkdtemp(prefix="headwater-linked-data-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        findings = measure(sizes, folder, in_memory=arguments.in_memory)
+    finally:
+        if arguments.folder is None:
+            shutil.rmtree(folder)
+    is_short = arguments.quick or arguments.max_triples is not None
+    plots = arguments.plots or (None if is_short else PLOTS)
+    if plots is not None:
+        draw(findings.figures, plots)
+    print_result({**findings.values, "quick": arguments.quick, "machine": facts})
+
+
+if __name__ == "__main__":
+    main()

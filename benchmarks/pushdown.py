@@ -1,0 +1,265 @@
+"""Pushing filters: `python -m benchmarks.pushdown [--quick] [--max-triples N] [--plots FOLDER]`.
+
+Figure 7 of the C-SPARQL paper: the sums of the transactions of at least 10 euros done by Swiss brokers, here by the
+market segments that a broker trades in. Brokers are static, transactions stream; one filter is about each. The query
+runs with four plans of the same engine over the same data in turns: its filters where they were written, above the join
+(`none`), pushed to the brokers (`static`), to the transactions (`stream`), or to where each belongs (`both`, the plan
+that the engine chooses).
+
+An evaluation is a tumbling window from its triples, already read, to its answer. By window size the static data has
+`static_triples`; by data size the window has `window` transactions. Every answer is compared with those of the others.
+One thread evaluates, and its own CPU time is what is measured: what else the machine does hits long evaluations harder.
+
+Prints one JSON object last: `both_vs_none` is how many times as long an evaluation takes without pushing, with the
+most static triples; `window_both_vs_none` the same for the largest window.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from pyoxigraph import Literal, NamedNode, Quad, Store
+
+from benchmarks.reporting import (
+    PLOTS,
+    Figure,
+    Findings,
+    demand,
+    draw,
+    machine,
+    print_result,
+    progress,
+    rounded,
+)
+from headwater.algebra import QueryPlan, plan_query
+from headwater.kernel.evaluator import KernelEvaluator
+from headwater.language import parse
+from headwater.optimizer import (
+    FINISHING,
+    REWRITES,
+    Rule,
+    bind_equalities,
+    filter_static_parts,
+    optimise,
+    push_filters,
+    split_filters,
+)
+from headwater.optimizer.push_filters import TO_ONE_SIDE, Side
+from headwater.reference import Answer
+from headwater.terms.columns import ElementColumns
+from headwater.terms.ids import encode
+from headwater.terms.model import SECOND
+from headwater.windows import settle
+
+MARKET = "http://stockexchange.org/market.trdf"
+BROKERS = NamedNode("http://brokerscentral.org/brokers.rdf")
+_B, _X = "http://brokerscentral.org/accounts#", "http://stockexchange.org/exchanges#"
+_DOES, _WITH = (NamedNode(_X + name) for name in ("does", "with"))
+QUERY = f"""PREFIX b: <{_B}>
+PREFIX x: <{_X}>
+SELECT ?segment (SUM(?amount) AS ?total)
+FROM NAMED <{BROKERS.value}>
+FROM NAMED STREAM <{MARKET}> [RANGE 10s TUMBLING]
+WHERE {{
+  GRAPH <{BROKERS.value}> {{ ?broker b:is_from ?country . ?broker b:trades_in ?segment }}
+  GRAPH <{MARKET}> {{ ?broker x:does ?tx . ?tx x:with ?amount }}
+  FILTER(?country = "CH" && ?amount >= 10)
+}}
+GROUP BY ?segment"""
+WIDTH = 10 * SECOND
+COUNTRIES = 50
+SEGMENTS = 100
+TRADED = 8
+"""In how many segments a broker trades."""
+SMALL = 0.9
+"""The share of transactions below 10 euros."""
+
+_MOVING = (split_filters.RULE, bind_equalities.RULE, push_filters.RULE)
+_STAYING = tuple(rule for rule in REWRITES if rule not in _MOVING)
+_TIDYING = tuple(rule for rule in FINISHING if rule is not filter_static_parts.RULE)
+STRATEGIES: dict[str, tuple[tuple[Rule, ...], tuple[Rule, ...]]] = {
+    "none": (_STAYING, _TIDYING),
+    "static": ((*_STAYING, split_filters.RULE, TO_ONE_SIDE[Side.STATIC]), _TIDYING),
+    "stream": ((*_STAYING, split_filters.RULE, TO_ONE_SIDE[Side.STREAM]), _TIDYING),
+    "both": (REWRITES, FINISHING),
+}
+"""The rules of each plan: those applied again and again, and those at the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """`rounds` windows are measured after one that nobody measures."""
+
+    static_triples: int = 100_000
+    data_sizes: tuple[int, ...] = (10_000, 100_000, 1_000_000)
+    window: int = 20_000
+    windows: tuple[int, ...] = (1_000, 10_000, 100_000)
+    rounds: int = 7
+
+    def up_to(self, most: int) -> Sizes:
+        """The same with at most so many static triples."""
+        kept = tuple(size for size in self.data_sizes if size < most)
+        sizes = (*kept, most) if kept != self.data_sizes else self.data_sizes
+        return replace(self, static_triples=min(most, self.static_triples), data_sizes=sizes)
+
+
+FULL = Sizes()
+QUICK = Sizes(static_triples=20_000, data_sizes=(10_000, 100_000), window=10_000, windows=(1_000, 20_000), rounds=3)
+
+
+def plans() -> dict[str, QueryPlan]:
+    """The plan of each strategy; all give the same answers."""
+    plan = plan_query(parse(QUERY))
+    return {
+        name: optimise(plan, rewrites=rewrites, finishing=finishing).plan
+        for name, (rewrites, finishing) in STRATEGIES.items()
+    }
+
+
+def brokers(triples: int) -> Store:
+    """So many triples about brokers, nine for each."""
+    store = Store()
+    store.bulk_extend(_about_brokers(triples // (1 + TRADED)))
+    return store
+
+
+def _about_brokers(count: int) -> Iterator[Quad]:
+    countries = [Literal("CH"), *(Literal(f"C{number}") for number in range(1, COUNTRIES))]
+    for number in range(count):
+        broker = NamedNode(f"{_B}broker{number}")
+        yield Quad(broker, NamedNode(_B + "is_from"), countries[number % COUNTRIES], BROKERS)
+        for place in range(TRADED):
+            segment = NamedNode(f"{_B}segment{(7 * number + 11 * place) % SEGMENTS}")
+            yield Quad(broker, NamedNode(_B + "trades_in"), segment, BROKERS)
+
+
+def transactions(brokers: int, window: int, rounds: int) -> list[ElementColumns]:
+    """Windows of so many transactions, each of two triples, as a source hands them on."""
+    chance = random.Random(5)
+    of_broker = np.array([encode(NamedNode(f"{_B}broker{number}")) for number in range(brokers)])
+    amounts = [np.array([encode(Literal(n)) for n in numbers]) for numbers in (range(10), range(10, 1000))]
+    does, with_ = encode(_DOES), encode(_WITH)
+    found = []
+    for number in range(rounds):
+        base = number * window
+        tx = [encode(NamedNode(f"{_X}tx{base + i}")) for i in range(window)]
+        triples = np.empty((2 * window, 3), dtype=np.int64)
+        triples[0::2, 0] = of_broker[[chance.randrange(brokers) for _ in range(window)]]
+        triples[0::2, 1], triples[0::2, 2] = does, tx
+        triples[1::2, 0], triples[1::2, 1] = tx, with_
+        triples[1::2, 2] = [chance.choice(amounts[chance.random() > SMALL]) for _ in range(window)]
+        found.append(_elements(triples, number, base))
+    return found
+
+
+def _elements(triples: npt.NDArray[np.int64], number: int, base: int) -> ElementColumns:
+    """Transactions that come at equal distances, the last when the window closes; their texts are asked by nobody."""
+    count = triples.shape[0] // 2
+    times = number * WIDTH + np.linspace(WIDTH / count, WIDTH, count).astype(np.int64)
+    starts = np.arange(0, 2 * count + 1, 2, dtype=np.int64)
+    positions = (base + np.arange(count, dtype=np.int64)).reshape(-1, 1)
+    return ElementColumns(times, starts, triples, positions, is_whole=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The median seconds of an evaluation and the seconds until the query was ready, by strategy."""
+
+    evaluation: dict[str, float]
+    ready: dict[str, float]
+
+    @property
+    def gain(self) -> float:
+        return self.evaluation["none"] / self.evaluation["both"]
+
+
+def evaluations(static_triples: int, window: int, rounds: int) -> Measured:
+    """Each strategy in turns over the same windows; they must say the same."""
+    store = brokers(static_triples)
+    ready: dict[str, float] = {}
+    evaluators: dict[str, KernelEvaluator] = {}
+    for name, plan in plans().items():
+        begun = time.perf_counter()
+        evaluators[name] = KernelEvaluator(plan, settle(plan), store)
+        ready[name] = time.perf_counter() - begun
+    taken: dict[str, list[float]] = {name: [] for name in evaluators}
+    found = 0
+    for number, content in enumerate(transactions(static_triples // (1 + TRADED), window, rounds + 1)):
+        said: dict[str, list[Answer]] = {}
+        for name, evaluator in evaluators.items():
+            begun = time.thread_time()
+            said[name] = evaluator.advance({evaluator.keys[0]: content}, (number + 1) * WIDTH + 1)
+            if number:
+                taken[name].append(time.thread_time() - begun)
+        rows = [[answer.rows for answer in answers] for answers in said.values()]
+        if any(one != rows[0] for one in rows):
+            raise AssertionError("the plans must give the same answers")
+        found += sum(map(len, rows[0]))
+    if not found:
+        raise AssertionError("no broker was found, so nothing was compared")
+    return Measured({name: statistics.median(times) for name, times in taken.items()}, ready)
+
+
+def measure(sizes: Sizes) -> Findings:
+    by_window: dict[str, dict[str, float]] = {name: {} for name in STRATEGIES}
+    by_data: dict[str, dict[str, float]] = {name: {} for name in STRATEGIES}
+    ready: dict[str, dict[str, float]] = {name: {} for name in STRATEGIES}
+    findings = Findings({"static_triples": sizes.static_triples, "window": sizes.window})
+    for window in sizes.windows:
+        found = evaluations(sizes.static_triples, window, sizes.rounds)
+        _note(by_window, window, found.evaluation)
+        findings.values["window_both_vs_none"] = rounded(found.gain)
+        progress(f"{window} transactions, {sizes.static_triples} static triples: {_shown(found)}")
+    for triples in sizes.data_sizes:
+        found = evaluations(triples, sizes.window, sizes.rounds)
+        _note(by_data, triples, found.evaluation)
+        _note(ready, triples, found.ready)
+        findings.values["both_vs_none"] = rounded(found.gain)
+        progress(f"{sizes.window} transactions, {triples} static triples: {_shown(found)}")
+    findings.values |= {"evaluation_s_by_window": by_window, "evaluation_s_by_data": by_data, "ready_s_by_data": ready}
+    for name, title, x, values in (
+        ("pushdown-window", "Pushing filters, by window size", "transactions in the window", by_window),
+        ("pushdown-data", "Pushing filters, by size of the data set", "static triples", by_data),
+    ):
+        lines = {s: [(float(size), taken * 1e3) for size, taken in points.items()] for s, points in values.items()}
+        findings.figures.append(Figure(name, title, x, "milliseconds per evaluation", lines))
+    return findings
+
+
+def _note(into: dict[str, dict[str, float]], size: int, found: dict[str, float]) -> None:
+    for name, taken in found.items():
+        into[name][str(size)] = rounded(taken)
+
+
+def _shown(found: Measured) -> str:
+    return ", ".join(f"{name} {taken * 1e3:.2f} ms" for name, taken in found.evaluation.items())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.pushdown", description="Pushing filters.")
+    parser.add_argument("--quick", action="store_true", help="fewer and smaller sizes")
+    parser.add_argument("--max-triples", type=int, help="the most static triples")
+    parser.add_argument("--plots", type=Path, help=f"where the figures go; of the full form: {PLOTS.name} in docs")
+    arguments = parser.parse_args()
+    demand("matplotlib")
+    facts = machine()
+    sizes = QUICK if arguments.quick else FULL
+    if arguments.max_triples is not None:
+        sizes = sizes.up_to(arguments.max_triples)
+    findings = measure(sizes)
+    folder = arguments.plots or (None if arguments.quick or arguments.max_triples is not None else PLOTS)
+    if folder is not None:
+        draw(findings.figures, folder)
+    print_result({**findings.values, "quick": arguments.quick, "machine": facts})
+
+
+if __name__ == "__main__":
+    main()
