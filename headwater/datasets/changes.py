@@ -11,7 +11,7 @@ happens to the process that makes it. Readers in other processes read on from wh
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,6 +29,8 @@ from headwater.terms.term_texts import term_of_text
 
 IdQuad = tuple[int, int, int, int]
 """Graph, subject, predicate, object."""
+Tell = Callable[[IdQuad, int], None]
+"""Hears of a statement that comes (1) or goes (-1)."""
 
 
 @dataclass(frozen=True)
@@ -117,11 +119,20 @@ class Overlay:
         self.texts: dict[int, bytes] = {}
         self.size = base.size
 
-    def apply(self, change: Change) -> tuple[list[IdQuad], list[IdQuad]]:
-        """Take a change in; gives what really came and what really went."""
-        removed = [quad for quad in map(self._ids, change.removed) if self._remove(quad)]
-        added = [quad for quad in map(self._ids, change.added) if self._add(quad)]
-        return added, removed
+    def apply(self, change: Change, tell: Tell = lambda quad, sign: None) -> None:
+        """Take a change in; `tell` hears of each statement that really goes, before it does, or came, after it did."""
+        for quad in map(self._ids, change.removed):
+            if self._has(quad):
+                tell(quad, -1)
+                self._remove(quad)
+        for quad in map(self._ids, change.added):
+            if not self._has(quad):
+                self._add(quad)
+                tell(quad, 1)
+
+    def _has(self, quad: IdQuad) -> bool:
+        graph, s, p, o = quad
+        return self.contains((graph, p), s, o)
 
     def _ids(self, quad: Quad) -> IdQuad:
         graph = NO_TERM if isinstance(quad.graph_name, DefaultGraph) else self.id_of(quad.graph_name)
@@ -134,29 +145,23 @@ class Overlay:
             self.texts[number] = term_text(term).encode()
         return number
 
-    def _add(self, quad: IdQuad) -> bool:
+    def _add(self, quad: IdQuad) -> None:
         graph, s, p, o = quad
-        if self.contains((graph, p), s, o):
-            return False
         altered = self.groups.setdefault((graph, p), Altered())
         if (s, o) in altered.removed:
             altered.removed.discard((s, o))
         else:
             altered.add(s, o)
         self.size += 1
-        return True
 
-    def _remove(self, quad: IdQuad) -> bool:
+    def _remove(self, quad: IdQuad) -> None:
         graph, s, p, o = quad
-        if not self.contains((graph, p), s, o):
-            return False
         altered = self.groups.setdefault((graph, p), Altered())
         if (s, o) in altered.added:
             altered.discard(s, o)
         else:
             altered.removed.add((s, o))
         self.size -= 1
-        return True
 
     def contains(self, place: Place, s: int, o: int) -> bool:
         return o in self.objects(place, s)

@@ -13,12 +13,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pyoxigraph import BlankNode, DefaultGraph
 
-from headwater.datasets.changes import Change, ChangeLog, IdQuad, Overlay
-from headwater.datasets.columns import Columns
+from headwater.datasets.changes import Change, ChangeLog, IdQuad, Overlay, Tell
+from headwater.datasets.columns import Columns, Place
 from headwater.datasets.errors import DataSetError
 from headwater.datasets.folder import MANIFEST, locked, read_manifest
 from headwater.optimizer.statistics import PredicateCounts
@@ -26,13 +26,6 @@ from headwater.terms.ids import decode_inline, encode
 from headwater.terms.inline_layout import NO_TERM, is_inline
 from headwater.terms.model import NamedNode, Quad, Term, Triple
 from headwater.terms.term_texts import term_of_text
-
-
-class Moved(NamedTuple):
-    """What is different at a later version; None where it may be anything, because files were loaded."""
-
-    added: list[IdQuad]
-    removed: list[IdQuad]
 
 
 class DataSet:
@@ -80,33 +73,32 @@ class DataSet:
         self._ahead.extend(self._log.news())
         return self._ahead[-1].version if self._ahead else self.version
 
-    def advance(self, version: int | None = None) -> Moved | None:
-        """Move on to a version, or to the newest; gives what is different, None where that may be anything."""
-        if version is not None and version <= self.version:
-            return Moved([], [])
-        if self._manifest_stamp() != self._stamp:
-            self._open()
-            self.advance(version)
+    def ahead(self, version: int | None = None) -> list[Change] | None:
+        """The changes that lead from here to a version, or to the newest; None where files were loaded meanwhile."""
+        if self._manifest_stamp() != self._stamp or (version is not None and version < self.version):
             return None
         self._ahead.extend(self._log.news())
-        added: dict[IdQuad, None] = {}
-        removed: dict[IdQuad, None] = {}
-        while self._ahead and (version is None or self._ahead[0].version <= version):
-            change = self._ahead.pop(0)
-            came, went = self.state.apply(change)
+        return [change for change in self._ahead if version is None or change.version <= version]
+
+    def advance(self, version: int | None = None, tell: Tell = lambda quad, sign: None) -> None:
+        """Be at a version, or at the newest; `tell` hears of each statement after it came and before it goes.
+
+        After files were loaded, and for a version before this one, it begins anew, and tells nobody.
+        """
+        changes = self.ahead(version)
+        if changes is None:
+            self._open()
+            changes = self.ahead(version) or []
+            tell = lambda quad, sign: None  # noqa: E731
+        for change in changes:
+            self.state.apply(change, tell)
             self.version = change.version
             for quad in change.added:
                 self._know_graph(quad.graph_name)
-            # What came and went again in between is no difference.
-            for quads, there, others in ((went, removed, added), (came, added, removed)):
-                for one in quads:
-                    if one in others:
-                        del others[one]
-                    else:
-                        there[one] = None
+        del self._ahead[: len(changes)]
         if version is not None and self.version < version:
+            # A version before the last load is gone; one that is still to come is none.
             raise DataSetError(f"the data set {self.folder} has no version {version}: was its folder replaced?")
-        return Moved(list(added), list(removed))
 
     def insert(self, statements: Iterable[Quad | Triple], graph: str | NamedNode | None = None) -> int:
         """Add statements, triples into a graph or the default graph; gives the version that has them."""
@@ -135,6 +127,11 @@ class DataSet:
             added, removed = changes_of(self, text)
         return self.change(added, removed) if added or removed else self.version
 
+    def has(self, quad: IdQuad) -> bool:
+        """Whether it has a statement."""
+        graph, s, p, o = quad
+        return self.state.contains((graph, p), s, o)
+
     def named_graphs(self) -> Iterator[NamedNode]:
         """The graphs that have a name, empty ones that somebody named included."""
         return iter(list(self._graphs))
@@ -153,10 +150,8 @@ class DataSet:
     ) -> Iterator[IdQuad]:
         """The statements that match, None standing for anything."""
         state = self.state
-        for place in sorted(state.places()):
+        for place in self._places(graph, predicate):
             g, p = place
-            if (graph is not None and g != graph) or (predicate is not None and p != predicate):
-                continue
             if subject is not None:
                 found = state.objects(place, subject)
                 yield from ((g, subject, p, o) for o in found if object is None or o == object)
@@ -165,6 +160,17 @@ class DataSet:
             else:
                 s_column, o_column = state.pairs(place)
                 yield from ((g, s, p, o) for s, o in zip(s_column.tolist(), o_column.tolist(), strict=True))
+
+    def _places(self, graph: int | None, predicate: int | None) -> list[Place]:
+        if graph is not None and predicate is not None:
+            return [(graph, predicate)]
+        places = ((g, p) for g, p in self.state.places() if graph in (None, g) and predicate in (None, p))
+        return sorted(places)
+
+    @property
+    def base(self) -> str:
+        """The name of the columns over which it is."""
+        return self._manifest.base
 
     def quads(self) -> Iterator[Quad]:
         """All statements as they were written."""

@@ -6,20 +6,25 @@ that answers name.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from pyoxigraph import DefaultGraph
 
+from headwater.algebra.nodes import Node
+from headwater.algebra.plan import QueryPlan
 from headwater.datasets.changes import IdQuad, Overlay
 from headwater.datasets.columns import Pairs, Place
 from headwater.datasets.dataset import DataSet, id_or_none
 from headwater.datasets.errors import DataSetError
-from headwater.terms.exact import stored_quad
+from headwater.datasets.views import Views
+from headwater.kernel.views import View
+from headwater.reference.static_data import Version
+from headwater.terms.exact import original, stored_quad
 from headwater.terms.ids import decode_inline
 from headwater.terms.inline_layout import NO_TERM, is_inline
-from headwater.terms.model import NamedNode, Quad, Term
+from headwater.terms.model import NamedNode, Quad, Row, Term
 from headwater.terms.term_texts import term_of_text
 
 _REMEMBERED_TERMS = 1 << 16
@@ -31,11 +36,42 @@ class LinkedData:
     def __init__(self, datasets: Sequence[DataSet]) -> None:
         self.datasets = tuple(datasets)
         self._terms: dict[int, Term] = {}
+        self._views = Views(self)
 
     @property
     def version(self) -> tuple[int, ...]:
         """The versions of the data sets, in their order."""
         return tuple(one.version for one in self.datasets)
+
+    def differences(self, version: Version) -> list[Quad] | None:
+        """The statements that may be other ones at a version; None where any may."""
+        found: list[Quad] = []
+        for one, its in zip(self.datasets, version, strict=True):
+            changes = one.ahead(its)
+            if changes is None:
+                return None
+            for change in changes:
+                found += (*change.added, *change.removed)
+        return found
+
+    def move(self, version: Version) -> None:
+        """Be at another version, and have the views follow."""
+        if self.differences(version) is None:
+            self._views.forget_all()
+        following = self._views.begin()
+        for place, (one, its) in enumerate(zip(self.datasets, version, strict=True)):
+            others = [other for number, other in enumerate(self.datasets) if number != place]
+
+            def tell(quad: IdQuad, sign: int, others: Sequence[DataSet] = others) -> None:
+                if not any(other.has(quad) for other in others):
+                    following.statement(quad, sign)
+
+            one.advance(its, tell)
+        following.end()
+
+    def view(self, plan: QueryPlan, part: Node, ask: Callable[[], list[Row]]) -> View:
+        """The solutions of a part, shared with whoever asks for the same."""
+        return self._views.get(plan, part, ask)
 
     @property
     def states(self) -> list[Overlay]:
@@ -47,7 +83,8 @@ class LinkedData:
 
     def quads_for_pattern(self, subject: Any, predicate: Any, object: Any, graph_name: Any = None, /) -> Iterator[Quad]:
         """The statements that match, as a store would give them; None stands for anything."""
-        wanted = [id_or_none(term) for term in (subject, predicate, object, graph_name)]
+        value = object if object is None else original(object)
+        wanted = [id_or_none(term) for term in (subject, predicate, value, graph_name)]
         return (stored_quad(self._quad(quad)) for quad in self.id_quads(*wanted))
 
     def quads(self) -> Iterator[Quad]:
@@ -91,11 +128,23 @@ class LinkedData:
             text = state.text_of(number)
             if text is not None:
                 return text
-        return None
+        return self._views.texts.get(number)
 
     def places(self) -> set[Place]:
         """The graphs and predicates that may have statements."""
         return {place for state in self.states for place in state.places()}
+
+    def objects(self, place: Place, s: int) -> list[int]:
+        """The objects of a subject."""
+        if len(self.datasets) == 1:
+            return self.datasets[0].state.objects(place, s)
+        return list(dict.fromkeys(o for state in self.states for o in state.objects(place, s)))
+
+    def subjects(self, place: Place, o: int) -> list[int]:
+        """The subjects of an object."""
+        if len(self.datasets) == 1:
+            return self.datasets[0].state.subjects(place, o)
+        return list(dict.fromkeys(s for state in self.states for s in state.subjects(place, o)))
 
     def pairs(self, place: Place) -> Pairs:
         """Subjects and objects of a predicate in a graph, in the order of the subjects."""

@@ -16,8 +16,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from headwater.datasets.blocks import Block, LoadProgress, blocks_of
-from headwater.datasets.changes import changed_parts
-from headwater.datasets.columns import Columns
 from headwater.datasets.errors import DataSetError, StrictLoadError
 from headwater.datasets.folder import (
     MANIFEST,
@@ -26,11 +24,10 @@ from headwater.datasets.folder import (
     locked,
     read_manifest,
     replace_file,
-    write_manifest,
 )
 from headwater.datasets.mapped import Ints
-from headwater.datasets.parts import Part, combined, write_part
-from headwater.datasets.stored_terms import StoredTerms
+from headwater.datasets.parts import Part, write_part
+from headwater.datasets.publishing import publish
 from headwater.terms.ids import encode
 from headwater.terms.model import BadElement
 from headwater.terms.names import name_to_iri
@@ -262,40 +259,17 @@ class _Load:
 
     def _publish(self) -> Manifest:
         """Put everything together and make it the state that counts."""
-        before, target = self._before, self._target
-        version = 1
-        parts = [Part.open(self._staging / name) for name in self._journal.parts]
-        graphs: set[str] = set()
-        if before is not None:
-            kept, version, graphs = changed_parts(target, before)
-            parts = [*kept, *parts]
-            version += 1
-        if self._name is not None:
-            parts.append(Part({}, StoredTerms.of([self._name])))
-            graphs.add(self._name.value)
-        base = f"base-{version}"
-        shutil.rmtree(target / base, ignore_errors=True)
-        terms = combined(target / base, parts)
-        statements = Columns.open(target / base).size
-        files = {**(before.files if before else {})}
-        for name, state in self._journal.files.items():
-            files[name] = LoadedFile(state.size, state.modified_ns, state.graph)
-        bad_lines = (before.bad_lines if before else 0) + self._journal.bad
-        manifest = Manifest(
-            base, f"changes-{version}.log", version, statements, terms, tuple(sorted(graphs)), files, bad_lines
-        )
-        with open(target / "bad-lines.jsonl", "a", encoding="utf-8") as report:
-            for name in self._journal.parts:
+        journal = self._journal
+        with open(self._target / "bad-lines.jsonl", "a", encoding="utf-8") as report:
+            for name in journal.parts:
                 report.write((self._staging / name / "bad.jsonl").read_text("utf-8"))
-        write_manifest(target, manifest)
-        if before is not None:
-            forget(target, before)
+        manifest = publish(
+            self._target,
+            self._before,
+            [Part.open(self._staging / name) for name in journal.parts],
+            graphs=[] if self._name is None else [self._name],
+            files={name: LoadedFile(one.size, one.modified_ns, one.graph) for name, one in journal.files.items()},
+            bad_lines=journal.bad,
+        )
         shutil.rmtree(self._staging)
         return manifest
-
-
-def forget(target: Path, manifest: Manifest) -> None:
-    """Remove the files of a state that counts no more; whoever has them open keeps what they hold."""
-    shutil.rmtree(target / manifest.base, ignore_errors=True)
-    (target / manifest.log).unlink(missing_ok=True)
-    shutil.rmtree(target / "views", ignore_errors=True)

@@ -7,6 +7,7 @@ written. Everything else is done by pyoxigraph on a store with the data, and wha
 from __future__ import annotations
 
 import re
+import uuid
 from typing import TYPE_CHECKING
 
 from pyoxigraph import RdfFormat, Store, parse
@@ -14,6 +15,7 @@ from pyoxigraph import RdfFormat, Store, parse
 from headwater.datasets.errors import DataSetError
 from headwater.terms.exact import original, stored_quad
 from headwater.terms.model import Quad
+from headwater.terms.reading import BlankNodeNames
 
 if TYPE_CHECKING:
     from headwater.datasets.dataset import DataSet
@@ -53,12 +55,12 @@ def _data_block(text: str) -> tuple[list[Quad], list[Quad]] | None:
     found = _DATA.fullmatch(text)
     if found is None:
         return None
-    document = f"{found['prologue']}\n{found['block']}"
+    block = found["block"].rstrip()
+    # A block may end without its last dot.
+    document = f"{found['prologue']}\n{block}{'' if block.endswith(('.', '}')) or not block else ' .'}"
+    rename = BlankNodeNames(uuid.uuid4().hex)
     try:
-        # Blocks without a final dot, and graphs, are as in TriG.
-        quads = list(
-            parse(document if document.rstrip().endswith((".", "}")) else document + " .", format=RdfFormat.TRIG)
-        )
+        quads = [rename.quad(quad) for quad in parse(document, format=RdfFormat.TRIG)]
     except SyntaxError:
         return None
     return (quads, []) if found["what"].upper() == "INSERT" else ([], quads)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pyoxigraph import Store
-
 from headwater.algebra.nodes import Node
 from headwater.algebra.plan import QueryPlan
 from headwater.kernel.compiling import Compiler
@@ -13,6 +11,7 @@ from headwater.kernel.evaluator import KernelEvaluator
 from headwater.kernel.refusing import NotForTheKernel
 from headwater.kernel.vocabulary import Vocabulary
 from headwater.reference import Evaluator, ReferenceEvaluator
+from headwater.reference.static_data import StaticData
 from headwater.windows import QuerySettings
 
 
@@ -31,7 +30,7 @@ class Choice:
         return self.reason is None
 
 
-def fastest_evaluator(plan: QueryPlan, settings: QuerySettings, static: Store) -> Evaluator:
+def fastest_evaluator(plan: QueryPlan, settings: QuerySettings, static: StaticData) -> Evaluator:
     """The kernel for every plan that it can evaluate, the reference for the rest."""
     try:
         return KernelEvaluator(plan, settings, static)
@@ -39,7 +38,7 @@ def fastest_evaluator(plan: QueryPlan, settings: QuerySettings, static: Store) -
         return ReferenceEvaluator(plan, settings, static)
 
 
-def choose(plan: QueryPlan, settings: QuerySettings, static: Store) -> Choice:
+def choose(plan: QueryPlan, settings: QuerySettings, static: StaticData) -> Choice:
     """What `fastest_evaluator` would do with a plan."""
     compiler = Compiler(plan, settings, static, Vocabulary())
     try:
@@ -49,6 +48,6 @@ def choose(plan: QueryPlan, settings: QuerySettings, static: Store) -> Choice:
     return Choice(None, tuple(compiler.static_parts.views))
 
 
-def why_not_the_kernel(plan: QueryPlan, settings: QuerySettings, static: Store) -> str | None:
+def why_not_the_kernel(plan: QueryPlan, settings: QuerySettings, static: StaticData) -> str | None:
     """The reason why a plan stays with the reference; None where the kernel evaluates it."""
     return choose(plan, settings, static).reason

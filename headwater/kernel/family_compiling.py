@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import reduce
 
-from pyoxigraph import Store
-
 from headwater.algebra.nodes import Filter, Join, Node
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import certain, mentioned, visible
@@ -31,6 +29,7 @@ from headwater.kernel.sinking import all_of, conjuncts, filtered
 from headwater.kernel.triples import Renamed, Shared
 from headwater.kernel.vocabulary import Vocabulary
 from headwater.language.expressions import Expression
+from headwater.reference.static_data import StaticData
 from headwater.terms.model import NamedNode, Variable
 from headwater.windows import QuerySettings
 
@@ -44,7 +43,7 @@ class FamilyCompiler(Compiler):
         self,
         plan: QueryPlan,
         settings: QuerySettings,
-        static: Store,
+        static: StaticData,
         vocabulary: Vocabulary,
         family: FamilyPlan,
         contents: Contents,

@@ -34,8 +34,8 @@ class Answer:
 
     SELECT fills `rows` (in the order of `variables`), CONSTRUCT and DESCRIBE fill `triples`, ASK fills `boolean`.
     `part` numbers answers of one instant where a count window closed more than once in it. `inputs` and `watermark`
-    say what the answer was made from, `quality` how good it is where it rests on SERVICE; they take no part in
-    comparisons.
+    say what the answer was made from, `quality` how good it is where it rests on SERVICE, `data_version` which version
+    of each data set it saw; they take no part in comparisons.
     """
 
     query: str
@@ -50,6 +50,7 @@ class Answer:
     inputs: tuple[WindowView, ...] = field(default=(), compare=False)
     watermark: int | None = field(default=None, compare=False)
     quality: AnswerQuality | None = field(default=None, compare=False)
+    data_version: tuple[int, ...] | None = field(default=None, compare=False)
 
     @property
     def is_empty(self) -> bool:
