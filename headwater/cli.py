@@ -218,6 +218,31 @@ def check(queries: QueryPaths, dialect: DialectOption = None) -> None:
     check_queries(queries, dialect)
 
 
+@app.command(
+    epilog=example(
+        "headwater load dblp.nt.gz authors/ --into dblp",
+        "headwater load city.ttl --graph http://city/map --into city",
+    )
+)
+@reports_its_end
+def load(
+    sources: Annotated[
+        list[str], typer.Argument(metavar="DIR|FILE…", help="RDF files, or folders of them.", show_default=False)
+    ],
+    into: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="The data set: a new folder, or one that was made by load.")
+    ],
+    graph: Annotated[
+        str | None, typer.Option(metavar="IRI", help="The graph for what stands in no named graph.")
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first line that cannot be read.")] = False,
+) -> None:
+    """Load linked data into a folder on disk. Given again after an interruption, it goes on where it stopped."""
+    from headwater.commands.load import load_files
+
+    load_files(sources, into, graph, strict)
+
+
 @app.command(epilog=example("headwater demo --seconds 60", "headwater demo --seconds 10 --in-process"))
 @reports_its_end
 def demo(

@@ -26,6 +26,7 @@ from typing import ParamSpec
 import typer
 
 from headwater import QueryError, RegistrationError, SourceError
+from headwater.datasets.errors import DataSetError
 
 FAILED = 1
 WRONG = 2
@@ -68,7 +69,8 @@ def exit_code(error: BaseException) -> int:
         return INTERRUPTED
     if isinstance(error, BrokenPipeError) and _reader_is_gone():
         return READER_GONE
-    return WRONG if isinstance(error, WrongInput | QueryError | RegistrationError | SourceError) else FAILED
+    wrong = WrongInput | QueryError | RegistrationError | SourceError | DataSetError
+    return WRONG if isinstance(error, wrong) else FAILED
 
 
 def _was_interrupted(error: BaseException) -> bool:

@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from pyoxigraph import Store
-
 from headwater.algebra.nodes import Filter, LeftJoin, Node, Service
 from headwater.algebra.notation import conjuncts
 from headwater.algebra.plan import QueryPlan
@@ -28,6 +26,7 @@ from headwater.kernel.static_parts import Placed, connected
 from headwater.kernel.triples import Shared
 from headwater.kernel.vocabulary import Vocabulary
 from headwater.language.expressions import Expression
+from headwater.reference.static_data import StaticData
 from headwater.terms.model import NamedNode, Variable
 from headwater.windows import QuerySettings
 
@@ -58,7 +57,7 @@ class ServiceCompiler(Compiler):
         self,
         plan: QueryPlan,
         settings: QuerySettings,
-        static: Store,
+        static: StaticData,
         vocabulary: Vocabulary,
         services: Services,
         seconds_spent: Callable[[], float],

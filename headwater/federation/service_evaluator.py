@@ -12,8 +12,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from pyoxigraph import Store
-
 from headwater.algebra.nodes import Service
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import nodes
@@ -23,12 +21,14 @@ from headwater.federation.service_rows import ServiceRows
 from headwater.federation.services import Services
 from headwater.kernel.choice import Choice, kernel_or_reference, optimising
 from headwater.kernel.choice import choose as choose_without
+from headwater.kernel.delta import Delta
 from headwater.kernel.evaluator import KernelEvaluator
 from headwater.kernel.refusing import NotForTheKernel
 from headwater.kernel.vocabulary import Vocabulary
 from headwater.optimizer import Statistics, optimise
 from headwater.reference import Answer, Evaluator, MakeEvaluator, ReferenceEvaluator
 from headwater.reference.quality import AnswerQuality, QualityAlert, combined
+from headwater.reference.static_data import StaticData
 from headwater.windows import QuerySettings
 
 logger = logging.getLogger(__name__)
@@ -37,17 +37,33 @@ logger = logging.getLogger(__name__)
 class ServiceEvaluator(KernelEvaluator):
     """Evaluates one plan incrementally; `NotForTheKernel` where it cannot. `clauses` are its SERVICE clauses."""
 
-    def __init__(self, plan: QueryPlan, settings: QuerySettings, static: Store, services: Services) -> None:
+    def __init__(self, plan: QueryPlan, settings: QuerySettings, static: StaticData, services: Services) -> None:
         self._services = services
         self._begun = 0.0
+        self.clauses: list[ServiceRows] = []
         super().__init__(plan, settings, static)
 
-    def _compiler(self, static: Store) -> ServiceCompiler:
+    def _compiler(self, static: StaticData) -> ServiceCompiler:
         compiler = ServiceCompiler(
             self.plan, self.settings, static, self.vocabulary, self._services, self._seconds_spent
         )
-        self.clauses: list[ServiceRows] = compiler.clauses
+        self.clauses = compiler.clauses
         return compiler
+
+    def _build(self) -> bool:
+        states = [clause.state() for clause in self.clauses]
+        is_timed = super()._build()
+        for clause, state in zip(self.clauses, states, strict=False):
+            clause.restore(state)
+        return is_timed
+
+    def _derived(self) -> Delta:
+        for clause in self.clauses:
+            clause.is_recalling = True
+        delta = super()._derived()
+        for clause in self.clauses:
+            clause.is_recalling = False
+        return delta
 
     def _seconds_spent(self) -> float:
         return time.monotonic() - self._begun
@@ -74,10 +90,7 @@ class ServiceEvaluator(KernelEvaluator):
         known, states = memory
         for clause, state in zip(self.clauses, states, strict=True):
             clause.restore(state)
-            clause.is_recalling = True
         super()._recall(known)
-        for clause in self.clauses:
-            clause.is_recalling = False
 
 
 def quality_of(clauses: Iterable[ServiceRows]) -> AnswerQuality | None:
@@ -106,7 +119,7 @@ def _told(endpoint: str, quality: Quality) -> AnswerQuality:
     )
 
 
-def choose(plan: QueryPlan, settings: QuerySettings, static: Store) -> Choice:
+def choose(plan: QueryPlan, settings: QuerySettings, static: StaticData) -> Choice:
     """What `evaluator_with` would do with a plan."""
     if not any(isinstance(node, Service) for node in nodes(plan.root)):
         return choose_without(plan, settings, static)
@@ -125,7 +138,7 @@ def evaluator_with(services: Services, statistics: Statistics | None = None) -> 
     `statistics` decide the order of joins.
     """
 
-    def make(plan: QueryPlan, settings: QuerySettings, static: Store) -> Evaluator:
+    def make(plan: QueryPlan, settings: QuerySettings, static: StaticData) -> Evaluator:
         clauses = [node for node in nodes(plan.root) if isinstance(node, Service)]
         if not clauses:
             return kernel_or_reference(plan, settings, static)

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pyoxigraph import Store
-
 from headwater.algebra.nodes import Node
 from headwater.algebra.plan import QueryPlan
 from headwater.kernel.compiling import Compiler
@@ -18,6 +16,7 @@ from headwater.kernel.refusing import NotForTheKernel
 from headwater.kernel.vocabulary import Vocabulary
 from headwater.optimizer import Statistics, optimise
 from headwater.reference import Evaluator, MakeEvaluator, ReferenceEvaluator
+from headwater.reference.static_data import StaticData
 from headwater.windows import QuerySettings
 
 
@@ -40,13 +39,13 @@ class Choice:
 def optimising(make: MakeEvaluator, statistics: Statistics | None = None) -> MakeEvaluator:
     """Makes evaluators of optimised plans; `statistics` decide the order of joins."""
 
-    def optimised(plan: QueryPlan, settings: QuerySettings, static: Store) -> Evaluator:
+    def optimised(plan: QueryPlan, settings: QuerySettings, static: StaticData) -> Evaluator:
         return make(optimise(plan, statistics).plan, settings, static)
 
     return optimised
 
 
-def kernel_or_reference(plan: QueryPlan, settings: QuerySettings, static: Store) -> Evaluator:
+def kernel_or_reference(plan: QueryPlan, settings: QuerySettings, static: StaticData) -> Evaluator:
     """The kernel for a plan that it can evaluate as it is, the reference for any other."""
     try:
         return KernelEvaluator(plan, settings, static)
@@ -59,7 +58,7 @@ def kernel_or_reference(plan: QueryPlan, settings: QuerySettings, static: Store)
 def with_fixed_orders(make: MakeEvaluator) -> MakeEvaluator:
     """What makes the same evaluators, with joins that probe in the order of the plan: for comparison."""
 
-    def made(plan: QueryPlan, settings: QuerySettings, static: Store) -> Evaluator:
+    def made(plan: QueryPlan, settings: QuerySettings, static: StaticData) -> Evaluator:
         evaluator = make(plan, settings, static)
         if isinstance(evaluator, KernelEvaluator):
             evaluator.fix_orders()
@@ -72,7 +71,7 @@ fastest_evaluator = optimising(kernel_or_reference)
 """The kernel for every plan that it can evaluate, the reference for the rest; both optimised."""
 
 
-def choose(plan: QueryPlan, settings: QuerySettings, static: Store) -> Choice:
+def choose(plan: QueryPlan, settings: QuerySettings, static: StaticData) -> Choice:
     """What `fastest_evaluator` would do with a plan."""
     better = optimise(plan).plan
     compiler = Compiler(better, settings, static, Vocabulary())
@@ -83,6 +82,6 @@ def choose(plan: QueryPlan, settings: QuerySettings, static: Store) -> Choice:
     return Choice(better, None, tuple(compiler.static_parts.views))
 
 
-def why_not_the_kernel(plan: QueryPlan, settings: QuerySettings, static: Store) -> str | None:
+def why_not_the_kernel(plan: QueryPlan, settings: QuerySettings, static: StaticData) -> str | None:
     """The reason why a plan stays with the reference; None where the kernel evaluates it."""
     return choose(plan, settings, static).reason

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from pyoxigraph import Store
-
 from headwater.algebra.nodes import (
     Aggregation,
     Bgp,
@@ -61,6 +59,7 @@ from headwater.kernel.vocabulary import Vocabulary
 from headwater.language.expressions import Aggregate, Expression, VariableReference
 from headwater.reference.graphs import DEFAULT, window_graph
 from headwater.reference.paths import unrolled
+from headwater.reference.static_data import StaticData
 from headwater.terms.model import NamedNode, Variable
 from headwater.windows import QuerySettings
 
@@ -68,7 +67,7 @@ from headwater.windows import QuerySettings
 class Compiler:
     """Compiles one plan. `sources` are the leaves to which the evaluator gives what entered and left each window."""
 
-    def __init__(self, plan: QueryPlan, settings: QuerySettings, static: Store, vocabulary: Vocabulary) -> None:
+    def __init__(self, plan: QueryPlan, settings: QuerySettings, static: StaticData, vocabulary: Vocabulary) -> None:
         self._plan = plan
         self._vocabulary = vocabulary
         self._prefix = "hwk_"

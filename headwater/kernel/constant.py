@@ -2,7 +2,8 @@
 
     Δ₁ = R,   Δₜ = 0 for all later t
 
-State: the rows, until the first tick has taken them.
+State: the rows, until the first tick has taken them. Rows of a view are a relation that others read, too: a join takes
+it as it is, with its indexes, and nobody copies the rows.
 """
 
 from __future__ import annotations
@@ -10,17 +11,27 @@ from __future__ import annotations
 from headwater.kernel.delta import Delta, no_rows
 from headwater.kernel.index import Ints
 from headwater.kernel.operator import Operator
+from headwater.kernel.relation import Relation
 
 
 class Constant(Operator):
     """Rows that all come at the first tick and stay."""
 
-    def __init__(self, variables: tuple[str, ...], rows: Ints) -> None:
+    def __init__(self, variables: tuple[str, ...], rows: Ints | Relation) -> None:
         self.variables = variables
-        self._rows = rows
         self._nothing = Delta.nothing(len(variables))
+        self._relation = rows if isinstance(rows, Relation) else None
+        self._rows = self._nothing.added if isinstance(rows, Relation) else rows
+
+    def taken(self) -> Relation | None:
+        """The relation of a view, for a reader that takes it instead of asking for the rows."""
+        relation, self._relation = self._relation, None
+        return relation
 
     def advance(self) -> Delta:
+        relation = self.taken()
+        if relation is not None:
+            return Delta(relation.ids(), no_rows(len(self.variables)))
         if not self._rows.shape[0]:
             return self._nothing
         rows, self._rows = self._rows, self._nothing.added

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from pyoxigraph import DefaultGraph, Store
+from pyoxigraph import DefaultGraph
 
 from headwater.algebra.plan import QueryPlan
 from headwater.kernel.delta import no_rows
 from headwater.kernel.index import Ints
 from headwater.kernel.vocabulary import Vocabulary
+from headwater.reference.static_data import StaticData
 from headwater.terms.exact import original_triple
 from headwater.terms.model import BlankNode, NamedNode, Term, Triple, Variable
 
@@ -23,7 +24,7 @@ from headwater.terms.model import BlankNode, NamedNode, Term, Triple, Variable
 class Description:
     """Describes the resources of a query's solutions, whose columns are the plan's variables."""
 
-    def __init__(self, plan: QueryPlan, static: Store, vocabulary: Vocabulary) -> None:
+    def __init__(self, plan: QueryPlan, static: StaticData, vocabulary: Vocabulary) -> None:
         self._written = [term for term in plan.described if isinstance(term, NamedNode)]
         self._columns = [plan.variables.index(term) for term in plan.described if isinstance(term, Variable)]
         self._graphs = plan.default_graphs or (DefaultGraph(),)

@@ -12,7 +12,6 @@ from itertools import pairwise
 from typing import Any, cast
 
 import numpy as np
-from pyoxigraph import Store
 
 from headwater.algebra.plan import QueryKind, QueryPlan
 from headwater.kernel.buffers import TripleBuffer
@@ -23,10 +22,12 @@ from headwater.kernel.index import Ints
 from headwater.kernel.measures import JoinMeasures, fix_orders, joins_of, operators, state_bytes
 from headwater.kernel.operator import Operator
 from headwater.kernel.row_order import rows_in_order
+from headwater.kernel.views import texts_outside
 from headwater.kernel.vocabulary import Vocabulary
 from headwater.language.stream_clauses import StreamOperator
 from headwater.reference.answers import WindowView
 from headwater.reference.log import Size
+from headwater.reference.static_data import StaticData
 from headwater.reference.ticking import Evaluator
 from headwater.terms.columns import ElementColumns
 from headwater.windows import Content, CountWindow, QuerySettings, Report, emitted
@@ -36,17 +37,14 @@ from headwater.windows.arrivals import Arrivals
 class KernelEvaluator(Evaluator):
     """Evaluates one plan incrementally; `NotForTheKernel` where it cannot."""
 
-    def __init__(self, plan: QueryPlan, settings: QuerySettings, static: Store) -> None:
+    def __init__(self, plan: QueryPlan, settings: QuerySettings, static: StaticData) -> None:
         super().__init__(plan, settings)
-        self.vocabulary = Vocabulary()
-        compiler = self._compiler(static)
+        self._static = static
+        self.vocabulary = Vocabulary(texts_outside(static))
         self.root: Operator
-        self.root, self._presenter = compiler.compile()
-        self.vocabulary.keep()
-        self._clock = compiler.clock
-        self._sources = compiler.sources
+        is_timed = self._build()
         labelled = zip(settings.windows, (source.label for source in plan.windows), strict=True)
-        self._buffers = [TripleBuffer(*one, settings.cap, timed=compiler.is_timed) for one in labelled]
+        self._buffers = [TripleBuffer(*one, settings.cap, timed=is_timed) for one in labelled]
         watched = settings.windows if settings.report is Report.CHANGE else ()
         self._contents: list[Counter[tuple[int, ...]]] = [Counter() for _ in watched]
         shown = list(range(len(self.root.variables)))
@@ -62,6 +60,7 @@ class KernelEvaluator(Evaluator):
         self._verdict: bool | None = None
         self._is_said = True
         """Whether the last tick was reported: then all that was said before can be derived from the windows."""
+        self._result_before: Ints | None = None
 
     @property
     def joins(self) -> tuple[JoinMeasures, ...]:
@@ -72,7 +71,42 @@ class KernelEvaluator(Evaluator):
         """Probe in the order of the plan from now on, for comparison."""
         fix_orders(self.root)
 
-    def _compiler(self, static: Store) -> Compiler:
+    def _build(self) -> bool:
+        """Make the operators, with nothing in them; gives whether the windows have to tell when triples came."""
+        compiler = self._compiler(self._static)
+        self.root, self._presenter = compiler.compile()
+        self.vocabulary.keep()
+        self._clock = compiler.clock
+        self._sources = compiler.sources
+        return compiler.is_timed
+
+    def _derived(self) -> Delta:
+        """What follows from what the windows show, for operators that have nothing in them."""
+        assert self.ticker.answered is not None
+        self._clock.tick += 1
+        self._clock.now = self.ticker.answered
+        for number, buffer in enumerate(self._buffers):
+            shown = buffer.shown
+            self._sources[number].delta = Delta(shown, shown[:0])
+        return self.root.advance()
+
+    def static_will_change(self) -> None:
+        if self._follows_change and self.ticker.answered is not None:
+            self._build()
+            self._result_before = self._derived().added
+
+    def static_changed(self) -> None:
+        self._build()
+        if self.ticker.answered is None:
+            return
+        now = self._derived().added
+        if self._result_before is None:
+            self._follow(Delta(now, now[:0], is_fresh=True))
+        else:
+            self._follow(Delta(now, self._result_before))
+            self._result_before = None
+
+    def _compiler(self, static: StaticData) -> Compiler:
         """What makes the operators of the plan."""
         return Compiler(self.plan, self.settings, static, self.vocabulary)
 
@@ -234,14 +268,10 @@ class KernelEvaluator(Evaluator):
     def _recall(self, memory: Any) -> None:
         if self.ticker.answered is None:
             return
-        self._clock.tick += 1
-        self._clock.now = self.ticker.answered
-        for number, buffer in enumerate(self._buffers):
-            shown = buffer.shown
-            self._sources[number].delta = Delta(shown, shown[:0])
-            if self._contents:
-                self._content_changed(number, self._sources[number].delta)
-        self._follow(self.root.advance())
+        self._follow(self._derived())
+        for number in range(len(self._contents)):
+            shown = self._buffers[number].shown
+            self._content_changed(number, Delta(shown, shown[:0]))
         if self._follows_change:
             changed = self.vocabulary.rows_of((row for row, _ in memory or ()), len(self.plan.variables))
             self._counts = dict(zip(map(tuple, changed.tolist()), (n for _, n in memory or ()), strict=True))

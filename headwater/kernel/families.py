@@ -16,7 +16,6 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 import numpy as np
-from pyoxigraph import Store
 
 from headwater.algebra.families import ConstantTerm, Family, Form, form_of
 from headwater.algebra.plan import QueryKind, QueryPlan
@@ -32,6 +31,7 @@ from headwater.reference.answers import Answer
 from headwater.reference.construct import Template
 from headwater.reference.numeric import integer_literal
 from headwater.reference.program import Registered
+from headwater.reference.static_data import StaticData
 from headwater.terms.model import Row
 
 MOVING_FILTERS = (split_filters.RULE, push_filters.RULE)
@@ -40,7 +40,7 @@ FEWEST = 2
 """From so many queries on a family is worth its table."""
 
 
-def families_of(queries: Sequence[Registered], static: Store) -> list[FamilyEvaluator]:
+def families_of(queries: Sequence[Registered], static: StaticData) -> list[FamilyEvaluator]:
     """Evaluators for the queries that differ from others in constants only: `Program(…, families=families_of)`."""
     groups: dict[Form, list[Registered]] = {}
     for query in queries:
@@ -92,7 +92,7 @@ class FamilyEvaluator(KernelEvaluator):
     `add` and `remove` may be called between two calls of `advance`.
     """
 
-    def __init__(self, queries: Sequence[Registered], static: Store) -> None:
+    def __init__(self, queries: Sequence[Registered], static: StaticData) -> None:
         first = queries[0]
         forms = [form_of(query.plan, query.settings) for query in queries]
         self.family = Family.of(forms[0][0], [constants for _, constants in forms])
@@ -114,10 +114,16 @@ class FamilyEvaluator(KernelEvaluator):
         self._next = 0
         self.add(queries)
 
-    def _compiler(self, static: Store) -> FamilyCompiler:
+    def _compiler(self, static: StaticData) -> FamilyCompiler:
         compiler = FamilyCompiler(self.plan, self.settings, static, self.vocabulary, self._lifted, self._contents_now)
         self._table, self._followers = compiler.table, compiler.followers
         return compiler
+
+    def _build(self) -> bool:
+        is_timed = super()._build()
+        # Before the first one comes there are none.
+        self._enter(list(getattr(self, "_members", {}).values()))
+        return is_timed
 
     def _contents_now(self) -> list[Ints]:
         return [buffer.shown for buffer in self._buffers]
@@ -257,6 +263,7 @@ class FamilyEvaluator(KernelEvaluator):
                     part=part,
                     inputs=inputs,
                     watermark=watermark,
+                    data_version=self.data_version,
                 )
                 if not (answer.is_empty and is_silent):
                     yield answer

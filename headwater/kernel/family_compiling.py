@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import reduce
 
-from pyoxigraph import Store
-
 from headwater.algebra.nodes import Filter, Join, Node
 from headwater.algebra.notation import conjuncts
 from headwater.algebra.plan import QueryPlan
@@ -32,6 +30,7 @@ from headwater.kernel.row_expressions import RowExpressions
 from headwater.kernel.triples import Renamed, Shared
 from headwater.kernel.vocabulary import Vocabulary
 from headwater.language.expressions import Expression
+from headwater.reference.static_data import StaticData
 from headwater.terms.model import NamedNode, Variable
 from headwater.windows import QuerySettings
 
@@ -45,7 +44,7 @@ class FamilyCompiler(Compiler):
         self,
         plan: QueryPlan,
         settings: QuerySettings,
-        static: Store,
+        static: StaticData,
         vocabulary: Vocabulary,
         family: FamilyPlan,
         contents: Contents,

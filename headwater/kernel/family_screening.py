@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
-from pyoxigraph import Store
 
 from headwater.algebra.plan import QueryPlan
 from headwater.kernel.delta import Delta, stacked
@@ -26,6 +25,7 @@ from headwater.kernel.relation import Relation
 from headwater.kernel.triples import TickClock
 from headwater.kernel.vocabulary import Vocabulary
 from headwater.language.patterns import TriplePattern
+from headwater.reference.static_data import StaticData
 from headwater.terms.model import NamedNode, Variable
 from headwater.windows import QuerySettings
 
@@ -138,7 +138,7 @@ class FamilyLeaves(Leaves):
         self,
         plan: QueryPlan,
         settings: QuerySettings,
-        static: Store,
+        static: StaticData,
         vocabulary: Vocabulary,
         clock: TickClock,
         prefix: str,

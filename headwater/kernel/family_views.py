@@ -17,14 +17,16 @@ from pyoxigraph import Store
 from headwater.algebra.nodes import Bgp, Extend, Filter, Graph, Join, LeftJoin, Minus, Node, Project, Values
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import certain, nodes, visible
-from headwater.kernel.family_tables import FamilyView, FollowsMembers, Key
+from headwater.kernel.family_tables import AskFor, FamilyView, FollowsMembers, Key
 from headwater.kernel.index import Ints
 from headwater.kernel.joining import Input
 from headwater.kernel.leaves import Leaves
 from headwater.kernel.static_parts import Placed, StaticParts, _placed
+from headwater.kernel.views import ViewData
 from headwater.kernel.vocabulary import Vocabulary
 from headwater.reference.evaluator import ReferenceEvaluator
 from headwater.reference.graphs import Dataset
+from headwater.reference.static_data import StaticData
 from headwater.terms.exact import is_stored_form
 from headwater.terms.model import Literal, NamedNode, Row, Variable
 from headwater.windows import QuerySettings
@@ -37,7 +39,7 @@ class FamilyStaticParts(StaticParts):
         self,
         plan: QueryPlan,
         settings: QuerySettings,
-        static: Store,
+        static: StaticData,
         vocabulary: Vocabulary,
         leaves: Leaves,
         parameters: Sequence[Variable],
@@ -56,11 +58,7 @@ class FamilyStaticParts(StaticParts):
         if not mine:
             return super().view(parts)
 
-        def ask(keys: Sequence[Key]) -> Ints:
-            rows = self._vocabulary.terms_of(np.array(keys, dtype=np.int64))
-            found = self._over_static_data(Project(_asked_for(node, mine, rows), shown), shown)
-            return self._vocabulary.rows_of(found, len(shown))
-
+        ask = self._asking_views(node, mine) or self._asking_by_value(node, mine)
         names = tuple(variable.value for variable in shown)
         columns = [shown.index(variable) for variable in mine]
         places = [self._parameters.index(variable) for variable in mine]
@@ -69,17 +67,38 @@ class FamilyStaticParts(StaticParts):
         self.views.append(node)
         return Input(found, frozenset(variable.value for variable in certain(node)))
 
-    def _asked(self, node: Node, graph: NamedNode) -> tuple[tuple[str, ...], Ints]:
+    def _asking_by_value(self, node: Node, mine: Sequence[Variable]) -> AskFor:
         shown = visible(node)
-        part = _placed(node, graph)
-        found = self._over_static_data(Project(part, shown), shown)
-        self.views.append(part)
-        return tuple(variable.value for variable in shown), self._vocabulary.rows_of(found, len(shown))
 
-    def _over_static_data(self, node: Node, shown: tuple[Variable, ...]) -> list[Row]:
-        dataset = self._in_place() if self._sees_the_store(node) else None
-        static = Store() if dataset is not None else self._static
-        return ReferenceEvaluator(self._plan, self._settings, static, dataset).over_same_data(node, shown)
+        def ask(keys: Sequence[Key]) -> Ints:
+            rows = self._vocabulary.terms_of(np.array(keys, dtype=np.int64))
+            found = self._by_definition(_asked_for(node, mine, rows), shown)
+            return self._vocabulary.rows_of(found, len(shown))
+
+        return ask
+
+    def _asking_views(self, node: Node, mine: Sequence[Variable]) -> AskFor | None:
+        """Look the values up in the view of all values, where the data keeps views."""
+        if not isinstance(self._static, ViewData):
+            return None
+        shown = visible(node)
+        relation = self._static.view(self._plan, node, lambda: self._by_definition(node, shown)).relation
+        key = tuple(shown.index(variable) for variable in mine)
+
+        def ask(keys: Sequence[Key]) -> Ints:
+            index = relation.index(key)
+            wanted = np.array(keys, dtype=np.int64)
+            _, numbers = index.expand(*index.probe(relation.rows, wanted, np.arange(len(key), dtype=np.int32)))
+            return relation.rows[numbers]
+
+        return ask
+
+    def _by_definition(self, part: Node, shown: tuple[Variable, ...]) -> list[Row]:
+        if not isinstance(self._static, Store) or not self._sees_the_store(part):
+            return super()._by_definition(part, shown)
+        plan, dataset = self._plan, self._in_place(self._static)
+        root = Project(part, shown)
+        return ReferenceEvaluator(plan, self._settings, Store(), dataset).over_same_data(root, shown)
 
     def _sees_the_store(self, node: Node) -> bool:
         """Whether the graphs of a part are those of the store under the same names."""
@@ -89,14 +108,14 @@ class FamilyStaticParts(StaticParts):
         graphs = [inner.name for inner in nodes(node) if isinstance(inner, Graph)]
         return all(isinstance(graph, NamedNode) and (named is None or graph in named) for graph in graphs)
 
-    def _in_place(self) -> Dataset:
+    def _in_place(self, static: Store) -> Dataset:
         """The static data as a dataset that nobody changes."""
         if self._holds_stored_forms is None:
-            self._holds_stored_forms = any(is_stored_form(quad.object) for quad in self._static)
+            self._holds_stored_forms = any(is_stored_form(quad.object) for quad in static)
         return Dataset(
             self._plan,
             self._settings.content,
-            self._static,
+            static,
             named=tuple(self.named_graphs),
             holds_stored_forms=self._holds_stored_forms,
         )

@@ -320,6 +320,11 @@ class RingIndex:
         self.insert(rows, live)
         self.inserts -= live.shape[0]
 
+    def take_over(self, table: Ints, links: Links) -> None:
+        """Be the index whose table and links these are."""
+        self.table, self.links = table, links
+        self._used = int(np.count_nonzero(table))
+
     def remove(self, rows: Ints, removed: Ints) -> None:
         """Take out rows by number, while their values still stand in `rows`."""
         self._used -= _remove(self.table, self.links, rows, self.key, removed)

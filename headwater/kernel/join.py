@@ -101,7 +101,7 @@ class MultiwayJoin(Operator):
         if not self._is_loaded:
             self._is_loaded = True
             for i in self._constants:
-                added.extend(self._gain(i, self._inputs[i].advance().added, {}))
+                added.extend(self._load(i))
         deltas = [(i, self._inputs[i].advance()) for i in self._changing]
         fresh = [i for i, delta in deltas if delta.is_fresh]
         before = self._begin_anew(fresh) if fresh else None
@@ -136,6 +136,16 @@ class MultiwayJoin(Operator):
         if not added and not removed:
             return self._nothing
         return Delta(stacked(added, width), stacked(removed, width))
+
+    def _load(self, i: int) -> list[Ints]:
+        """The rows of a static input; where it is a view and other inputs are still to come, the view itself."""
+        constant = self._inputs[i]
+        assert isinstance(constant, Constant)
+        view = constant.taken() if self._changing else None
+        if view is None:
+            return self._gain(i, constant.advance().added, {})
+        self._relations[i] = view
+        return []
 
     def _begin_anew(self, fresh: list[int]) -> Ints | Callable[[], Ints]:
         """Some inputs lost all they had, and with it every result goes; gives the results there were."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pyoxigraph import DefaultGraph, Store
+from pyoxigraph import DefaultGraph
 
 from headwater.algebra.nodes import Node
 from headwater.algebra.plan import QueryPlan
@@ -30,6 +30,7 @@ from headwater.language.expressions import Timestamp
 from headwater.language.patterns import Path, TriplePattern
 from headwater.reference.graphs import DEFAULT, window_graph
 from headwater.reference.rewrite import PatternTime
+from headwater.reference.static_data import StaticData
 from headwater.terms.exact import original_triple
 from headwater.terms.model import NamedNode, Variable
 from headwater.windows import Content, QuerySettings
@@ -47,7 +48,7 @@ class Leaves:
         self,
         plan: QueryPlan,
         settings: QuerySettings,
-        static: Store,
+        static: StaticData,
         vocabulary: Vocabulary,
         clock: TickClock,
         prefix: str,

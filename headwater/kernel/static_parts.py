@@ -6,9 +6,8 @@ STREAM <rfid> [NOW] {?person :detectedAt ?loc}  GRAPH <floorplan> {?loc :name ?n
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import reduce
-
-from pyoxigraph import Store
 
 from headwater.algebra.nodes import (
     Bgp,
@@ -22,20 +21,21 @@ from headwater.algebra.nodes import (
     Service,
     Window,
 )
-from headwater.algebra.plan import QueryPlan
+from headwater.algebra.plan import QueryKind, QueryPlan
 from headwater.algebra.scope import expressions_of, nodes, sub_expressions, visible
 from headwater.kernel.constant import Constant
 from headwater.kernel.delta import UNBOUND
 from headwater.kernel.expressions import is_steady
-from headwater.kernel.index import Ints
 from headwater.kernel.joining import Input
 from headwater.kernel.leaves import Leaves
+from headwater.kernel.views import ViewData
 from headwater.kernel.vocabulary import Vocabulary
 from headwater.language.expressions import Constant as Written
 from headwater.language.expressions import Operation, VariableReference
 from headwater.reference.evaluator import ReferenceEvaluator
 from headwater.reference.graphs import DEFAULT
-from headwater.terms.model import NamedNode, Variable
+from headwater.reference.static_data import StaticData
+from headwater.terms.model import NamedNode, Row, Variable
 from headwater.windows import QuerySettings
 
 Placed = tuple[Node, NamedNode]
@@ -46,14 +46,13 @@ class StaticParts:
     """Knows the static parts of one plan and evaluates them. `views` lists those that were asked for."""
 
     def __init__(
-        self, plan: QueryPlan, settings: QuerySettings, static: Store, vocabulary: Vocabulary, leaves: Leaves
+        self, plan: QueryPlan, settings: QuerySettings, static: StaticData, vocabulary: Vocabulary, leaves: Leaves
     ) -> None:
         self._plan = plan
         self._settings = settings
         self._static = static
         self._vocabulary = vocabulary
         self._leaves = leaves
-        self._reference: ReferenceEvaluator | None = None
         self.streams = tuple(dict.fromkeys(source.graph for source in plan.windows if source.graph is not None))
         """The window graphs over which GRAPH ?g ranges."""
         self.views: list[Node] = []
@@ -84,24 +83,29 @@ class StaticParts:
 
     def rows(self, node: Node, graph: NamedNode) -> Constant:
         """The solutions of a static part."""
-        return Constant(*self._asked(node, graph))
+        return self._asked(_placed(node, graph))[0]
 
-    def _asked(self, node: Node, graph: NamedNode) -> tuple[tuple[str, ...], Ints]:
-        shown = visible(node)
-        placed = _placed(node, graph)
-        if self._reference is None:
-            self._reference = ReferenceEvaluator(self._plan, self._settings, self._static)
-        found = self._reference.over_same_data(Project(placed, shown), shown)
-        self.views.append(placed)
+    def _asked(self, part: Node) -> tuple[Constant, frozenset[str]]:
+        """The solutions of a part in the default graph, and what really is bound in all of them."""
+        shown = visible(part)
         names = tuple(variable.value for variable in shown)
-        return names, self._vocabulary.rows_of(found, len(names))
+        self.views.append(part)
+        if isinstance(self._static, ViewData):
+            view = self._static.view(self._plan, part, lambda: self._by_definition(part, shown))
+            return Constant(names, view.relation), frozenset(names[place] for place in view.sure)
+        rows = self._vocabulary.rows_of(self._by_definition(part, shown), len(names))
+        sure = frozenset(v for place, v in enumerate(names) if not (rows[:, place] == UNBOUND).any())
+        return Constant(names, rows), sure
+
+    def _by_definition(self, part: Node, shown: tuple[Variable, ...]) -> list[Row]:
+        """What the reference finds, over a copy of what can matter to the part."""
+        root = Project(part, shown)
+        plan = replace(self._plan, root=root, variables=shown, kind=QueryKind.SELECT)
+        return ReferenceEvaluator(plan, self._settings, self._static).over_same_data(root, shown)
 
     def view(self, parts: list[Placed]) -> Input:
-        """Several static parts joined, and what really is bound in all of their solutions."""
-        node = reduce(Join, [_placed(*part) for part in parts])
-        names, rows = self._asked(node, DEFAULT)
-        sure = frozenset(v for place, v in enumerate(names) if not (rows[:, place] == UNBOUND).any())
-        return Input(Constant(names, rows), sure)
+        """Several static parts joined."""
+        return Input(*self._asked(reduce(Join, [_placed(*part) for part in parts])))
 
     def in_static_graphs(self, name: Variable, inner: Node) -> Constant:
         """`GRAPH ?g` over the graphs that are no stream's, with ?g bound to each."""

@@ -2,13 +2,14 @@
 
 Ids are those of `headwater.terms.ids`: values that fit are inside the id, everything else is a hash whose term is kept
 here, as the text that it came with until somebody asks.
+Terms of static data stay outside until somebody asks for them.
 Nothing is counted on the way; instead `sweep` forgets every term that is no longer in use, and is worth calling when
 the dictionary has grown to twice what was left after the last sweep.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import cast
 
 import numpy as np
@@ -27,7 +28,8 @@ _REMEMBERED_VALUES = 1 << 16
 class Vocabulary:
     """Gives ids to terms and terms to ids."""
 
-    def __init__(self) -> None:
+    def __init__(self, outside: Callable[[int], bytes | None] = lambda _: None) -> None:
+        self._outside = outside
         self._ids: dict[Term, int] = {}
         self._terms: dict[int, Term] = {}
         self._texts: dict[int, bytes] = {}
@@ -66,6 +68,8 @@ class Vocabulary:
             known = self._values.get(number)
         if known is None:
             text = self._texts.pop(number, None)
+            if text is None and number >= 0:
+                text = self._outside(number)
             if text is not None:
                 known = self._terms[number] = term_of_text(text)
             elif number != UNBOUND:

@@ -73,17 +73,22 @@ class Statistics:
     @classmethod
     def of_store(cls, store: Store, plans: Iterable[QueryPlan]) -> Statistics:
         """Counts what patterns of some plans can match in the graphs of a store, without looking at all of it."""
-        named = {
-            triple.predicate
-            for plan in plans
-            for node in nodes(plan.root)
-            if isinstance(node, Bgp)
-            for triple in node.triples
-            if isinstance(triple.predicate, NamedNode)
-        }
+        named = _named(plans)
         graphs = [graph for graph in store.named_graphs() if isinstance(graph, NamedNode)]
         places: list[NamedNode | None] = [None, *(graphs if len(graphs) <= MOST_GRAPHS else ())]
         return cls({place: _counted(store, place, named) for place in places})
+
+    @classmethod
+    def of_counts(cls, counted: Iterable[Mapping[NamedNode | None, Counts]], plans: Iterable[QueryPlan]) -> Statistics:
+        """What data sets counted when they were loaded, of the predicates that some plans name."""
+        named = _named(plans)
+        graphs: dict[NamedNode | None, dict[NamedNode, PredicateCounts]] = {None: {}}
+        for by_graph in counted:
+            for graph, counts in by_graph.items():
+                found = graphs.setdefault(graph, {})
+                for predicate in named & counts.keys():
+                    found[predicate] = found.get(predicate, NOTHING) + counts[predicate]
+        return cls(graphs if len(graphs) <= MOST_GRAPHS + 1 else {None: graphs[None]})
 
     def counts(self, plan: QueryPlan, source: Source, predicate: NamedNode | Variable) -> PredicateCounts:
         """What a pattern with this predicate may match in its active graph."""
@@ -99,6 +104,18 @@ class Statistics:
         if isinstance(name, Variable):
             return [None]
         return [self.graphs.get(name)]
+
+
+def _named(plans: Iterable[QueryPlan]) -> set[NamedNode]:
+    """The predicates that stand in patterns."""
+    return {
+        triple.predicate
+        for plan in plans
+        for node in nodes(plan.root)
+        if isinstance(node, Bgp)
+        for triple in node.triples
+        if isinstance(triple.predicate, NamedNode)
+    }
 
 
 def _counted(store: Store, graph: NamedNode | None, predicates: Iterable[NamedNode]) -> Counts:

@@ -16,10 +16,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
-from pyoxigraph import DefaultGraph, Store
-
 from headwater.algebra import plan_query
 from headwater.algebra.partitioning import OneShard
+from headwater.datasets.dataset import DataSet
+from headwater.datasets.linked_data import LinkedData
+from headwater.datasets.scratch import Scratch
 from headwater.federation.endpoint_settings import EndpointSettings
 from headwater.federation.service_settings import ServiceSettings
 from headwater.language import parse
@@ -45,13 +46,15 @@ from headwater.pipeline.progress import Progress, RunSummary
 from headwater.pipeline.query import Query
 from headwater.pipeline.services import endpoint_settings, service_options, with_options
 from headwater.pipeline.sharding import Sharding, sharding, spreading_keys
+from headwater.pipeline.shared_files import DataFolder
 from headwater.pipeline.sinks import Sink
 from headwater.pipeline.sources import files
-from headwater.pipeline.spans import Source
+from headwater.pipeline.spans import Source, SourceError
+from headwater.pipeline.static_data import Given
 from headwater.pipeline.wanted import wanted
 from headwater.reference import Program, Registered, RegistrationError
 from headwater.terms.durations import parse_duration
-from headwater.terms.model import Quad, Triple
+from headwater.terms.inline_layout import NO_TERM
 from headwater.terms.names import iri_to_name, name_to_iri
 from headwater.terms.timestamps import parse_time
 from headwater.windows import Bounds, Content, Options, Report, settle
@@ -119,7 +122,8 @@ class Engine:
         self._idle: dict[str, int] = {}
         self._endpoints: dict[str, EndpointSettings] = {}
         self._queries: dict[str, Query] = {}
-        self._static = Store()
+        self._scratch = Scratch()
+        self._datasets: list[DataFolder] = []
         self._subscriptions: list[Subscription] = []
         self._stop = threading.Event()
         self._running = threading.Lock()
@@ -159,12 +163,29 @@ class Engine:
             source = source_at(source)
         self._sources[iri] = files(source) if isinstance(source, str | Path) else source
 
-    def dataset(self, data: str | Path | Store | Iterable[Quad | Triple], graph: str | None = None) -> int:
-        """Load linked data: RDF files by path or pattern, a pyoxigraph store, or quads; gives how many statements.
+    def dataset(self, data: Given, graph: str | None = None) -> DataSet:
+        """Name linked data: the folder of a data set (`headwater load`), RDF files by path or pattern, a pyoxigraph
+        store, or quads. Gives the data set, whose `insert`, `remove` and `update` may be called while queries run.
 
-        With `graph`, what stands in no named graph goes into the one of that name.
+        With `graph`, what stands in no named graph goes into the one of that name. All that is not given as the folder
+        of a data set is copied, and is one data set.
         """
-        return static_data.load(self._static, data, graph)
+        if isinstance(data, str | Path) and Path(data).is_dir():
+            if graph is not None:
+                raise SourceError(f"{data} is a folder: the graph of a data set is chosen by headwater load --graph")
+            found = DataSet.open(data)
+            self._datasets.append(DataFolder(str(found.folder)))
+            return found
+        folder = self._scratch.folder
+        static_data.load(folder, data, graph)
+        place = DataFolder(str(folder), is_temporary=True)
+        if place not in self._datasets:
+            self._datasets.append(place)
+        return DataSet.open(folder)
+
+    def _linked_data(self) -> LinkedData:
+        """All data sets as they are now."""
+        return LinkedData([DataSet.open(one.path) for one in self._datasets])
 
     def endpoint(self, url: str, **settings: Any) -> None:
         """Say how to speak with an endpoint of SERVICE; without it, defaults and the environment's credentials hold.
@@ -291,10 +312,10 @@ class Engine:
         if self._in_process:
             readable_in_process(sources)
         needed = wanted(queries, program)
-        feed = Feed(sources, drain=drain, wanted=needed)
+        feed = Feed(sources, drain=drain, wanted=needed, datasets=[one.path for one in self._datasets])
         if not follow:
             feed.check()
-        definition = static_data.definition(queries, self._static, self._delay, self._evaluator, self._idle)
+        definition = self._definition(queries)
         if not self._in_process:
             definition = replace(definition, sharding=self._sharding(queries), skews=skews(sources))
         definition = replace(definition, services=self._services, statistics=self._statistics(queries))
@@ -370,9 +391,13 @@ class Engine:
         shards = self._shards or (len(known.shards) if known else self.session().sparkContext.defaultParallelism)
         if shards == 1:
             return None
-        has_static = next(self._static.quads_for_pattern(None, None, None, DefaultGraph()), None) is not None
+        has_static = any(graph == NO_TERM for graph, _ in self._linked_data().places())
         found = sharding(queries, spreading_keys(shards), has_static_default=has_static)
         return None if isinstance(found, OneShard) else found
+
+    def _definition(self, queries: tuple[Registered, ...]) -> Definition:
+        silent = tuple(sorted(self._idle.items()))
+        return Definition(queries, tuple(self._datasets), self._delay, self._evaluator, idle=silent)
 
     def stop(self) -> None:
         """End the run after the batch at work. May be called from any thread, and from `on_answer`."""
@@ -415,7 +440,7 @@ class Engine:
         sources = readable_as_frames({stream: self._sources[stream] for stream in program.inputs})
         if not follow:
             Feed(sources).check()
-        definition = static_data.definition(queries, self._static, self._delay, self._evaluator, self._idle)
+        definition = self._definition(queries)
         needed = wanted(queries, program)
         # Whoever starts the DataFrame knows when its records end.
         statistics = self._statistics(queries)
@@ -449,7 +474,7 @@ class Engine:
         self._check_streams(registered, produced)
         return tuple(registered), Program(
             registered,
-            self._static,
+            self._linked_data(),
             self._delay,
             evaluator_named(self._evaluator, self._services, self._statistics(registered)),
             is_durable=self._checkpoint is not None,
@@ -461,7 +486,8 @@ class Engine:
         """What the optimizer may know of the static data; the definition takes plans as they are."""
         if self._evaluator == "reference":
             return None
-        return Statistics.of_store(self._static, [query.plan for query in queries])
+        counted = [DataSet.open(one.path).counts() for one in self._datasets]
+        return Statistics.of_counts(counted, [query.plan for query in queries])
 
     def _check_streams(self, registered: Iterable[Registered], produced: Mapping[str, str]) -> None:
         known = {*self._sources, *produced.values()}

@@ -7,17 +7,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from pyoxigraph import RdfFormat, Store, parse
-
+from headwater.datasets.dataset import DataSet
+from headwater.datasets.linked_data import LinkedData
 from headwater.pipeline.counting import Measure, measured
 from headwater.pipeline.feed import Chunk
 from headwater.pipeline.packing import pack, unpack
 from headwater.pipeline.sharding import Sharding, shard_query
-from headwater.pipeline.shared_files import SharedFile
+from headwater.pipeline.shared_files import DataFolder
 from headwater.reference import Answer, MakeEvaluator, Program, ReferenceEvaluator, Registered
 from headwater.reference.log import Changes, Segment, WindowLog
 from headwater.reference.program import LateElement
-from headwater.terms.model import NamedNode
+from headwater.reference.static_data import Version
 from headwater.windows.arrivals import Arrivals, joined
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def evaluator_named(
 class Definition:
     """All that determines the answers besides the streams; it can be sent to a worker.
 
-    `static` is the linked data as N-Quads, `graphs` names its graphs, the empty ones too; `delay` says how late an
+    `datasets` are the folders of the linked data, which every worker must see; `delay` says how late an
     element may be, in microseconds; `evaluator` says who evaluates; `sharding` how the work is cut, if it is;
     `idle` how far a stream may be behind the others before it is taken to be silent, in microseconds of event time;
     `skews` the same for the partitions of a stream that has some; `services` how to speak with the endpoints of
@@ -61,8 +61,7 @@ class Definition:
     """
 
     queries: tuple[Registered, ...]
-    static: bytes | SharedFile = b""
-    graphs: tuple[str, ...] = ()
+    datasets: tuple[DataFolder, ...] = ()
     delay: int = 0
     evaluator: EvaluatorName = "auto"
     sharding: Sharding | None = None
@@ -71,18 +70,18 @@ class Definition:
     services: ServiceSettings | None = None
     statistics: Statistics | None = None
 
+    @property
+    def watched(self) -> tuple[str, ...]:
+        """The folders whose versions the batches carry: all, or none where workers have copies of some."""
+        return tuple(one.path for one in self.datasets) if all(one.archive is None for one in self.datasets) else ()
+
     def program(self) -> Program:
         """The queries with nothing seen yet; a `RegistrationError` where they cannot run together."""
-        store = Store()
-        # Loading a file would give its blank nodes other names in every process.
-        static = self.static if isinstance(self.static, bytes) else self.static.read()
-        store.bulk_extend(parse(static, format=RdfFormat.N_QUADS))
-        for graph in self.graphs:
-            store.add_graph(NamedNode(graph))
+        static = LinkedData([DataSet.open(one.here()) for one in self.datasets])
         queries = self.queries if self.sharding is None else tuple(map(shard_query, self.queries))
         idle, skews = dict(self.idle), dict(self.skews)
         evaluator = evaluator_named(self.evaluator, self.services, self.statistics)
-        return Program(queries, store, self.delay, evaluator, is_filtered=True, idle=idle, skews=skews)
+        return Program(queries, static, self.delay, evaluator, is_filtered=True, idle=idle, skews=skews)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +125,10 @@ class Evaluation:
         letters: list[Letter] = []
         sources: dict[tuple[str, int], str] = {}
         begin = time.monotonic()
+        version: Version | None = None
         for chunk in chunks:
             if chunk.stream is None:
+                version = chunk.version or version
                 continue
             elements = chunk.elements
             batch.setdefault(chunk.stream, []).append(list(elements) if isinstance(elements, tuple) else elements)
@@ -141,7 +142,7 @@ class Evaluation:
                 ended.add(chunk.stream)
         arrivals = {stream: joined(parts) for stream, parts in batch.items()}
         read = time.monotonic()
-        step = self._program.advance(arrivals, ended)
+        step = self._program.advance(arrivals, ended, version)
         steps = {"read": read - begin, "evaluate": time.monotonic() - read}
         for stream, element in step.late:
             letters.append(_late(stream, element, sources))

@@ -10,12 +10,13 @@ each stream that it has ended. Otherwise a feed gives what there is so far, comp
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
+from headwater.datasets.watching import VersionWatch
 from headwater.pipeline.connectors.spool import forget_read
 from headwater.pipeline.offsets import Mark, Offset, StreamOffset
 from headwater.pipeline.spans import Found, Source, Span
@@ -31,17 +32,18 @@ _CHUNK_ELEMENTS = 4096
 class Piece:
     """What one worker reads: a span of the item with this number, or, with no span, the end of the stream.
 
-    A piece without a stream only says that the run has begun.
+    A piece without a stream only says that the run has begun, or which version of the data sets counts from now on.
     """
 
     stream: str | None = None
     number: int = 0
     span: Span | None = None
+    version: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Some elements of one stream, good and bad, and the item that they stood in."""
+    """Some elements of one stream, good and bad, and the item that they stood in; or a version of the data sets."""
 
     stream: str | None
     number: int = 0
@@ -49,6 +51,7 @@ class Chunk:
     elements: tuple[Element, ...] | ElementColumns = ()
     bad: tuple[BadElement, ...] = ()
     ended: bool = False
+    version: tuple[int, ...] | None = None
 
 
 class _Ahead(NamedTuple):
@@ -60,9 +63,17 @@ class _Ahead(NamedTuple):
 
 
 class Feed:
-    """Reads sources by their streams' IRIs."""
+    """Reads sources by their streams' IRIs, and watches the folders of data sets."""
 
-    def __init__(self, sources: Mapping[str, Source], *, drain: bool = True, wanted: Wanted = EVERYTHING) -> None:
+    def __init__(
+        self,
+        sources: Mapping[str, Source],
+        *,
+        drain: bool = True,
+        wanted: Wanted = EVERYTHING,
+        datasets: Sequence[str] = (),
+    ) -> None:
+        self._datasets = [VersionWatch(folder) for folder in datasets]
         self._sources = dict(sources)
         self._drain = drain
         self._wanted = wanted
@@ -93,7 +104,8 @@ class Feed:
             ends = self._target is not None and self._drain and share >= left[stream]
             streams[stream] = StreamOffset(moved, ends or (before.ended and moved == before.marks))
         # Streams without a source now keep what is known of them for a later run.
-        end = Offset({**start.streams, **streams}, begun=True)
+        version = tuple(one.newest() for one in self._datasets)
+        end = Offset({**start.streams, **streams}, begun=True, version=version)
         return start if end == start else end
 
     def _listing(self, stream: str) -> list[Found]:
@@ -119,6 +131,8 @@ class Feed:
     def pieces(self, start: Offset, end: Offset, size: int | None = None) -> list[Piece]:
         """The batch between two offsets, in pieces of at most about `size` bytes."""
         pieces: list[Piece] = [] if start.begun else [Piece()]
+        if end.version != start.version:
+            pieces.append(Piece(version=end.version))
         for stream, offset in end.streams.items():
             before = start.of(stream)
             # A batch that was planned when a stream still had readers may be read when it has none.
@@ -135,7 +149,7 @@ class Feed:
     def read(self, piece: Piece) -> Iterator[Chunk]:
         """The elements of a piece, in chunks."""
         if piece.stream is None or piece.span is None:
-            yield Chunk(piece.stream, ended=piece.stream is not None)
+            yield Chunk(piece.stream, ended=piece.stream is not None, version=piece.version)
             return
         source = self._sources[piece.stream]
         scanned = source.columns(piece.span, self._patterns_of(piece.stream))

@@ -14,7 +14,7 @@ from typing import IO
 from headwater.pipeline.spans import Span
 from headwater.terms.elements import ElementReader, StreamFormat
 from headwater.terms.model import BadElement, Element
-from headwater.terms.reading import is_gzipped
+from headwater.terms.reading import is_compressed
 from headwater.terms.scanning import Patterns, Scanned, scan_range
 from headwater.terms.text_lines import count_lines, seek_line, shown
 from headwater.terms.tnq import key_before, read_tnq
@@ -49,7 +49,7 @@ def read_span(reader: ElementReader, span: Span) -> Iterator[Element | BadElemen
 
 def scan_span(reader: ElementReader, span: Span, patterns: Patterns | None) -> Scanned | None:
     """The elements that begin in a span of timed lines, as columns; None for other formats and spans."""
-    is_plain = reader.format is StreamFormat.TNQ and not is_gzipped(reader.path)
+    is_plain = reader.format is StreamFormat.TNQ and not is_compressed(reader.path)
     if not is_plain or span.whole or span.end < span.start or (span.after_end and _rest_of_a_line(reader, span.start)):
         return None
     return scan_range(
@@ -110,7 +110,7 @@ def line_numbers(reader: ElementReader, positions: Sequence[tuple[int, ...]]) ->
     """The numbers of the lines at positions in a file; None where positions are not bytes."""
     size = reader.path.stat().st_size
     by_bytes = reads_lines(reader, size) or reader.format is StreamFormat.N_QUADS
-    if is_gzipped(reader.path) or not by_bytes:
+    if is_compressed(reader.path) or not by_bytes:
         return [None] * len(positions)
     numbers: dict[int, int] = {}
     with open(reader.path, "rb") as stream:

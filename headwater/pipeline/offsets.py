@@ -41,10 +41,14 @@ class StreamOffset:
 
 @dataclass(frozen=True, slots=True)
 class Offset:
-    """How far all streams were read; `begun` is false only before the first batch."""
+    """How far all streams were read; `begun` is false only before the first batch.
+
+    `version` is that of the data sets, which belongs to the batch that ends here: one that is run again sees the same.
+    """
 
     streams: Mapping[str, StreamOffset] = field(default_factory=dict)
     begun: bool = False
+    version: tuple[int, ...] = ()
 
     def of(self, stream: str) -> StreamOffset:
         return self.streams.get(stream, StreamOffset())
@@ -53,6 +57,7 @@ class Offset:
         """A value of plain lists, dictionaries, strings and numbers."""
         return {
             "begun": self.begun,
+            "version": list(self.version),
             "streams": {
                 stream: {"items": [mark.to_json() for mark in offset.marks], "ended": offset.ended}
                 for stream, offset in self.streams.items()
@@ -65,4 +70,4 @@ class Offset:
             stream: StreamOffset(tuple(map(Mark.from_json, offset["items"])), offset["ended"])
             for stream, offset in value["streams"].items()
         }
-        return cls(streams, value["begun"])
+        return cls(streams, value["begun"], tuple(value["version"]))

@@ -1,47 +1,62 @@
-"""Static data on its way to the workers.
+"""Folders of data sets on their way to the workers.
 
-Spark turns large closures into broadcast variables, and the driver's side of a stateful step cannot read those. So
-linked data of any size goes out as a file that Spark gives to every worker, named after its content: equal data goes
-out once.
+Workers of a local master, and those that share a file system with the driver, see the folder itself. For data that
+`engine.dataset` was given in memory the driver makes the folder, and where the workers are elsewhere it goes to them as
+an archive that Spark gives to every worker; they see it as it was when the run began.
 """
 
 from __future__ import annotations
 
-import gzip
 import hashlib
+import tarfile
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_SMALL = 64 << 10
 _FOLDER = tempfile.TemporaryDirectory(prefix="headwater-static-", ignore_cleanup_errors=True)
-"""Lives as long as the process: Spark serves the files from here."""
+"""Lives as long as the process: Spark serves the files from here, and archives are unpacked here."""
 
 
 @dataclass(frozen=True, slots=True)
-class SharedFile:
-    """Bytes that Spark has given to every worker under this name."""
+class DataFolder:
+    """The folder of a data set. `is_temporary` where this run made it; `archive` where Spark gives it to workers."""
 
-    name: str
+    path: str
+    is_temporary: bool = False
+    archive: str | None = None
 
-    def read(self) -> bytes:
-        from pyspark import SparkFiles
+    def here(self) -> str:
+        """The folder in this process."""
+        return self.path if self.archive is None else _unpacked(self.archive)
 
-        return gzip.decompress(Path(SparkFiles.get(self.name)).read_bytes())
+
+@cache
+def _unpacked(name: str) -> str:
+    from pyspark import SparkFiles
+
+    folder = Path(_FOLDER.name) / name.removesuffix(".tar")
+    with tarfile.open(SparkFiles.get(name)) as archive:
+        archive.extractall(folder, filter="data")
+    return str(folder)
 
 
-def shared(spark: SparkSession, data: bytes | SharedFile) -> bytes | SharedFile:
-    """The data itself where it is small, otherwise a file that workers can read."""
-    if isinstance(data, SharedFile) or len(data) <= _SMALL:
-        return data
-    name = f"headwater-static-{hashlib.blake2b(data, digest_size=16).hexdigest()}.nq.gz"
+def shared(spark: SparkSession, folder: DataFolder) -> DataFolder:
+    """The folder itself where workers see it, otherwise one that they can unpack."""
     context = spark.sparkContext
-    if not any(path.rsplit("/", 1)[-1] == name for path in context.listFiles):
-        path = Path(_FOLDER.name) / name
-        path.write_bytes(gzip.compress(data, compresslevel=1, mtime=0))
-        context.addFile(str(path))
-    return SharedFile(name)
+    if not folder.is_temporary or (context.master or "local").startswith("local"):
+        return folder
+    digest = hashlib.blake2b(digest_size=16)
+    for path in sorted(path for path in Path(folder.path).rglob("*") if path.is_file()):
+        digest.update(f"{path}:{path.stat().st_size}:{path.stat().st_mtime_ns}".encode())
+    name = f"headwater-static-{digest.hexdigest()}.tar"
+    if not any(known.rsplit("/", 1)[-1] == name for known in context.listFiles):
+        archive = Path(_FOLDER.name) / name
+        with tarfile.open(archive, "w") as packed:
+            packed.add(folder.path, arcname=".")
+        context.addFile(str(archive))
+    return replace(folder, archive=name)

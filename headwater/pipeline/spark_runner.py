@@ -45,15 +45,16 @@ def outcome_rows(
     batch_bytes: int | None = None,
 ) -> DataFrame:
     """The streaming DataFrame of what the stateful step gives (`stateful.OUTPUT_SCHEMA`)."""
-    from headwater.pipeline.spark_source import FORMAT, HeadwaterSource, source_options
+    from headwater.pipeline.spark_source import FORMAT, FeedSettings, HeadwaterSource, source_options
     from headwater.pipeline.stateful import OUTPUT_SCHEMA, EvaluationProcessor, observed
 
-    definition = replace(definition, static=shared(spark, definition.static))
+    definition = replace(definition, datasets=tuple(shared(spark, one) for one in definition.datasets))
     size = batch_bytes or _BATCH_BYTES
     piece = max(min(size, _SMALLEST_PIECE), size // spark.sparkContext.defaultParallelism)
     spark.dataSource.register(HeadwaterSource)
     read_here, records = _by_reader(sources, drain)
-    options = source_options(read_here, wanted, definition.sharding, drain=drain, batch_bytes=size, piece_bytes=piece)
+    feed = FeedSettings(read_here, drain, wanted, definition.sharding, definition.watched)
+    options = source_options(feed, batch_bytes=size, piece_bytes=piece)
     chunks = spark.readStream.format(FORMAT).options(**options).load()
     for stream, source in records.items():
         chunks = chunks.union(record_chunks(spark, stream, source, definition.sharding))

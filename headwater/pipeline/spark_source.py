@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import pickle
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
@@ -33,17 +33,19 @@ _SCHEMA = "shard int, chunk binary"
 _ARROW = pa.schema([("shard", pa.int32()), ("chunk", pa.binary())])
 
 
-def source_options(
-    sources: Mapping[str, Source],
-    wanted: Wanted,
-    sharding: Sharding | None = None,
-    *,
-    drain: bool,
-    batch_bytes: int,
-    piece_bytes: int,
-) -> dict[str, str]:
+class FeedSettings(NamedTuple):
+    """What is read, and how: the sources, whether their streams end, what queries want, shards, data sets to watch."""
+
+    sources: Mapping[str, Source]
+    drain: bool
+    wanted: Wanted
+    sharding: Sharding | None
+    datasets: tuple[str, ...]
+
+
+def source_options(settings: FeedSettings, *, batch_bytes: int, piece_bytes: int) -> dict[str, str]:
     """The options with which Spark makes the data source, in every process that needs it."""
-    packed = base64.b64encode(pickle.dumps((dict(sources), drain, wanted, sharding), protocol=pickle.HIGHEST_PROTOCOL))
+    packed = base64.b64encode(pickle.dumps(settings, protocol=pickle.HIGHEST_PROTOCOL))
     return {"feed": packed.decode(), "batchBytes": str(batch_bytes), "pieceBytes": str(piece_bytes)}
 
 
@@ -58,9 +60,9 @@ class HeadwaterSource(DataSource):
         return _SCHEMA
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        sources, drain, wanted, sharding = pickle.loads(base64.b64decode(self.options["feed"]))
-        feed = Feed(sources, drain=drain, wanted=wanted)
-        return HeadwaterReader(feed, sharding, int(self.options["batchBytes"]), int(self.options["pieceBytes"]))
+        given: FeedSettings = pickle.loads(base64.b64decode(self.options["feed"]))
+        feed = Feed(given.sources, drain=given.drain, wanted=given.wanted, datasets=given.datasets)
+        return HeadwaterReader(feed, given.sharding, int(self.options["batchBytes"]), int(self.options["pieceBytes"]))
 
 
 class PiecePartition(InputPartition):

@@ -1,42 +1,51 @@
-"""Linked data that does not stream: loaded once, asked at every tick."""
+"""Linked data that does not stream: what `engine.dataset` was given, as data sets."""
 
 from __future__ import annotations
 
 import glob
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
-from pyoxigraph import DefaultGraph, RdfFormat, Store
+from pyoxigraph import DefaultGraph, Store
 
-from headwater.pipeline.evaluation import Definition, EvaluatorName
+from headwater.datasets.scratch import put
 from headwater.pipeline.sources import natural_order
 from headwater.pipeline.spans import SourceError
-from headwater.reference import Registered
-from headwater.terms.exact import stored_quad
-from headwater.terms.model import NamedNode, Quad, Triple
+from headwater.terms.exact import original
+from headwater.terms.model import Quad, Triple
 from headwater.terms.names import name_to_iri
 from headwater.terms.reading import read_quads
 
+Given = str | Path | Store | Iterable[Quad | Triple]
+"""RDF files by path or pattern, a store, or statements."""
 
-def load(store: Store, data: str | Path | Store | Iterable[Quad | Triple], graph: str | None = None) -> int:
-    """Put data into a store: RDF files by path or pattern, another store, or quads; gives how many statements.
+
+def load(folder: Path, data: Given, graph: str | None = None) -> None:
+    """Put data into the data set of a folder.
 
     With `graph`, what stands in no named graph goes into the one of that name. A file with a syntax error raises
     `RdfSyntaxError`, and then nothing is loaded.
     """
+    quads = statements(data, graph)
+    # A graph that is known to be empty differs from one that nobody knows.
+    named = [] if graph is None else [name_to_iri(graph)]
+    put(folder, quads, named)
+
+
+def statements(data: Given, graph: str | None = None) -> list[Quad]:
+    """The statements of what was given, as they were written."""
     if isinstance(data, str | Path):
         quads = [quad for path in _paths(str(data)) for quad in read_quads(path)]
+    elif isinstance(data, Store):
+        quads = [Quad(q.subject, q.predicate, original(q.object), q.graph_name) for q in data]
     else:
         quads = [Quad(t.subject, t.predicate, t.object) if isinstance(t, Triple) else t for t in data]
-    if graph is not None:
-        name = name_to_iri(graph)
-        quads = [
-            Quad(q.subject, q.predicate, q.object, name) if isinstance(q.graph_name, DefaultGraph) else q for q in quads
-        ]
-        # A graph that is known to be empty differs from one that nobody knows.
-        store.add_graph(name)
-    store.bulk_extend(map(stored_quad, quads))
-    return len(quads)
+    if graph is None:
+        return quads
+    name = name_to_iri(graph)
+    return [
+        Quad(q.subject, q.predicate, q.object, name) if isinstance(q.graph_name, DefaultGraph) else q for q in quads
+    ]
 
 
 def _paths(pattern: str) -> list[str]:
@@ -48,16 +57,3 @@ def _paths(pattern: str) -> list[str]:
     if not Path(pattern).is_file():
         raise SourceError(f"there is no file {pattern}: check the path of the static data")
     return [pattern]
-
-
-def definition(
-    queries: tuple[Registered, ...],
-    store: Store,
-    delay: int,
-    evaluator: EvaluatorName = "auto",
-    idle: Mapping[str, int] | None = None,
-) -> Definition:
-    """Queries over the statements of a store, ready to be sent to workers."""
-    graphs = tuple(graph.value for graph in store.named_graphs() if isinstance(graph, NamedNode))
-    silent = tuple(sorted((idle or {}).items()))
-    return Definition(queries, store.dump(format=RdfFormat.N_QUADS) or b"", graphs, delay, evaluator, idle=silent)

@@ -34,8 +34,9 @@ class Answer:
 
     SELECT fills `rows` (in the order of `variables`), CONSTRUCT and DESCRIBE fill `triples`, ASK fills `boolean`.
     `part` numbers answers of one instant where a count window closed more than once in it. `inputs` and `watermark`
-    say what the answer was made from, `quality` how good it is where it rests on SERVICE; `complete` is false where the
-    query came so late that its windows did not hold everything yet. These take no part in comparisons.
+    say what the answer was made from, `data_version` which version of each data set it saw, `quality` how good it is
+    where it rests on SERVICE; `complete` is false where the query came so late that its windows did not hold everything
+    yet. These take no part in comparisons.
     """
 
     query: str
@@ -51,6 +52,7 @@ class Answer:
     watermark: int | None = field(default=None, compare=False)
     quality: AnswerQuality | None = field(default=None, compare=False)
     complete: bool = field(default=True, compare=False)
+    data_version: tuple[int, ...] | None = field(default=None, compare=False)
 
     @property
     def is_empty(self) -> bool:

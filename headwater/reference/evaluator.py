@@ -26,6 +26,7 @@ from headwater.reference.graphs import Dataset
 from headwater.reference.log import Size
 from headwater.reference.ordering import is_ordered, row_text, settled
 from headwater.reference.rewrite import Rewriter, uses_timestamps
+from headwater.reference.static_data import StaticData
 from headwater.reference.ticking import Evaluator
 from headwater.terms.exact import original
 from headwater.terms.model import XSD, Element, Literal, NamedNode, Row, Variable
@@ -53,8 +54,11 @@ class Question:
 class ReferenceEvaluator(Evaluator):
     """Evaluates one plan, at each tick anew. `dataset` shares the graphs of another evaluator."""
 
-    def __init__(self, plan: QueryPlan, settings: QuerySettings, static: Store, dataset: Dataset | None = None) -> None:
+    def __init__(
+        self, plan: QueryPlan, settings: QuerySettings, static: StaticData, dataset: Dataset | None = None
+    ) -> None:
         super().__init__(plan, settings)
+        self._static = static
         self._dataset = Dataset.of(plan, settings.content, static) if dataset is None else dataset
         self._timed = uses_timestamps(plan.root)
         self._ordered = is_ordered(plan.root)
@@ -87,6 +91,13 @@ class ReferenceEvaluator(Evaluator):
             known = Question(text, aggregate_calls.functions_of(root, as_written))
             self._questions[occurrences, as_written] = known
         return known
+
+    def static_changed(self) -> None:
+        self._dataset = Dataset.of(self.plan, self.settings.content, self._static)
+        for number, buffer in enumerate(self._buffers):
+            self._dataset.change(number, buffer.shown, [])
+        self._questions.clear()
+        self._stale = True
 
     def _memory(self) -> list[object]:
         return self._before if self._now is None else self._now

@@ -20,6 +20,7 @@ from pyoxigraph import DefaultGraph, Quad, Store
 
 from headwater.algebra.plan import QueryPlan, WindowSource
 from headwater.reference.content import Item, WindowBuffer
+from headwater.reference.static_data import StaticData, statements_for
 from headwater.terms.exact import is_stored_form, stored_triple
 from headwater.terms.model import MILLISECOND, XSD, Literal, NamedNode, Triple
 from headwater.windows import Content
@@ -68,20 +69,18 @@ class Dataset:
     _occurrence_quads: list[Quad] = field(default_factory=list)
 
     @classmethod
-    def of(cls, plan: QueryPlan, content: Content, static: Store) -> Dataset:
-        """A store of the query's own, with the static graphs that its FROM clauses choose."""
+    def of(cls, plan: QueryPlan, content: Content, static: StaticData) -> Dataset:
+        """A store of the query's own, with what can matter to it of the static graphs that its FROM clauses choose."""
         store = Store()
         default = plan.default_graphs
         sources = [DefaultGraph()] if default is None else list(default)
-        merged = frozenset(
-            quad.triple for graph in sources for quad in static.quads_for_pattern(None, None, None, graph)
-        )
+        merged = frozenset(quad.triple for graph in sources for quad in statements_for(static, plan, graph))
         store.extend(Quad(t.subject, t.predicate, t.object) for t in merged)
         chosen = plan.named_graphs if plan.named_graphs is not None else static.named_graphs()
         named = tuple(graph for graph in chosen if isinstance(graph, NamedNode))
         for graph in named:
             store.add_graph(graph)
-            store.extend(static.quads_for_pattern(None, None, None, graph))
+            store.extend(statements_for(static, plan, graph))
         keeps_static = content is Content.BAG and any(source.in_default_graph for source in plan.windows)
         if keeps_static:
             store.extend(Quad(t.subject, t.predicate, t.object, STATIC) for t in merged)

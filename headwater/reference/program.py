@@ -15,8 +15,6 @@ from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, TypeAlias
 
-from pyoxigraph import Store
-
 from headwater.algebra.plan import QueryKind, QueryPlan
 from headwater.language.stream_clauses import RegistrationKind
 from headwater.reference.answers import Answer
@@ -24,6 +22,7 @@ from headwater.reference.beginning import NOT_YET, Beginning, Known, beginning
 from headwater.reference.evaluator import ReferenceEvaluator
 from headwater.reference.log import StreamKey, WindowLog
 from headwater.reference.reading import EVERYTHING, Patterns, Reads, patterns_of, union
+from headwater.reference.static_data import StaticData, Version, VersionedData, is_before, may_matter
 from headwater.reference.ticking import Evaluator, EvaluatorState
 from headwater.terms.columns import ElementColumns
 from headwater.terms.model import BadElement, Element, Literal
@@ -33,7 +32,7 @@ from headwater.windows import QuerySettings, StreamClock, combined
 from headwater.windows.arrivals import Arrivals, elements_of, in_arrival_order, joined, numbered
 from headwater.windows.parted_clock import PartedClock
 
-MakeEvaluator: TypeAlias = Callable[[QueryPlan, QuerySettings, Store], Evaluator]
+MakeEvaluator: TypeAlias = Callable[[QueryPlan, QuerySettings, StaticData], Evaluator]
 """What makes the evaluator of a plan under its settings, over static data."""
 
 
@@ -66,11 +65,11 @@ class Registered:
         return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
 
 
-FindFamilies: TypeAlias = Callable[[Sequence[Registered], Store], Sequence[Evaluator]]
+FindFamilies: TypeAlias = Callable[[Sequence[Registered], StaticData], Sequence[Evaluator]]
 """What makes evaluators that answer for several of the queries each; the other queries get one of their own."""
 
 
-def no_families(queries: Sequence[Registered], static: Store) -> Sequence[Evaluator]:
+def no_families(queries: Sequence[Registered], static: StaticData) -> Sequence[Evaluator]:
     """Every query is evaluated by itself."""
     return ()
 
@@ -111,6 +110,7 @@ class Summary:
     begun: dict[str, Beginning]
     ticks: int
     bad: int
+    data_version: Version | None
 
     @property
     def reached(self) -> dict[str, int | None]:
@@ -135,7 +135,7 @@ class Program:
     def __init__(
         self,
         queries: Sequence[Registered],
-        static: Store,
+        static: StaticData,
         delay: int = 0,
         evaluator: MakeEvaluator = ReferenceEvaluator,
         *,
@@ -155,6 +155,7 @@ class Program:
             "idle": idle,
             "skews": skews,
         }
+        self._static = static
         self._produced = _check(queries, static)
         shared = {name: one for one in families(queries, static) for name in one.names}
         self._evaluators = {
@@ -180,6 +181,7 @@ class Program:
         """The clocks of streams that were read before, and that nobody reads now."""
         self.ticks = 0
         self.bad = 0
+        self._name_version()
 
     @property
     def evaluators(self) -> Mapping[str, Evaluator]:
@@ -191,8 +193,38 @@ class Program:
         """The streams that must come from outside."""
         return tuple(dict.fromkeys(stream for stream, _ in self._clocks if stream not in self._produced))
 
-    def advance(self, batch: Mapping[str, Arrivals], ended: Collection[str] = ()) -> Step:
-        """Take a batch of each stream in; `ended` names the streams that will bring no more."""
+    @property
+    def data_version(self) -> Version | None:
+        """The version of the static data, if it has versions."""
+        return self._static.version if isinstance(self._static, VersionedData) else None
+
+    def move_static(self, version: Version) -> None:
+        """Have the static data at a version, for all queries from their next tick on."""
+        static = self._static
+        if not isinstance(static, VersionedData) or static.version == version:
+            return
+        changed = static.differences(version)
+        touched = [evaluator for evaluator in self._in_turn if may_matter(evaluator.plan, changed)]
+        for evaluator in touched:
+            evaluator.static_will_change()
+        static.move(version)
+        for evaluator in touched:
+            evaluator.static_changed()
+        self._name_version()
+
+    def _name_version(self) -> None:
+        for evaluator in self._in_turn:
+            evaluator.data_version = self.data_version
+
+    def advance(
+        self, batch: Mapping[str, Arrivals], ended: Collection[str] = (), version: Version | None = None
+    ) -> Step:
+        """Take a batch of each stream in; `ended` names the streams that will bring no more.
+
+        `version` is that of the static data at all ticks of the batch; without it, it stays as it was.
+        """
+        if version is not None:
+            self.move_static(version)
         step = Step()
         arrived: dict[StreamKey, Arrivals] = {}
         for stream, elements in batch.items():
@@ -357,6 +389,7 @@ class Program:
             begun=self._begun,
             ticks=self.ticks,
             bad=self.bad,
+            data_version=self.data_version,
         )
 
     def changed(self, queries: Sequence[Registered]) -> Program:
@@ -378,6 +411,10 @@ class Program:
 
         A query that was there goes on where it was. One that was not begins with what the log holds of its streams.
         """
+        version = summary.data_version
+        if version is not None and self.data_version is not None and is_before(version, self.data_version):
+            # What was said before followed from the data as it was then.
+            self.move_static(version)
         self._log, log.gone = log, summary.gone
         self.ticks, self.bad = summary.ticks, summary.bad
         self._unread = {key: clock for key, clock in summary.clocks.items() if key not in self._clocks}
@@ -486,7 +523,7 @@ def _late(arrivals: Arrivals) -> Iterator[LateElement]:
         yield LateElement(element.time, element.position, "\n".join(f"{triple} ." for triple in element.triples))
 
 
-def _check(queries: Sequence[Registered], static: Store) -> dict[str, Registered]:
+def _check(queries: Sequence[Registered], static: StaticData) -> dict[str, Registered]:
     """The streams that queries produce; an error for what cannot work."""
     produced: dict[str, Registered] = {}
     names: set[str] = set()

@@ -19,6 +19,7 @@ from headwater.language.stream_clauses import StreamOperator
 from headwater.reference.answers import Answer, WindowView
 from headwater.reference.construct import Template
 from headwater.reference.log import Size, StreamKey
+from headwater.reference.static_data import Version
 from headwater.terms.model import Row, Triple
 from headwater.terms.term_texts import Ints
 from headwater.windows import QuerySettings, Report, Ticker, timestamp_predicate
@@ -62,9 +63,18 @@ class Evaluator(ABC):
         self.newcomers: frozenset[str] = frozenset()
         self.why: str | None = None
         """Why this evaluator has the plan, where a faster one would not take it."""
+        self.data_version: Version | None = None
+        """The version of the static data that answers name, if it has versions."""
         # Between the instants of a fixed rhythm, an operator of change that has nothing to say says nothing.
         rhythm = settings.report in (Report.CLOSE, Report.PERIODIC)
         self._is_silent_without_news = not rhythm and settings.emit is not StreamOperator.RSTREAM
+
+    def static_will_change(self) -> None:  # noqa: B027
+        """The static data is about to be moved to another version, which can change the answers."""
+
+    @abstractmethod
+    def static_changed(self) -> None:
+        """The static data was moved: from the next tick on the answers follow from what it is now."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -245,4 +255,5 @@ class Evaluator(ABC):
             part=part,
             inputs=self._views(tick),
             watermark=watermark,
+            data_version=self.data_version,
         )

@@ -20,18 +20,16 @@ for start, end in reader.split_ranges(64_000_000):
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from gzip import BadGzipFile
 from pathlib import Path
 from typing import IO
 
 from pyoxigraph import RdfFormat
 
 from headwater.terms.model import BadElement, Element
-from headwater.terms.reading import file_ending, is_gzipped, open_bytes
+from headwater.terms.reading import BROKEN_PACKING, file_ending, is_compressed, open_bytes
 from headwater.terms.rows import read_csv, read_csv_header, read_json_array, read_json_lines
 from headwater.terms.template import Template
 from headwater.terms.text_lines import LineNumbers, byte_ranges, count_lines, offset_lines, seek_line
@@ -105,7 +103,7 @@ def _split(path: Path, format: StreamFormat, size: int) -> list[tuple[int, int]]
 
 
 def _reads_lines(path: Path, format: StreamFormat) -> bool:
-    if is_gzipped(path) or format in _WHOLE_FORMATS:
+    if is_compressed(path) or format in _WHOLE_FORMATS:
         return False
     if format is StreamFormat.JSON_ROWS:
         return not _is_json_array(path)
@@ -163,8 +161,8 @@ class ElementReader:
         elif start == 0:
             try:
                 yield from self._read_whole()
-            except (EOFError, BadGzipFile, zlib.error) as error:
-                yield BadElement(f"broken gzip file: {error}", "", self.source)
+            except BROKEN_PACKING as error:
+                yield BadElement(f"broken compressed file: {error}", "", self.source)
 
     def _read_whole(self) -> Iterator[Element | BadElement]:
         with open_bytes(self.path) as stream:

@@ -1,4 +1,4 @@
-"""Reading RDF documents: N-Triples, N-Quads, Turtle, TriG, N3, RDF/XML and JSON-LD, plain or gzipped.
+"""Reading RDF documents: N-Triples, N-Quads, Turtle, TriG, N3, RDF/XML and JSON-LD, plain or compressed.
 
 Blank nodes get the same labels in every run. A parser numbers anonymous nodes at random, so each document's
 nodes are renamed in the order of their first appearance, behind a prefix made from the document's *scope*
@@ -12,11 +12,14 @@ True
 
 from __future__ import annotations
 
+import bz2
 import gzip
-from collections.abc import Iterable, Iterator
+import lzma
+import zlib
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any
 
 from pyoxigraph import RdfFormat, parse
 
@@ -35,6 +38,9 @@ FORMATS: dict[str, RdfFormat] = {
     ".jsonld": RdfFormat.JSON_LD,
     ".json": RdfFormat.JSON_LD,
 }
+_UNPACKING: dict[str, Callable[[Any], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+BROKEN_PACKING = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError)
+"""What reading a compressed file raises where it is damaged."""
 _LABELLED_FORMATS = (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS)
 
 
@@ -59,30 +65,39 @@ class RdfSyntaxError(ValueError):
 
 
 def rdf_format(path: str | Path) -> RdfFormat:
-    """The format that a file's ending stands for; `.gz` behind it is ignored."""
+    """The format that a file's ending stands for; `.gz`, `.bz2` or `.xz` behind it is ignored."""
     ending = file_ending(path)
     try:
         return FORMATS[ending]
     except KeyError:
         raise ValueError(
             f"{path}: cannot tell the RDF format from the file ending {ending!r}; "
-            f"use one of {', '.join(FORMATS)} (or that and .gz), or say the format"
+            f"use one of {', '.join(FORMATS)} (or that and {', '.join(_UNPACKING)}), or say the format"
         ) from None
 
 
 def file_ending(path: str | Path) -> str:
-    """The ending in lower case with its dot, `.gz` not counted."""
+    """The ending in lower case with its dot, that of a compressed file not counted."""
     name = Path(path)
-    return (name.with_suffix("") if is_gzipped(name) else name).suffix.lower()
+    return (name.with_suffix("") if is_compressed(name) else name).suffix.lower()
 
 
-def is_gzipped(path: str | Path) -> bool:
-    return Path(path).suffix.lower() == ".gz"
+def is_compressed(path: str | Path) -> bool:
+    return Path(path).suffix.lower() in _UNPACKING
 
 
 def open_bytes(path: str | Path) -> IO[bytes]:
-    """The file's bytes, unpacked where its name ends in `.gz`."""
-    return cast(IO[bytes], gzip.open(path, "rb")) if is_gzipped(path) else open(path, "rb")
+    """The file's bytes, unpacked where its name says that it is compressed."""
+    if not is_compressed(path):
+        return open(path, "rb")
+    found: IO[bytes] = _UNPACKING[Path(path).suffix.lower()](path)
+    return found
+
+
+def unpacked(stream: IO[bytes], path: str | Path) -> IO[bytes]:
+    """The bytes of an open file with such a name; whoever opened it closes it."""
+    found: IO[bytes] = _UNPACKING[Path(path).suffix.lower()](stream) if is_compressed(path) else stream
+    return found
 
 
 def read_quads(
@@ -118,8 +133,8 @@ def _parse(data: bytes | IO[bytes], format: RdfFormat, base_iri: str | None, nam
         yield from parse(data, format=format, base_iri=base_iri)
     except SyntaxError as error:
         raise RdfSyntaxError.from_parser(error, name) from None
-    except (EOFError, gzip.BadGzipFile) as error:
-        raise RdfSyntaxError(f"broken gzip file ({error})", name) from None
+    except BROKEN_PACKING as error:
+        raise RdfSyntaxError(f"broken compressed file ({error})", name) from None
 
 
 def _renamed(quads: Iterable[Quad], format: RdfFormat, scope: str | None, default_scope: str) -> Iterator[Quad]:

@@ -15,6 +15,7 @@ from headwater.kernel.evaluator import KernelEvaluator
 from headwater.kernel.refusing import NotForTheKernel
 from headwater.language import parse
 from headwater.reference import Evaluator, ReferenceEvaluator
+from headwater.reference.static_data import StaticData
 from headwater.windows import QuerySettings, settle
 from tests.language import benchmark_queries, paper_queries
 from tests.shared_data import shared_data
@@ -52,7 +53,7 @@ def test_the_w3c_evaluation_tests_without_property_paths() -> None:
     refused: Counter[str] = Counter()
     made = 0
 
-    def kernel_first(plan: QueryPlan, settings: QuerySettings, static: Store) -> Evaluator:
+    def kernel_first(plan: QueryPlan, settings: QuerySettings, static: StaticData) -> Evaluator:
         nonlocal made
         made += 1
         try:

@@ -17,6 +17,7 @@ from headwater.kernel.choice import kernel_or_reference, optimising
 from headwater.language import parse
 from headwater.optimizer import EVERY_FINISHING, Statistics, optimise
 from headwater.reference import Evaluator, MakeEvaluator, Program, ReferenceEvaluator, Registered
+from headwater.reference.static_data import StaticData
 from headwater.terms.durations import parse_duration
 from headwater.windows import QuerySettings, settle
 from tests.scenario_files import read_scenario, scenario_paths
@@ -28,18 +29,22 @@ def with_every_rule(plan: QueryPlan, statistics: Statistics) -> QueryPlan:
     return optimise(plan, statistics, finishing=EVERY_FINISHING).plan
 
 
-def optimised(plan: QueryPlan, settings: QuerySettings, static: Store) -> Evaluator:
-    return ReferenceEvaluator(with_every_rule(plan, Statistics.of(static)), settings, static)
+def optimised(plan: QueryPlan, settings: QuerySettings, static: StaticData) -> Evaluator:
+    return ReferenceEvaluator(
+        with_every_rule(plan, Statistics.of(static.quads_for_pattern(None, None, None))), settings, static
+    )
 
 
-def optimised_for_the_kernel(plan: QueryPlan, settings: QuerySettings, static: Store) -> Evaluator:
-    return optimising(kernel_or_reference, Statistics.of(static))(plan, settings, static)
+def optimised_for_the_kernel(plan: QueryPlan, settings: QuerySettings, static: StaticData) -> Evaluator:
+    return optimising(kernel_or_reference, Statistics.of(static.quads_for_pattern(None, None, None)))(
+        plan, settings, static
+    )
 
 
 class BothWays(ReferenceEvaluator):
     """Evaluates a plan and its optimised form over the same graphs, which take longer to copy than to ask."""
 
-    def __init__(self, plan: QueryPlan, settings: QuerySettings, static: Store, statistics: Statistics) -> None:
+    def __init__(self, plan: QueryPlan, settings: QuerySettings, static: StaticData, statistics: Statistics) -> None:
         super().__init__(plan, settings, static)
         better = with_every_rule(plan, statistics)
         self.other = ReferenceEvaluator(better, settings, Store(), self._dataset)
@@ -76,8 +81,8 @@ def test_w3c() -> None:
 def test_csrbench() -> None:
     compared: list[BothWays] = []
 
-    def both(plan: QueryPlan, settings: QuerySettings, static: Store) -> Evaluator:
-        compared.append(BothWays(plan, settings, static, Statistics.of(static)))
+    def both(plan: QueryPlan, settings: QuerySettings, static: StaticData) -> Evaluator:
+        compared.append(BothWays(plan, settings, static, Statistics.of(static.quads_for_pattern(None, None, None))))
         return compared[-1]
 
     bench = Bench(shared_data("csrbench"), both)
@@ -97,7 +102,9 @@ def test_citybench(dialect: str, tmp_path: Path) -> None:
     for query in mine:
         static, statistics = mentioned_data(query, names)
 
-        def both(plan: QueryPlan, settings: QuerySettings, static: Store, counts: Statistics = statistics) -> Evaluator:
+        def both(
+            plan: QueryPlan, settings: QuerySettings, static: StaticData, counts: Statistics = statistics
+        ) -> Evaluator:
             compared.append(BothWays(plan, settings, static, counts))
             return compared[-1]
 

@@ -304,9 +304,9 @@ def test_static_data_comes_from_files_stores_and_quads(tmp_path: Path) -> None:
     store = Store()
     store.add(Quad(TRIPLE.subject, TRIPLE.predicate, TRIPLE.object))
     engine = engine_of_numbers()
-    assert engine.dataset(tmp_path / "*.ttl") == 1
-    assert engine.dataset(store, graph="named") == 1
-    assert engine.dataset([TRIPLE]) == 1
+    assert engine.dataset(tmp_path / "*.ttl").statements == 1
+    assert engine.dataset(store, graph="named").statements == 2
+    assert engine.dataset([TRIPLE]).statements == 3
     query = engine.register("SELECT ?g ?o WHERE { { ?s ?p ?o } UNION { GRAPH ?g { ?s ?p ?o } } }")
     (answer,) = query.answers()
     assert len(answer.rows) == 3

@@ -18,7 +18,6 @@ from headwater.pipeline.evaluation import Outcome
 from headwater.pipeline.feed import Feed
 from headwater.pipeline.offsets import Offset
 from headwater.pipeline.stateful import EvaluationProcessor, rows_to_outcome
-from headwater.pipeline.static_data import definition
 from tests.pipeline.programs import by_query, with_city, with_queries, write_city
 
 
@@ -29,12 +28,12 @@ class Step:
         engine = with_queries(with_city(hw.Engine(in_process=True), folder))
         queries, program = engine._program()
         sources = {s: found for s in program.inputs if not isinstance(found := engine._sources[s], ReceivedSource)}
-        self.feed = Feed(sources)
+        self.feed = Feed(sources, datasets=[one.path for one in engine._datasets])
         self.feed.finish()
         self.ends = [Offset()]
         while (end := self.feed.next(self.ends[-1], 1500)) != self.ends[-1]:
             self.ends.append(end)
-        self.processor = EvaluationProcessor(definition(queries, engine._static, 0))
+        self.processor = EvaluationProcessor(engine._definition(queries))
         self.tester = TwsTester(self.processor)
         self.expected: list[hw.Answer] = []
         engine.run(on_answer=self.expected.append)

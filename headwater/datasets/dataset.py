@@ -1,0 +1,212 @@
+"""One data set: read at one version, moved to a later one when its reader says so, changed by whoever may write.
+
+    data = DataSet.open("city")
+    data.insert([Quad(…)])             # one version
+    data.update("DELETE … INSERT … WHERE …")
+    data.advance()                     # what others changed meanwhile
+
+A reader sees the version at which it is until it moves on; so a tick never mixes two.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pyoxigraph import BlankNode, DefaultGraph
+
+from headwater.datasets.changes import Change, ChangeLog, IdQuad, Overlay, Tell
+from headwater.datasets.columns import Columns, Place
+from headwater.datasets.errors import DataSetError
+from headwater.datasets.folder import MANIFEST, locked, read_manifest
+from headwater.optimizer.statistics import PredicateCounts
+from headwater.terms.ids import decode_inline, encode
+from headwater.terms.inline_layout import NO_TERM, is_inline
+from headwater.terms.model import NamedNode, Quad, Term, Triple
+from headwater.terms.term_texts import term_of_text
+
+
+class DataSet:
+    """A data set in a folder, at a version."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._open()
+
+    @classmethod
+    def open(cls, folder: str | Path, version: int | None = None) -> DataSet:
+        """The data set in a folder at a version, or as it is now; a `DataSetError` says why there is none."""
+        found = cls(Path(folder).absolute())
+        found.advance(version)
+        return found
+
+    def _open(self) -> None:
+        self._manifest = read_manifest(self.folder)
+        self._stamp = self._manifest_stamp()
+        self.state = Overlay(Columns.open(self.folder / self._manifest.base))
+        self._log = ChangeLog(self.folder / self._manifest.log)
+        self._ahead: list[Change] = []
+        self._graphs = dict.fromkeys(map(NamedNode, self._manifest.graphs))
+        for graph in dict.fromkeys(graph for graph, _ in self.state.base.groups):
+            self._know_graph(None if graph == NO_TERM else self.term_of(graph))
+        self.version = self._manifest.version
+
+    def _manifest_stamp(self) -> tuple[int, int]:
+        found = os.stat(self.folder / MANIFEST)
+        return found.st_ino, found.st_mtime_ns
+
+    def _know_graph(self, name: object) -> None:
+        if isinstance(name, NamedNode):
+            self._graphs[name] = None
+
+    @property
+    def statements(self) -> int:
+        """How many statements it has."""
+        return self.state.size
+
+    def latest(self) -> int:
+        """The newest version there is."""
+        if self._manifest_stamp() != self._stamp:
+            return DataSet.open(self.folder).version
+        self._ahead.extend(self._log.news())
+        return self._ahead[-1].version if self._ahead else self.version
+
+    def ahead(self, version: int | None = None) -> list[Change] | None:
+        """The changes that lead from here to a version, or to the newest; None where files were loaded meanwhile."""
+        if self._manifest_stamp() != self._stamp or (version is not None and version < self.version):
+            return None
+        self._ahead.extend(self._log.news())
+        return [change for change in self._ahead if version is None or change.version <= version]
+
+    def advance(self, version: int | None = None, tell: Tell = lambda quad, sign: None) -> None:
+        """Be at a version, or at the newest; `tell` hears of each statement after it came and before it goes.
+
+        After files were loaded, and for a version before this one, it begins anew, and tells nobody.
+        """
+        changes = self.ahead(version)
+        if changes is None:
+            self._open()
+            changes = self.ahead(version) or []
+            tell = lambda quad, sign: None  # noqa: E731
+        for change in changes:
+            self.state.apply(change, tell)
+            self.version = change.version
+            for quad in change.added:
+                self._know_graph(quad.graph_name)
+        del self._ahead[: len(changes)]
+        if version is not None and self.version < version:
+            # A version before the last load is gone; one that is still to come is none.
+            raise DataSetError(f"the data set {self.folder} has no version {version}: was its folder replaced?")
+
+    def insert(self, statements: Iterable[Quad | Triple], graph: str | NamedNode | None = None) -> int:
+        """Add statements, triples into a graph or the default graph; gives the version that has them."""
+        return self.change(added=_quads(statements, graph))
+
+    def remove(self, statements: Iterable[Quad | Triple], graph: str | NamedNode | None = None) -> int:
+        """Take statements away; gives the version that does not have them any more."""
+        return self.change(removed=_quads(statements, graph))
+
+    def change(self, added: Iterable[Quad] = (), removed: Iterable[Quad] = ()) -> int:
+        """Add and remove statements in one version: readers see all of it or nothing."""
+        with locked(self.folder):
+            self.advance()
+            change = Change(self.version + 1, tuple(added), tuple(removed))
+            self._log.append(change)
+            self._ahead.append(change)
+            self.advance()
+        return self.version
+
+    def update(self, text: str) -> int:
+        """Do what a SPARQL Update says, all of it or, where it fails, nothing; gives the version it made."""
+        from headwater.datasets.updates import changes_of
+
+        with locked(self.folder):
+            self.advance()
+            added, removed = changes_of(self, text)
+        return self.change(added, removed) if added or removed else self.version
+
+    def has(self, quad: IdQuad) -> bool:
+        """Whether it has a statement."""
+        graph, s, p, o = quad
+        return self.state.contains((graph, p), s, o)
+
+    def named_graphs(self) -> Iterator[NamedNode]:
+        """The graphs that have a name, empty ones that somebody named included."""
+        return iter(list(self._graphs))
+
+    def term_of(self, number: int) -> Term:
+        """The term of an id."""
+        if is_inline(number):
+            return decode_inline(number)
+        text = self.state.text_of(number)
+        if text is None:
+            raise DataSetError(f"the data set {self.folder} is damaged: it has no term {number}; load its files again")
+        return term_of_text(text)
+
+    def id_quads(
+        self, subject: int | None, predicate: int | None, object: int | None, graph: int | None
+    ) -> Iterator[IdQuad]:
+        """The statements that match, None standing for anything."""
+        state = self.state
+        for place in self._places(graph, predicate):
+            g, p = place
+            if subject is not None:
+                found = state.objects(place, subject)
+                yield from ((g, subject, p, o) for o in found if object is None or o == object)
+            elif object is not None:
+                yield from ((g, s, p, object) for s in state.subjects(place, object))
+            else:
+                s_column, o_column = state.pairs(place)
+                yield from ((g, s, p, o) for s, o in zip(s_column.tolist(), o_column.tolist(), strict=True))
+
+    def _places(self, graph: int | None, predicate: int | None) -> list[Place]:
+        if graph is not None and predicate is not None:
+            return [(graph, predicate)]
+        places = ((g, p) for g, p in self.state.places() if graph in (None, g) and predicate in (None, p))
+        return sorted(places)
+
+    @property
+    def base(self) -> str:
+        """The name of the columns over which it is."""
+        return self._manifest.base
+
+    def quads(self) -> Iterator[Quad]:
+        """All statements as they were written."""
+        for graph, s, p, o in self.id_quads(None, None, None, None):
+            name: Any = DefaultGraph() if graph == NO_TERM else self.term_of(graph)
+            subject: Any = self.term_of(s)
+            predicate: Any = self.term_of(p)
+            yield Quad(subject, predicate, self.term_of(o), name)
+
+    def counts(self) -> Mapping[NamedNode | None, Mapping[NamedNode, PredicateCounts]]:
+        """How many statements each predicate has in each graph, as they were loaded, changes counted by and large."""
+        found: dict[NamedNode | None, dict[NamedNode, PredicateCounts]] = {}
+        for (graph, predicate), group in self.state.base.groups.items():
+            name = None if graph == NO_TERM else self.term_of(graph)
+            if isinstance(name, BlankNode):
+                continue
+            counts = PredicateCounts(group.end - group.start, group.subjects, group.objects)
+            found.setdefault(name, {})[self.term_of(predicate)] = counts  # type: ignore[arg-type, index]
+        return found
+
+
+def id_or_none(term: object) -> int | None:
+    """The id to look for, None for anything; the default graph has one, too."""
+    if term is None:
+        return None
+    return NO_TERM if isinstance(term, DefaultGraph) else encode(term)  # type: ignore[arg-type]
+
+
+def _quads(statements: Iterable[Quad | Triple], graph: str | NamedNode | None) -> list[Quad]:
+    from headwater.terms.names import name_to_iri
+
+    place = DefaultGraph() if graph is None else name_to_iri(graph) if isinstance(graph, str) else graph
+    found: list[Quad] = []
+    for one in statements:
+        if isinstance(one, Triple) or (graph is not None and isinstance(one.graph_name, DefaultGraph)):
+            found.append(Quad(one.subject, one.predicate, one.object, place))
+        else:
+            found.append(one)
+    return found

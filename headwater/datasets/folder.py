@@ -1,0 +1,127 @@
+"""The folder of a data set: what is in it, and which of it counts.
+
+dataset.json          the manifest: replaced in one step, so a reader sees one whole state or another
+base-3/               the statements as columns (`columns`), never changed once the manifest names it
+changes-3.log         the changes since then, one line each (`changes`)
+views/                what queries asked for, kept for the next start (`stored_views`)
+loading/              what a load has read so far (`loading`); nobody else looks at it
+bad-lines.jsonl       what loads could not read: file, line, reason, text
+lock                  held by whoever loads or changes
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from headwater.datasets.errors import DataSetError
+
+FORMAT = 1
+MANIFEST = "dataset.json"
+_KIND = "headwater data set"
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedFile:
+    """A file as it was when it was loaded, and the graph into which its triples went."""
+
+    size: int
+    modified_ns: int
+    graph: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a data set holds. `version` counts its changes; `base` and `log` name the files of this state."""
+
+    base: str
+    log: str
+    version: int
+    statements: int
+    terms: int
+    graphs: tuple[str, ...] = ()
+    """The names of graphs that may be empty."""
+    files: Mapping[str, LoadedFile] = field(default_factory=dict)
+    bad_lines: int = 0
+
+
+def is_dataset(folder: str | Path) -> bool:
+    """Whether a path is the folder of a data set, or of one whose first load was interrupted."""
+    path = Path(folder)
+    return (path / MANIFEST).is_file() or (path / "loading").is_dir()
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a data set; a `DataSetError` says why a folder is none."""
+    try:
+        text = (folder / MANIFEST).read_text("utf-8")
+    except FileNotFoundError:
+        raise DataSetError(_missing(folder)) from None
+    try:
+        found = json.loads(text)
+        kind, version = found.pop("kind"), found.pop("format")
+    except (ValueError, KeyError, AttributeError):
+        raise DataSetError(f"{folder / MANIFEST} is no manifest of a data set: name another folder") from None
+    if kind != _KIND:
+        raise DataSetError(f"{folder / MANIFEST} is no manifest of a data set: name another folder")
+    if version != FORMAT:
+        age = "an older" if version < FORMAT else "a newer"
+        raise DataSetError(
+            f"the data set {folder} was made by {age} version of Headwater (format {version}, this one reads "
+            f"{FORMAT}): load its files again into a new folder with: headwater load FILE… --into NEW-FOLDER"
+        )
+    files = {name: LoadedFile(**one) for name, one in found.pop("files").items()}
+    return Manifest(**{**found, "graphs": tuple(found["graphs"]), "files": files})
+
+
+def _missing(folder: Path) -> str:
+    if (folder / "loading").is_dir():
+        return (
+            f"the load into {folder} was interrupted before its end: give the same headwater load command again, "
+            "and it goes on where it stopped"
+        )
+    if folder.is_dir():
+        return f"{folder} is no data set: make one with headwater load FILE… --into {folder}"
+    return f"there is no folder {folder}: make a data set with headwater load FILE… --into {folder}"
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Make a state the one that counts."""
+    written = {"kind": _KIND, "format": FORMAT, **asdict(manifest)}
+    replace_file(folder / MANIFEST, json.dumps(written, indent=1, ensure_ascii=False))
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Give a file another content, in one step and for good."""
+    unfinished = path.with_name(path.name + ".part")
+    with open(unfinished, "w", encoding="utf-8") as stream:
+        stream.write(text)
+        stream.flush()
+        os.fsync(stream.fileno())
+    os.replace(unfinished, path)
+    descriptor = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Nobody else loads into the folder or changes it meanwhile."""
+    with open(folder / "lock", "w") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise DataSetError(
+                f"another process loads into {folder} or changes it: wait for its end, or stop it"
+            ) from None
+        yield
+
+
+__all__ = ["Manifest", "is_dataset", "locked", "read_manifest", "replace", "replace_file", "write_manifest"]

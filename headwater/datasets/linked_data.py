@@ -1,0 +1,169 @@
+"""All data sets of a program as one: what the evaluators ask, whatever it comes from.
+
+A statement that several data sets have is there once. All of them are at some version; together these are the version
+that answers name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from pyoxigraph import DefaultGraph
+
+from headwater.algebra.nodes import Node
+from headwater.algebra.plan import QueryPlan
+from headwater.datasets.changes import IdQuad, Overlay
+from headwater.datasets.columns import Pairs, Place
+from headwater.datasets.dataset import DataSet, id_or_none
+from headwater.datasets.errors import DataSetError
+from headwater.datasets.views import Views
+from headwater.kernel.views import View
+from headwater.reference.static_data import Version
+from headwater.terms.exact import original, stored_quad
+from headwater.terms.ids import decode_inline
+from headwater.terms.inline_layout import NO_TERM, is_inline
+from headwater.terms.model import NamedNode, Quad, Row, Term
+from headwater.terms.term_texts import term_of_text
+
+_REMEMBERED_TERMS = 1 << 16
+
+
+class LinkedData:
+    """Data sets, each at a version."""
+
+    def __init__(self, datasets: Sequence[DataSet]) -> None:
+        self.datasets = tuple(datasets)
+        self._terms: dict[int, Term] = {}
+        self._views = Views(self)
+
+    @property
+    def version(self) -> tuple[int, ...]:
+        """The versions of the data sets, in their order."""
+        return tuple(one.version for one in self.datasets)
+
+    def differences(self, version: Version) -> list[Quad] | None:
+        """The statements that may be other ones at a version; None where any may."""
+        found: list[Quad] = []
+        for one, its in zip(self.datasets, version, strict=True):
+            changes = one.ahead(its)
+            if changes is None:
+                return None
+            for change in changes:
+                found += (*change.added, *change.removed)
+        return found
+
+    def move(self, version: Version) -> None:
+        """Be at another version, and have the views follow."""
+        if self.differences(version) is None:
+            self._views.forget_all()
+        following = self._views.begin()
+        for place, (one, its) in enumerate(zip(self.datasets, version, strict=True)):
+            others = [other for number, other in enumerate(self.datasets) if number != place]
+
+            def tell(quad: IdQuad, sign: int, others: Sequence[DataSet] = others) -> None:
+                if not any(other.has(quad) for other in others):
+                    following.statement(quad, sign)
+
+            one.advance(its, tell)
+        following.end()
+
+    def view(self, plan: QueryPlan, part: Node, ask: Callable[[], list[Row]]) -> View:
+        """The solutions of a part, shared with whoever asks for the same."""
+        return self._views.get(plan, part, ask)
+
+    @property
+    def states(self) -> list[Overlay]:
+        return [one.state for one in self.datasets]
+
+    def named_graphs(self) -> Iterator[NamedNode]:
+        """The names of all graphs."""
+        return iter(dict.fromkeys(graph for one in self.datasets for graph in one.named_graphs()))
+
+    def quads_for_pattern(self, subject: Any, predicate: Any, object: Any, graph_name: Any = None, /) -> Iterator[Quad]:
+        """The statements that match, as a store would give them; None stands for anything."""
+        value = object if object is None else original(object)
+        wanted = [id_or_none(term) for term in (subject, predicate, value, graph_name)]
+        return (stored_quad(self._quad(quad)) for quad in self.id_quads(*wanted))
+
+    def quads(self) -> Iterator[Quad]:
+        """All statements as they were written."""
+        return map(self._quad, self.id_quads(None, None, None, None))
+
+    def id_quads(
+        self, subject: int | None, predicate: int | None, object: int | None, graph: int | None
+    ) -> Iterator[IdQuad]:
+        """The statements that match, each once."""
+        if len(self.datasets) == 1:
+            return self.datasets[0].id_quads(subject, predicate, object, graph)
+        found = (quad for one in self.datasets for quad in one.id_quads(subject, predicate, object, graph))
+        return iter(dict.fromkeys(found))
+
+    def _quad(self, quad: IdQuad) -> Quad:
+        graph, s, p, o = quad
+        name: Any = DefaultGraph() if graph == NO_TERM else self.term_of(graph)
+        subject: Any = self.term_of(s)
+        predicate: Any = self.term_of(p)
+        return Quad(subject, predicate, self.term_of(o), name)
+
+    def term_of(self, number: int) -> Term:
+        """The term of an id that stands in the data."""
+        known = self._terms.get(number)
+        if known is not None:
+            return known
+        if is_inline(number):
+            return decode_inline(number)
+        text = self.text_of(number)
+        if text is None:
+            raise DataSetError(f"a data set is damaged: it has no term {number}; load its files again")
+        if len(self._terms) >= _REMEMBERED_TERMS:
+            self._terms.clear()
+        term = self._terms[number] = term_of_text(text)
+        return term
+
+    def text_of(self, number: int) -> bytes | None:
+        """The text of a hashed id, None where no data set has it."""
+        for state in self.states:
+            text = state.text_of(number)
+            if text is not None:
+                return text
+        return self._views.texts.get(number)
+
+    def places(self) -> set[Place]:
+        """The graphs and predicates that may have statements."""
+        return {place for state in self.states for place in state.places()}
+
+    def objects(self, place: Place, s: int) -> list[int]:
+        """The objects of a subject."""
+        if len(self.datasets) == 1:
+            return self.datasets[0].state.objects(place, s)
+        return list(dict.fromkeys(o for state in self.states for o in state.objects(place, s)))
+
+    def subjects(self, place: Place, o: int) -> list[int]:
+        """The subjects of an object."""
+        if len(self.datasets) == 1:
+            return self.datasets[0].state.subjects(place, o)
+        return list(dict.fromkeys(s for state in self.states for s in state.subjects(place, o)))
+
+    def pairs(self, place: Place) -> Pairs:
+        """Subjects and objects of a predicate in a graph, in the order of the subjects."""
+        return _united([state.pairs(place) for state in self.states])
+
+    def reversed_pairs(self, place: Place) -> Pairs:
+        """Objects and subjects of a predicate in a graph, in the order of the objects."""
+        return _united([state.reversed_pairs(place) for state in self.states])
+
+
+def _united(parts: Sequence[Pairs]) -> Pairs:
+    full = [part for part in parts if part[0].shape[0]]
+    if len(full) == 1:
+        return full[0]
+    if not full:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    first, second = (np.concatenate(columns) for columns in zip(*full, strict=True))
+    order = np.lexsort((second, first))
+    first, second = first[order], second[order]
+    is_new = np.ones(first.shape[0], dtype=np.bool_)
+    is_new[1:] = (first[1:] != first[:-1]) | (second[1:] != second[:-1])
+    return first[is_new], second[is_new]

@@ -1,0 +1,204 @@
+"""The views of a program's linked data: found once, shared by all queries, kept on disk, followed as the data changes.
+
+Parts that say the same with other names for their variables are one view. A conjunction is evaluated on the columns,
+and followed statement by statement; any other part is found by definition, and found again when a change can touch it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headwater.algebra.nodes import Node
+from headwater.algebra.plan import QueryKind, QueryPlan
+from headwater.algebra.scope import mentioned, visible
+from headwater.algebra.sources import default_source
+from headwater.algebra.wanted import wanted_by
+from headwater.datasets.changes import IdQuad
+from headwater.datasets.conjunctions import Conjunction
+from headwater.datasets.differences import can_follow, rows_with
+from headwater.datasets.mapped import Ints
+from headwater.datasets.matching import solutions
+from headwater.datasets.stored_views import ViewRelation, save_view, saved_view
+from headwater.kernel.delta import UNBOUND
+from headwater.kernel.expressions import CompiledExpression
+from headwater.kernel.views import View
+from headwater.kernel.vocabulary import Vocabulary
+from headwater.optimizer.shared_subplans import key_of
+from headwater.terms.ids import encode, term_text
+from headwater.terms.inline_layout import is_inline
+from headwater.terms.model import Row
+
+if TYPE_CHECKING:
+    from headwater.datasets.linked_data import LinkedData
+
+WORTH_KEEPING_SECONDS = 0.05
+"""A view that was found faster is found again at the next start."""
+
+
+@dataclass
+class _Known:
+    """A view that somebody asked for."""
+
+    view: View
+    conjunction: Conjunction | None
+    wanted: frozenset[tuple[int | None, int | None, int | None]] | None
+    """Which statements can matter to it: subject, predicate, object, None for any."""
+
+    def is_touched_by(self, statement: IdQuad) -> bool:
+        if self.wanted is None:
+            return True
+        _, *terms = statement
+        return any(all(w is None or w == t for w, t in zip(one, terms, strict=True)) for one in self.wanted)
+
+
+class Views:
+    """The views over some linked data."""
+
+    def __init__(self, data: LinkedData) -> None:
+        self._data = data
+        self._known: dict[str, _Known] = {}
+        self.texts: dict[int, bytes] = {}
+        """Terms that views made and no data set has."""
+
+    def get(self, plan: QueryPlan, part: Node, ask: Callable[[], list[Row]]) -> View:
+        """The view of a part, its columns in the order of the part's variables."""
+        key, columns = key_of(plan, part, default_source(plan))
+        # Columns are in the order of the part's own variables: equal parts have them in the same order.
+        order = [columns.index(variable) for variable in visible(part)]
+        text = repr((key, order, plan.default_graphs, plan.named_graphs))
+        known = self._known.get(text)
+        if known is None:
+            known = self._known[text] = self._new(plan, part, text, ask)
+        return known.view
+
+    def _new(self, plan: QueryPlan, part: Node, key: str, ask: Callable[[], list[Row]]) -> _Known:
+        conjunction = Conjunction.of(plan, part)
+        patterns = wanted_by(_plan_of(plan, part))
+        wanted = None
+        if patterns is not None:
+            wanted = frozenset((_id(one.subject), _id(one.predicate), _id(one.object)) for one in patterns)
+        return _Known(self._found(part, key, conjunction, ask), conjunction, wanted)
+
+    def _found(self, part: Node, key: str, conjunction: Conjunction | None, ask: Callable[[], list[Row]]) -> View:
+        folder, version = self._folder(key), self._about()
+        stored = None if folder is None else saved_view(folder, key, version)
+        if stored is not None:
+            self.texts.update(stored.texts)
+            return stored.view
+        start = time.monotonic()
+        texts: dict[int, bytes] = {}
+        if conjunction is not None:
+            rows = solutions(conjunction, self._data)
+        else:
+            rows = self._encoded(ask(), len(visible(part)), texts)
+        sure = frozenset(place for place in range(rows.shape[1]) if not (rows[:, place] == UNBOUND).any())
+        view = View(ViewRelation(rows), sure)
+        self.texts.update(texts)
+        if folder is None or time.monotonic() - start < WORTH_KEEPING_SECONDS:
+            return view
+        save_view(folder, key, version, view, texts)
+        stored = saved_view(folder, key, version)
+        return view if stored is None else stored.view
+
+    def _folder(self, key: str) -> Path | None:
+        if not self._data.datasets:
+            return None
+        name = hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
+        return self._data.datasets[0].folder / "views" / name
+
+    def _about(self) -> list[list[object]]:
+        """What the rows of a view depend on."""
+        return [[str(one.folder), one.version, one.base] for one in self._data.datasets]
+
+    def _encoded(self, rows: Iterable[Row], width: int, texts: dict[int, bytes]) -> Ints:
+        known: dict[object, int] = {None: UNBOUND}
+        listed: list[list[int]] = []
+        for row in rows:
+            ids: list[int] = []
+            for term in row:
+                number = known.get(term)
+                if number is None:
+                    assert term is not None
+                    number = known[term] = encode(term)
+                    if not is_inline(number) and self._data.text_of(number) is None:
+                        texts[number] = term_text(term).encode()
+                ids.append(number)
+            listed.append(ids)
+        return np.array(listed, dtype=np.int64).reshape(len(listed), width)
+
+    def forget_all(self) -> None:
+        """The data may be anything now."""
+        self._known.clear()
+
+    def begin(self) -> Following:
+        """Follow some changes of the data, statement by statement."""
+        return Following(self._data, self._known)
+
+
+class Following:
+    """What changes of single statements make of the views; `end` has the views show it."""
+
+    def __init__(self, data: LinkedData, known: dict[str, _Known]) -> None:
+        self._data = data
+        self._all = known
+        self._gone: set[str] = set()
+        self._net: dict[str, Counter[tuple[int, ...]]] = {}
+
+    def statement(self, statement: IdQuad, sign: int) -> None:
+        """A statement that has come, or that will go; the data has it."""
+        for key, known in self._all.items():
+            if key in self._gone or not known.is_touched_by(statement):
+                continue
+            conjunction = known.conjunction
+            if conjunction is None or not can_follow(conjunction):
+                self._gone.add(key)
+                continue
+            rows = rows_with(conjunction, statement, self._data)
+            if rows.shape[0]:
+                net = self._net.setdefault(key, Counter())
+                for row in map(tuple, rows.tolist()):
+                    net[row] += sign
+
+    def end(self) -> None:
+        for key in self._gone:
+            del self._all[key]
+        for key, net in self._net.items():
+            if key in self._all:
+                known = self._all[key]
+                relation = known.view.relation
+                assert isinstance(relation, ViewRelation) and known.conjunction is not None
+                added = _kept(known.conjunction, _rows(net, 1, relation.width), self._data)
+                removed = _kept(known.conjunction, _rows(net, -1, relation.width), self._data)
+                relation.change(added, removed)
+
+
+def _rows(net: Counter[tuple[int, ...]], sign: int, width: int) -> Ints:
+    found = [row for row, n in net.items() for _ in range(n * sign)]
+    return np.array(found, dtype=np.int64).reshape(len(found), width)
+
+
+def _kept(conjunction: Conjunction, rows: Ints, data: LinkedData) -> Ints:
+    """The rows for which the conditions hold."""
+    if rows.shape[0]:
+        vocabulary = Vocabulary(data.text_of)
+        for condition in conjunction.conditions:
+            assert {v.value for v in mentioned(condition)} <= set(conjunction.variables)
+            test = CompiledExpression(condition, conjunction.variables, vocabulary, base=conjunction.base)
+            rows = rows[test.holds(rows)]
+    return rows
+
+
+def _plan_of(plan: QueryPlan, part: Node) -> QueryPlan:
+    return replace(plan, root=part, variables=visible(part), kind=QueryKind.SELECT)
+
+
+def _id(term: object) -> int | None:
+    return None if term is None else encode(term)  # type: ignore[arg-type]
