@@ -138,6 +138,11 @@ class Counts:
         self._last = now
         return self.progress
 
+    def renew(self, queries: Mapping[str, QueryProgress]) -> None:
+        """Count other queries from now on; those that stay keep their counts."""
+        known = self.progress.queries
+        self.progress = replace(self.progress, queries={name: known.get(name, one) for name, one in queries.items()})
+
     def spent(self, step: str, seconds: float) -> None:
         """Add the time of a step that follows the counting."""
         self.progress = replace(self.progress, steps=added(self.progress.steps, {step: seconds}))

@@ -115,7 +115,7 @@ class Delivery:
     ) -> None:
         self._on_answer = on_answer
         self._on_progress = on_progress
-        self._subscriptions = subscriptions or []
+        self._subscriptions = [] if subscriptions is None else subscriptions
         self._sinks = sinks
         self._dead_letters = dead_letters
         self._run = run
@@ -129,6 +129,15 @@ class Delivery:
     def progress(self) -> Progress:
         """The counts so far."""
         return self._counts.progress
+
+    @property
+    def delivered(self) -> int:
+        """The last batch that was handed over; -1 before the first."""
+        return self._delivered
+
+    def renew(self, queries: Mapping[str, QueryProgress]) -> None:
+        """The run goes on with other queries; those that stay keep their counts."""
+        self._counts.renew(queries)
 
     def deliver(self, batch: int, outcome: Outcome) -> None:
         """Hand over one batch, once. What raises here fails the batch, and a later run repeats it."""
@@ -149,7 +158,7 @@ class Delivery:
         for answer in outcome.answers:
             if self._on_answer is not None:
                 self._on_answer(answer)
-            for subscription in self._subscriptions:
+            for subscription in tuple(self._subscriptions):
                 if subscription.query == answer.query:
                     subscription.put(answer)
         self._delivered = batch

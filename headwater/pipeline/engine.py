@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
@@ -39,10 +39,10 @@ from headwater.pipeline.connectors.receiving import (
 from headwater.pipeline.connectors.records import RecordSource, skews
 from headwater.pipeline.counting import before_the_run
 from headwater.pipeline.delivery import Answers, Delivery, OnAnswer, OnProgress, Subscription
-from headwater.pipeline.evaluation import Definition, EvaluatorName, evaluator_named
+from headwater.pipeline.evaluation import Definition, EvaluatorName, evaluator_named, families_named
 from headwater.pipeline.feed import Feed
 from headwater.pipeline.in_process import run_in_process
-from headwater.pipeline.progress import Progress, RunSummary
+from headwater.pipeline.progress import Progress, QueryProgress, RunSummary
 from headwater.pipeline.query import Query
 from headwater.pipeline.services import endpoint_settings, service_options, with_options
 from headwater.pipeline.sharding import Sharding, sharding, spreading_keys
@@ -52,6 +52,7 @@ from headwater.pipeline.sources import files
 from headwater.pipeline.spans import Source, SourceError
 from headwater.pipeline.static_data import Given
 from headwater.pipeline.wanted import wanted
+from headwater.pipeline.work import Changes, Work
 from headwater.reference import Program, Registered, RegistrationError
 from headwater.terms.durations import parse_duration
 from headwater.terms.inline_layout import NO_TERM
@@ -128,6 +129,10 @@ class Engine:
         self._stop = threading.Event()
         self._running = threading.Lock()
         self._progress = Progress()
+        self._changing = threading.Lock()
+        self._changes = Changes(lambda: self._work({}, ExitStack()))
+        self._at_work: Work | None = None
+        """What the runner was last told to do; None while nothing runs."""
         self._continued: Continued | None = None
 
     @property
@@ -232,11 +237,44 @@ class Engine:
         goals = service_options(service)
         plan = with_options(plan_query(parsed, name=chosen, streams=sorted(self._sources)), goals)
         settle(plan, options)
-        if chosen in self._queries:
-            raise RegistrationError(f"two queries are named {chosen!r}; give one another name")
-        query = Query(self, parsed, plan, options, goals)
-        self._queries[chosen] = query
+        with self._changing:
+            if chosen in self._queries:
+                raise RegistrationError(f"two queries are named {chosen!r}; give one another name")
+            query = Query(self, parsed, plan, options, goals)
+            self._change({**self._queries, chosen: query})
         return query
+
+    def drop(self, query: Query | str) -> None:
+        """Forget a query. Whoever takes its answers gets no more."""
+        name = query if isinstance(query, str) else query.name
+        with self._changing:
+            if name not in self._queries:
+                known = ", ".join(map(repr, self._queries)) or "none"
+                raise RegistrationError(f"no query is named {name!r}; registered: {known}")
+            self._change({other: one for other, one in self._queries.items() if other != name})
+        for subscription in [one for one in self._subscriptions if one.query == name]:
+            self._subscriptions.remove(subscription)
+            subscription.end(None)
+
+    def _change(self, queries: dict[str, Query]) -> None:
+        """Have other queries; a run at work goes on with them, if it can."""
+        before, self._queries = self._queries, queries
+        if self._at_work is None:
+            return
+        try:
+            registered, program = self._program()
+            if not self._in_process:
+                self._sharding(registered)
+            for stream in program.inputs:
+                if isinstance(self._sources[stream], RecordSource) and stream not in self._at_work.sources:
+                    raise RegistrationError(
+                        f"Spark cannot begin to read the records of {iri_to_name(stream)} while a pipeline is at work: "
+                        "stop it and begin again with this query"
+                    )
+        except BaseException:
+            self._queries = before
+            raise
+        self._changes.ask()
 
     def _free_name(self) -> str:
         number = 1
@@ -287,39 +325,45 @@ class Engine:
         sinks: Sequence[Sink],
         trigger_seconds: float,
     ) -> RunSummary:
-        queries, program = self._program()
-        given = {stream: self._sources[stream] for stream in program.inputs}
-        # What is received goes on until somebody stops it.
-        endless = any(isinstance(source, ReceivedSource) for source in given.values())
-        for sink in sinks:
-            sink.open(None if self._in_process else self.session())
-        with opened(given, self._checkpoint, self.stop) as sources:
-            arguments = follow or endless, drain, on_answer, on_progress, sinks, trigger_seconds
-            return self._run_over(sources, queries, program, *arguments)
+        with ExitStack() as stack:
+            open_sources: dict[str, Source] = {}
+            work = self._work(open_sources, stack)
+            for sink in sinks:
+                sink.open(None if self._in_process else self.session())
+            # What is received goes on until somebody stops it.
+            endless = any(isinstance(self._sources[stream], ReceivedSource) for stream in work.sources)
 
-    def _run_over(
-        self,
-        sources: dict[str, Source],
-        queries: tuple[Registered, ...],
-        program: Program,
-        follow: bool,
-        drain: bool,
-        on_answer: OnAnswer | None,
-        on_progress: OnProgress | None,
-        sinks: Sequence[Sink],
-        trigger_seconds: float,
-    ) -> RunSummary:
+            def renew() -> Work:
+                self._at_work = self._work(open_sources, stack)
+                self._claim(self._at_work)
+                delivery.renew(self._before_the_run(self._at_work))
+                return self._at_work
+
+            self._changes, self._at_work = Changes(renew), work
+            delivery = self._delivery(work, on_answer, on_progress, sinks)
+            try:
+                return self._run_over(work, delivery, follow or endless, drain, trigger_seconds)
+            finally:
+                self._at_work = None
+
+    def _work(self, open_sources: dict[str, Source], stack: ExitStack) -> Work:
+        """The registered queries with all that belongs to them; sources that are not open are opened."""
+        queries, program = self._program()
+        closed = {stream: self._sources[stream] for stream in program.inputs if stream not in open_sources}
+        open_sources |= stack.enter_context(opened(closed, self._checkpoint, self.stop))
+        sources = {stream: open_sources[stream] for stream in program.inputs}
         if self._in_process:
             readable_in_process(sources)
-        needed = wanted(queries, program)
-        feed = Feed(sources, drain=drain, wanted=needed, datasets=[one.path for one in self._datasets])
-        if not follow:
-            feed.check()
         definition = self._definition(queries)
         if not self._in_process:
             definition = replace(definition, sharding=self._sharding(queries), skews=skews(sources))
         definition = replace(definition, services=self._services, statistics=self._statistics(queries))
-        run, self._continued = self._claim(definition, sources)
+        return Work(definition, program, sources, wanted(queries, program))
+
+    def _delivery(
+        self, work: Work, on_answer: OnAnswer | None, on_progress: OnProgress | None, sinks: Sequence[Sink]
+    ) -> Delivery:
+        run, self._continued = self._claim(work)
 
         def report(progress: Progress) -> None:
             self._progress = progress
@@ -328,7 +372,8 @@ class Engine:
             if self._subscriptions and on_answer is None and all(s.closed for s in self._subscriptions):
                 self._stop.set()
 
-        delivery = Delivery(
+        feed = work.feed(drain=True)
+        return Delivery(
             on_answer=on_answer,
             on_progress=report,
             subscriptions=self._subscriptions,
@@ -338,15 +383,22 @@ class Engine:
             strict=self._strict,
             line_numbers=feed.line_numbers,
             text_at=feed.text_at,
-            queries=before_the_run(queries, program.evaluators, self._shards_of(definition)),
+            queries=self._before_the_run(work),
         )
+
+    def _run_over(
+        self, work: Work, delivery: Delivery, follow: bool, drain: bool, trigger_seconds: float
+    ) -> RunSummary:
+        if not follow:
+            work.feed(drain=drain).check()
         if self._in_process:
             run_in_process(
-                program,
-                feed,
+                work,
+                self._changes,
                 delivery,
                 self._stop,
                 follow=follow,
+                drain=drain,
                 checkpoint=self._checkpoint,
                 batch_bytes=self._batch_bytes,
                 trigger_seconds=trigger_seconds,
@@ -356,9 +408,8 @@ class Engine:
 
             run_on_spark(
                 self.session(),
-                definition,
-                sources,
-                needed,
+                work,
+                self._changes,
                 delivery,
                 self._stop,
                 follow=follow,
@@ -372,28 +423,52 @@ class Engine:
         return summary
 
     @staticmethod
-    def _shards_of(definition: Definition) -> int:
-        return 1 if definition.sharding is None else len(definition.sharding.keys)
+    def _before_the_run(work: Work) -> dict[str, QueryProgress]:
+        cut = work.definition.sharding
+        return before_the_run(work.definition.queries, work.program.evaluators, 1 if cut is None else len(cut.keys))
 
-    def _claim(self, definition: Definition, sources: Mapping[str, Source]) -> tuple[str, Continued | None]:
+    def _claim(self, work: Work) -> tuple[str, Continued | None]:
         """The name of the run, and what it takes over from the checkpoint."""
         if self._checkpoint is None:
             return new_run(), None
         runner = "in process" if self._in_process else "on Spark"
-        records = [stream for stream, source in sources.items() if isinstance(source, RecordSource)]
-        return claim(self._checkpoint, definition, runner, records)
+        records = [stream for stream, source in work.sources.items() if isinstance(source, RecordSource)]
+        return claim(self._checkpoint, work.definition, runner, records)
 
     def _sharding(self, queries: Sequence[Registered]) -> Sharding | None:
         """How the work is cut on Spark; None where it is not. A checkpoint has been cut once and for all."""
+        if self._at_work is not None:
+            return self._same_sharding(queries, self._at_work.definition.sharding)
         known = Record.read(self._checkpoint) if self._checkpoint else None
         if known is not None and not known.shards:
             return None
         shards = self._shards or (len(known.shards) if known else self.session().sparkContext.defaultParallelism)
         if shards == 1:
             return None
-        has_static = any(graph == NO_TERM for graph, _ in self._linked_data().places())
-        found = sharding(queries, spreading_keys(shards), has_static_default=has_static)
+        found = sharding(queries, spreading_keys(shards), has_static_default=self._has_static_default)
         return None if isinstance(found, OneShard) else found
+
+    def _same_sharding(self, queries: Sequence[Registered], cut: Sharding | None) -> Sharding | None:
+        """The shards of the pipeline at work, for other queries; a `RegistrationError` where they do not fit."""
+        if cut is None:
+            return None
+        found = sharding(queries, cut.keys, has_static_default=self._has_static_default)
+        reason = found.reason if isinstance(found, OneShard) else None
+        if not isinstance(found, OneShard):
+            for stream, routes in found.routes.items():
+                before = dict(cut.routes.get(stream, ()))
+                if any(before.get(predicate, place) != place for predicate, place in routes):
+                    reason = f"the triples of {iri_to_name(stream)} would have to go by another key"
+            if reason is None:
+                return found
+        raise RegistrationError(
+            f"the pipeline at work is cut into {len(cut.keys)} shards, and with these queries it cannot be: {reason}; "
+            "stop it and begin with shards=1, or register the query in another engine"
+        )
+
+    @property
+    def _has_static_default(self) -> bool:
+        return any(graph == NO_TERM for graph, _ in self._linked_data().places())
 
     def _definition(self, queries: tuple[Registered, ...]) -> Definition:
         silent = tuple(sorted(self._idle.items()))
@@ -477,7 +552,7 @@ class Engine:
             self._linked_data(),
             self._delay,
             evaluator_named(self._evaluator, self._services, self._statistics(registered)),
-            is_durable=self._checkpoint is not None,
+            families=families_named(self._evaluator),
             is_filtered=True,
             idle=self._idle,
         )

@@ -16,7 +16,7 @@ from headwater.pipeline.sharding import Sharding, shard_query
 from headwater.pipeline.shared_files import DataFolder
 from headwater.reference import Answer, MakeEvaluator, Program, ReferenceEvaluator, Registered
 from headwater.reference.log import Changes, Segment, WindowLog
-from headwater.reference.program import LateElement
+from headwater.reference.program import FindFamilies, LateElement, no_families
 from headwater.reference.static_data import Version
 from headwater.windows.arrivals import Arrivals, joined
 
@@ -47,6 +47,15 @@ def evaluator_named(
     from headwater.kernel.choice import with_fixed_orders
 
     return with_fixed_orders(adaptive)
+
+
+def families_named(name: EvaluatorName) -> FindFamilies:
+    """What finds the queries of a program that are evaluated as one."""
+    if name != "auto":
+        return no_families
+    from headwater.kernel.families import families_of
+
+    return families_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +90,10 @@ class Definition:
         queries = self.queries if self.sharding is None else tuple(map(shard_query, self.queries))
         idle, skews = dict(self.idle), dict(self.skews)
         evaluator = evaluator_named(self.evaluator, self.services, self.statistics)
-        return Program(queries, static, self.delay, evaluator, is_filtered=True, idle=idle, skews=skews)
+        families = families_named(self.evaluator)
+        return Program(
+            queries, static, self.delay, evaluator, families=families, is_filtered=True, idle=idle, skews=skews
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +165,11 @@ class Evaluation:
         counts = {stream: len(elements) for stream, elements in arrivals.items()}
         measure = replace(measured(self._program, counts, step.seconds), steps=steps)
         return Outcome(tuple(step.answers), tuple(letters), sum(counts.values()), self._program.watermarks(), measure)
+
+    def go_on_with(self, program: Program) -> None:
+        """Have a new program, whose queries may be others, take over where this one is."""
+        program.resume(self._program.summary(), self._program.log)
+        self._program = program
 
     def changes(self) -> tuple[bytes, Changes]:
         """What must outlive the process: a small summary, and what came to the log of the windows and what went."""

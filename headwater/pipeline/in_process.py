@@ -15,31 +15,37 @@ from headwater.pipeline.delivery import Delivery
 from headwater.pipeline.evaluation import Evaluation
 from headwater.pipeline.feed import Feed
 from headwater.pipeline.offsets import Offset
-from headwater.reference import Program
+from headwater.pipeline.work import Changes, Work
 
 _BATCH_BYTES = 1 << 20
 
 
 def run_in_process(
-    program: Program,
-    feed: Feed,
+    work: Work,
+    changes: Changes,
     delivery: Delivery,
     stop: Event,
     *,
     follow: bool = False,
+    drain: bool = True,
     checkpoint: Path | None = None,
     batch_bytes: int | None = None,
     trigger_seconds: float = 1.0,
 ) -> None:
     """Read, evaluate and deliver until everything is read or, when following, until `stop` is set."""
     batch, offset, saved = _load(checkpoint)
-    evaluation = Evaluation(program)
+    evaluation = Evaluation(work.program)
     if saved is not None:
         evaluation.restore(saved)
-    if not follow:
-        feed.finish()
+    feed = _feed(work, follow, drain)
     while not stop.is_set():
+        if (other := changes.take()) is not None:
+            evaluation.go_on_with(other.program)
+            feed = _feed(other, follow, drain)
         end = feed.next(offset, batch_bytes or _BATCH_BYTES)
+        if changes.are_due:
+            # What came after a change is for those who are there then.
+            continue
         if end == offset:
             if not follow:
                 return
@@ -53,6 +59,13 @@ def run_in_process(
             _save(checkpoint, batch, offset, evaluation.snapshot())
             delivery.spent("save", time.monotonic() - begin)
         feed.commit(offset)
+
+
+def _feed(work: Work, follow: bool, drain: bool) -> Feed:
+    feed = work.feed(drain=drain)
+    if not follow:
+        feed.finish()
+    return feed
 
 
 def _load(checkpoint: Path | None) -> tuple[int, Offset, bytes | None]:

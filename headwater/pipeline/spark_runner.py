@@ -21,6 +21,7 @@ from headwater.pipeline.sharding import Merging
 from headwater.pipeline.shared_files import shared
 from headwater.pipeline.spans import Source
 from headwater.pipeline.wanted import Wanted
+from headwater.pipeline.work import Changes, Work
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -70,9 +71,8 @@ def _by_reader(sources: Mapping[str, Source], drain: bool) -> tuple[dict[str, So
 
 def run_on_spark(
     spark: SparkSession,
-    definition: Definition,
-    sources: Mapping[str, Source],
-    wanted: Wanted,
+    work: Work,
+    changes: Changes,
     delivery: Delivery,
     stop: Event,
     *,
@@ -84,10 +84,9 @@ def run_on_spark(
 ) -> None:
     """Read, evaluate and deliver until everything is read or, when following, until `stop` is set."""
     failures: list[BaseException] = []
-    merging = None if definition.sharding is None else Merging(definition.queries)
     drains = drain and not follow
     # Only Spark knows when it has read all records: their streams end in a second query, after the first one.
-    turns = [False, True] if drains and _by_reader(sources, drain)[1] else [drains]
+    turns = [False, True] if drains and _by_reader(work.sources, drain)[1] else [drains]
 
     def deliver(batch: DataFrame, batch_id: int) -> None:
         from headwater.pipeline.stateful import rows_to_outcome
@@ -96,6 +95,7 @@ def run_on_spark(
         found: list[Any] = batch.collect()
         if not found:
             return
+        merging = None if work.definition.sharding is None else Merging(work.definition.queries)
         try:
             delivery.deliver(batch_id, rows_to_outcome(found, merging))
         except BaseException as error:
@@ -103,7 +103,8 @@ def run_on_spark(
             raise
 
     def start(folder: Path, ends: bool) -> StreamingQuery:
-        rows = outcome_rows(spark, definition, sources, wanted, drain=ends, batch_bytes=batch_bytes)
+        definition = work.definition
+        rows = outcome_rows(spark, definition, work.sources, work.wanted, drain=ends, batch_bytes=batch_bytes)
         writer = rows.writeStream.foreachBatch(deliver).option("checkpointLocation", str(folder))
         trigger = (
             writer.trigger(processingTime=f"{max(1, int(trigger_seconds * 1000))} milliseconds")
@@ -115,20 +116,43 @@ def run_on_spark(
 
     with tempfile.TemporaryDirectory(prefix="headwater-", ignore_cleanup_errors=True) as temporary:
         folder = checkpoint / "spark" if checkpoint is not None else Path(temporary)
+
+        def may_change() -> bool:
+            # What was delivered but not committed will be run again, and must have the same answers then.
+            return changes.are_due and _last_commit(folder) >= delivery.delivered
+
         for ends in turns:
-            _drive(partial(start, folder, ends), failures, stop, follow)
-            if stop.is_set():
-                break
+            while not stop.is_set():
+                _drive(partial(start, folder, ends), failures, stop, may_change, follow)
+                if stop.is_set() or not changes.are_due:
+                    break
+                if may_change():
+                    work = changes.take() or work
+        if failures:
+            raise failures[0]
 
 
-def _drive(start: Callable[[], StreamingQuery], failures: list[BaseException], stop: Event, follow: bool) -> None:
-    """Run a query to its end, and start it again from its checkpoint after what is worth another try."""
+def _last_commit(checkpoint: Path) -> int:
+    """The last batch that Spark will not run again; -1 before the first."""
+    committed = checkpoint / "commits"
+    found = (int(path.name) for path in committed.glob("[0-9]*") if path.name.isdigit())
+    return max(found, default=-1) if committed.is_dir() else -1
+
+
+def _drive(
+    start: Callable[[], StreamingQuery],
+    failures: list[BaseException],
+    stop: Event,
+    may_change: Callable[[], bool],
+    follow: bool,
+) -> None:
+    """Run a query to its end or to a change, and start it again from its checkpoint after what is worth another try."""
     outages = BackOff()
     attempts = 0
     while True:
         query = start()
         try:
-            _wait(query, stop)
+            _wait(query, stop, may_change)
             break
         except Exception as error:
             cause = failures.pop() if failures else None
@@ -144,8 +168,6 @@ def _drive(start: Callable[[], StreamingQuery], failures: list[BaseException], s
                 raise run_error(error) from error
         finally:
             query.stop()
-    if failures:
-        raise failures[0]
 
 
 @contextmanager
@@ -161,9 +183,9 @@ def _shuffled_into(spark: SparkSession, definition: Definition) -> Iterator[None
             spark.conf.set(name, before)
 
 
-def _wait(query: StreamingQuery, stop: Event) -> None:
+def _wait(query: StreamingQuery, stop: Event, may_change: Callable[[], bool]) -> None:
     while query.isActive:
-        if stop.wait(_POLL_SECONDS):
+        if stop.wait(_POLL_SECONDS) or may_change():
             _wait_for_batch(query)
             return
     query.awaitTermination()
