@@ -223,6 +223,9 @@ class Engine:
         The switches override the defaults of the dialect. `t0` is in microseconds since 1970, or a text such as an
         xsd:dateTime. Streams that the query reads may be named later. `service` says what OPTION (…) can say, for all
         SERVICE clauses of the query: `ServiceOptions(…)`, or a mapping such as `{"latency": "200ms", "budget": 10}`.
+
+        A run at work takes the query up after the batch that it is at; then it is in `progress.queries`, which says
+        from when its answers are complete. It begins with what the windows of the others still hold.
         """
         parsed = parse(text, _choice(Dialect, dialect, "dialect"))
         options = Options(
@@ -337,6 +340,7 @@ class Engine:
                 self._at_work = self._work(open_sources, stack)
                 self._claim(self._at_work)
                 delivery.renew(self._before_the_run(self._at_work))
+                self._progress = delivery.progress
                 return self._at_work
 
             self._changes, self._at_work = Changes(renew), work

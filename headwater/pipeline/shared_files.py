@@ -1,4 +1,7 @@
-"""Folders of data sets on their way to the workers.
+"""What is too large for a closure on its way to the workers: folders of data sets, and hundreds of queries.
+
+Spark turns large closures into broadcast variables, and the driver's side of a stateful step cannot read those; so a
+definition that is not small goes out as a file.
 
 Workers of a local master, and those that share a file system with the driver, see the folder itself. For data that
 `engine.dataset` was given in memory the driver makes the folder, and where the workers are elsewhere it goes to them as
@@ -8,16 +11,20 @@ an archive that Spark gives to every worker; they see it as it was when the run 
 from __future__ import annotations
 
 import hashlib
+import pickle
 import tarfile
 import tempfile
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+Content = TypeVar("Content")
+
+_SMALL = 64 << 10
 _FOLDER = tempfile.TemporaryDirectory(prefix="headwater-static-", ignore_cleanup_errors=True)
 """Lives as long as the process: Spark serves the files from here, and archives are unpacked here."""
 
@@ -60,3 +67,36 @@ def shared(spark: SparkSession, folder: DataFolder) -> DataFolder:
             packed.add(folder.path, arcname=".")
         context.addFile(str(archive))
     return replace(folder, archive=name)
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel(Generic[Content]):
+    """An object on its way to the workers: in `data`, or in a file that Spark gives to every worker."""
+
+    data: bytes | None
+    name: str | None = None
+
+    def opened(self) -> Content:
+        """The object, in the process that needs it."""
+        found: Content = pickle.loads(_received(self.name) if self.name is not None else self.data or b"")
+        return found
+
+
+def _received(name: str) -> bytes:
+    from pyspark import SparkFiles
+
+    return Path(SparkFiles.get(name)).read_bytes()
+
+
+def sent(spark: SparkSession, content: Content) -> Parcel[Content]:
+    """An object as workers can take it, whatever its size."""
+    data = pickle.dumps(content, protocol=pickle.HIGHEST_PROTOCOL)
+    if len(data) <= _SMALL:
+        return Parcel(data)
+    name = f"headwater-{hashlib.blake2b(data, digest_size=16).hexdigest()}.pickle"
+    context = spark.sparkContext
+    if not any(known.rsplit("/", 1)[-1] == name for known in context.listFiles):
+        path = Path(_FOLDER.name) / name
+        path.write_bytes(data)
+        context.addFile(str(path))
+    return Parcel(None, name)

@@ -18,7 +18,7 @@ from headwater.pipeline.delivery import Delivery
 from headwater.pipeline.evaluation import Definition
 from headwater.pipeline.run_error import run_error
 from headwater.pipeline.sharding import Merging
-from headwater.pipeline.shared_files import shared
+from headwater.pipeline.shared_files import sent, shared
 from headwater.pipeline.spans import Source
 from headwater.pipeline.wanted import Wanted
 from headwater.pipeline.work import Changes, Work
@@ -59,7 +59,7 @@ def outcome_rows(
     chunks = spark.readStream.format(FORMAT).options(**options).load()
     for stream, source in records.items():
         chunks = chunks.union(record_chunks(spark, stream, source, definition.sharding))
-    processor = EvaluationProcessor(definition)
+    processor = EvaluationProcessor(sent(spark, definition))
     return observed(chunks.groupBy("shard").transformWithStateInPandas(processor, OUTPUT_SCHEMA, "Append", "None"))
 
 

@@ -25,6 +25,7 @@ from headwater.pipeline.counting import added
 from headwater.pipeline.evaluation import Definition, Evaluation, Outcome
 from headwater.pipeline.packing import pack, unpack
 from headwater.pipeline.sharding import Merging
+from headwater.pipeline.shared_files import Parcel
 from headwater.reference.log import Segment
 from headwater.terms.columns import ElementColumns
 
@@ -44,12 +45,13 @@ _MOST_LIVE = 4
 class EvaluationProcessor(StatefulProcessor):
     """Keeps an evaluation and advances it once per batch."""
 
-    def __init__(self, definition: Definition) -> None:
-        self._definition = definition
+    def __init__(self, definition: Parcel[Definition]) -> None:
+        self._parcel = definition
         # A worker outlives a run: another run may go on with the same state, but with other queries or other data.
         self._run = uuid.uuid4().hex
 
     def init(self, handle: StatefulProcessorHandle) -> None:
+        self._definition = self._parcel.opened()
         self._token = handle.getValueState("token", "token string")
         self._summary = handle.getValueState("summary", "summary binary")
         self._segments = handle.getMapState("segments", "number long", "segment binary")

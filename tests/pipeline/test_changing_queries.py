@@ -95,17 +95,20 @@ def test_a_query_that_comes_later_is_filled_from_the_windows_and_one_that_goes_i
     engine.register(text("first", 6))
     write(folder, range(4))
     with running.at_work():
-        for until in (4, 8, 12):
-            running.wait(lambda: until - 2 in running.of("first"))
-            if until < 12:
-                write(folder, range(until, until + 4))
+        running.wait(lambda: 2 in running.of("first"))
+        write(folder, range(4, 8))
+        running.wait(lambda: 6 in running.of("first"))
+        write(folder, range(8, 12))
+        running.wait(lambda: 10 in running.of("first"))
         fitting = engine.register(text("fitting", 4, "MAX"))
         longer = engine.register(text("longer", 12, "COUNT"))
+        running.wait(lambda: "longer" in engine.progress.queries)
         write(folder, range(12, 16))
         running.wait(lambda: 14 in running.of("first") and 14 in running.of("longer"))
         assert longer.progress.complete_from is not None
         assert fitting.progress.is_complete
         engine.drop("first")
+        running.wait(lambda: "first" not in engine.progress.queries)
         write(folder, range(16, 30))
         running.wait(lambda: 28 in running.of("fitting") and 28 in running.of("longer"))
     assert max(running.of("first")) < 16

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from headwater.pipeline.connectors.receiving import ReceivedSource
 from headwater.pipeline.evaluation import Outcome
 from headwater.pipeline.feed import Feed
 from headwater.pipeline.offsets import Offset
+from headwater.pipeline.shared_files import Parcel
 from headwater.pipeline.stateful import EvaluationProcessor, rows_to_outcome
 from tests.pipeline.programs import by_query, with_city, with_queries, write_city
 
@@ -33,7 +35,7 @@ class Step:
         self.ends = [Offset()]
         while (end := self.feed.next(self.ends[-1], 1500)) != self.ends[-1]:
             self.ends.append(end)
-        self.processor = EvaluationProcessor(engine._definition(queries))
+        self.processor = EvaluationProcessor(Parcel(pickle.dumps(engine._definition(queries))))
         self.tester = TwsTester(self.processor)
         self.expected: list[hw.Answer] = []
         engine.run(on_answer=self.expected.append)
