@@ -8,7 +8,7 @@ import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -51,7 +51,8 @@ def fill(folder: Path) -> Path:
 
 
 def engine_of(folder: Path, checkpoint: Path, spark: SparkSession | None) -> hw.Engine:
-    engine = hw.Engine(spark, in_process=spark is None, checkpoint=checkpoint, batch_bytes=1200, shards=1)
+    options: dict[str, Any] = {"checkpoint": checkpoint, "batch_bytes": 1200, "shards": 1, "evaluator": "reference"}
+    engine = hw.Engine(spark, in_process=spark is None, **options)
     engine.stream(SENSORS, folder / "in.tnq")
     engine.register(SLIDING)
     return engine
