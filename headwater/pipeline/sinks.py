@@ -2,8 +2,8 @@
 
 JSON is one SPARQL 1.1 results object per line, with `"time_us"` and `"time"` beside `"head"`; an answer that is a
 graph has its N-Triples in `"graph"`, one that rests on SERVICE says in `"quality"` how good it is, and one whose query
-came so late that its windows did not hold everything has `"complete": false`. N-Quads can be read back as a stream: each
-answer is a named graph that carries `prov:generatedAtTime`.
+came so late that its windows did not hold everything has `"complete": false`. N-Quads can be read back as a stream:
+each answer is a named graph that carries `prov:generatedAtTime`.
 """
 
 from __future__ import annotations
