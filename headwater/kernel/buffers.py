@@ -145,6 +145,11 @@ class TripleBuffer:
         return self._low == self._high
 
     @property
+    def rows(self) -> int:
+        """How many triples are in view."""
+        return self._start(self._high) - self._start(self._low)
+
+    @property
     def shown(self) -> Ints:
         """The triples in view."""
         return self._between(self._low, self._high)

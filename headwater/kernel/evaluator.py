@@ -146,7 +146,7 @@ class KernelEvaluator(Evaluator):
         return self._buffers[number].needed_from(self.ticker.answered)
 
     def size(self) -> Size:
-        rows = sum(buffer.shown.shape[0] for buffer in self._buffers)
+        rows = sum(buffer.rows for buffer in self._buffers)
         held = sum(buffer.nbytes for buffer in self._buffers)
         return Size(rows, held + state_bytes(self.root))
 

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from threading import Event
 
+from headwater.pipeline.checkpoints import CheckpointError
 from headwater.pipeline.delivery import Delivery
 from headwater.pipeline.evaluation import Evaluation
 from headwater.pipeline.feed import Feed
@@ -56,7 +57,13 @@ def run_in_process(
         batch, offset = batch + 1, end
         if checkpoint is not None:
             begin = time.monotonic()
-            _save(checkpoint, batch, offset, evaluation.snapshot())
+            try:
+                _save(checkpoint, batch, offset, evaluation.snapshot())
+            except OSError as error:
+                raise CheckpointError(
+                    f"the checkpoint {checkpoint} cannot be written ({error.strerror}): make room or mend the disk, "
+                    "and run again: the run goes on with the batch that it could not note, and delivers it again"
+                ) from error
             delivery.spent("save", time.monotonic() - begin)
         feed.commit(offset)
 

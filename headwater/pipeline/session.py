@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 OLDEST_JAVA = 17
+_SUBMITTED = "PYSPARK_GATEWAY_PORT"
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _STATEFUL = {
     "spark.sql.streaming.stateStore.providerClass": _ROCKSDB,
@@ -64,7 +65,7 @@ def check_java() -> None:
 
 
 def embedded_session(*, master: str = "local[*]", shuffle_partitions: int = 1) -> SparkSession:
-    """The session of this process, started if there is none: local, without a web page, in UTC.
+    """The session of this process, or the one of spark-submit; if there is none: local, without a web page, in UTC.
 
     What the Java process prints goes to a file, because answers are printed here; `HEADWATER_DEBUG=1` shows it.
     """
@@ -73,6 +74,9 @@ def embedded_session(*, master: str = "local[*]", shuffle_partitions: int = 1) -
     active = SparkSession.getActiveSession()
     if active is not None:
         return prepared(active)
+    if _SUBMITTED in os.environ:
+        # spark-submit has started Java, and said where and how to run.
+        return prepared(SparkSession.builder.appName("headwater").getOrCreate())
     check_java()
     settings = {
         "spark.master": master,

@@ -1,8 +1,9 @@
 """Answers as text: JSON lines, CSV, N-Quads, tables. Each function gives whole lines, with their ends.
 
 JSON is one SPARQL 1.1 results object per line, with `"time_us"` and `"time"` beside `"head"`; an answer that is a
-graph has its N-Triples in `"graph"`, and one that rests on SERVICE says in `"quality"` how good it is. N-Quads can be
-read back as a stream: each answer is a named graph that carries `prov:generatedAtTime`.
+graph has its N-Triples in `"graph"`, one that rests on SERVICE says in `"quality"` how good it is, and one whose query
+came so late that its windows did not hold everything has `"complete": false`. N-Quads can be read back as a stream:
+each answer is a named graph that carries `prov:generatedAtTime`.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ def format_answer_json(answer: Answer, *, with_query: bool = False) -> str:
     head = {"head": body.pop("head"), "time_us": answer.time, "time": format_time(answer.time)}
     name = {"query": answer.query} if with_query else {}
     quality = {} if answer.quality is None else {"quality": answer.quality.as_json()}
-    return json.dumps({**name, **head, **quality, **body}, ensure_ascii=False) + "\n"
+    whole = {} if answer.complete else {"complete": False}
+    return json.dumps({**name, **head, **whole, **quality, **body}, ensure_ascii=False) + "\n"
 
 
 def format_answer_csv(answer: Answer, *, header: bool = True, with_query: bool = False) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -16,7 +17,7 @@ from headwater.pipeline.connectors.outages import BackOff, is_outage
 from headwater.pipeline.connectors.records import RecordSource, elsewhere, record_chunks
 from headwater.pipeline.delivery import Delivery
 from headwater.pipeline.evaluation import Definition
-from headwater.pipeline.run_error import run_error
+from headwater.pipeline.run_error import WORKER_DIED, run_error
 from headwater.pipeline.sharding import Merging
 from headwater.pipeline.shared_files import sent, shared
 from headwater.pipeline.spans import Source
@@ -27,13 +28,16 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+logger = logging.getLogger(__name__)
+
 _BATCH_BYTES = 8 << 20
 _SMALLEST_PIECE = 256 << 10
 _POLL_SECONDS = 0.2
 _PATIENCE_SECONDS = 30.0
 _ATTEMPTS = 4
-_WORKER_TOO_SLOW = "failed to connect back"
-"""Spark gives a Python process ten seconds to start; on a busy machine another try from the checkpoint goes through."""
+_WORTH_ANOTHER_TRY = ("failed to connect back", WORKER_DIED)
+"""Spark gives a Python process ten seconds to start, and does not replace one that dies in the middle of its work; from
+the checkpoint another try goes through."""
 
 
 def outcome_rows(
@@ -123,7 +127,9 @@ def run_on_spark(
 
         for ends in turns:
             while not stop.is_set():
-                _drive(partial(start, folder, ends), failures, stop, may_change, follow)
+                _drive(
+                    partial(start, folder, ends), failures, stop, follow, may_change, lambda: delivery.progress.batches
+                )
                 if stop.is_set() or not changes.are_due:
                     break
                 if may_change():
@@ -143,12 +149,16 @@ def _drive(
     start: Callable[[], StreamingQuery],
     failures: list[BaseException],
     stop: Event,
-    may_change: Callable[[], bool],
     follow: bool,
+    may_change: Callable[[], bool] = lambda: False,
+    delivered: Callable[[], int] = lambda: 0,
 ) -> None:
-    """Run a query to its end or to a change, and start it again from its checkpoint after what is worth another try."""
+    """Run a query to its end or to a change, and start it again from its checkpoint after what is worth another try.
+
+    `delivered` says how many batches came through: after one that did, the tries are counted anew.
+    """
     outages = BackOff()
-    attempts = 0
+    attempts, before = 0, delivered()
     while True:
         query = start()
         try:
@@ -163,9 +173,10 @@ def _drive(
                     return
             if cause is not None:
                 raise cause from None
-            attempts += 1
-            if attempts == _ATTEMPTS or _WORKER_TOO_SLOW not in str(error):
+            attempts, before = (attempts if delivered() == before else 0) + 1, delivered()
+            if attempts == _ATTEMPTS or not any(sign in str(error) for sign in _WORTH_ANOTHER_TRY):
                 raise run_error(error) from error
+            logger.warning("%s; trying again from the last batch", run_error(error))
         finally:
             query.stop()
 

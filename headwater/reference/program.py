@@ -165,6 +165,7 @@ class Program:
         # Members of a family read the same streams: those that feed one feed all, and stand before the first of them.
         self._in_turn = tuple(dict.fromkeys(self._evaluators.values()))
         self._queries = {query.plan.name: query for query in queries}
+        self._fingerprints = {name: query.fingerprint for name, query in self._queries.items()}
         self._places = {name: place for place, name in enumerate(self._queries)}
         keys = {key for evaluator in self._in_turn for key in evaluator.keys}
         self._clocks: dict[StreamKey, StreamClock] = {}
@@ -383,7 +384,7 @@ class Program:
         return Summary(
             clocks={**self._unread, **self._clocks},
             states=states,
-            queries={name: query.fingerprint for name, query in self._queries.items()},
+            queries=self._fingerprints,
             gone=self.log.gone,
             reads=self._reads,
             begun=self._begun,
@@ -429,7 +430,7 @@ class Program:
 
     def _continue(self, evaluator: Evaluator, summary: Summary, retained: Mapping[StreamKey, Arrivals]) -> None:
         """Let an evaluator go on from its state, or begin it where it has none."""
-        kept = [name for name in evaluator.names if summary.queries.get(name) == self._queries[name].fingerprint]
+        kept = [name for name in evaluator.names if summary.queries.get(name) == self._fingerprints[name]]
         new = [name for name in evaluator.names if name not in kept]
         begun = {name: summary.begun[name] for name in kept if name in summary.begun}
         begun |= {name: self._beginning(evaluator, name, summary) for name in new}
@@ -478,7 +479,7 @@ class Program:
         if clock.highest is None:
             answered = self._evaluators[name].ticker.answered
             since.append(None if answered is None else answered + 1)
-        elif summary.queries.get(name) != producer.fingerprint:
+        elif summary.queries.get(name) != self._fingerprints[name]:
             since.append(clock.highest + 1)
         return max((instant for instant in since if instant is not None), default=None)
 
@@ -489,7 +490,7 @@ class Program:
             producer, highest = self._produced.get(key[0]), self._clocks[key].highest
             if producer is not None and highest is not None:
                 whole = self._begun.get(producer.plan.name)
-                if summary.queries.get(producer.plan.name) != producer.fingerprint:
+                if summary.queries.get(producer.plan.name) != self._fingerprints[producer.plan.name]:
                     changed[key] = Known(0, max(highest + 1, whole.complete_from if whole else highest))
         if changed:
             late = beginning(self._queries[name].settings, evaluator.keys, changed, self._limit(evaluator))

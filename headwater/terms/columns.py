@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from headwater.terms.ids import decode_inline, encode, is_inline
 from headwater.terms.model import Element, Term, Triple
-from headwater.terms.term_texts import Ints, TermTexts, picked_texts, term_of_text, texts_of
+from headwater.terms.term_texts import Ints, TermTexts, joined_texts, picked_texts, term_of_text, texts_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ class ElementColumns:
             if len(found):
                 own.append(found)
                 ids = np.setdiff1d(ids, found.ids, assume_unique=True)
-        return replace(self, texts=tuple(own))
+        return replace(self, texts=(joined_texts(own),) if own else ())
 
     def with_positions(self, positions: Ints) -> ElementColumns:
         return replace(self, positions=positions)

@@ -6,7 +6,7 @@ and become terms one by one when somebody asks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import cast
 
 import numpy as np
@@ -42,6 +42,17 @@ def picked_texts(texts: TermTexts, ids: Ints) -> TermTexts:
     return TermTexts(texts.ids[places], kept, blob)
 
 
+def joined_texts(parts: Sequence[TermTexts]) -> TermTexts:
+    """Several that have no id in common, as one: looking through many small ones takes longer."""
+    ends = np.cumsum([part.blob.shape[0] for part in parts])
+    offsets = [part.offsets[:-1] + end - part.blob.shape[0] for part, end in zip(parts, ends, strict=True)]
+    return TermTexts(
+        np.concatenate([part.ids for part in parts]),
+        np.concatenate([*offsets, ends[-1:]]),
+        np.concatenate([part.blob for part in parts]),
+    )
+
+
 def term_of_text(text: bytes) -> Term:
     """The term that is written so in N-Triples."""
     if b"\\" not in text:
@@ -61,4 +72,4 @@ def term_of_text(text: bytes) -> Term:
     return cast(Term, quad.object)
 
 
-__all__ = ["Ints", "TermTexts", "picked_texts", "term_of_text", "texts_of"]
+__all__ = ["Ints", "TermTexts", "joined_texts", "picked_texts", "term_of_text", "texts_of"]

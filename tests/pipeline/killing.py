@@ -22,8 +22,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 import headwater as hw
 from headwater.pipeline import spark_source, stateful
+from headwater.pipeline.evaluation import Definition
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,11 +36,18 @@ _POINT, _MARK, _GROUP = "HEADWATER_KILL_AT", "HEADWATER_KILL_MARK", "HEADWATER_K
 _PASSED = 2
 
 
+def weaken(monkeypatch: pytest.MonkeyPatch, mark: Path) -> None:
+    """Have the next Python worker die, alone, in the middle of a batch: once."""
+    monkeypatch.setenv(_POINT, "state-before")
+    monkeypatch.setenv(_MARK, str(mark))
+    monkeypatch.setattr(stateful, "EvaluationProcessor", FragileProcessor)
+
+
 def arm(point: str, mark: Path) -> None:
     """Have this process and those that it starts end at a point; to be called before Spark is started."""
     os.environ |= {_POINT: point, _MARK: str(mark), _GROUP: str(os.getpgid(0))}
     stateful.EvaluationProcessor = FragileProcessor  # type: ignore[misc]
-    spark_source.HeadwaterReader = FragileReader  # type: ignore[misc]
+    spark_source.HeadwaterSource = FragileSource  # type: ignore[misc]
 
 
 def passing(point: str, batch: object) -> None:
@@ -51,12 +61,21 @@ def passing(point: str, batch: object) -> None:
         (mark.parent / f"{mark.name}.{passes}").write_text(str(batch))
     elif not mark.exists():
         mark.write_text(str(batch))
-        os.killpg(int(os.environ[_GROUP]), signal.SIGKILL)
+        if _GROUP in os.environ:
+            os.killpg(int(os.environ[_GROUP]), signal.SIGKILL)
         os.kill(os.getpid(), signal.SIGKILL)
 
 
 class FragileProcessor(stateful.EvaluationProcessor):
-    """The stateful step with its two points."""
+    """The stateful step with its two points. It takes along what the driver was told."""
+
+    def __init__(self, definition: Definition) -> None:
+        super().__init__(definition)
+        self._told = {name: os.environ[name] for name in (_POINT, _MARK, _GROUP) if name in os.environ}
+
+    def init(self, handle: Any) -> None:
+        os.environ |= self._told
+        super().init(handle)
 
     def _save(self, evaluation: Any) -> None:
         passing("state-before", "")
@@ -64,8 +83,17 @@ class FragileProcessor(stateful.EvaluationProcessor):
         passing("state-after", "")
 
 
+class FragileSource(spark_source.HeadwaterSource):
+    """The source as Spark makes it, in whatever process."""
+
+    def streamReader(self, schema: Any) -> Any:
+        reader = super().streamReader(schema)
+        reader.__class__ = FragileReader
+        return reader
+
+
 class FragileReader(spark_source.HeadwaterReader):
-    """The source with its three points."""
+    """The reader with its three points."""
 
     def read(self, partition: Any) -> Iterator[Any]:
         passing("chunk-before", "")

@@ -44,7 +44,7 @@ def drive(ends: list[Any], *, follow: bool, failures: list[BaseException] | None
         started += 1
         return ends[started - 1]
 
-    _drive(start, failures if failures is not None else [], threading.Event(), lambda: False, follow)
+    _drive(start, failures if failures is not None else [], threading.Event(), follow)
     return started
 
 
