@@ -88,6 +88,8 @@ class KernelEvaluator(Evaluator):
         self._build()
         if self.ticker.answered is None:
             return
+        # What was said before does not follow from the data any more.
+        self._is_said = False
         now = self._derived().added
         if self._result_before is None:
             self._follow(Delta(now, now[:0], is_fresh=True))
