@@ -56,9 +56,7 @@ class LinkedData:
 
     def move(self, version: Version) -> None:
         """Be at another version, and have the views follow."""
-        if self.differences(version) is None:
-            self._views.forget_all()
-        following = self._views.begin()
+        following = self._views.begin(anew=self.differences(version) is None)
         for place, (one, its) in enumerate(zip(self.datasets, version, strict=True)):
             others = [other for number, other in enumerate(self.datasets) if number != place]
 

@@ -142,7 +142,7 @@ class Program:
         if not isinstance(static, VersionedData) or static.version == version:
             return
         changed = static.differences(version)
-        touched = [evaluator for evaluator in self._in_turn if may_matter(evaluator.plan, changed)]
+        touched = [evaluator for evaluator in self._in_turn if may_matter(evaluator.wanted, changed)]
         for evaluator in touched:
             evaluator.static_will_change()
         static.move(version)
