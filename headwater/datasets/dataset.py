@@ -33,6 +33,7 @@ class DataSet:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._manifest_name = str(folder / MANIFEST)
         self._open()
 
     @classmethod
@@ -54,7 +55,7 @@ class DataSet:
         self.version = self._manifest.version
 
     def _manifest_stamp(self) -> tuple[int, int]:
-        found = os.stat(self.folder / MANIFEST)
+        found = os.stat(self._manifest_name)
         return found.st_ino, found.st_mtime_ns
 
     def _know_graph(self, name: object) -> None:
@@ -91,14 +92,17 @@ class DataSet:
             changes = self.ahead(version) or []
             tell = lambda quad, sign: None  # noqa: E731
         for change in changes:
-            self.state.apply(change, tell)
-            self.version = change.version
-            for quad in change.added:
-                self._know_graph(quad.graph_name)
+            self._apply(change, tell)
         del self._ahead[: len(changes)]
         if version is not None and self.version < version:
             # A version before the last load is gone; one that is still to come is none.
             raise DataSetError(f"the data set {self.folder} has no version {version}: was its folder replaced?")
+
+    def _apply(self, change: Change, tell: Tell = lambda quad, sign: None) -> None:
+        self.state.apply(change, tell)
+        self.version = change.version
+        for quad in change.added:
+            self._know_graph(quad.graph_name)
 
     def insert(self, statements: Iterable[Quad | Triple], graph: str | NamedNode | None = None) -> int:
         """Add statements, triples into a graph or the default graph; gives the version that has them."""
@@ -114,8 +118,7 @@ class DataSet:
             self.advance()
             change = Change(self.version + 1, tuple(added), tuple(removed))
             self._log.append(change)
-            self._ahead.append(change)
-            self.advance()
+            self._apply(change)
         return self.version
 
     def update(self, text: str) -> int:
