@@ -11,6 +11,7 @@ happens to the process that makes it. Readers in other processes read on from wh
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -64,14 +65,17 @@ class ChangeLog:
     """The log of a data set, read from where one was."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self._name = str(path)
         self._read = 0
 
     def news(self) -> Iterator[Change]:
         """The changes that came since the last call."""
-        if not self._path.exists():
+        try:
+            if os.stat(self._name).st_size == self._read:
+                return
+        except FileNotFoundError:
             return
-        with open(self._path, "rb") as stream:
+        with open(self._name, "rb") as stream:
             stream.seek(self._read)
             for line in stream:
                 if not line.endswith(b"\n"):
@@ -81,12 +85,13 @@ class ChangeLog:
 
     def append(self, change: Change) -> None:
         """Write a change, which counts from then on; whoever writes has the lock and has read all news."""
-        with open(self._path, "ab") as stream:
+        line = change.to_line()
+        with open(self._name, "ab") as stream:
             if stream.tell() != self._read:
                 # Somebody died in the middle of a line.
                 stream.truncate(self._read)
-            stream.write(change.to_line())
-        self._read = self._path.stat().st_size
+            stream.write(line)
+        self._read += len(line)
 
 
 @dataclass

@@ -11,6 +11,7 @@ A reader sees the version at which it is until it moves on; so a tick never mixe
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -27,12 +28,17 @@ from headwater.terms.inline_layout import NO_TERM, is_inline
 from headwater.terms.model import NamedNode, Quad, Term, Triple
 from headwater.terms.term_texts import term_of_text
 
+PATIENCE_SECONDS = 10.0
+"""How long a change waits for others."""
+
 
 class DataSet:
-    """A data set in a folder, at a version."""
+    """A data set in a folder, at a version. Its changes may be made by several threads."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._writing = threading.Lock()
+        self._manifest_name = str(folder / MANIFEST)
         self._open()
 
     @classmethod
@@ -54,7 +60,7 @@ class DataSet:
         self.version = self._manifest.version
 
     def _manifest_stamp(self) -> tuple[int, int]:
-        found = os.stat(self.folder / MANIFEST)
+        found = os.stat(self._manifest_name)
         return found.st_ino, found.st_mtime_ns
 
     def _know_graph(self, name: object) -> None:
@@ -91,14 +97,17 @@ class DataSet:
             changes = self.ahead(version) or []
             tell = lambda quad, sign: None  # noqa: E731
         for change in changes:
-            self.state.apply(change, tell)
-            self.version = change.version
-            for quad in change.added:
-                self._know_graph(quad.graph_name)
+            self._apply(change, tell)
         del self._ahead[: len(changes)]
         if version is not None and self.version < version:
             # A version before the last load is gone; one that is still to come is none.
             raise DataSetError(f"the data set {self.folder} has no version {version}: was its folder replaced?")
+
+    def _apply(self, change: Change, tell: Tell = lambda quad, sign: None) -> None:
+        self.state.apply(change, tell)
+        self.version = change.version
+        for quad in change.added:
+            self._know_graph(quad.graph_name)
 
     def insert(self, statements: Iterable[Quad | Triple], graph: str | NamedNode | None = None) -> int:
         """Add statements, triples into a graph or the default graph; gives the version that has them."""
@@ -110,22 +119,26 @@ class DataSet:
 
     def change(self, added: Iterable[Quad] = (), removed: Iterable[Quad] = ()) -> int:
         """Add and remove statements in one version: readers see all of it or nothing."""
-        with locked(self.folder):
+        with self._writing, locked(self.folder, PATIENCE_SECONDS):
             self.advance()
-            change = Change(self.version + 1, tuple(added), tuple(removed))
-            self._log.append(change)
-            self._ahead.append(change)
-            self.advance()
+            self._write(added, removed)
         return self.version
+
+    def _write(self, added: Iterable[Quad], removed: Iterable[Quad]) -> None:
+        change = Change(self.version + 1, tuple(added), tuple(removed))
+        self._log.append(change)
+        self._apply(change)
 
     def update(self, text: str) -> int:
         """Do what a SPARQL Update says, all of it or, where it fails, nothing; gives the version it made."""
         from headwater.datasets.updates import changes_of
 
-        with locked(self.folder):
+        with self._writing, locked(self.folder, PATIENCE_SECONDS):
             self.advance()
             added, removed = changes_of(self, text)
-        return self.change(added, removed) if added or removed else self.version
+            if added or removed:
+                self._write(added, removed)
+        return self.version
 
     def has(self, quad: IdQuad) -> bool:
         """Whether it has a statement."""

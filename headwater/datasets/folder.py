@@ -14,6 +14,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -24,6 +25,7 @@ from headwater.datasets.errors import DataSetError
 FORMAT = 1
 MANIFEST = "dataset.json"
 _KIND = "headwater data set"
+_POLL_SECONDS = 0.002
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,15 +114,20 @@ def replace_file(path: Path, text: str) -> None:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Nobody else loads into the folder or changes it meanwhile."""
+def locked(folder: Path, patience: float = 0.0) -> Iterator[None]:
+    """Nobody else loads into the folder or changes it meanwhile; `patience` is how many seconds to wait for that."""
+    end = time.monotonic() + patience
     with open(folder / "lock", "w") as stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise DataSetError(
-                f"another process loads into {folder} or changes it: wait for its end, or stop it"
-            ) from None
+        while True:
+            try:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                if time.monotonic() >= end:
+                    raise DataSetError(
+                        f"another process loads into {folder} or changes it: wait for its end, or stop it"
+                    ) from None
+                time.sleep(_POLL_SECONDS)
         yield
 
 

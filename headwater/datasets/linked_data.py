@@ -20,6 +20,7 @@ from headwater.datasets.dataset import DataSet, id_or_none
 from headwater.datasets.errors import DataSetError
 from headwater.datasets.views import Views
 from headwater.kernel.views import View
+from headwater.optimizer.statistics import PredicateCounts, Statistics
 from headwater.reference.static_data import Version
 from headwater.terms.exact import original, stored_quad
 from headwater.terms.ids import decode_inline
@@ -56,9 +57,7 @@ class LinkedData:
 
     def move(self, version: Version) -> None:
         """Be at another version, and have the views follow."""
-        if self.differences(version) is None:
-            self._views.forget_all()
-        following = self._views.begin()
+        following = self._views.begin(anew=self.differences(version) is None)
         for place, (one, its) in enumerate(zip(self.datasets, version, strict=True)):
             others = [other for number, other in enumerate(self.datasets) if number != place]
 
@@ -72,6 +71,16 @@ class LinkedData:
     def view(self, plan: QueryPlan, part: Node, ask: Callable[[], list[Row]]) -> View:
         """The solutions of a part, shared with whoever asks for the same."""
         return self._views.get(plan, part, ask)
+
+    def statistics(self) -> Statistics:
+        """What the planner goes by: counts by graph and predicate, as they were loaded."""
+        graphs: dict[NamedNode | None, dict[NamedNode, PredicateCounts]] = {}
+        for one in self.datasets:
+            for graph, counts in one.counts().items():
+                known = graphs.setdefault(graph, {})
+                for predicate, count in counts.items():
+                    known[predicate] = known[predicate] + count if predicate in known else count
+        return Statistics(graphs)
 
     @property
     def states(self) -> list[Overlay]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from headwater.algebra.nodes import Node
 from headwater.algebra.plan import QueryKind, QueryPlan
-from headwater.algebra.scope import mentioned, visible
+from headwater.algebra.scope import visible
 from headwater.algebra.sources import default_source
 from headwater.algebra.wanted import wanted_by
 from headwater.datasets.changes import IdQuad
@@ -29,6 +29,7 @@ from headwater.datasets.matching import solutions
 from headwater.datasets.stored_views import ViewRelation, save_view, saved_view
 from headwater.kernel.delta import UNBOUND
 from headwater.kernel.expressions import CompiledExpression
+from headwater.kernel.ordering import difference
 from headwater.kernel.views import View
 from headwater.kernel.vocabulary import Vocabulary
 from headwater.optimizer.shared_subplans import key_of
@@ -49,8 +50,17 @@ class _Known:
 
     view: View
     conjunction: Conjunction | None
+    ask: Callable[[], list[Row]]
+    tests: list[CompiledExpression]
     wanted: frozenset[tuple[int | None, int | None, int | None]] | None
     """Which statements can matter to it: subject, predicate, object, None for any."""
+    is_stale: bool = False
+
+    def kept(self, rows: Ints) -> Ints:
+        """The rows for which the conditions hold."""
+        for test in self.tests if rows.shape[0] else ():
+            rows = rows[test.holds(rows)]
+        return rows
 
     def is_touched_by(self, statement: IdQuad) -> bool:
         if self.wanted is None:
@@ -63,7 +73,7 @@ class Views:
     """The views over some linked data."""
 
     def __init__(self, data: LinkedData) -> None:
-        self._data = data
+        self.data = data
         self._known: dict[str, _Known] = {}
         self.texts: dict[int, bytes] = {}
         """Terms that views made and no data set has."""
@@ -75,7 +85,7 @@ class Views:
         order = [columns.index(variable) for variable in visible(part)]
         text = repr((key, order, plan.default_graphs, plan.named_graphs))
         known = self._known.get(text)
-        if known is None:
+        if known is None or known.is_stale:
             known = self._known[text] = self._new(plan, part, text, ask)
         return known.view
 
@@ -85,7 +95,15 @@ class Views:
         wanted = None
         if patterns is not None:
             wanted = frozenset((_id(one.subject), _id(one.predicate), _id(one.object)) for one in patterns)
-        return _Known(self._found(part, key, conjunction, ask), conjunction, wanted)
+        view = self._found(part, key, conjunction, ask)
+        return _Known(view, conjunction, ask, self._tests(conjunction), wanted)
+
+    def _tests(self, conjunction: Conjunction | None) -> list[CompiledExpression]:
+        if conjunction is None:
+            return []
+        vocabulary = Vocabulary(self.data.text_of)
+        names, base = conjunction.variables, conjunction.base
+        return [CompiledExpression(one, names, vocabulary, base=base) for one in conjunction.conditions]
 
     def _found(self, part: Node, key: str, conjunction: Conjunction | None, ask: Callable[[], list[Row]]) -> View:
         folder, version = self._folder(key), self._about()
@@ -96,7 +114,7 @@ class Views:
         start = time.monotonic()
         texts: dict[int, bytes] = {}
         if conjunction is not None:
-            rows = solutions(conjunction, self._data)
+            rows = solutions(conjunction, self.data)
         else:
             rows = self._encoded(ask(), len(visible(part)), texts)
         sure = frozenset(place for place in range(rows.shape[1]) if not (rows[:, place] == UNBOUND).any())
@@ -109,14 +127,14 @@ class Views:
         return view if stored is None else stored.view
 
     def _folder(self, key: str) -> Path | None:
-        if not self._data.datasets:
+        if not self.data.datasets:
             return None
         name = hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
-        return self._data.datasets[0].folder / "views" / name
+        return self.data.datasets[0].folder / "views" / name
 
     def _about(self) -> list[list[object]]:
         """What the rows of a view depend on."""
-        return [[str(one.folder), one.version, one.base] for one in self._data.datasets]
+        return [[str(one.folder), one.version, one.base] for one in self.data.datasets]
 
     def _encoded(self, rows: Iterable[Row], width: int, texts: dict[int, bytes]) -> Ints:
         known: dict[object, int] = {None: UNBOUND}
@@ -128,72 +146,78 @@ class Views:
                 if number is None:
                     assert term is not None
                     number = known[term] = encode(term)
-                    if not is_inline(number) and self._data.text_of(number) is None:
+                    if not is_inline(number) and self.data.text_of(number) is None:
                         texts[number] = term_text(term).encode()
                 ids.append(number)
             listed.append(ids)
         return np.array(listed, dtype=np.int64).reshape(len(listed), width)
 
-    def forget_all(self) -> None:
-        """The data may be anything now."""
-        self._known.clear()
+    def begin(self, *, anew: bool = False) -> Following:
+        """Follow changes of the data, statement by statement; with `anew` the data may be anything afterwards."""
+        return Following(self, self._known, anew)
 
-    def begin(self) -> Following:
-        """Follow some changes of the data, statement by statement."""
-        return Following(self._data, self._known)
+    def again(self, known: _Known) -> None:
+        """Find a view anew, and tell those who follow it how it changed; others ask for it again."""
+        if not known.view.followers:
+            known.is_stale = True
+            return
+        relation = known.view.relation
+        assert isinstance(relation, ViewRelation)
+        if known.conjunction is not None:
+            rows = solutions(known.conjunction, self.data)
+        else:
+            rows = self._encoded(known.ask(), relation.width, self.texts)
+        change = difference(rows, relation.ids())
+        self.show(known, change.added, change.removed)
+
+    def show(self, known: _Known, added: Ints, removed: Ints) -> None:
+        """Change the rows of a view."""
+        relation = known.view.relation
+        assert isinstance(relation, ViewRelation)
+        if added.shape[0] or removed.shape[0]:
+            relation.change(added, removed)
+            for follower in known.view.followers:
+                follower.differ(added, removed)
 
 
 class Following:
     """What changes of single statements make of the views; `end` has the views show it."""
 
-    def __init__(self, data: LinkedData, known: dict[str, _Known]) -> None:
-        self._data = data
-        self._all = known
-        self._gone: set[str] = set()
-        self._net: dict[str, Counter[tuple[int, ...]]] = {}
+    def __init__(self, views: Views, known: dict[str, _Known], anew: bool) -> None:
+        self._views = views
+        self._known = list(known.values())
+        self._again = {id(one) for one in self._known if anew}
+        self._net: dict[int, Counter[tuple[int, ...]]] = {}
 
     def statement(self, statement: IdQuad, sign: int) -> None:
         """A statement that has come, or that will go; the data has it."""
-        for key, known in self._all.items():
-            if key in self._gone or not known.is_touched_by(statement):
+        for known in self._known:
+            if id(known) in self._again or known.is_stale or not known.is_touched_by(statement):
                 continue
             conjunction = known.conjunction
             if conjunction is None or not can_follow(conjunction):
-                self._gone.add(key)
+                self._again.add(id(known))
                 continue
-            rows = rows_with(conjunction, statement, self._data)
+            rows = rows_with(conjunction, statement, self._views.data)
             if rows.shape[0]:
-                net = self._net.setdefault(key, Counter())
+                net = self._net.setdefault(id(known), Counter())
                 for row in map(tuple, rows.tolist()):
                     net[row] += sign
 
     def end(self) -> None:
-        for key in self._gone:
-            del self._all[key]
-        for key, net in self._net.items():
-            if key in self._all:
-                known = self._all[key]
-                relation = known.view.relation
-                assert isinstance(relation, ViewRelation) and known.conjunction is not None
-                added = _kept(known.conjunction, _rows(net, 1, relation.width), self._data)
-                removed = _kept(known.conjunction, _rows(net, -1, relation.width), self._data)
-                relation.change(added, removed)
+        for known in self._known:
+            if known.is_stale:
+                continue
+            if id(known) in self._again:
+                self._views.again(known)
+            elif id(known) in self._net:
+                net, width = self._net[id(known)], known.view.relation.width
+                self._views.show(known, known.kept(_rows(net, 1, width)), known.kept(_rows(net, -1, width)))
 
 
 def _rows(net: Counter[tuple[int, ...]], sign: int, width: int) -> Ints:
     found = [row for row, n in net.items() for _ in range(n * sign)]
     return np.array(found, dtype=np.int64).reshape(len(found), width)
-
-
-def _kept(conjunction: Conjunction, rows: Ints, data: LinkedData) -> Ints:
-    """The rows for which the conditions hold."""
-    if rows.shape[0]:
-        vocabulary = Vocabulary(data.text_of)
-        for condition in conjunction.conditions:
-            assert {v.value for v in mentioned(condition)} <= set(conjunction.variables)
-            test = CompiledExpression(condition, conjunction.variables, vocabulary, base=conjunction.base)
-            rows = rows[test.holds(rows)]
-    return rows
 
 
 def _plan_of(plan: QueryPlan, part: Node) -> QueryPlan:

@@ -89,6 +89,11 @@ class Compiler:
         """Whether the windows have to tell when their triples came."""
         return self._leaves.is_timed
 
+    @property
+    def is_fixed(self) -> bool:
+        """Whether the operators read something of the static data that does not say how it changes."""
+        return self.static_parts.is_fixed or self._leaves.reads_static_data
+
     def compile(self) -> tuple[Operator, Presenter | None]:
         """The operator whose rows are the solutions of the plan, and what ORDER BY and LIMIT make of them."""
         presentation, below = Presentation.of(self._plan.root)

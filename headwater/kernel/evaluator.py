@@ -22,7 +22,7 @@ from headwater.kernel.index import Ints
 from headwater.kernel.measures import JoinMeasures, fix_orders, joins_of, operators, state_bytes
 from headwater.kernel.operator import Operator
 from headwater.kernel.row_order import rows_in_order
-from headwater.kernel.views import texts_outside
+from headwater.kernel.views import ViewData, texts_outside
 from headwater.kernel.vocabulary import Vocabulary
 from headwater.language.stream_clauses import StreamOperator
 from headwater.reference.answers import WindowView
@@ -40,6 +40,7 @@ class KernelEvaluator(Evaluator):
     def __init__(self, plan: QueryPlan, settings: QuerySettings, static: StaticData) -> None:
         super().__init__(plan, settings)
         self._static = static
+        self._may_follow = False
         self.vocabulary = Vocabulary(texts_outside(static))
         self.root: Operator
         is_timed = self._build()
@@ -74,11 +75,22 @@ class KernelEvaluator(Evaluator):
     def _build(self) -> bool:
         """Make the operators, with nothing in them; gives whether the windows have to tell when triples came."""
         compiler = self._compiler(self._static)
+        compiler.static_parts.follows = self._may_follow
         self.root, self._presenter = compiler.compile()
+        self._is_following = self._may_follow and isinstance(self._static, ViewData) and not compiler.is_fixed
         self.vocabulary.keep()
         self._clock = compiler.clock
         self._sources = compiler.sources
         return compiler.is_timed
+
+    def _follow_static_data(self) -> None:
+        """Take the differences of views in, while the windows stay as they are."""
+        if self.ticker.answered is None:
+            # Nothing was asked yet, and the views are given as they are when it is.
+            return
+        self._is_said = False
+        self._clock.tick += 1
+        self._follow(self.root.advance())
 
     def _derived(self) -> Delta:
         """What follows from what the windows show, for operators that have nothing in them."""
@@ -91,14 +103,24 @@ class KernelEvaluator(Evaluator):
         return self.root.advance()
 
     def static_will_change(self) -> None:
-        if self._follows_change and self.ticker.answered is not None:
+        if not self._is_following and self._follows_change and self.ticker.answered is not None:
             self._build()
             self._result_before = self._derived().added
 
     def static_changed(self) -> None:
+        """Data that changed once may change again: from now on its differences come in like those of the windows.
+
+        Before, joins read views where they are, and let in only what has a partner there.
+        """
+        if self._is_following:
+            self._follow_static_data()
+            return
+        self._may_follow = True
         self._build()
         if self.ticker.answered is None:
             return
+        # What was said before does not follow from the data any more.
+        self._is_said = False
         now = self._derived().added
         if self._result_before is None:
             self._follow(Delta(now, now[:0], is_fresh=True))

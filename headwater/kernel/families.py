@@ -120,6 +120,8 @@ class FamilyEvaluator(KernelEvaluator):
         return compiler
 
     def _build(self) -> bool:
+        # What members ask of views does not say how it changes.
+        self._may_follow = False
         is_timed = super()._build()
         # Before the first one comes there are none.
         self._enter(list(getattr(self, "_members", {}).values()))

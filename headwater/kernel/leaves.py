@@ -65,6 +65,7 @@ class Leaves:
         self.sources = [TripleSource(TIMED_TRIPLE if self.is_timed else TRIPLE) for _ in plan.windows]
         self._read: list[Operator] = [Shared(source, clock) for source in self.sources]
         self.times: list[PatternTime] = []
+        self.reads_static_data = False
         self._graphs: dict[NamedNode, Operator] = {}
         self._patterns: dict[tuple[NamedNode, Pattern], Operator] = {}
 
@@ -126,6 +127,7 @@ class Leaves:
 
     def _static_triples(self, triple: TriplePattern) -> Ints:
         """Triples of the static default graph, among them all that match."""
+        self.reads_static_data = True
         subject, predicate, object_ = (
             part if isinstance(part, NamedNode) else None for part in (triple.subject, triple.predicate, triple.object)
         )

@@ -22,12 +22,13 @@ from headwater.algebra.nodes import (
     Window,
 )
 from headwater.algebra.plan import QueryKind, QueryPlan
-from headwater.algebra.scope import expressions_of, nodes, sub_expressions, visible
+from headwater.algebra.scope import certain, expressions_of, nodes, sub_expressions, visible
 from headwater.kernel.constant import Constant
 from headwater.kernel.delta import UNBOUND
 from headwater.kernel.expressions import is_steady
 from headwater.kernel.joining import Input
 from headwater.kernel.leaves import Leaves
+from headwater.kernel.operator import Operator
 from headwater.kernel.views import ViewData
 from headwater.kernel.vocabulary import Vocabulary
 from headwater.language.expressions import Constant as Written
@@ -56,10 +57,15 @@ class StaticParts:
         self.streams = tuple(dict.fromkeys(source.graph for source in plan.windows if source.graph is not None))
         """The window graphs over which GRAPH ?g ranges."""
         self.views: list[Node] = []
+        self.follows = False
+        """Whether views are to say how they change. Until they do, joins read them where they are."""
+        self.is_fixed = False
+        """Whether something was read of the data that does not say how it changes."""
 
     @property
     def named_graphs(self) -> list[NamedNode]:
         """The static graphs over which GRAPH ?g ranges."""
+        self.is_fixed = True
         chosen = self._static.named_graphs() if self._plan.named_graphs is None else self._plan.named_graphs
         return [graph for graph in chosen if isinstance(graph, NamedNode) and graph not in self.streams]
 
@@ -81,17 +87,19 @@ class StaticParts:
         """Whether no stream touches a part in whatever graph its patterns are matched."""
         return all(self._is_static(inner) for inner in nodes(node))
 
-    def rows(self, node: Node, graph: NamedNode) -> Constant:
+    def rows(self, node: Node, graph: NamedNode) -> Operator:
         """The solutions of a static part."""
         return self._asked(_placed(node, graph))[0]
 
-    def _asked(self, part: Node) -> tuple[Constant, frozenset[str]]:
+    def _asked(self, part: Node) -> tuple[Operator, frozenset[str]]:
         """The solutions of a part in the default graph, and what really is bound in all of them."""
         shown = visible(part)
         names = tuple(variable.value for variable in shown)
         self.views.append(part)
         if isinstance(self._static, ViewData):
             view = self._static.view(self._plan, part, lambda: self._by_definition(part, shown))
+            if self.follows:
+                return view.followed(names), frozenset(variable.value for variable in certain(part))
             return Constant(names, view.relation), frozenset(names[place] for place in view.sure)
         rows = self._vocabulary.rows_of(self._by_definition(part, shown), len(names))
         sure = frozenset(v for place, v in enumerate(names) if not (rows[:, place] == UNBOUND).any())
@@ -107,7 +115,7 @@ class StaticParts:
         """Several static parts joined."""
         return Input(*self._asked(reduce(Join, [_placed(*part) for part in parts])))
 
-    def in_static_graphs(self, name: Variable, inner: Node) -> Constant:
+    def in_static_graphs(self, name: Variable, inner: Node) -> Operator:
         """`GRAPH ?g` over the graphs that are no stream's, with ?g bound to each."""
         found: Node = Graph(name, inner)
         for stream in self.streams:

@@ -7,11 +7,13 @@ Nobody changes it but the data itself, when it moves to another version; who rea
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
+from weakref import WeakSet
 
 from headwater.algebra.nodes import Node
 from headwater.algebra.plan import QueryPlan
+from headwater.kernel.followed import Followed
 from headwater.kernel.relation import Relation
 from headwater.reference.static_data import StaticData
 from headwater.terms.model import Row
@@ -23,6 +25,14 @@ class View:
 
     relation: Relation
     sure: frozenset[int]
+    followers: WeakSet[Followed] = field(default_factory=WeakSet)
+    """Who hears of every change."""
+
+    def followed(self, variables: tuple[str, ...]) -> Followed:
+        """The rows, and from now on their differences."""
+        found = Followed(variables, self.relation)
+        self.followers.add(found)
+        return found
 
 
 @runtime_checkable

@@ -27,7 +27,6 @@ from headwater.language import parse
 from headwater.language.service_options import ServiceOptions
 from headwater.language.stream_clauses import Dialect, RegistrationKind, StreamOperator
 from headwater.optimizer import Statistics
-from headwater.pipeline import static_data
 from headwater.pipeline.checkpoints import Continued, Record, claim, new_run
 from headwater.pipeline.connectors.addresses import is_address, source_at
 from headwater.pipeline.connectors.receiving import (
@@ -44,18 +43,20 @@ from headwater.pipeline.feed import Feed
 from headwater.pipeline.in_process import run_in_process
 from headwater.pipeline.progress import Progress, QueryProgress, RunSummary
 from headwater.pipeline.query import Query
+from headwater.pipeline.refreshing import Refreshed, is_web_address, refreshing, source_of
 from headwater.pipeline.services import endpoint_settings, service_options, with_options
 from headwater.pipeline.sharding import Sharding, sharding, spreading_keys
 from headwater.pipeline.shared_files import DataFolder
 from headwater.pipeline.sinks import Sink
 from headwater.pipeline.sources import files
 from headwater.pipeline.spans import Source, SourceError
-from headwater.pipeline.static_data import Given
+from headwater.pipeline.static_data import Given, in_graph, load, statements
 from headwater.pipeline.wanted import wanted
 from headwater.pipeline.work import Changes, Work
 from headwater.reference import Program, Registered, RegistrationError
 from headwater.terms.durations import parse_duration
 from headwater.terms.inline_layout import NO_TERM
+from headwater.terms.model import Quad
 from headwater.terms.names import iri_to_name, name_to_iri
 from headwater.terms.timestamps import parse_time
 from headwater.windows import Bounds, Content, Options, Report, settle
@@ -125,6 +126,7 @@ class Engine:
         self._queries: dict[str, Query] = {}
         self._scratch = Scratch()
         self._datasets: list[DataFolder] = []
+        self._refreshed: list[tuple[Scratch, Refreshed]] = []
         self._subscriptions: list[Subscription] = []
         self._stop = threading.Event()
         self._running = threading.Lock()
@@ -168,25 +170,46 @@ class Engine:
             source = source_at(source)
         self._sources[iri] = files(source) if isinstance(source, str | Path) else source
 
-    def dataset(self, data: Given, graph: str | None = None) -> DataSet:
-        """Name linked data: the folder of a data set (`headwater load`), RDF files by path or pattern, a pyoxigraph
-        store, or quads. Gives the data set, whose `insert`, `remove` and `update` may be called while queries run.
+    def dataset(self, data: Given, graph: str | None = None, *, refresh: float | str | None = None) -> DataSet:
+        """Name linked data: the folder of a data set (`headwater load`), RDF files by path or pattern, the address of a
+        document, a pyoxigraph store, or quads. `insert`, `remove` and `update` of the data set that it gives may be
+        called while queries run.
 
-        With `graph`, what stands in no named graph goes into the one of that name. All that is not given as the folder
-        of a data set is copied, and is one data set.
+        With `graph`, what stands in no named graph goes into the one of that name. `refresh` is how often files or an
+        address are looked at again while queries run: seconds, or a duration such as `"30s"`. What is not given as the
+        folder of a data set is copied, and all of it that is not refreshed is one data set.
         """
         if isinstance(data, str | Path) and Path(data).is_dir():
-            if graph is not None:
-                raise SourceError(f"{data} is a folder: the graph of a data set is chosen by headwater load --graph")
+            if graph is not None or refresh is not None:
+                raise SourceError(
+                    f"{data} is the folder of a data set: headwater load --graph chooses the graph, and changes are "
+                    "seen without a refresh"
+                )
             found = DataSet.open(data)
             self._datasets.append(DataFolder(str(found.folder)))
             return found
-        folder = self._scratch.folder
-        static_data.load(folder, data, graph)
-        place = DataFolder(str(folder), is_temporary=True)
+        seconds = parse_duration(refresh) / 1_000_000 if isinstance(refresh, str) else refresh
+        if seconds is None and not is_web_address(data):
+            return self._held(self._scratch, statements(data), graph)
+        if not isinstance(data, str | Path):
+            raise ValueError("only files and addresses can be refreshed: change other data with insert and remove")
+        source = source_of(data)
+        quads = source.read() or []
+        if seconds is None:
+            return self._held(self._scratch, quads, graph)
+        scratch = Scratch()
+        watched = Refreshed(source, self._held(scratch, quads, graph), graph, seconds)
+        watched.begin(in_graph(quads, graph))
+        self._refreshed.append((scratch, watched))
+        return watched.data
+
+    def _held(self, scratch: Scratch, quads: Sequence[Quad], graph: str | None) -> DataSet:
+        """A data set of the engine's own with some statements more."""
+        load(scratch.folder, quads, graph)
+        place = DataFolder(str(scratch.folder), is_temporary=True)
         if place not in self._datasets:
             self._datasets.append(place)
-        return DataSet.open(folder)
+        return DataSet.open(scratch.folder)
 
     def _linked_data(self) -> LinkedData:
         """All data sets as they are now."""
@@ -331,6 +354,7 @@ class Engine:
         with ExitStack() as stack:
             open_sources: dict[str, Source] = {}
             work = self._work(open_sources, stack)
+            stack.enter_context(refreshing([one for _, one in self._refreshed]))
             for sink in sinks:
                 sink.open(None if self._in_process else self.session())
             # What is received goes on until somebody stops it.

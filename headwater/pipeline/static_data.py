@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from pyoxigraph import DefaultGraph, Store
@@ -20,35 +20,31 @@ Given = str | Path | Store | Iterable[Quad | Triple]
 """RDF files by path or pattern, a store, or statements."""
 
 
-def load(folder: Path, data: Given, graph: str | None = None) -> None:
-    """Put data into the data set of a folder.
-
-    With `graph`, what stands in no named graph goes into the one of that name. A file with a syntax error raises
-    `RdfSyntaxError`, and then nothing is loaded.
-    """
-    quads = statements(data, graph)
+def load(folder: Path, quads: Sequence[Quad], graph: str | None = None) -> None:
+    """Put statements into the data set of a folder."""
     # A graph that is known to be empty differs from one that nobody knows.
-    named = [] if graph is None else [name_to_iri(graph)]
-    put(folder, quads, named)
+    put(folder, in_graph(quads, graph), [] if graph is None else [name_to_iri(graph)])
 
 
-def statements(data: Given, graph: str | None = None) -> list[Quad]:
-    """The statements of what was given, as they were written."""
+def statements(data: Given) -> list[Quad]:
+    """The statements of what was given, as they were written; `RdfSyntaxError` for a file that breaks off."""
     if isinstance(data, str | Path):
-        quads = [quad for path in _paths(str(data)) for quad in read_quads(path)]
-    elif isinstance(data, Store):
-        quads = [Quad(q.subject, q.predicate, original(q.object), q.graph_name) for q in data]
-    else:
-        quads = [Quad(t.subject, t.predicate, t.object) if isinstance(t, Triple) else t for t in data]
+        return [quad for path in paths(str(data)) for quad in read_quads(path)]
+    if isinstance(data, Store):
+        return [Quad(q.subject, q.predicate, original(q.object), q.graph_name) for q in data]
+    return [Quad(t.subject, t.predicate, t.object) if isinstance(t, Triple) else t for t in data]
+
+
+def in_graph(quads: Sequence[Quad], graph: str | None) -> Sequence[Quad]:
+    """The statements, with those in no named graph in the one of this name."""
     if graph is None:
         return quads
-    name = name_to_iri(graph)
-    return [
-        Quad(q.subject, q.predicate, q.object, name) if isinstance(q.graph_name, DefaultGraph) else q for q in quads
-    ]
+    name, nowhere = name_to_iri(graph), DefaultGraph()
+    return [Quad(q.subject, q.predicate, q.object, name) if q.graph_name == nowhere else q for q in quads]
 
 
-def _paths(pattern: str) -> list[str]:
+def paths(pattern: str) -> list[str]:
+    """The files that a path or pattern names."""
     if glob.has_magic(pattern) and not Path(pattern).exists():
         names = sorted(filter(lambda name: Path(name).is_file(), glob.glob(pattern, recursive=True)), key=natural_order)
         if not names:

@@ -155,7 +155,7 @@ class Program:
             "idle": idle,
             "skews": skews,
         }
-        self._static = static
+        self._versioned = static if isinstance(static, VersionedData) else None
         self._produced = _check(queries, static)
         shared = {name: one for one in families(queries, static) for name in one.names}
         self._evaluators = {
@@ -197,15 +197,15 @@ class Program:
     @property
     def data_version(self) -> Version | None:
         """The version of the static data, if it has versions."""
-        return self._static.version if isinstance(self._static, VersionedData) else None
+        return None if self._versioned is None else self._versioned.version
 
     def move_static(self, version: Version) -> None:
         """Have the static data at a version, for all queries from their next tick on."""
-        static = self._static
-        if not isinstance(static, VersionedData) or static.version == version:
+        static = self._versioned
+        if static is None or static.version == version:
             return
         changed = static.differences(version)
-        touched = [evaluator for evaluator in self._in_turn if may_matter(evaluator.plan, changed)]
+        touched = [evaluator for evaluator in self._in_turn if may_matter(evaluator.wanted, changed)]
         for evaluator in touched:
             evaluator.static_will_change()
         static.move(version)
@@ -214,8 +214,9 @@ class Program:
         self._name_version()
 
     def _name_version(self) -> None:
+        version = self.data_version
         for evaluator in self._in_turn:
-            evaluator.data_version = self.data_version
+            evaluator.data_version = version
 
     def advance(
         self, batch: Mapping[str, Arrivals], ended: Collection[str] = (), version: Version | None = None

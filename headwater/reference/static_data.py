@@ -63,9 +63,8 @@ def statements_for(static: StaticData, plan: QueryPlan, graph: Any) -> Iterator[
     yield from found
 
 
-def may_matter(plan: QueryPlan, changed: Collection[Quad] | None) -> bool:
-    """Whether a change of static data can change what a plan answers."""
-    patterns = wanted_by(plan)
+def may_matter(patterns: Collection[WantedPattern] | None, changed: Collection[Quad] | None) -> bool:
+    """Whether a change of static data can change what a plan answers that wants some patterns (`wanted_by`)."""
     if changed is None or patterns is None:
         return True
     return any(_matches(pattern, quad) for quad in changed for pattern in patterns)

@@ -9,12 +9,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from headwater.algebra.plan import QueryKind, QueryPlan
+from headwater.algebra.wanted import WantedPattern, wanted_by
 from headwater.language.stream_clauses import StreamOperator
 from headwater.reference.answers import Answer, WindowView
 from headwater.reference.construct import Template
@@ -68,6 +70,11 @@ class Evaluator(ABC):
         # Between the instants of a fixed rhythm, an operator of change that has nothing to say says nothing.
         rhythm = settings.report in (Report.CLOSE, Report.PERIODIC)
         self._is_silent_without_news = not rhythm and settings.emit is not StreamOperator.RSTREAM
+
+    @cached_property
+    def wanted(self) -> frozenset[WantedPattern] | None:
+        """The patterns that cover every triple that matters; None where any may."""
+        return wanted_by(self.plan)
 
     def static_will_change(self) -> None:  # noqa: B027
         """The static data is about to be moved to another version, which can change the answers."""

@@ -27,6 +27,7 @@ import pytest
 import headwater as hw
 from headwater.pipeline import spark_source, stateful
 from headwater.pipeline.evaluation import Definition
+from headwater.pipeline.shared_files import Parcel
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -46,7 +47,7 @@ def weaken(monkeypatch: pytest.MonkeyPatch, mark: Path) -> None:
 def arm(point: str, mark: Path) -> None:
     """Have this process and those that it starts end at a point; to be called before Spark is started."""
     os.environ |= {_POINT: point, _MARK: str(mark), _GROUP: str(os.getpgid(0))}
-    stateful.EvaluationProcessor = FragileProcessor  # type: ignore[misc]
+    stateful.EvaluationProcessor = FragileProcessor  # type: ignore[misc, assignment]
     spark_source.HeadwaterSource = FragileSource  # type: ignore[misc]
 
 
@@ -69,7 +70,7 @@ def passing(point: str, batch: object) -> None:
 class FragileProcessor(stateful.EvaluationProcessor):
     """The stateful step with its two points. It takes along what the driver was told."""
 
-    def __init__(self, definition: Definition) -> None:
+    def __init__(self, definition: Parcel[Definition]) -> None:
         super().__init__(definition)
         self._told = {name: os.environ[name] for name in (_POINT, _MARK, _GROUP) if name in os.environ}
 

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 import headwater as hw
-from headwater.pipeline import static_data
 from headwater.pipeline.chunks import pack_chunk, unpack_chunk, with_columns
 from headwater.pipeline.evaluation import Definition, Evaluation
 from headwater.pipeline.feed import Chunk, Feed
@@ -131,7 +130,7 @@ def without_spark(folder: Path, cut: Cut) -> list[Answer]:
     queries, program = with_queries(engine, QUERIES)._program()
     feed = Feed({SENSORS: hw.files(folder)}, wanted=wanted(queries, program))
     feed.finish()
-    definition = static_data.definition(queries, engine._static, DELAY_MS * 1000)
+    definition = engine._definition(queries)
     found = sharding(queries, spreading_keys(cut.shards), has_static_default=False)
     assert isinstance(found, Sharding), found
     cutting = found if cut.shards > 1 else None

@@ -1,0 +1,131 @@
+"""Changes of a data set: one version each, all or nothing, seen by every reader when it moves on."""
+
+from __future__ import annotations
+
+import fcntl
+from pathlib import Path
+
+import pytest
+from pyoxigraph import Quad
+
+from headwater.datasets.dataset import DataSet
+from headwater.datasets.errors import DataSetError
+from headwater.datasets.loading import load
+from headwater.datasets.scratch import put
+from headwater.datasets.watching import VersionWatch
+from headwater.terms.model import XSD, Literal, NamedNode, Triple
+
+A, B, P, G = (NamedNode(f"http://ex/{name}") for name in "abpg")
+ONE = Literal("01", datatype=NamedNode(XSD + "integer"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    put(tmp_path / "set", [Quad(A, P, ONE), Quad(A, P, B, G)])
+    return tmp_path / "set"
+
+
+def content(data: DataSet) -> set[str]:
+    return {str(quad) for quad in data.quads()}
+
+
+def test_each_change_is_a_version_and_readers_move_on_when_they_say_so(folder: Path) -> None:
+    writer, reader = DataSet.open(folder), DataSet.open(folder)
+    assert writer.insert([Triple(B, P, A), Triple(B, P, B)], graph="http://ex/new") == 2
+    assert writer.remove([Quad(A, P, ONE)]) == 3
+    assert (reader.version, reader.latest(), reader.statements) == (1, 3, 2)
+    reader.advance(2)
+    assert (reader.version, reader.statements) == (2, 4)
+    assert NamedNode("http://ex/new") in set(reader.named_graphs())
+    reader.advance()
+    assert content(reader) == content(writer) and reader.statements == 3
+    assert VersionWatch(folder).newest() == 3
+    assert DataSet.open(folder, version=2).statements == 4
+
+
+def test_what_is_there_already_changes_nothing(folder: Path) -> None:
+    data = DataSet.open(folder)
+    data.insert([Quad(A, P, ONE)])
+    data.remove([Quad(B, P, ONE)])
+    assert data.statements == 2
+    data.change(added=[Quad(B, P, B)], removed=[Quad(B, P, B)])
+    assert data.statements == 3, "what is removed and added is there"
+    data.remove([Quad(B, P, B)])
+    data.insert([Quad(A, P, ONE)])
+    data.remove([Quad(A, P, ONE)])
+    data.insert([Quad(A, P, ONE)])
+    assert content(data) == content(DataSet.open(folder)) and data.statements == 2
+
+
+def test_a_sparql_update_is_one_version(folder: Path) -> None:
+    data = DataSet.open(folder)
+    text = """PREFIX : <http://ex/>
+        DELETE { ?s :p ?o } INSERT { ?s :q ?o ; :was "01"^^<http://www.w3.org/2001/XMLSchema#string> }
+        WHERE { ?s :p ?o };
+        INSERT DATA { GRAPH :g { :b :p :b } }"""
+    assert data.update(text) == 2
+    assert content(data) == {
+        f"{A} <http://ex/q> {ONE}",
+        f'{A} <http://ex/was> "01"',
+        f"{A} {P} {B} {G}",
+        f"{B} {P} {B} {G}",
+    }
+
+
+def test_data_in_an_update_stays_as_it_is_written(folder: Path) -> None:
+    data = DataSet.open(folder)
+    data.update('PREFIX : <http://ex/> INSERT DATA { :b :p "007"^^<http://www.w3.org/2001/XMLSchema#integer> }')
+    assert any('"007"' in text for text in content(data))
+    data.update('PREFIX : <http://ex/> DELETE DATA { :b :p "007"^^<http://www.w3.org/2001/XMLSchema#integer> . }')
+    assert data.statements == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "PREFIX : <http://ex/> INSERT DATA { :b :p :c } ; INSERT DATA { :b :p }",
+        "PREFIX : <http://ex/> INSERT DATA { :b :p :c } ; LOAD <http://127.0.0.1:9/none.ttl>",
+        "nonsense",
+    ],
+)
+def test_an_update_that_fails_half_way_does_nothing(folder: Path, text: str) -> None:
+    data = DataSet.open(folder)
+    before = content(data)
+    with pytest.raises(DataSetError, match="nothing is changed"):
+        data.update(text)
+    assert content(DataSet.open(folder)) == before and data.version == 1
+
+
+def test_a_line_that_was_not_written_to_its_end_does_not_count(folder: Path) -> None:
+    data = DataSet.open(folder)
+    data.insert([Quad(B, P, A)])
+    (log,) = folder.glob("changes-*.log")
+    with open(log, "ab") as stream:
+        stream.write(b'{"version": 3, "added": "<http://ex/a')
+    assert DataSet.open(folder).version == 2
+    assert VersionWatch(folder).newest() == 2
+    assert DataSet.open(folder).insert([Quad(B, P, ONE)]) == 3
+    assert DataSet.open(folder).statements == 4
+
+
+def test_only_one_process_changes_at_a_time(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headwater.datasets.dataset.PATIENCE_SECONDS", 0.01)
+    with open(folder / "lock", "w") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(DataSetError, match="another process"):
+            DataSet.open(folder).insert([Quad(B, P, B)])
+
+
+def test_a_version_that_does_not_exist_is_refused(folder: Path) -> None:
+    with pytest.raises(DataSetError, match="has no version 7"):
+        DataSet.open(folder, version=7)
+
+
+def test_a_load_takes_the_changes_over(folder: Path, tmp_path: Path) -> None:
+    data = DataSet.open(folder)
+    data.remove([Quad(A, P, ONE)])
+    data.insert([Triple(B, P, Literal("new text"))], graph=G)
+    before = content(data)
+    (tmp_path / "a.nt").write_text("<http://ex/x> <http://ex/p> <http://ex/y> .")
+    load(folder, [tmp_path / "a.nt"])
+    assert content(DataSet.open(folder)) == before | {"<http://ex/x> <http://ex/p> <http://ex/y>"}

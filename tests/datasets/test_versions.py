@@ -1,0 +1,19 @@
+"""Data that changes while queries run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.datasets.versioned_runs import check_case
+
+
+def test_answers_follow_the_versions_of_the_data(tmp_path: Path) -> None:
+    with_answers = sum(check_case(number, tmp_path / str(number)) for number in range(60))
+    assert with_answers > 30
+
+
+@pytest.mark.soak
+def test_many_answers_follow_the_versions_of_the_data(tmp_path: Path) -> None:
+    assert sum(check_case(number, tmp_path / str(number)) for number in range(1000, 4000)) > 1000

@@ -1,0 +1,155 @@
+"""Views: what columns say is what the definition says, they are shared, kept, and follow changes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+from pyoxigraph import Quad, Store
+
+from headwater.algebra import QueryPlan, plan_query
+from headwater.algebra.nodes import Node, Project
+from headwater.algebra.scope import visible
+from headwater.datasets import views
+from headwater.datasets.dataset import DataSet
+from headwater.datasets.linked_data import LinkedData
+from headwater.datasets.scratch import put
+from headwater.datasets.stored_views import ViewRelation
+from headwater.kernel.views import View
+from headwater.language import parse
+from headwater.optimizer.statistics import Statistics
+from headwater.reference import ReferenceEvaluator
+from headwater.terms.model import XSD, Literal, NamedNode, Row
+from headwater.windows import settle
+
+EX = "http://ex/"
+NODES = [NamedNode(EX + name) for name in "abcde"]
+PREDICATES = [NamedNode(EX + name) for name in "pqr"]
+VALUES: list[NamedNode | Literal] = [
+    *NODES,
+    *(Literal(text, datatype=NamedNode(XSD + "integer")) for text in ("1", "2", "02")),
+]
+PARTS = [
+    "?x :p ?y . ?y :q ?z",
+    "?x :p ?y . ?y :q ?x",
+    "?x :p ?x",
+    ":a :p ?y . ?y ?what ?z",
+    "?x :p ?y . ?x :p ?z . ?x :q ?w FILTER(?y != ?z)",
+    "?x :p ?v FILTER(?v > 1)",
+    "?x :p 2 . ?x :q ?z",
+    "?x :p ?y . ?z :r ?w",
+    "?x :p ?y . GRAPH :g { ?y :q ?z }",
+    "?x :p ?y OPTIONAL { ?y :q ?z }",
+    "?x :p ?y MINUS { ?y :q ?z }",
+    "{ ?x :p ?y } UNION { ?x :q ?y }",
+    "?x :p/:q ?y",
+    "?x :p+ ?y",
+    "SELECT ?x (COUNT(*) AS ?n) WHERE { ?x :p ?y } GROUP BY ?x",
+    "?x :p ?y FILTER NOT EXISTS { ?y :q ?z }",
+]
+
+
+def a_quad(random: Random) -> Quad:
+    s, p, o = random.choice(NODES), random.choice(PREDICATES), random.choice(VALUES)
+    return Quad(s, p, o, NamedNode(EX + "g")) if random.randrange(3) == 0 else Quad(s, p, o)
+
+
+def part_of(text: str) -> tuple[QueryPlan, Node]:
+    plan = plan_query(parse(f"PREFIX : <{EX}> SELECT * WHERE {{ {text} }}"))
+    root = plan.root
+    assert isinstance(root, Project)
+    return plan, root.inner
+
+
+class Viewer:
+    """Asks for the view of a part, and counts how often it had to be found by definition."""
+
+    def __init__(self, data: LinkedData, text: str) -> None:
+        self.data = data
+        self.plan, self.part = part_of(text)
+        self.asked = 0
+
+    def view(self) -> View:
+        return self.data.view(self.plan, self.part, self._ask)
+
+    def _ask(self) -> list[Row]:
+        self.asked += 1
+        return rows_by_definition(self.plan, self.part, self.data)
+
+    def rows(self) -> Counter[Row]:
+        relation = self.view().relation
+        found = [[None if n == -(1 << 63) else self.data.term_of(n) for n in row] for row in relation.ids().tolist()]
+        return Counter(map(tuple, found))
+
+
+def rows_by_definition(plan: QueryPlan, part: Node, data: LinkedData) -> list[Row]:
+    store = Store()
+    store.extend(data.quads_for_pattern(None, None, None))
+    shown = visible(part)
+    root = Project(part, shown)
+    whole = replace(plan, root=root, variables=shown)
+    return ReferenceEvaluator(whole, settle(whole), store).over_same_data(root, shown)
+
+
+@pytest.mark.parametrize("text", PARTS)
+def test_a_view_is_what_the_definition_says_before_and_after_changes(tmp_path: Path, text: str) -> None:
+    random = Random(text)
+    put(tmp_path, [a_quad(random) for _ in range(40)])
+    put(tmp_path / "other", [a_quad(random) for _ in range(15)])
+    data = LinkedData([DataSet.open(tmp_path), DataSet.open(tmp_path / "other")])
+    viewer = Viewer(data, text)
+    follower = viewer.view().followed(("a",) * viewer.view().relation.width)
+    followed = Counter(map(tuple, follower.advance().added.tolist()))
+    for _ in range(12):
+        writer = DataSet.open(random.choice([tmp_path, tmp_path / "other"]))
+        there = list(writer.quads())
+        added = [a_quad(random) for _ in range(random.randrange(3))]
+        writer.change(added, random.sample(there, random.randrange(3)))
+        data.move(tuple(one.latest() for one in data.datasets))
+        assert viewer.rows() == Counter(rows_by_definition(viewer.plan, viewer.part, data))
+        change = follower.advance()
+        followed.update(map(tuple, change.added.tolist()))
+        followed.subtract(map(tuple, change.removed.tolist()))
+        assert +followed == Counter(map(tuple, viewer.view().relation.ids().tolist()))
+
+
+def test_parts_that_say_the_same_are_one_view(tmp_path: Path) -> None:
+    put(tmp_path, [a_quad(Random(1)) for _ in range(40)])
+    data = LinkedData([DataSet.open(tmp_path)])
+    one, other = Viewer(data, "?x :p ?y . ?y :q ?z"), Viewer(data, "?a :p ?b . ?b :q ?c")
+    assert one.view() is other.view()
+    assert one.view() is not Viewer(data, "?a :p ?b . ?c :q ?b").view()
+
+
+@pytest.mark.parametrize("text", [PARTS[0], PARTS[9], PARTS[14]])
+def test_views_are_kept_for_the_next_start_until_the_data_changes(
+    tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(views, "WORTH_KEEPING_SECONDS", 0.0)
+    random = Random(5)
+    put(tmp_path, [a_quad(random) for _ in range(60)])
+    first = Viewer(LinkedData([DataSet.open(tmp_path)]), text)
+    expected = first.rows()
+    key = (first.view().relation.width - 1,)
+    values = first.view().relation.ids()[:, list(key)]
+    first.view().relation.index(key)
+    again = Viewer(LinkedData([DataSet.open(tmp_path)]), text)
+    relation = again.view().relation
+    assert isinstance(relation, ViewRelation) and relation.is_on_disk and not again.asked
+    assert again.rows() == expected
+    _, counts, total = relation.index(key).probe(relation.rows, values.copy(), np.arange(1, dtype=np.int32))
+    assert total >= values.shape[0] and counts.min() >= 1
+    DataSet.open(tmp_path).insert([Quad(NODES[0], PREDICATES[0], VALUES[5])])
+    later = Viewer(LinkedData([DataSet.open(tmp_path)]), text)
+    assert later.rows() == Counter(rows_by_definition(later.plan, later.part, later.data))
+
+
+def test_statistics_are_counted_by_graph_and_predicate(tmp_path: Path) -> None:
+    random = Random(7)
+    quads = [a_quad(random) for _ in range(100)]
+    put(tmp_path, quads)
+    assert LinkedData([DataSet.open(tmp_path)]).statistics() == Statistics.of(quads)

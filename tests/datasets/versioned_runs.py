@@ -1,0 +1,133 @@
+"""Generated queries over data that changes while they run: by definition over plain stores, and over data sets.
+
+A case is a number, as in `tests.kernel.generated_runs`. Between the pieces of the streams statements come and go; the
+truth holds a store for each version, and knows nothing of logs, columns and views.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from pyoxigraph import Quad, Store
+
+from headwater.datasets.dataset import DataSet
+from headwater.datasets.linked_data import LinkedData
+from headwater.datasets.scratch import put
+from headwater.kernel.choice import fastest_evaluator
+from headwater.reference import Answer, MakeEvaluator, Program, ReferenceEvaluator, Registered
+from headwater.reference.static_data import StaticData
+from headwater.terms.exact import stored_quad
+from headwater.terms.model import Element, NamedNode
+from tests.kernel.generated_queries import GRAPHS, STREAMS, Case, a_case, a_triple
+from tests.kernel.generated_runs import compared
+
+Change = tuple[list[Quad], list[Quad]]
+"""What comes and what goes."""
+
+
+class Stores:
+    """A store for each version."""
+
+    def __init__(self, quads: list[Quad], changes: list[Change]) -> None:
+        self._contents = [set(quads)]
+        for added, removed in changes:
+            self._contents.append((self._contents[-1] - set(removed)) | set(added))
+        self.move((1,))
+
+    @property
+    def version(self) -> tuple[int, ...]:
+        return self._version
+
+    def differences(self, version: tuple[int, ...]) -> None:
+        return None
+
+    def move(self, version: tuple[int, ...]) -> None:
+        self._version = version
+        self._store = Store()
+        for graph in GRAPHS:
+            self._store.add_graph(NamedNode(graph))
+        self._store.extend(map(stored_quad, self._contents[version[0] - 1]))
+
+    def quads_for_pattern(self, *pattern: Any) -> Iterator[Quad]:
+        return self._store.quads_for_pattern(*pattern)
+
+    def named_graphs(self) -> Iterator[Any]:
+        return iter(self._store.named_graphs())
+
+
+def a_quad(random: Random) -> Quad:
+    triple = a_triple(random)
+    graph = random.choice([None, *map(NamedNode, GRAPHS)])
+    if graph is None:
+        return Quad(triple.subject, triple.predicate, triple.object)
+    return Quad(triple.subject, triple.predicate, triple.object, graph)
+
+
+def changes_of(case: Case, random: Random, count: int) -> list[Change]:
+    return [
+        (
+            [a_quad(random) for _ in range(random.randrange(3))],
+            random.sample(case.quads, min(len(case.quads), random.randrange(3)))
+            + [a_quad(random) for _ in range(random.randrange(2))],
+        )
+        for _ in range(count)
+    ]
+
+
+def pieces_of(case: Case, random: Random) -> list[dict[str, list[Element]]]:
+    """The streams in parts."""
+    left = {stream: list(elements) for stream, elements in case.elements.items()}
+    found: list[dict[str, list[Element]]] = []
+    while any(left.values()):
+        piece: dict[str, list[Element]] = {}
+        for stream, elements in left.items():
+            size = random.randint(0, 4)
+            piece[stream], left[stream] = elements[:size], elements[size:]
+        found.append(piece)
+    return found
+
+
+def answers_over(
+    static: StaticData,
+    registered: Registered,
+    pieces: list[dict[str, list[Element]]],
+    versions: list[int],
+    evaluator: MakeEvaluator,
+    restarts: bool = False,
+) -> list[Answer]:
+    """The answers, with the data at a version for each piece and for the end."""
+    program = Program([registered], static, 0, evaluator)
+    answers: list[Answer] = []
+    for piece, version in zip(pieces, versions, strict=False):
+        answers += program.advance(dict(piece), version=(version,)).answers
+        if restarts:
+            saved = program.snapshot()
+            program = Program([registered], static, 0, evaluator)
+            program.restore(saved)
+    return answers + program.advance({}, ended=list(STREAMS), version=(versions[-1],)).answers
+
+
+def check_case(number: int, folder: Path) -> bool:
+    """Whether a case in which all agree has answers."""
+    random = Random(number)
+    case = a_case(random)
+    registered = Registered(*case.plan())
+    pieces = pieces_of(case, random)
+    changes = changes_of(case, random, random.randrange(1, 5))
+    versions = sorted(random.randint(1, len(changes) + 1) for _ in range(len(pieces) + 1))
+    put(folder, list(case.quads), map(NamedNode, GRAPHS))
+    writer = DataSet.open(folder)
+    for added, removed in changes:
+        writer.change(added, removed)
+    truth = answers_over(Stores(list(case.quads), changes), registered, pieces, versions, ReferenceEvaluator)
+    restarts = random.randrange(3) == 0
+    for evaluator in (ReferenceEvaluator, fastest_evaluator):
+        data = LinkedData([DataSet.open(folder, version=1)])
+        found = answers_over(data, registered, pieces, versions, evaluator, restarts)
+        what = f"case {number}, {evaluator.__name__}, versions {versions}, restarts {restarts}: {case.text}\n{changes}"
+        assert [*map(compared, found)] == [*map(compared, truth)], what
+        assert {answer.data_version for answer in found} <= {(version,) for version in versions}
+    return any(not answer.is_empty for answer in truth)
