@@ -25,6 +25,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -133,10 +134,12 @@ def latencies(name: str, over: dict[int, Evaluator], sizes: Sizes) -> dict[int, 
     windows = next(iter(over.values())).settings.windows
     warm_up = sizes.warm_up + max((w.width or 0) // APART for w in windows if isinstance(w, TimeWindow))
     taken = dict.fromkeys(over, 0.0)
+    turns = deque(over.items())
     answered = 0
     for number, element in enumerate(attendance().elements(warm_up + sizes.elements)):
         said = []
-        for size, evaluator in over.items():
+        turns.rotate()
+        for size, evaluator in turns:
             batch = {key: [element] for key in evaluator.keys}
             begun = time.thread_time()
             answers = evaluator.advance(batch, element.time + 1)
