@@ -10,7 +10,8 @@ object last:
 
 - `growth`: by query, the time with the most triples over that with the fewest
 - `load_triples_per_s`: of the largest load, with its process; `load_peak_mb` is the most memory that it had
-- `ready_s`: from the start of a new process over the largest data set, already loaded, until every query has answered
+- `ready_s`: from the start of a new process over the largest data set, already loaded, until every query has answered;
+  `ready_spark_s` the same on embedded Spark, with `--spark`
 
 `--in-memory` reads the files at the start instead of loading them before; nothing is then known of loading.
 """
@@ -25,6 +26,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -107,9 +109,9 @@ def loaded(given: Prepared, folder: Path) -> tuple[Prepared, float, float]:
     return replace(given, dataset=into), taken, peak
 
 
-def engine_over(data: Sequence[Path], stream: Path | None = None) -> hw.Engine:
-    """An engine in this process with all queries and this static data."""
-    engine = hw.Engine(in_process=True)
+def engine_over(data: Sequence[Path], stream: Path | None = None, *, on_spark: bool = False) -> hw.Engine:
+    """An engine with all queries and this static data."""
+    engine = hw.Engine(in_process=not on_spark)
     for path in data:
         engine.dataset(path)
     engine.stream(STREAM, hw.files(stream or Path("no.tnq")))
@@ -133,10 +135,12 @@ def latencies(name: str, over: dict[int, Evaluator], sizes: Sizes) -> dict[int, 
     windows = next(iter(over.values())).settings.windows
     warm_up = sizes.warm_up + max((w.width or 0) // APART for w in windows if isinstance(w, TimeWindow))
     taken = dict.fromkeys(over, 0.0)
+    turns = deque(over.items())
     answered = 0
     for number, element in enumerate(attendance().elements(warm_up + sizes.elements)):
         said = []
-        for size, evaluator in over.items():
+        turns.rotate()
+        for size, evaluator in turns:
             batch = {key: [element] for key in evaluator.keys}
             begun = time.thread_time()
             answers = evaluator.advance(batch, element.time + 1)
@@ -151,25 +155,26 @@ def latencies(name: str, over: dict[int, Evaluator], sizes: Sizes) -> dict[int, 
     return {size: total / sizes.elements for size, total in taken.items()}
 
 
-def ready_seconds(given: Prepared, folder: Path) -> float:
+def ready_seconds(given: Prepared, folder: Path, *, on_spark: bool = False) -> float:
     """From the start of a process until each query has answered over the static data."""
     stream = folder / "rfid.tnq"
     stream.write_text("".join(map(_line, attendance().elements(400))))
-    command = [sys.executable, "-m", "benchmarks.linked_data", "--until-ready", str(stream), *map(str, given.given)]
+    paths = map(str, (stream, *given.given))
+    command = [sys.executable, "-m", "benchmarks.linked_data", *(["--spark"] * on_spark), "--until-ready", *paths]
     begun = time.perf_counter()
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         for line in process.stdout:
             if line.strip() == _READY:
                 taken = time.perf_counter() - begun
-                progress(f"all queries answered after {taken:.1f} s")
+                progress(f"all queries answered after {taken:.1f} s{' on Spark' * on_spark}")
                 return taken
     raise AssertionError("the queries did not all answer")
 
 
-def until_ready(stream: Path, data: Sequence[Path]) -> None:
+def until_ready(stream: Path, data: Sequence[Path], *, on_spark: bool = False) -> None:
     """Says when every query has answered something."""
-    engine = engine_over(data, stream)
+    engine = engine_over(data, stream, on_spark=on_spark)
     waiting = set(QUERIES)
 
     def answered(answer: hw.Answer) -> None:
@@ -186,7 +191,7 @@ def _line(element: Element) -> str:
     return "".join(f"{element.time // MILLISECOND}\t{triple} .\n" for triple in element.triples)
 
 
-def measure(sizes: Sizes, folder: Path, *, in_memory: bool) -> Findings:
+def measure(sizes: Sizes, folder: Path, *, in_memory: bool, on_spark: bool) -> Findings:
     findings = Findings()
     prepared: list[Prepared] = []
     for triples in sizes.triples:
@@ -197,6 +202,8 @@ def measure(sizes: Sizes, folder: Path, *, in_memory: bool) -> Findings:
             given.files[0].unlink()
         prepared.append(given)
     findings.values["ready_s"] = rounded(ready_seconds(prepared[-1], folder))
+    if on_spark:
+        findings.values["ready_spark_s"] = rounded(ready_seconds(prepared[-1], folder, on_spark=True))
     by_size = {given.triples: evaluators(given) for given in prepared}
     # All sizes are in one process: what the collector walks through for one of them is not the cost of another.
     gc.collect()
@@ -228,12 +235,13 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="up to 10^5 triples, fewer elements")
     parser.add_argument("--max-triples", type=int, help="the size of the largest data set")
     parser.add_argument("--in-memory", action="store_true", help="read the files at the start, load no data set")
+    parser.add_argument("--spark", action="store_true", help="say when a pipeline on Spark is ready, too")
     parser.add_argument("--folder", type=Path, help="where files and data sets go; a temporary one otherwise")
     parser.add_argument("--plots", type=Path, help=f"where the figures go; of the full form: {PLOTS.name} in docs")
     parser.add_argument("--until-ready", nargs="+", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.until_ready:
-        until_ready(arguments.until_ready[0], arguments.until_ready[1:])
+        until_ready(arguments.until_ready[0], arguments.until_ready[1:], on_spark=arguments.spark)
         return
     demand("matplotlib")
     facts = machine()
@@ -243,7 +251,7 @@ def main() -> None:
     folder = arguments.folder or Path(tempfile.mkdtemp(prefix="headwater-linked-data-"))
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        findings = measure(sizes, folder, in_memory=arguments.in_memory)
+        findings = measure(sizes, folder, in_memory=arguments.in_memory, on_spark=arguments.spark)
     finally:
         if arguments.folder is None:
             shutil.rmtree(folder)

@@ -12,12 +12,12 @@ PredicateCounts(triples=2, subjects=1, objects=2)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TypeAlias
+from typing import Any, Protocol, TypeAlias
 
-from pyoxigraph import DefaultGraph, Store
+from pyoxigraph import DefaultGraph
 
 from headwater.algebra.nodes import Bgp
 from headwater.algebra.plan import QueryPlan
@@ -39,6 +39,16 @@ class PredicateCounts:
         return PredicateCounts(
             self.triples + other.triples, self.subjects + other.subjects, self.objects + other.objects
         )
+
+
+class Countable(Protocol):
+    """Statements in graphs, such as a pyoxigraph store."""
+
+    def quads_for_pattern(self, subject: Any, predicate: Any, object: Any, graph_name: Any = None, /) -> Iterator[Quad]:
+        """The statements that match; None stands for anything."""
+
+    def named_graphs(self) -> Iterator[Any]:
+        """The names of the graphs."""
 
 
 Counts: TypeAlias = Mapping[NamedNode, PredicateCounts]
@@ -71,7 +81,7 @@ class Statistics:
         return cls({name: counts_of(content) for name, content in places.items()}, held)
 
     @classmethod
-    def of_store(cls, store: Store, plans: Iterable[QueryPlan]) -> Statistics:
+    def of_store(cls, store: Countable, plans: Iterable[QueryPlan]) -> Statistics:
         """Counts what patterns of some plans can match in the graphs of a store, without looking at all of it."""
         named = _named(plans)
         graphs = [graph for graph in store.named_graphs() if isinstance(graph, NamedNode)]
@@ -118,7 +128,7 @@ def _named(plans: Iterable[QueryPlan]) -> set[NamedNode]:
     }
 
 
-def _counted(store: Store, graph: NamedNode | None, predicates: Iterable[NamedNode]) -> Counts:
+def _counted(store: Countable, graph: NamedNode | None, predicates: Iterable[NamedNode]) -> Counts:
     found: dict[NamedNode, PredicateCounts] = {}
     for predicate in predicates:
         quads = store.quads_for_pattern(None, predicate, None, graph or DefaultGraph())

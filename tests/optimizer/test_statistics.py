@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from pyoxigraph import Quad
+import pytest
+from pyoxigraph import Quad, Store
 
 from headwater.algebra import QueryPlan, plan_query
 from headwater.algebra.nodes import Bgp
 from headwater.algebra.scope import nodes
 from headwater.algebra.sources import Source, StaticGraph, default_source
 from headwater.language import parse
-from headwater.optimizer import PredicateCounts, Statistics, optimise
+from headwater.optimizer import PredicateCounts, Statistics, optimise, statistics
 from headwater.optimizer.statistics import GUESS
 from headwater.terms.model import NamedNode
 
@@ -74,3 +75,18 @@ def test_an_endpoint_keeps_its_place() -> None:
     """What it is asked about stands before it; what it is sent is not ours to order."""
     assert order("?x :p ?v SERVICE <http://end/point> { ?v :r ?w } ?x :q ?w", COUNTED)[-1] == "r"
     assert order("?x :p ?v SERVICE <http://end/point> { ?w :r ?v . ?v :q ?w }", COUNTED) == ["p", "r", "q"]
+
+
+def test_of_a_store_only_what_plans_name_is_counted_and_not_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store()
+    store.extend([*quads("p", "ab ac ad bc"), *quads("q", "ab"), *quads("p", "aa ab", "g1")])
+    asked = [plan("?x :p ?v")]
+    counted = Statistics.of_store(store, asked)
+    assert counted.graphs == {
+        None: {node("p"): PredicateCounts(4, 2, 3)},
+        node("g1"): {node("p"): PredicateCounts(2, 1, 2)},
+    }
+    monkeypatch.setattr(statistics, "MOST_COUNTED", 3)
+    assert Statistics.of_store(store, asked).graphs[None][node("p")].triples == 3
+    monkeypatch.setattr(statistics, "MOST_GRAPHS", 0)
+    assert list(Statistics.of_store(store, asked).graphs) == [None]

@@ -47,7 +47,7 @@ def weaken(monkeypatch: pytest.MonkeyPatch, mark: Path) -> None:
 def arm(point: str, mark: Path) -> None:
     """Have this process and those that it starts end at a point; to be called before Spark is started."""
     os.environ |= {_POINT: point, _MARK: str(mark), _GROUP: str(os.getpgid(0))}
-    stateful.EvaluationProcessor = FragileProcessor  # type: ignore[misc, assignment]
+    stateful.EvaluationProcessor = FragileProcessor  # type: ignore[misc]
     spark_source.HeadwaterSource = FragileSource  # type: ignore[misc]
 
 
