@@ -52,19 +52,20 @@ def explain(
     settings: Policies | None = None,
     evaluator: str = _USUAL_EVALUATOR,
     static_parts: Sequence[Node] = (),
+    shards: str | None = None,
 ) -> str:
     """The explanation of a plan.
 
     Without `graph`, text is the indented plan with its settings, and a picture is that of the operators. `settings` are
     the policies under which the plan runs, `evaluator` says in words what evaluates it, and `static_parts` are those
-    that the reference is asked for once.
+    that the reference is asked for once. `shards` says in words how the work can be cut.
     """
     if graph not in (None, "operators", "denotational"):
         raise ValueError(f"graph {graph!r} is not known; choose operators or denotational")
     if format not in ("text", "mermaid", "svg"):
         raise ValueError(f"format {format!r} is not known; choose text, mermaid or svg")
     if format == "text" and graph is None:
-        return explain_text(plan, settings, evaluator=evaluator, static_parts=static_parts)
+        return explain_text(plan, settings, evaluator=evaluator, static_parts=static_parts, shards=shards)
     draw = denotational_graph if graph == "denotational" else operator_graph
     drawing = draw(plan, brief=format != "text")
     if format == "mermaid":
@@ -78,6 +79,7 @@ def explain_text(
     *,
     evaluator: str = _USUAL_EVALUATOR,
     static_parts: Sequence[Node] = (),
+    shards: str | None = None,
 ) -> str:
     """The query's head, windows, evaluation, operators (a line each, inputs below) and notes."""
     notation = Notation.of(plan)
@@ -88,6 +90,8 @@ def explain_text(
         bound = notation.variables(v for v in visible(part) if not notation.is_invented(v))
         lines.append(f"  view       {bound or 'no variable'}: static data, asked once of the reference")
     lines += (f"  {line}" for line in _evaluation(plan, settings))
+    if shards is not None:
+        lines.append(f"  shards     {shards}")
     lines += ["", "Plan", *_form(plan, notation)]
     depth = 1 if plan.kind is QueryKind.SELECT else 2
     lines += _tree(plan, plan.root, default_source(plan), notation, depth)

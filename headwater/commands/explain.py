@@ -20,6 +20,8 @@ def explain(
     from pyoxigraph import Store
 
     from headwater.federation.service_evaluator import choose
+    from headwater.pipeline.sharding import in_words
+    from headwater.reference import Registered
 
     plan = QueryFile.read(path).plan(dialect)
     settings = settle(plan)
@@ -32,5 +34,6 @@ def explain(
         settings=settings,
         evaluator=evaluator,
         static_parts=choice.static_parts,
+        shards=in_words(Registered(plan, settings)),
     )
     print(text.rstrip("\n"))

@@ -146,6 +146,19 @@ def sharding(queries: Sequence[Registered], keys: tuple[int, ...], *, has_static
     return Sharding(keys, {stream: tuple(places.items()) for stream, places in routes.items()}, by)
 
 
+def in_words(query: Registered) -> str:
+    """Whether one query can be cut into shards, by what and why not."""
+    found = choose([query], has_static_default=False)
+    if isinstance(found, OneShard):
+        return f"one, because {found.reason.partition(': ')[2]}"
+    (partitioning,), _ = found
+    places = {place for routes in partitioning.routes.values() for place in routes.values()}
+    stands = " and ".join(word for place, word in ((0, "subject"), (2, "object")) if place in places)
+    merged = any(source.in_default_graph for source in query.plan.windows)
+    condition = "; one where the default graph has static data" if merged else ""
+    return f"any number, by ?{partitioning.variable.value} ({stands} of its triples){condition}"
+
+
 def shard_query(query: Registered) -> Registered:
     """What each shard answers: the rows, which become triples only when they are all together."""
     if query.plan.kind is not QueryKind.CONSTRUCT:

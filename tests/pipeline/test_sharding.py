@@ -14,7 +14,7 @@ from headwater.kernel.choice import fastest_evaluator
 from headwater.language import parse
 from headwater.pipeline.chunks import with_columns
 from headwater.pipeline.feed import Chunk
-from headwater.pipeline.sharding import Merging, Sharding, shard_query, sharding, spreading_keys
+from headwater.pipeline.sharding import Merging, Sharding, in_words, shard_query, sharding, spreading_keys
 from headwater.reference import Answer, Program, Registered
 from headwater.terms.model import XSD, Element
 from headwater.windows import Options, settle
@@ -177,6 +177,14 @@ def test_what_cannot_be_cut_says_why(name: str) -> None:
     found = sharding([registered(text)], (0, 1), has_static_default=False)
     assert isinstance(found, OneShard)
     assert reason in found.reason
+
+
+def test_the_cut_is_said_in_words() -> None:
+    text = (
+        "SELECT {0} FROM NAMED WINDOW <w> ON <s> [RANGE PT1S STEP PT1S] WHERE {{ WINDOW <w> {{ ?o <urn:p> ?v }} }} {1}"
+    )
+    assert in_words(registered(text.format("*", ""))) == "any number, by ?o (subject of its triples)"
+    assert in_words(registered(text.format("*", "ORDER BY ?v"))).startswith("one, because OrderBy")
 
 
 def test_triples_of_one_key_stay_together_and_the_shards_share_the_work() -> None:
