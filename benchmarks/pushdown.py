@@ -112,7 +112,7 @@ class Sizes:
 
 
 FULL = Sizes()
-QUICK = Sizes(static_triples=20_000, data_sizes=(10_000, 100_000), window=10_000, windows=(1_000, 20_000), rounds=3)
+QUICK = Sizes(static_triples=20_000, data_sizes=(10_000, 100_000), window=20_000, windows=(1_000, 20_000), rounds=5)
 
 
 def plans() -> dict[str, QueryPlan]:

@@ -26,7 +26,7 @@ from headwater.kernel.family_plan import family_plan
 from headwater.kernel.index import Ints
 from headwater.kernel.refusing import NotForTheKernel
 from headwater.kernel.saying import Result, Speech
-from headwater.optimizer import join_filters, optimise, push_filters, split_filters
+from headwater.optimizer import bind_equalities, join_filters, optimise, push_filters, split_filters
 from headwater.reference.answers import Answer
 from headwater.reference.construct import Template
 from headwater.reference.numeric import integer_literal
@@ -36,6 +36,7 @@ from headwater.terms.model import Row
 
 MOVING_FILTERS = (split_filters.RULE, push_filters.RULE)
 """The rules that know nothing of tables whose rows come and go, and need not; the others would take them for empty."""
+_BINDING = (split_filters.RULE, bind_equalities.RULE)
 FEWEST = 2
 """From so many queries on a family is worth its table."""
 
@@ -47,13 +48,27 @@ def families_of(queries: Sequence[Registered], static: StaticData) -> list[Famil
         if may_be_member(query.plan):
             groups.setdefault(form_of(query.plan, query.settings)[0], []).append(query)
     found: list[FamilyEvaluator] = []
-    for members in groups.values():
+    for members in (alike for group in groups.values() for alike in _told_apart(group)):
         if len(members) >= FEWEST:
             try:
                 found.append(FamilyEvaluator(members, static))
             except NotForTheKernel:
                 continue
     return found
+
+
+def _told_apart(group: list[Registered]) -> list[list[Registered]]:
+    """Queries of one form in parts that have one form, too, once equalities are constants; then the others."""
+    parts: dict[Form, list[Registered]] = {}
+    for query in group:
+        parts.setdefault(form_of(with_bound_equalities(query.plan), query.settings)[0], []).append(query)
+    large = [part for part in parts.values() if len(part) >= FEWEST]
+    return [*large, [query for part in parts.values() if len(part) < FEWEST for query in part]]
+
+
+def with_bound_equalities(plan: QueryPlan) -> QueryPlan:
+    """The plan with constants in its patterns where filters say so: what is looked up need not be compared."""
+    return optimise(plan, rewrites=_BINDING, finishing=(join_filters.RULE,)).plan
 
 
 def may_be_member(plan: QueryPlan) -> bool:
@@ -94,7 +109,11 @@ class FamilyEvaluator(KernelEvaluator):
 
     def __init__(self, queries: Sequence[Registered], static: StaticData) -> None:
         first = queries[0]
-        forms = [form_of(query.plan, query.settings) for query in queries]
+        forms = [form_of(with_bound_equalities(query.plan), query.settings) for query in queries]
+        # Whether a constant can go into a pattern depends on what it is.
+        self._binds = len({form for form, _ in forms}) == 1
+        if not self._binds:
+            forms = [form_of(query.plan, query.settings) for query in queries]
         self.family = Family.of(forms[0][0], [constants for _, constants in forms])
         self._lifted = family_plan(self.family, _prefix(first.plan.text))
         plan = replace(
@@ -139,7 +158,8 @@ class FamilyEvaluator(KernelEvaluator):
         return may_be_member(query.plan) and self._values(query) is not None
 
     def _values(self, query: Registered) -> tuple[ConstantTerm, ...] | None:
-        return self.family.values(*form_of(query.plan, query.settings))
+        plan = with_bound_equalities(query.plan) if self._binds else query.plan
+        return self.family.values(*form_of(plan, query.settings))
 
     def add(self, queries: Iterable[Registered]) -> None:
         """Take queries in, all or none; from the next tick on they answer from what the windows hold."""
@@ -200,7 +220,8 @@ class FamilyEvaluator(KernelEvaluator):
 
     def explained(self, name: str) -> str:
         """How a query is evaluated, in one line for people."""
-        values = [self.vocabulary.term_of(number) for number in self._by_name[name].values]
+        numbers = dict.fromkeys(self._by_name[name].values)
+        values = [self.vocabulary.term_of(number) for number in numbers]
         shared = f"one plan for {len(self._by_name)} queries"
         if not values:
             return f"{shared} that are alike"

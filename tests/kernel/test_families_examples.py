@@ -9,6 +9,8 @@ import pytest
 from pyoxigraph import Quad, Store
 
 from headwater.algebra import plan_query
+from headwater.algebra.nodes import Filter
+from headwater.algebra.scope import nodes
 from headwater.kernel.choice import fastest_evaluator
 from headwater.kernel.evaluator import KernelEvaluator
 from headwater.kernel.families import FamilyEvaluator, families_of
@@ -104,6 +106,30 @@ def test_thresholds() -> None:
     found = answers(queries(template, "5", "15", "25", "'x'"))
     assert [len(answer.rows) for answer in found["q0"]][:3] == [2, 3, 2]
     assert [len(answer.rows) for answer in found["q2"]][:3] == [0, 1, 2]
+
+
+def test_an_equality_is_looked_up_and_not_tried() -> None:
+    template = f"SELECT ?s ?r ?v {WINDOW} WHERE {{ WINDOW :w {{ ?s :value ?v }} ?s :in ?r FILTER(?r = @ && ?v > 5) }}"
+    members = queries(template, ":kitchen", ":hall", ":cellar")
+    found = answers(members)
+    assert [len(answer.rows) for answer in found["q0"]][:3] == [1, 2, 2]
+    assert not any(answer.rows for answer in found["q2"])
+    family = FamilyEvaluator(members, static())
+    assert not [node for node in nodes(family.plan.root) if isinstance(node, Filter) and "hwf_" in repr(node.condition)]
+    assert family.accepts(queries(template, ":attic")[0])
+    assert not family.accepts(queries(template, "7")[0])
+    assert family.explained("q0").endswith("here <http://example.org/kitchen>")
+
+
+def test_equalities_of_values_and_of_terms_are_two_families() -> None:
+    template = f"SELECT ?s ?v {WINDOW} WHERE {{ WINDOW :w {{ ?s :value ?v }} FILTER(?v = @) }}"
+    members = queries(template, "30", "'30'", "30.0", ":s1", "'20'", "20")
+    by_value, by_term = sorted(families_of(members, static()), key=lambda family: family.names)
+    assert (by_value.names, by_term.names) == (("q0", "q2", "q5"), ("q1", "q3", "q4"))
+    together = Program(members, static(), 0, fastest_evaluator, families=families_of)
+    found = together.advance({STREAM: list(READINGS)}, ended=[STREAM]).answers
+    alone = Program(members, static(), 0, ReferenceEvaluator)
+    assert alone.advance({STREAM: list(READINGS)}, ended=[STREAM]).answers == found
 
 
 def test_a_constant_of_the_static_data_keeps_its_view_small() -> None:
