@@ -368,20 +368,8 @@ class Program:
             raise RuntimeError(
                 "the log of this program is kept elsewhere: make the other program and resume from there"
             )
-        wanted = {query.plan.name: query.fingerprint for query in queries}
-        live = {
-            name: evaluator
-            for name, evaluator in self._evaluators.items()
-            if evaluator.names == (name,) and wanted.get(name) == self._fingerprints[name]
-        }
-
-        def make(plan: QueryPlan, settings: QuerySettings, static: Store) -> Evaluator:
-            mine: Evaluator = live.get(plan.name) or self._made_with["evaluator"](plan, settings, static)
-            return mine
-
-        changed = Program(queries, **{**self._made_with, "evaluator": make})
-        changed._made_with = self._made_with
-        changed._go_on(self.summary(), self.log, frozenset(live.values()))
+        changed = Program(queries, **self._made_with)
+        changed.resume(self.summary(), self.log)
         return changed
 
     def resume(self, summary: Summary, log: WindowLog) -> None:
@@ -389,10 +377,6 @@ class Program:
 
         A query that was there goes on where it was. One that was not begins with what the log holds of its streams.
         """
-        self._go_on(summary, log)
-
-    def _go_on(self, summary: Summary, log: WindowLog, live: Collection[Evaluator] = ()) -> None:
-        """The same where some evaluators are at work and have all that they need."""
         self._log, log.gone = log, summary.gone
         self.ticks, self.bad = summary.ticks, summary.bad
         self._unread = {key: clock for key, clock in summary.clocks.items() if key not in self._clocks}
@@ -403,12 +387,10 @@ class Program:
         self._reads = summary.reads.continued(union(map(self._patterns, self._queries)), summary.reached)
         retained = {key: log.retained(key) for key in self._clocks}
         for evaluator in self._in_turn:
-            self._continue(evaluator, summary, retained, is_live=evaluator in live)
+            self._continue(evaluator, summary, retained)
 
-    def _continue(
-        self, evaluator: Evaluator, summary: Summary, retained: Mapping[StreamKey, Arrivals], *, is_live: bool
-    ) -> None:
-        """Let an evaluator go on, or from its state, or begin it where it has none."""
+    def _continue(self, evaluator: Evaluator, summary: Summary, retained: Mapping[StreamKey, Arrivals]) -> None:
+        """Let an evaluator go on from its state, or begin it where it has none."""
         kept = [name for name in evaluator.names if summary.queries.get(name) == self._fingerprints[name]]
         new = [name for name in evaluator.names if name not in kept]
         begun = {name: summary.begun[name] for name in kept if name in summary.begun}
@@ -417,8 +399,7 @@ class Program:
             # Queries that are evaluated as one know what that one knows which was there first.
             first = min(kept, key=lambda name: begun[name].since if name in begun else -1)
             before = begun.get(first)
-            if not is_live:
-                evaluator.restore(summary.states[first], before.retained(retained) if before else retained, new)
+            evaluator.restore(summary.states[first], before.retained(retained) if before else retained, new)
         else:
             before = Beginning.of_all(list(begun.values()))
             firsts = {key: low for key, clock in self._clocks.items() if (low := clock.lowest) is not None}
