@@ -33,9 +33,10 @@ lint: $(STAMP) ## ruff and mypy --strict
 test: lint ## lint, then every test that is not marked slow or soak
 	@echo "pytest" && $(WITH_JAVA) $(BIN)/python -m pytest -q -m "not slow and not soak"
 
-# 100,000 generated queries, 10^7 slides and 10^8 triples take most of the time; SOAK chooses: make soak SOAK=tests/kernel
+# 100,000 generated queries, 10^7 slides, 10^8 triples and an hour on Spark (HEADWATER_SOAK_SECONDS makes it shorter) take
+# most of the time; SOAK chooses: make soak SOAK=tests/kernel
 SOAK ?= tests
-soak: $(STAMP) ## the tests marked slow or soak, with many generated examples (two to three hours)
+soak: $(STAMP) ## the tests marked slow or soak, with many generated examples (about five hours)
 	@$(WITH_JAVA) HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -q -m "slow or soak" --timeout=0 --durations=20 $(SOAK) \
 	  || { code=$$?; [ $$code -eq 5 ] && echo "No test is marked slow or soak."; }
 

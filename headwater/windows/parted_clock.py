@@ -36,6 +36,11 @@ class PartedClock(StreamClock):
     def watermark(self) -> int | None:
         return self.reached
 
+    def with_limits_of(self, other: StreamClock) -> StreamClock:
+        if isinstance(other, PartedClock):
+            self.skew = other.skew
+        return super().with_limits_of(other)
+
     def admit(self, arrivals: Arrivals) -> tuple[Arrivals, Arrivals]:
         if not len(arrivals):
             return arrivals, []

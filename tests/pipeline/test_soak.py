@@ -25,6 +25,8 @@ import pytest
 PROJECT = Path(__file__).resolve().parents[2]
 SECONDS = float(os.environ.get("HEADWATER_SOAK_SECONDS", "3600"))
 SENSORS = 500
+ELEMENTS = 1000
+"""Of each second."""
 STREAM = "http://ex/readings"
 QUERIES = {
     "averages": """
@@ -43,7 +45,7 @@ GROWTH, SLACK_MB = 1.15, 40.0
 
 
 def block(second: int, triples: int) -> str:
-    """The readings of one second."""
+    """The readings of one second, at least one in each millisecond; those of a millisecond are one element."""
     step = 1000 / triples
     return "".join(
         f"{second * 1000 + int(n * step)}\t<http://ex/s{n % SENSORS}> <http://ex/value> "
@@ -82,14 +84,16 @@ def write(path: Path, text: str) -> Path:
 
 
 def top_rate(folder: Path) -> float:
-    """Elements a second when everything is there from the beginning, its start not counted."""
+    """Triples a second when everything is there from the beginning, its start not counted."""
+    each = 100_000
     for second in range(12):
-        write(folder / "top" / f"{second:06d}.tnq", block(second, 100_000))
+        write(folder / "top" / f"{second:06d}.tnq", block(second, each))
     run = Run(folder, "top")
     assert run.process.wait(900) == 0, (folder / "top.log").read_text()
     *batches, _ = run.counts()
     first, last = batches[0], batches[-1]
-    return float((last["elements"] - first["elements"]) / (last["seconds"] - first["seconds"]))
+    seconds_read = (last["elements"] - first["elements"]) / ELEMENTS
+    return float(seconds_read * each / (last["seconds"] - first["seconds"]))
 
 
 def processes(root: int) -> Iterator[tuple[str, int]]:
@@ -144,7 +148,7 @@ def folder_bytes(folder: Path) -> int:
 @pytest.mark.soak
 def test_memory_and_state_stay_flat(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     top = top_rate(tmp_path)
-    rate = int(top / 2)
+    rate = max(ELEMENTS, int(top / 2))
     write(tmp_path / "feed" / "000000.tnq", block(0, rate))
     run = Run(tmp_path, "feed", "--follow")
     samples = Samples()
@@ -157,7 +161,7 @@ def test_memory_and_state_stay_flat(tmp_path: Path, capsys: pytest.CaptureFixtur
             write(tmp_path / "feed" / f"{second:06d}.tnq", block(second, rate))
             second += 1
             counts = run.counts()
-            read = counts[-1]["elements"] // rate
+            read = counts[-1]["elements"] // ELEMENTS
             while removed < read - 30:
                 (tmp_path / "feed" / f"{removed:06d}.tnq").unlink()
                 removed += 1
