@@ -123,7 +123,7 @@ def choose(plan: QueryPlan, settings: QuerySettings, static: StaticData) -> Choi
         compiler.compile()
     except NotForTheKernel as reason:
         return Choice(str(reason))
-    return Choice(None, tuple(compiler.static_parts.views))
+    return Choice(None, tuple(compiler.static_parts.views), tuple(compiler.static_parts.found))
 
 
 def evaluator_with(services: Services) -> MakeEvaluator:

@@ -19,11 +19,12 @@ from headwater.windows import QuerySettings
 class Choice:
     """Who evaluates a plan: the kernel, or for some reason the reference.
 
-    `static_parts` are the parts that even then are asked of the reference, once.
+    `static_parts` are the parts that no stream touches, and `found` says of each where its solutions are.
     """
 
     reason: str | None = None
     static_parts: tuple[Node, ...] = ()
+    found: tuple[str, ...] = ()
 
     @property
     def is_kernel(self) -> bool:
@@ -45,7 +46,7 @@ def choose(plan: QueryPlan, settings: QuerySettings, static: StaticData) -> Choi
         compiler.compile()
     except NotForTheKernel as reason:
         return Choice(str(reason))
-    return Choice(None, tuple(compiler.static_parts.views))
+    return Choice(None, tuple(compiler.static_parts.views), tuple(compiler.static_parts.found))
 
 
 def why_not_the_kernel(plan: QueryPlan, settings: QuerySettings, static: StaticData) -> str | None:

@@ -65,6 +65,7 @@ class FamilyStaticParts(StaticParts):
         found = FamilyView(names, columns, places, ask)
         self._followers.append(found)
         self.views.append(node)
+        self.found.append("asked for what the members of the family name")
         return Input(found, frozenset(variable.value for variable in certain(node)))
 
     def _asking_by_value(self, node: Node, mine: Sequence[Variable]) -> AskFor:

@@ -57,6 +57,8 @@ class StaticParts:
         self.streams = tuple(dict.fromkeys(source.graph for source in plan.windows if source.graph is not None))
         """The window graphs over which GRAPH ?g ranges."""
         self.views: list[Node] = []
+        self.found: list[str] = []
+        """For each of the views where its rows are."""
         self.follows = False
         """Whether views are to say how they change. Until they do, joins read them where they are."""
         self.is_fixed = False
@@ -98,10 +100,12 @@ class StaticParts:
         self.views.append(part)
         if isinstance(self._static, ViewData):
             view = self._static.view(self._plan, part, lambda: self._by_definition(part, shown))
+            self.found.append(view.relation.described())
             if self.follows:
                 return view.followed(names), frozenset(variable.value for variable in certain(part))
             return Constant(names, view.relation), frozenset(names[place] for place in view.sure)
         rows = self._vocabulary.rows_of(self._by_definition(part, shown), len(names))
+        self.found.append("asked once of the reference")
         sure = frozenset(v for place, v in enumerate(names) if not (rows[:, place] == UNBOUND).any())
         return Constant(names, rows), sure
 

@@ -10,7 +10,7 @@ import pytest
 from tests.cli.documents import Shown, renewed, shown_in
 from tests.cli.running import EXAMPLES, PROJECT
 
-DOCUMENTS = (PROJECT / "README.md", EXAMPLES / "README.md")
+DOCUMENTS = (PROJECT / "README.md", EXAMPLES / "README.md", PROJECT / "docs" / "datasets.md")
 SHOWN = [(document, shown) for document in DOCUMENTS for shown in shown_in(document)]
 
 
@@ -24,7 +24,7 @@ def test_what_is_shown_is_what_happens(document: Path, shown: Shown) -> None:
 
 
 def test_the_documents_show_something() -> None:
-    assert [len(shown_in(document)) for document in DOCUMENTS] == [2, 5]
+    assert [len(shown_in(document)) for document in DOCUMENTS] == [2, 5, 1]
     assert all(shown.output for _, shown in SHOWN)
 
 
