@@ -91,7 +91,7 @@ class StaticParts:
 
     def rows(self, node: Node, graph: NamedNode) -> Operator:
         """The solutions of a static part."""
-        return self._asked(_placed(node, graph))[0]
+        return self._asked(placed(node, graph))[0]
 
     def _asked(self, part: Node) -> tuple[Operator, frozenset[str]]:
         """The solutions of a part in the default graph, and what really is bound in all of them."""
@@ -117,7 +117,7 @@ class StaticParts:
 
     def view(self, parts: list[Placed]) -> Input:
         """Several static parts joined."""
-        return Input(*self._asked(reduce(Join, [_placed(*part) for part in parts])))
+        return Input(*self._asked(reduce(Join, [placed(*part) for part in parts])))
 
     def in_static_graphs(self, name: Variable, inner: Node) -> Operator:
         """`GRAPH ?g` over the graphs that are no stream's, with ?g bound to each."""
@@ -137,7 +137,7 @@ def connected(parts: list[Placed]) -> list[list[Placed]]:
     return groups
 
 
-def _placed(node: Node, graph: NamedNode) -> Node:
+def placed(node: Node, graph: NamedNode) -> Node:
     """A part in the default graph that means the same as a part in some graph."""
     return Graph(graph, node) if graph != DEFAULT and _reads_active_graph(node) else node
 
