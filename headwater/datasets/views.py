@@ -28,6 +28,7 @@ from headwater.datasets.kernel_views import rows_by_kernel
 from headwater.datasets.mapped import Ints
 from headwater.datasets.matching import solutions
 from headwater.datasets.stored_views import ViewRelation, save_view, saved_view
+from headwater.datasets.tables import table_of
 from headwater.kernel.delta import UNBOUND
 from headwater.kernel.expressions import CompiledExpression
 from headwater.kernel.ordering import difference
@@ -121,6 +122,9 @@ class Views:
         """The solutions of a part, on columns where that can be done."""
         if conjunction is not None:
             return solutions(conjunction, self.data)
+        table = table_of(plan, part, self.data)
+        if table is not None:
+            return table.rows(tuple(variable.value for variable in visible(part)))
         rows = rows_by_kernel(plan, part, self.data, texts)
         return self._encoded(ask(), len(visible(part)), texts) if rows is None else rows
 
