@@ -189,6 +189,10 @@ def explain(
             file_okay=False,
         ),
     ] = None,
+    data: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FOLDER", help="A data set: says how large the views over it are, and where."),
+    ] = None,
     rules: Annotated[bool, typer.Option("--rules", help="Show how the plan is rewritten, a step per rule.")] = False,
     dialect: DialectOption = None,
 ) -> None:
@@ -204,7 +208,7 @@ def explain(
     elif query is not None and coverage is None:
         from headwater.commands.explain import explain as explain_query
 
-        explain_query(query, graph, output, dialect)
+        explain_query(query, graph, output, dialect, data or ())
     else:
         raise typer.BadParameter("give either a query file or --coverage with a folder of them")
 

@@ -53,19 +53,21 @@ def explain(
     evaluator: str = _USUAL_EVALUATOR,
     static_parts: Sequence[Node] = (),
     shards: str | None = None,
+    views: Sequence[str] = (),
 ) -> str:
     """The explanation of a plan.
 
     Without `graph`, text is the indented plan with its settings, and a picture is that of the operators. `settings` are
     the policies under which the plan runs, `evaluator` says in words what evaluates it, and `static_parts` are those
-    that the reference is asked for once. `shards` says in words how the work can be cut.
+    that no stream touches; `views` says for each of them where its solutions are. `shards` says in words how the work
+    can be cut.
     """
     if graph not in (None, "operators", "denotational"):
         raise ValueError(f"graph {graph!r} is not known; choose operators or denotational")
     if format not in ("text", "mermaid", "svg"):
         raise ValueError(f"format {format!r} is not known; choose text, mermaid or svg")
     if format == "text" and graph is None:
-        return explain_text(plan, settings, evaluator=evaluator, static_parts=static_parts, shards=shards)
+        return explain_text(plan, settings, evaluator=evaluator, static_parts=static_parts, shards=shards, views=views)
     draw = denotational_graph if graph == "denotational" else operator_graph
     drawing = draw(plan, brief=format != "text")
     if format == "mermaid":
@@ -80,15 +82,17 @@ def explain_text(
     evaluator: str = _USUAL_EVALUATOR,
     static_parts: Sequence[Node] = (),
     shards: str | None = None,
+    views: Sequence[str] = (),
 ) -> str:
     """The query's head, windows, evaluation, operators (a line each, inputs below) and notes."""
     notation = Notation.of(plan)
     lines = [f"{_what(plan)}: {plan.kind.name} in {_DIALECTS[plan.dialect]}"]
     lines += ["", "Windows", *(f"  {line}" for line in _windows(plan, notation, settings))]
     lines += ["", "Evaluation", f"  evaluator  {evaluator}"]
-    for part in static_parts:
+    for number, part in enumerate(static_parts):
         bound = notation.variables(v for v in visible(part) if not notation.is_invented(v))
-        lines.append(f"  view       {bound or 'no variable'}: static data, asked once of the reference")
+        where = views[number] if number < len(views) else "asked once of the reference"
+        lines.append(f"  view       {bound or 'no variable'}: static data, {where}")
     lines += (f"  {line}" for line in _evaluation(plan, settings))
     if shards is not None:
         lines.append(f"  shards     {shards}")

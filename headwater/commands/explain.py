@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from headwater.algebra.explain import explain as explain_plan
@@ -15,17 +16,18 @@ def explain(
     graph: Literal["operators", "denotational"] | None,
     output: Literal["text", "mermaid", "svg"],
     dialect: Dialect | None,
+    data: Sequence[str] = (),
 ) -> None:
-    """Prints the plan of a query file, or one of its two graphs."""
-    from pyoxigraph import Store
-
+    """Prints the plan of a query file, or one of its two graphs; `data` are data sets over which it would run."""
+    from headwater.datasets.dataset import DataSet
+    from headwater.datasets.linked_data import LinkedData
     from headwater.federation.service_evaluator import choose
     from headwater.pipeline.sharding import in_words
     from headwater.reference import Registered
 
     plan = QueryFile.read(path).plan(dialect)
     settings = settle(plan)
-    choice = choose(plan, settings, Store())
+    choice = choose(plan, settings, LinkedData([DataSet.open(folder) for folder in data]))
     evaluator = "kernel (incremental)" if choice.is_kernel else f"reference, because of {choice.reason}"
     text = explain_plan(
         choice.plan,
@@ -35,5 +37,6 @@ def explain(
         evaluator=evaluator,
         static_parts=choice.static_parts,
         shards=in_words(Registered(plan, settings)),
+        views=choice.found if data else (),
     )
     print(text.rstrip("\n"))

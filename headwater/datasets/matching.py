@@ -39,34 +39,41 @@ class Statements(Protocol):
 
 def solutions(conjunction: Conjunction, data: Statements) -> Ints:
     """All solutions, a row for each, in no order."""
-    return _Matching(conjunction, data).rows()
+    columns, size = extended({}, 1, conjunction, data)
+    rows = np.empty((size, len(conjunction.variables)), dtype=np.int64)
+    for place, name in enumerate(conjunction.variables):
+        rows[:, place] = columns[name]
+    return rows
+
+
+def extended(
+    start: dict[str, Ints], size: int, conjunction: Conjunction, data: Statements
+) -> tuple[dict[str, Ints], int]:
+    """The bindings of `start`, so many, each with every solution that goes with it: columns, and how many."""
+    matching = _Matching(conjunction, data, start, size)
+    return matching.columns(), matching.size
 
 
 class _Matching:
-    def __init__(self, conjunction: Conjunction, data: Statements) -> None:
+    def __init__(self, conjunction: Conjunction, data: Statements, start: dict[str, Ints], size: int) -> None:
         self._conjunction = conjunction
         self._data = data
         self._places = data.places()
-        self._columns: dict[str, Ints] = {}
-        self._size = 1
+        self._columns = dict(start)
+        self.size = size
         self._conditions = list(conjunction.conditions)
         self._vocabulary = Vocabulary(data.text_of)
 
-    def rows(self) -> Ints:
+    def columns(self) -> dict[str, Ints]:
         left = list(self._conjunction.patterns)
         self._filter()
-        while left and self._size:
+        while left and self.size:
             pattern = min(left, key=self._cost)
             left.remove(pattern)
             self._join(pattern)
             self._filter()
-        width = len(self._conjunction.variables)
-        if not self._size:
-            return np.empty((0, width), dtype=np.int64)
-        rows = np.empty((self._size, width), dtype=np.int64)
-        for place, name in enumerate(self._conjunction.variables):
-            rows[:, place] = self._columns[name]
-        return rows
+        nothing = np.empty(0, dtype=np.int64)
+        return self._columns if self.size else dict.fromkeys([*self._columns, *self._conjunction.variables], nothing)
 
     def _cost(self, pattern: Pattern) -> tuple[bool, float]:
         """How many matches a binding has, about; a pattern that shares nothing comes last."""
@@ -105,7 +112,7 @@ class _Matching:
             if name not in before:
                 columns = [found[name] for _, found in parts]
                 self._columns[name] = np.concatenate([np.empty(0, np.int64), *columns])
-        self._size = which.shape[0]
+        self.size = which.shape[0]
 
     def _matched(self, pattern: Pattern, predicate: int, places: Sequence[Place]) -> tuple[Ints, dict[str, Ints]]:
         """For each match the number of its binding, and the values of the variables of the pattern."""
@@ -113,10 +120,10 @@ class _Matching:
         by_object = subject is None and object_ is not None
         pairs = _merged([self._data.reversed_pairs(p) if by_object else self._data.pairs(p) for p in places])
         keys, others = (object_, subject) if by_object else (subject, object_)
-        which, first, second = _looked_up(pairs, keys, self._size)
+        which, first, second = _looked_up(pairs, keys, self.size)
         keep = np.ones(which.shape[0], dtype=np.bool_)
         if others is not None:
-            keep &= second == (others if others.shape[0] == 1 and self._size != 1 else others[which])
+            keep &= second == (others if others.shape[0] == 1 and self.size != 1 else others[which])
         bound_predicate = self._values(pattern.predicate)
         if bound_predicate is not None and isinstance(pattern.predicate, str):
             keep &= bound_predicate[which] == predicate
@@ -145,16 +152,16 @@ class _Matching:
         ready = [c for c in self._conditions if {v.value for v in mentioned(c)} <= self._columns.keys()]
         for condition in ready:
             self._conditions.remove(condition)
-            if not self._size:
+            if not self.size:
                 continue
             names = tuple(sorted({v.value for v in mentioned(condition)}))
-            table = np.empty((self._size, len(names)), dtype=np.int64)
+            table = np.empty((self.size, len(names)), dtype=np.int64)
             for place, name in enumerate(names):
                 table[:, place] = self._columns[name]
             test = CompiledExpression(condition, names, self._vocabulary, base=self._conjunction.base)
             keep = test.holds(table)
             self._columns = {name: column[keep] for name, column in self._columns.items()}
-            self._size = int(keep.sum())
+            self.size = int(keep.sum())
 
 
 def _ranges(column: Ints) -> float:

@@ -43,6 +43,13 @@ class ViewRelation(Relation):
         """Whether the rows are mapped from files."""
         return self.folder is not None
 
+    def described(self) -> str:
+        if not self.is_on_disk:
+            return super().described()
+        return (
+            f"{self.size:,} rows on disk ({self.rows.nbytes / 1e6:,.1f} MB), read through an index and the page cache"
+        )
+
     def index(self, key: Key) -> RingIndex:
         if key not in self._indexes and self.folder is not None:
             self._indexes[key] = self._stored(self.folder, key)

@@ -24,9 +24,11 @@ from headwater.algebra.wanted import wanted_by
 from headwater.datasets.changes import IdQuad
 from headwater.datasets.conjunctions import Conjunction
 from headwater.datasets.differences import can_follow, rows_with
+from headwater.datasets.kernel_views import rows_by_kernel
 from headwater.datasets.mapped import Ints
 from headwater.datasets.matching import solutions
 from headwater.datasets.stored_views import ViewRelation, save_view, saved_view
+from headwater.datasets.tables import table_of
 from headwater.kernel.delta import UNBOUND
 from headwater.kernel.expressions import CompiledExpression
 from headwater.kernel.ordering import difference
@@ -50,7 +52,7 @@ class _Known:
 
     view: View
     conjunction: Conjunction | None
-    ask: Callable[[], list[Row]]
+    again: Callable[[], Ints]
     tests: list[CompiledExpression]
     wanted: frozenset[tuple[int | None, int | None, int | None]] | None
     """Which statements can matter to it: subject, predicate, object, None for any."""
@@ -95,8 +97,12 @@ class Views:
         wanted = None
         if patterns is not None:
             wanted = frozenset((_id(one.subject), _id(one.predicate), _id(one.object)) for one in patterns)
-        view = self._found(part, key, conjunction, ask)
-        return _Known(view, conjunction, ask, self._tests(conjunction), wanted)
+        view = self._found(plan, part, key, conjunction, ask)
+
+        def again() -> Ints:
+            return self._rows(plan, part, conjunction, ask, self.texts)
+
+        return _Known(view, conjunction, again, self._tests(conjunction), wanted)
 
     def _tests(self, conjunction: Conjunction | None) -> list[CompiledExpression]:
         if conjunction is None:
@@ -105,7 +111,26 @@ class Views:
         names, base = conjunction.variables, conjunction.base
         return [CompiledExpression(one, names, vocabulary, base=base) for one in conjunction.conditions]
 
-    def _found(self, part: Node, key: str, conjunction: Conjunction | None, ask: Callable[[], list[Row]]) -> View:
+    def _rows(
+        self,
+        plan: QueryPlan,
+        part: Node,
+        conjunction: Conjunction | None,
+        ask: Callable[[], list[Row]],
+        texts: dict[int, bytes],
+    ) -> Ints:
+        """The solutions of a part, on columns where that can be done."""
+        if conjunction is not None:
+            return solutions(conjunction, self.data)
+        table = table_of(plan, part, self.data)
+        if table is not None:
+            return table.rows(tuple(variable.value for variable in visible(part)))
+        rows = rows_by_kernel(plan, part, self.data, texts)
+        return self._encoded(ask(), len(visible(part)), texts) if rows is None else rows
+
+    def _found(
+        self, plan: QueryPlan, part: Node, key: str, conjunction: Conjunction | None, ask: Callable[[], list[Row]]
+    ) -> View:
         folder, version = self._folder(key), self._about()
         stored = None if folder is None else saved_view(folder, key, version)
         if stored is not None:
@@ -113,10 +138,7 @@ class Views:
             return stored.view
         start = time.monotonic()
         texts: dict[int, bytes] = {}
-        if conjunction is not None:
-            rows = solutions(conjunction, self.data)
-        else:
-            rows = self._encoded(ask(), len(visible(part)), texts)
+        rows = self._rows(plan, part, conjunction, ask, texts)
         sure = frozenset(place for place in range(rows.shape[1]) if not (rows[:, place] == UNBOUND).any())
         view = View(ViewRelation(rows), sure)
         self.texts.update(texts)
@@ -163,11 +185,7 @@ class Views:
             return
         relation = known.view.relation
         assert isinstance(relation, ViewRelation)
-        if known.conjunction is not None:
-            rows = solutions(known.conjunction, self.data)
-        else:
-            rows = self._encoded(known.ask(), relation.width, self.texts)
-        change = difference(rows, relation.ids())
+        change = difference(known.again(), relation.ids())
         self.show(known, change.added, change.removed)
 
     def show(self, known: _Known, added: Ints, removed: Ints) -> None:

@@ -129,7 +129,7 @@ def choose(plan: QueryPlan, settings: QuerySettings, static: StaticData) -> Choi
         compiler.compile()
     except NotForTheKernel as reason:
         return Choice(better, str(reason))
-    return Choice(better, None, tuple(compiler.static_parts.views))
+    return Choice(better, None, tuple(compiler.static_parts.views), tuple(compiler.static_parts.found))
 
 
 def evaluator_with(services: Services, statistics: Statistics | None = None) -> MakeEvaluator:

@@ -24,12 +24,13 @@ from headwater.windows import QuerySettings
 class Choice:
     """Who evaluates a plan: the kernel, or for some reason the reference; `plan` is what is evaluated.
 
-    `static_parts` are the parts that even then are asked of the reference, once.
+    `static_parts` are the parts that no stream touches, and `found` says of each where its solutions are.
     """
 
     plan: QueryPlan
     reason: str | None = None
     static_parts: tuple[Node, ...] = ()
+    found: tuple[str, ...] = ()
 
     @property
     def is_kernel(self) -> bool:
@@ -79,7 +80,7 @@ def choose(plan: QueryPlan, settings: QuerySettings, static: StaticData) -> Choi
         compiler.compile()
     except NotForTheKernel as reason:
         return Choice(better, str(reason))
-    return Choice(better, None, tuple(compiler.static_parts.views))
+    return Choice(better, None, tuple(compiler.static_parts.views), tuple(compiler.static_parts.found))
 
 
 def why_not_the_kernel(plan: QueryPlan, settings: QuerySettings, static: StaticData) -> str | None:

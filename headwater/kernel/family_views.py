@@ -21,7 +21,7 @@ from headwater.kernel.family_tables import AskFor, FamilyView, FollowsMembers, K
 from headwater.kernel.index import Ints
 from headwater.kernel.joining import Input
 from headwater.kernel.leaves import Leaves
-from headwater.kernel.static_parts import Placed, StaticParts, _placed
+from headwater.kernel.static_parts import Placed, StaticParts, placed
 from headwater.kernel.views import ViewData
 from headwater.kernel.vocabulary import Vocabulary
 from headwater.reference.evaluator import ReferenceEvaluator
@@ -52,7 +52,7 @@ class FamilyStaticParts(StaticParts):
 
     def view(self, parts: list[Placed]) -> Input:
         """Several static parts joined: constant, or what the members ask for."""
-        node = reduce(Join, [_placed(*part) for part in parts])
+        node = reduce(Join, [placed(*part) for part in parts])
         shown = visible(node)
         mine = [variable for variable in self._parameters if variable in shown]
         if not mine:
@@ -65,6 +65,7 @@ class FamilyStaticParts(StaticParts):
         found = FamilyView(names, columns, places, ask)
         self._followers.append(found)
         self.views.append(node)
+        self.found.append("asked for what the members of the family name")
         return Input(found, frozenset(variable.value for variable in certain(node)))
 
     def _asking_by_value(self, node: Node, mine: Sequence[Variable]) -> AskFor:

@@ -127,6 +127,10 @@ class Relation:
             return numbers, added
         return numbers[numbers >= 0], without(added, removed[numbers < 0])
 
+    def described(self) -> str:
+        """Where the rows are, in words for `explain`."""
+        return f"{self.size:,} rows in memory"
+
     def ids(self) -> Ints:
         """The values of all rows there are."""
         return self.rows[self.live()]

@@ -57,6 +57,8 @@ class StaticParts:
         self.streams = tuple(dict.fromkeys(source.graph for source in plan.windows if source.graph is not None))
         """The window graphs over which GRAPH ?g ranges."""
         self.views: list[Node] = []
+        self.found: list[str] = []
+        """For each of the views where its rows are."""
         self.follows = False
         """Whether views are to say how they change. Until they do, joins read them where they are."""
         self.is_fixed = False
@@ -89,7 +91,7 @@ class StaticParts:
 
     def rows(self, node: Node, graph: NamedNode) -> Operator:
         """The solutions of a static part."""
-        return self._asked(_placed(node, graph))[0]
+        return self._asked(placed(node, graph))[0]
 
     def _asked(self, part: Node) -> tuple[Operator, frozenset[str]]:
         """The solutions of a part in the default graph, and what really is bound in all of them."""
@@ -98,10 +100,12 @@ class StaticParts:
         self.views.append(part)
         if isinstance(self._static, ViewData):
             view = self._static.view(self._plan, part, lambda: self._by_definition(part, shown))
+            self.found.append(view.relation.described())
             if self.follows:
                 return view.followed(names), frozenset(variable.value for variable in certain(part))
             return Constant(names, view.relation), frozenset(names[place] for place in view.sure)
         rows = self._vocabulary.rows_of(self._by_definition(part, shown), len(names))
+        self.found.append("asked once of the reference")
         sure = frozenset(v for place, v in enumerate(names) if not (rows[:, place] == UNBOUND).any())
         return Constant(names, rows), sure
 
@@ -113,7 +117,7 @@ class StaticParts:
 
     def view(self, parts: list[Placed]) -> Input:
         """Several static parts joined."""
-        return Input(*self._asked(reduce(Join, [_placed(*part) for part in parts])))
+        return Input(*self._asked(reduce(Join, [placed(*part) for part in parts])))
 
     def in_static_graphs(self, name: Variable, inner: Node) -> Operator:
         """`GRAPH ?g` over the graphs that are no stream's, with ?g bound to each."""
@@ -133,7 +137,7 @@ def connected(parts: list[Placed]) -> list[list[Placed]]:
     return groups
 
 
-def _placed(node: Node, graph: NamedNode) -> Node:
+def placed(node: Node, graph: NamedNode) -> Node:
     """A part in the default graph that means the same as a part in some graph."""
     return Graph(graph, node) if graph != DEFAULT and _reads_active_graph(node) else node
 

@@ -197,7 +197,7 @@ class Program:
     @property
     def data_version(self) -> Version | None:
         """The version of the static data, if it has versions."""
-        return None if self._versioned is None else self._versioned.version
+        return None if self._versioned is None else self._versioned.version or None
 
     def move_static(self, version: Version) -> None:
         """Have the static data at a version, for all queries from their next tick on."""

@@ -10,7 +10,8 @@ import pytest
 from tests.cli.documents import Shown, renewed, shown_in
 from tests.cli.running import EXAMPLES, PROJECT
 
-DOCUMENTS = (PROJECT / "README.md", EXAMPLES / "README.md", PROJECT / "docs" / "operation.md")
+SHOWING = ("datasets.md", "operation.md")
+DOCUMENTS = (PROJECT / "README.md", EXAMPLES / "README.md", *((PROJECT / "docs" / name) for name in SHOWING))
 SHOWN = [(document, shown) for document in DOCUMENTS for shown in shown_in(document)]
 
 

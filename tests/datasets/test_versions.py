@@ -10,8 +10,8 @@ from tests.datasets.versioned_runs import check_case
 
 
 def test_answers_follow_the_versions_of_the_data(tmp_path: Path) -> None:
-    with_answers = sum(check_case(number, tmp_path / str(number)) for number in range(60))
-    assert with_answers > 30
+    with_answers = sum(check_case(number, tmp_path / str(number)) for number in range(30))
+    assert with_answers > 10
 
 
 @pytest.mark.soak

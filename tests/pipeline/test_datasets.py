@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,6 +18,9 @@ from headwater.datasets.errors import DataSetError
 from headwater.datasets.loading import load
 from headwater.pipeline.refreshing import Refreshed
 from headwater.terms.model import Literal, NamedNode, Triple
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 NAME = NamedNode("http://ex/name")
 QUERY = """PREFIX : <http://ex/>
@@ -242,3 +246,30 @@ def test_the_command_loads_what_run_reads(tmp_path: Path, capsys: pytest.Capture
     done = CliRunner().invoke(app, [*arguments, "--data", str(tmp_path / "set"), "--in-process", "--format", "csv"])
     assert done.exit_code == 0 and "north" in done.stdout
     assert DataSet.open(tmp_path / "set").statements == 2
+
+
+@pytest.mark.parametrize("shards", [1, 2])
+def test_on_spark_all_shards_take_a_version_with_the_same_batch(
+    spark: SparkSession, tmp_path: Path, shards: int
+) -> None:
+    load(tmp_path / "set", [write_data(tmp_path)])
+    engine = hw.Engine(spark, batch_bytes=2000, shards=shards)
+    engine.stream("http://ex/s", hw.files(write_stream(tmp_path)))
+    engine.register(QUERY, name="q", emit="rstream")
+    data = engine.dataset(tmp_path / "set")
+    answers: list[hw.Answer] = []
+
+    def change(answer: hw.Answer) -> None:
+        answers.append(answer)
+        if answer.time == 3_000_000:
+            data.update(
+                'DELETE DATA { <http://ex/g0> <http://ex/name> "north" }; '
+                'INSERT DATA { <http://ex/g0> <http://ex/name> "west" }'
+            )
+
+    engine.run(on_answer=change)
+    assert len(answers) >= 40
+    expected = {(1,): {"north", "south"}, (2,): {"west", "south"}}
+    full = [answer for answer in answers if len(answer.rows) > 4]
+    assert [names(answer) for answer in full] == [expected[answer.data_version or ()] for answer in full]
+    assert {answer.data_version for answer in full} == {(1,), (2,)}

@@ -1,0 +1,59 @@
+"""Queries that differ in constants, evaluated as one over a data set that changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyoxigraph import Quad
+
+from headwater.algebra import plan_query
+from headwater.datasets.dataset import DataSet
+from headwater.datasets.linked_data import LinkedData
+from headwater.datasets.scratch import put
+from headwater.kernel.families import FamilyEvaluator, families_of
+from headwater.language import parse
+from headwater.reference import Answer, Program, Registered
+from headwater.reference.program import no_families
+from headwater.terms.model import Element, Literal, NamedNode, Triple
+from headwater.windows import settle
+
+EX = "http://ex/"
+TEXT = """PREFIX : <http://ex/>
+SELECT ?gate WHERE {{ STREAM :s [RANGE 3s SLIDE 1s] {{ ?car :at ?gate }} ?car :owner ?who . ?who :name "{}" }}"""
+
+
+def registered(name: str) -> Registered:
+    plan = plan_query(parse(TEXT.format(name)), name=name, streams=[EX + "s"])
+    return Registered(plan, settle(plan))
+
+
+def iri(name: str) -> NamedNode:
+    return NamedNode(EX + name)
+
+
+def answers(folder: Path, find: object) -> tuple[list[Answer], Program]:
+    data = LinkedData([DataSet.open(folder, version=1)])
+    program = Program([registered(name) for name in ("ann", "bob", "cleo")], data, families=find)  # type: ignore[arg-type]
+    found: list[Answer] = []
+    for second in range(12):
+        triple = Triple(iri(f"car{second % 4}"), iri("at"), iri(f"gate{second}"))
+        version = (1,) if second < 4 else (2,) if second < 8 else (3,)
+        found += program.advance({EX + "s": [Element(second * 1_000_000, (triple,))]}, version=version).answers
+    return found, program
+
+
+def test_a_family_follows_the_versions_of_the_data(tmp_path: Path) -> None:
+    owned = [Quad(iri(f"car{i}"), iri("owner"), iri(f"person{i % 2}")) for i in range(4)]
+    put(tmp_path, [*owned, Quad(iri("person0"), iri("name"), Literal("ann"))])
+    data = DataSet.open(tmp_path)
+    data.insert([Quad(iri("person1"), iri("name"), Literal("bob"))])
+    data.change(
+        [Quad(iri("person0"), iri("name"), Literal("cleo"))], [Quad(iri("person0"), iri("name"), Literal("ann"))]
+    )
+    expected, _ = answers(tmp_path, no_families)
+    found, program = answers(tmp_path, families_of)
+    assert all(isinstance(one, FamilyEvaluator) for one in program.evaluators.values())
+    assert [(a.query, a.time, a.rows, a.data_version) for a in found] == [
+        (a.query, a.time, a.rows, a.data_version) for a in expected
+    ]
+    assert {a.query for a in found if a.rows} == {"ann", "bob", "cleo"}
