@@ -10,7 +10,7 @@ for answer in query.answers(): …
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -19,13 +19,11 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 from headwater.algebra import plan_query
 from headwater.algebra.partitioning import OneShard
 from headwater.datasets.dataset import DataSet
-from headwater.datasets.linked_data import LinkedData
-from headwater.datasets.scratch import Scratch
 from headwater.federation.endpoint_settings import EndpointSettings
 from headwater.federation.service_settings import ServiceSettings
 from headwater.language import parse
 from headwater.language.service_options import ServiceOptions
-from headwater.language.stream_clauses import Dialect, RegistrationKind, StreamOperator
+from headwater.language.stream_clauses import Dialect, StreamOperator
 from headwater.optimizer import Statistics
 from headwater.pipeline.checkpoints import Continued, Record, claim, new_run
 from headwater.pipeline.connectors.addresses import is_address, source_at
@@ -38,25 +36,23 @@ from headwater.pipeline.connectors.receiving import (
 from headwater.pipeline.connectors.records import RecordSource, skews
 from headwater.pipeline.counting import before_the_run
 from headwater.pipeline.delivery import Answers, Delivery, OnAnswer, OnProgress, Subscription
+from headwater.pipeline.engine_data import EngineData
 from headwater.pipeline.evaluation import Definition, EvaluatorName, evaluator_named, families_named
 from headwater.pipeline.feed import Feed
 from headwater.pipeline.in_process import run_in_process
 from headwater.pipeline.progress import Progress, QueryProgress, RunSummary
 from headwater.pipeline.query import Query
-from headwater.pipeline.refreshing import Refreshed, is_web_address, refreshing, source_of
+from headwater.pipeline.registering import chosen, free_name, registered_together
 from headwater.pipeline.services import endpoint_settings, service_options, with_options
-from headwater.pipeline.sharding import Sharding, sharding, spreading_keys
-from headwater.pipeline.shared_files import DataFolder
+from headwater.pipeline.sharding import Sharding, same_sharding, sharding, spreading_keys
 from headwater.pipeline.sinks import Sink
 from headwater.pipeline.sources import files
-from headwater.pipeline.spans import Source, SourceError
-from headwater.pipeline.static_data import Given, in_graph, load, statements
+from headwater.pipeline.spans import Source
+from headwater.pipeline.static_data import Given
 from headwater.pipeline.wanted import wanted
 from headwater.pipeline.work import Changes, Work
 from headwater.reference import Program, Registered, RegistrationError
 from headwater.terms.durations import parse_duration
-from headwater.terms.inline_layout import NO_TERM
-from headwater.terms.model import Quad
 from headwater.terms.names import iri_to_name, name_to_iri
 from headwater.terms.timestamps import parse_time
 from headwater.windows import Bounds, Content, Options, Report, settle
@@ -124,9 +120,7 @@ class Engine:
         self._idle: dict[str, int] = {}
         self._endpoints: dict[str, EndpointSettings] = {}
         self._queries: dict[str, Query] = {}
-        self._scratch = Scratch()
-        self._datasets: list[DataFolder] = []
-        self._refreshed: list[tuple[Scratch, Refreshed]] = []
+        self._data = EngineData()
         self._subscriptions: list[Subscription] = []
         self._stop = threading.Event()
         self._running = threading.Lock()
@@ -179,41 +173,7 @@ class Engine:
         address are looked at again while queries run: seconds, or a duration such as `"30s"`. What is not given as the
         folder of a data set is copied, and all of it that is not refreshed is one data set.
         """
-        if isinstance(data, str | Path) and Path(data).is_dir():
-            if graph is not None or refresh is not None:
-                raise SourceError(
-                    f"{data} is the folder of a data set: headwater load --graph chooses the graph, and changes are "
-                    "seen without a refresh"
-                )
-            found = DataSet.open(data)
-            self._datasets.append(DataFolder(str(found.folder)))
-            return found
-        seconds = parse_duration(refresh) / 1_000_000 if isinstance(refresh, str) else refresh
-        if seconds is None and not is_web_address(data):
-            return self._held(self._scratch, statements(data), graph)
-        if not isinstance(data, str | Path):
-            raise ValueError("only files and addresses can be refreshed: change other data with insert and remove")
-        source = source_of(data)
-        quads = source.read() or []
-        if seconds is None:
-            return self._held(self._scratch, quads, graph)
-        scratch = Scratch()
-        watched = Refreshed(source, self._held(scratch, quads, graph), graph, seconds)
-        watched.begin(in_graph(quads, graph))
-        self._refreshed.append((scratch, watched))
-        return watched.data
-
-    def _held(self, scratch: Scratch, quads: Sequence[Quad], graph: str | None) -> DataSet:
-        """A data set of the engine's own with some statements more."""
-        load(scratch.folder, quads, graph)
-        place = DataFolder(str(scratch.folder), is_temporary=True)
-        if place not in self._datasets:
-            self._datasets.append(place)
-        return DataSet.open(scratch.folder)
-
-    def _linked_data(self) -> LinkedData:
-        """All data sets as they are now."""
-        return LinkedData([DataSet.open(one.path) for one in self._datasets])
+        return self._data.add(data, graph, refresh)
 
     def endpoint(self, url: str, **settings: Any) -> None:
         """Say how to speak with an endpoint of SERVICE; without it, defaults and the environment's credentials hold.
@@ -250,24 +210,24 @@ class Engine:
         A run at work takes the query up after the batch that it is at; then it is in `progress.queries`, which says
         from when its answers are complete. It begins with what the windows of the others still hold.
         """
-        parsed = parse(text, _choice(Dialect, dialect, "dialect"))
+        parsed = parse(text, chosen(Dialect, dialect, "dialect"))
         options = Options(
-            bounds=_choice(Bounds, bounds, "bounds"),
-            report=_choice(Report, report, "report"),
-            emit=_choice(StreamOperator, emit, "emit"),
-            content=_choice(Content, content, "content"),
+            bounds=chosen(Bounds, bounds, "bounds"),
+            report=chosen(Report, report, "report"),
+            emit=chosen(StreamOperator, emit, "emit"),
+            content=chosen(Content, content, "content"),
             t0=parse_time(t0) if isinstance(t0, str) else t0,
             cap=self._window_cap,
         )
-        chosen = name or (parsed.registration.name if parsed.registration else self._free_name())
+        called = name or (parsed.registration.name if parsed.registration else free_name(self._queries))
         goals = service_options(service)
-        plan = with_options(plan_query(parsed, name=chosen, streams=sorted(self._sources)), goals)
+        plan = with_options(plan_query(parsed, name=called, streams=sorted(self._sources)), goals)
         settle(plan, options)
         with self._changing:
-            if chosen in self._queries:
-                raise RegistrationError(f"two queries are named {chosen!r}; give one another name")
+            if called in self._queries:
+                raise RegistrationError(f"two queries are named {called!r}; give one another name")
             query = Query(self, parsed, plan, options, goals)
-            self._change({**self._queries, chosen: query})
+            self._change({**self._queries, called: query})
         return query
 
     def drop(self, query: Query | str) -> None:
@@ -301,12 +261,6 @@ class Engine:
             self._queries = before
             raise
         self._changes.ask()
-
-    def _free_name(self) -> str:
-        number = 1
-        while (name := "query" if number == 1 else f"query-{number}") in self._queries:
-            number += 1
-        return name
 
     def run(
         self,
@@ -354,7 +308,7 @@ class Engine:
         with ExitStack() as stack:
             open_sources: dict[str, Source] = {}
             work = self._work(open_sources, stack)
-            stack.enter_context(refreshing([one for _, one in self._refreshed]))
+            stack.enter_context(self._data.refreshing())
             for sink in sinks:
                 sink.open(None if self._in_process else self.session())
             # What is received goes on until somebody stops it.
@@ -466,41 +420,20 @@ class Engine:
     def _sharding(self, queries: Sequence[Registered]) -> Sharding | None:
         """How the work is cut on Spark; None where it is not. A checkpoint has been cut once and for all."""
         if self._at_work is not None:
-            return self._same_sharding(queries, self._at_work.definition.sharding)
+            cut = self._at_work.definition.sharding
+            return cut and same_sharding(cut, queries, has_static_default=self._data.has_default_graph)
         known = Record.read(self._checkpoint) if self._checkpoint else None
         if known is not None and not known.shards:
             return None
         shards = self._shards or (len(known.shards) if known else self.session().sparkContext.defaultParallelism)
         if shards == 1:
             return None
-        found = sharding(queries, spreading_keys(shards), has_static_default=self._has_static_default)
+        found = sharding(queries, spreading_keys(shards), has_static_default=self._data.has_default_graph)
         return None if isinstance(found, OneShard) else found
-
-    def _same_sharding(self, queries: Sequence[Registered], cut: Sharding | None) -> Sharding | None:
-        """The shards of the pipeline at work, for other queries; a `RegistrationError` where they do not fit."""
-        if cut is None:
-            return None
-        found = sharding(queries, cut.keys, has_static_default=self._has_static_default)
-        reason = found.reason if isinstance(found, OneShard) else None
-        if not isinstance(found, OneShard):
-            for stream, routes in found.routes.items():
-                before = dict(cut.routes.get(stream, ()))
-                if any(before.get(predicate, place) != place for predicate, place in routes):
-                    reason = f"the triples of {iri_to_name(stream)} would have to go by another key"
-            if reason is None:
-                return found
-        raise RegistrationError(
-            f"the pipeline at work is cut into {len(cut.keys)} shards, and with these queries it cannot be: {reason}; "
-            "stop it and begin with shards=1, or register the query in another engine"
-        )
-
-    @property
-    def _has_static_default(self) -> bool:
-        return any(graph == NO_TERM for graph, _ in self._linked_data().places())
 
     def _definition(self, queries: tuple[Registered, ...]) -> Definition:
         silent = tuple(sorted(self._idle.items()))
-        return Definition(queries, tuple(self._datasets), self._delay, self._evaluator, idle=silent)
+        return Definition(queries, self._data.folders, self._delay, self._evaluator, idle=silent)
 
     def stop(self) -> None:
         """End the run after the batch at work. May be called from any thread, and from `on_answer`."""
@@ -555,29 +488,10 @@ class Engine:
 
     def _program(self) -> tuple[tuple[Registered, ...], Program]:
         """The queries as they run with all streams known, and a program that shows that they can run together."""
-        if not self._queries:
-            raise RegistrationError("no query is registered; engine.register(text) registers one")
-        produced = {
-            name: name_to_iri(query.parsed.registration.name).value
-            for name, query in self._queries.items()
-            if query.parsed.registration is not None and query.parsed.registration.kind is RegistrationKind.STREAM
-        }
-        for name, stream in produced.items():
-            if stream in self._sources:
-                raise RegistrationError(
-                    f"the stream {iri_to_name(stream)} has a source, and the query {name!r} registers it, too; "
-                    "give one of them another name"
-                )
-        registered: list[Registered] = []
-        for name, query in self._queries.items():
-            others = {stream for other, stream in produced.items() if other != name}
-            plan = plan_query(query.parsed, name=name, streams=sorted(self._sources.keys() | others))
-            plan = query.plan = with_options(plan, query.service)
-            registered.append(Registered(plan, settle(plan, query.options)))
-        self._check_streams(registered, produced)
-        return tuple(registered), Program(
+        registered = registered_together(self._queries, self._sources.keys())
+        return registered, Program(
             registered,
-            self._linked_data(),
+            self._data.as_one(),
             self._delay,
             evaluator_named(self._evaluator, self._services, self._statistics(registered)),
             families=families_named(self._evaluator),
@@ -585,30 +499,6 @@ class Engine:
             idle=self._idle,
         )
 
-    def _statistics(self, queries: Iterable[Registered]) -> Statistics | None:
+    def _statistics(self, queries: Sequence[Registered]) -> Statistics | None:
         """What the optimizer may know of the static data; the definition takes plans as they are."""
-        if self._evaluator == "reference":
-            return None
-        counted = [DataSet.open(one.path).counts() for one in self._datasets]
-        return Statistics.of_counts(counted, [query.plan for query in queries])
-
-    def _check_streams(self, registered: Iterable[Registered], produced: Mapping[str, str]) -> None:
-        known = {*self._sources, *produced.values()}
-        for query in registered:
-            for window in query.plan.windows:
-                if window.stream.value not in known:
-                    names = ", ".join(sorted(map(iri_to_name, known))) or "none"
-                    wanted = iri_to_name(window.stream.value)
-                    raise RegistrationError(
-                        f"query {query.plan.name!r} reads the stream {wanted}, which has no source; known streams: "
-                        f"{names}. Name its source with engine.stream({wanted!r}, files(…)) or --stream {wanted}=FILES"
-                    )
-
-
-def _choice(kind: type[Choice], given: Choice | str | None, what: str) -> Choice | None:
-    if given is None or isinstance(given, kind):
-        return given
-    for choice in kind:
-        if str(given).lower() == choice.value:
-            return choice
-    raise ValueError(f"{given!r} is no {what}: use one of {', '.join(str(choice.value) for choice in kind)}")
+        return None if self._evaluator == "reference" else self._data.statistics(queries)

@@ -19,11 +19,12 @@ from headwater.algebra.plan import QueryKind, QueryPlan
 from headwater.algebra.scope import nodes
 from headwater.optimizer import optimise
 from headwater.pipeline.feed import Chunk
-from headwater.reference import Answer, Registered
+from headwater.reference import Answer, Registered, RegistrationError
 from headwater.reference.construct import Template
 from headwater.reference.ordering import row_text
 from headwater.terms.columns import ElementColumns
 from headwater.terms.ids import encode
+from headwater.terms.names import iri_to_name
 from headwater.windows import CountWindow, Report, timestamp_predicate
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -144,6 +145,27 @@ def sharding(queries: Sequence[Registered], keys: tuple[int, ...], *, has_static
             routes.setdefault(stream, {}).update({encode(predicate): place for predicate, place in places.items()})
     by = {query.plan.name: one.variable.value for query, one in zip(queries, partitionings, strict=True)}
     return Sharding(keys, {stream: tuple(places.items()) for stream, places in routes.items()}, by)
+
+
+def same_sharding(cut: Sharding, queries: Sequence[Registered], *, has_static_default: bool) -> Sharding:
+    """The shards of a pipeline at work, for other queries; a `RegistrationError` where they do not fit."""
+    found = sharding(queries, cut.keys, has_static_default=has_static_default)
+    if isinstance(found, OneShard):
+        reason = found.reason
+    else:
+        moved = (
+            stream
+            for stream, routes in found.routes.items()
+            if any(dict(cut.routes.get(stream, ())).get(predicate, place) != place for predicate, place in routes)
+        )
+        stream = next(moved, None)
+        if stream is None:
+            return found
+        reason = f"the triples of {iri_to_name(stream)} would have to go by another key"
+    raise RegistrationError(
+        f"the pipeline at work is cut into {len(cut.keys)} shards, and with these queries it cannot be: {reason}; "
+        "stop it and begin with shards=1, or register the query in another engine"
+    )
 
 
 def in_words(query: Registered) -> str:

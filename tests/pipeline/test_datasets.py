@@ -161,7 +161,7 @@ def test_a_file_is_read_again_when_it_has_changed(tmp_path: Path) -> None:
     engine = an_engine(tmp_path)
     file = write_data(tmp_path)
     data = engine.dataset(file, refresh="30ms")
-    ((_, watched),) = engine._refreshed
+    ((_, watched),) = engine._data._refreshed
     assert not watched.look()
     file.write_text('<http://ex/g0> <http://ex/name> "west" .')
     os.utime(file, ns=(1, 1))
@@ -217,7 +217,7 @@ def test_an_address_is_read_again_when_its_server_says_so(tmp_path: Path) -> Non
     with serving(documents) as address:
         engine = hw.Engine(in_process=True)
         data = engine.dataset(address, graph="http://ex/web", refresh=60)
-        ((_, watched),) = engine._refreshed
+        ((_, watched),) = engine._data._refreshed
         assert not watched.look()
         documents.pop(0)
         assert watched.look()
@@ -269,7 +269,7 @@ def test_on_spark_all_shards_take_a_version_with_the_same_batch(
 
     engine.run(on_answer=change)
     assert len(answers) >= 40
-    expected = {(1,): {"north", "south"}, (2,): {"west", "south"}}
+    expected: dict[tuple[int, ...], set[str]] = {(1,): {"north", "south"}, (2,): {"west", "south"}}
     full = [answer for answer in answers if len(answer.rows) > 4]
     assert [names(answer) for answer in full] == [expected[answer.data_version or ()] for answer in full]
     assert {answer.data_version for answer in full} == {(1,), (2,)}

@@ -27,10 +27,11 @@ class Step:
     """Runs the stateful step of the city's queries on one batch after the other."""
 
     def __init__(self, folder: Path) -> None:
-        engine = with_queries(with_city(hw.Engine(in_process=True), folder))
+        # Its data lives as long as the engine does.
+        self.engine = engine = with_queries(with_city(hw.Engine(in_process=True), folder))
         queries, program = engine._program()
         sources = {s: found for s in program.inputs if not isinstance(found := engine._sources[s], ReceivedSource)}
-        self.feed = Feed(sources, datasets=[one.path for one in engine._datasets])
+        self.feed = Feed(sources, datasets=[one.path for one in engine._data.folders])
         self.feed.finish()
         self.ends = [Offset()]
         while (end := self.feed.next(self.ends[-1], 1500)) != self.ends[-1]:
