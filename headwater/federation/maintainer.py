@@ -34,7 +34,7 @@ from headwater.federation.running import Runner, ThreadRunner
 from headwater.federation.view import Filling, LocalView
 from headwater.terms.model import SECOND, Row
 
-ROOM = 0.95
+ROOM = 0.9
 """The share of ρ that is planned for; the rest is for the machine's own delays."""
 
 
