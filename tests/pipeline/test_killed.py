@@ -17,7 +17,7 @@ from tests.pipeline.stories import RANDOM_KILLS, Story, after_batch
 
 def test_a_run_that_is_killed_loses_and_doubles_nothing(tmp_path: Path) -> None:
     # The reference starts faster.
-    story = Story(tmp_path, evaluator="reference")
+    story = Story(tmp_path, evaluator="reference", batch_bytes=2200)
     # The worst place: the answers are out, and nobody has noted it.
     assert story.killed_at("after-write"), story.log()
     assert story.in_files("out")
