@@ -19,6 +19,7 @@ from tests.pipeline.programs import SENSORS, SLIDING, TUMBLING, sensor_lines, wr
 
 PROJECT = Path(__file__).resolve().parents[2]
 LONGEST_SECONDS = 240.0
+RANDOM_KILLS = int(os.environ.get("HEADWATER_KILLS", "20"))
 
 Moment = Callable[["Victim"], bool]
 """Looks at a victim from time to time and says when to kill it."""

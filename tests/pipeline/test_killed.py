@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from tests.pipeline.killing import POINTS
-from tests.pipeline.stories import Story, after_batch
+from tests.pipeline.stories import RANDOM_KILLS, Story, after_batch
 
 
 def test_a_run_that_is_killed_loses_and_doubles_nothing(tmp_path: Path) -> None:
     # The reference starts faster.
-    story = Story(tmp_path, evaluator="reference")
+    story = Story(tmp_path, evaluator="reference", batch_bytes=2200)
     # The worst place: the answers are out, and nobody has noted it.
     assert story.killed_at("after-write"), story.log()
     assert story.in_files("out")
@@ -35,10 +35,10 @@ def test_kills_at_each_named_point(tmp_path: Path) -> None:
 
 
 @pytest.mark.soak
-def test_twenty_kills_at_random_moments(tmp_path: Path) -> None:
+def test_kills_at_random_moments(tmp_path: Path) -> None:
     generator = random.Random()
     story = Story(tmp_path, batch_bytes=150)
-    for number in range(20):
+    for number in range(RANDOM_KILLS):
         kill = (generator.randint(0, 2), generator.uniform(0, 2))
         assert not story.run(after_batch(*kill)), f"it was done before kill {number}: give it more to read"
     assert story.run(), story.log()

@@ -87,10 +87,10 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     assert lines[-1]["stopped"] is False and lines[-1]["queries"]["sliding"]["ticks"] > 0
 
 
-@pytest.mark.parametrize("shards", [1, 2])
-def test_on_spark_and_in_sparks_own_progress(spark: SparkSession, shards: int, tmp_path: Path) -> None:
+def test_on_spark_and_in_sparks_own_progress(spark: SparkSession, tmp_path: Path) -> None:
     from pyspark.sql.streaming.listener import StreamingQueryListener
 
+    shards = 2
     heard: list[dict[str, Any]] = []
     has_ended = threading.Event()
 

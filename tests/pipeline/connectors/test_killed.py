@@ -17,7 +17,7 @@ import headwater as hw
 from tests.pipeline.connectors.kafka_broker import Broker, put, taken
 from tests.pipeline.killing import POINTS
 from tests.pipeline.programs import SLIDING, TUMBLING, write
-from tests.pipeline.stories import Story, after_batch, comparable
+from tests.pipeline.stories import RANDOM_KILLS, Story, after_batch, comparable
 from tests.pipeline.victim import CARS, COUNTS
 
 if TYPE_CHECKING:
@@ -84,10 +84,10 @@ def test_kills_at_each_named_point(kafka_spark: SparkSession, broker: Broker, tm
 
 
 @pytest.mark.soak
-def test_twenty_kills_at_random_moments(kafka_spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+def test_kills_at_random_moments(kafka_spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     generator = random.Random()
     story = KafkaStory(kafka_spark, broker, tmp_path, batch_bytes=150, per_batch=1)
-    for number in range(20):
+    for number in range(RANDOM_KILLS):
         kill = (generator.randint(0, 2), generator.uniform(0, 2))
         assert not story.run(after_batch(*kill)), f"it was done before kill {number}: give it more to read"
     assert story.run(), story.log()
