@@ -66,6 +66,10 @@ if TYPE_CHECKING:
     Choice = TypeVar("Choice", bound=Enum)
 
 
+_LARGEST_LOG = 16 << 20
+"""From so many bytes of changes on, a data set is put in order before it is used."""
+
+
 class Engine:
     """Answers continuous queries, on Spark or, with `in_process`, in a loop of this process.
 
@@ -172,6 +176,8 @@ class Engine:
                     "seen without a refresh"
                 )
             found = DataSet.open(data)
+            if found.log_bytes > _LARGEST_LOG:
+                found.compact()
             self._datasets.append(DataFolder(str(found.folder)))
             return found
         seconds = parse_duration(refresh) / 1_000_000 if isinstance(refresh, str) else refresh

@@ -116,6 +116,18 @@ def test_only_one_process_changes_at_a_time(folder: Path, monkeypatch: pytest.Mo
             DataSet.open(folder).insert([Quad(B, P, B)])
 
 
+def test_putting_changes_together_changes_nothing_else(folder: Path) -> None:
+    data, reader = DataSet.open(folder), DataSet.open(folder)
+    data.insert([Quad(B, P, Literal("new"))])
+    data.remove([Quad(A, P, ONE)])
+    before = content(data)
+    assert data.compact() == 4 and data.log_bytes == 0
+    assert reader.ahead() is None
+    reader.advance()
+    assert content(data) == content(reader) == content(DataSet.open(folder)) == before
+    assert data.insert([Quad(B, P, B)]) == 5
+
+
 def test_a_version_that_does_not_exist_is_refused(folder: Path) -> None:
     with pytest.raises(DataSetError, match="has no version 7"):
         DataSet.open(folder, version=7)
