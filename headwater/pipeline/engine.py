@@ -370,6 +370,7 @@ class Engine:
                 follow=follow,
                 checkpoint=self._checkpoint,
                 batch_bytes=self._batch_bytes,
+                data_changes=bool(self._datasets),
                 trigger_seconds=trigger_seconds,
             )
         else:

@@ -14,9 +14,8 @@ from headwater.pipeline.delivery import Delivery
 from headwater.pipeline.evaluation import Evaluation
 from headwater.pipeline.feed import Feed
 from headwater.pipeline.offsets import Offset
+from headwater.pipeline.pace import Pace
 from headwater.reference import Program
-
-_BATCH_BYTES = 1 << 20
 
 
 def run_in_process(
@@ -28,9 +27,14 @@ def run_in_process(
     follow: bool = False,
     checkpoint: Path | None = None,
     batch_bytes: int | None = None,
+    data_changes: bool = False,
     trigger_seconds: float = 1.0,
 ) -> None:
-    """Read, evaluate and deliver until everything is read or, when following, until `stop` is set."""
+    """Read, evaluate and deliver until everything is read or, when following, until `stop` is set.
+
+    `data_changes` says that there is data that may be another one with the next batch.
+    """
+    pace = Pace(batch_bytes, data_changes=data_changes)
     batch, offset, saved = _load(checkpoint)
     evaluation = Evaluation(program)
     if saved is not None:
@@ -38,14 +42,16 @@ def run_in_process(
     if not follow:
         feed.finish()
     while not stop.is_set():
-        end = feed.next(offset, batch_bytes or _BATCH_BYTES)
+        end = feed.next(offset, pace.bytes)
         if end == offset:
             if not follow:
                 return
             stop.wait(trigger_seconds)
             continue
         chunks = (chunk for piece in feed.pieces(offset, end) for chunk in feed.read(piece))
-        delivery.deliver(batch, evaluation.step(chunks))
+        outcome = evaluation.step(chunks)
+        delivery.deliver(batch, outcome)
+        pace.told(outcome.answers)
         batch, offset = batch + 1, end
         if checkpoint is not None:
             _save(checkpoint, batch, offset, evaluation.snapshot())
