@@ -166,3 +166,22 @@ def test_statistics_are_counted_by_graph_and_predicate(tmp_path: Path) -> None:
     quads = [a_quad(random) for _ in range(100)]
     put(tmp_path, quads)
     assert LinkedData([DataSet.open(tmp_path)]).statistics() == Statistics.of(quads)
+
+
+@pytest.mark.parametrize("text", [PARTS[0], PARTS[9]])
+def test_data_can_go_back_to_a_version_that_a_batch_saw(tmp_path: Path, text: str) -> None:
+    """A batch that is run again by a worker that has just come sees what it saw."""
+    random = Random(11)
+    put(tmp_path, [a_quad(random) for _ in range(40)])
+    data = LinkedData([DataSet.open(tmp_path)])
+    viewer = Viewer(data, text)
+    before = viewer.rows()
+    writer = DataSet.open(tmp_path)
+    for _ in range(3):
+        writer.change([a_quad(random) for _ in range(5)], random.sample(list(writer.quads()), 5))
+    late = Viewer(LinkedData([DataSet.open(tmp_path)]), text)
+    assert late.data.version == (4,) and late.rows() != before
+    late.data.move((1,))
+    assert late.data.version == (1,) and late.rows() == before
+    late.data.move((4,))
+    assert late.rows() == Counter(rows_by_definition(late.plan, late.part, late.data))
