@@ -210,13 +210,16 @@ class DataSet:
         """The name of the columns over which it is."""
         return self._manifest.base
 
-    def quads(self) -> Iterator[Quad]:
-        """All statements as they were written."""
-        for graph, s, p, o in self.id_quads(None, None, None, None):
+    def quads(
+        self, subject: Term | None = None, predicate: Term | None = None, object: Term | None = None
+    ) -> Iterator[Quad]:
+        """The statements that match, in all graphs, as they were written; None stands for anything."""
+        wanted = (id_or_none(subject), id_or_none(predicate), id_or_none(object))
+        for graph, s, p, o in self.id_quads(*wanted, None):
             name: Any = DefaultGraph() if graph == NO_TERM else self.term_of(graph)
-            subject: Any = self.term_of(s)
-            predicate: Any = self.term_of(p)
-            yield Quad(subject, predicate, self.term_of(o), name)
+            about: Any = self.term_of(s)
+            said: Any = self.term_of(p)
+            yield Quad(about, said, self.term_of(o), name)
 
     def counts(self) -> Mapping[NamedNode | None, Mapping[NamedNode, PredicateCounts]]:
         """How many statements each predicate had in each graph when files were last loaded."""

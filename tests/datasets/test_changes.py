@@ -6,7 +6,7 @@ import fcntl
 from pathlib import Path
 
 import pytest
-from pyoxigraph import Quad
+from pyoxigraph import Quad, Store
 
 from headwater.datasets.dataset import DataSet
 from headwater.datasets.errors import DataSetError
@@ -70,6 +70,40 @@ def test_a_sparql_update_is_one_version(folder: Path) -> None:
         f"{A} {P} {B} {G}",
         f"{B} {P} {B} {G}",
     }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "DELETE { ?s :p ?o } WHERE { ?s :p ?o FILTER(isIRI(?o)) }",
+        "DELETE WHERE { GRAPH ?g { ?s :p ?o } }",
+        "WITH :g DELETE { ?s :p ?o } INSERT { ?s :q ?o } WHERE { ?s :p ?o }",
+        "INSERT { ?o :b ?s } WHERE { ?s :p ?o } ; DELETE DATA { GRAPH :g { :a :p :b } } ; DELETE WHERE { ?x :b ?y }",
+        "DELETE { ?s ?what ?o } WHERE { ?s :q ?x . ?s ?what ?o }",
+        "DELETE { ?s :r ?o } INSERT { ?s :p ?o } WHERE { ?s :q ?x OPTIONAL { ?s :r ?o } }",
+        "CLEAR GRAPH :g",
+        "COPY :g TO :h",
+    ],
+)
+def test_an_update_does_what_it_does_to_a_store(tmp_path: Path, text: str) -> None:
+    names = [NamedNode(f"http://ex/{name}") for name in "abcpqr"]
+    quads = [Quad(s, p, o) for s in names[:3] for p in names[3:] for o in names[:2]]
+    quads += [Quad(s, names[3], o, G) for s in names[:2] for o in names[:3]]
+    put(tmp_path / "set", quads)
+    store = Store()
+    store.extend(quads)
+    store.update(f"PREFIX : <http://ex/> {text}")
+    data = DataSet.open(tmp_path / "set")
+    data.update(f"PREFIX : <http://ex/> {text}")
+    assert content(data) == {str(quad) for quad in store} != {str(quad) for quad in quads}
+
+
+def test_an_update_that_looks_through_too_much_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headwater.datasets.updates.LARGEST_COPY", 1)
+    data = DataSet.open(folder)
+    with pytest.raises(DataSetError, match="more than 1 statements"):
+        data.update("DELETE WHERE { ?s ?p ?o }")
+    assert data.update("PREFIX : <http://ex/> INSERT { :b :q ?o } WHERE { :a :q ?o }") == 1
 
 
 def test_data_in_an_update_stays_as_it_is_written(folder: Path) -> None:
