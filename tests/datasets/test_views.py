@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -157,6 +158,8 @@ def test_views_are_kept_for_the_next_start_until_the_data_changes(
     _, counts, total = relation.index(key).probe(relation.rows, values.copy(), np.arange(1, dtype=np.int32))
     assert total >= values.shape[0] and counts.min() >= 1
     DataSet.open(tmp_path).insert([Quad(NODES[0], PREDICATES[0], VALUES[5])])
+    shutil.rmtree(tmp_path / "views")
+    assert relation.index((0,)).probe(relation.rows, relation.ids()[:, :1].copy(), np.arange(1, dtype=np.int32))[2]
     later = Viewer(LinkedData([DataSet.open(tmp_path)]), text)
     assert later.rows() == Counter(rows_by_definition(later.plan, later.part, later.data))
 
