@@ -34,6 +34,10 @@ Tell = Callable[[IdQuad, int], None]
 """Hears of a statement that comes (1) or goes (-1)."""
 
 
+def tell_nobody(quad: IdQuad, sign: int) -> None:
+    """Nobody wants to hear."""
+
+
 @dataclass(frozen=True)
 class Change:
     """What one version adds and removes."""
@@ -83,6 +87,11 @@ class ChangeLog:
                 self._read += len(line)
                 yield Change.from_line(line)
 
+    @property
+    def size(self) -> int:
+        """How many bytes were read."""
+        return self._read
+
     def append(self, change: Change) -> None:
         """Write a change, which counts from then on; whoever writes has the lock and has read all news."""
         line = change.to_line()
@@ -124,7 +133,7 @@ class Overlay:
         self.texts: dict[int, bytes] = {}
         self.size = base.size
 
-    def apply(self, change: Change, tell: Tell = lambda quad, sign: None) -> None:
+    def apply(self, change: Change, tell: Tell) -> None:
         """Take a change in; `tell` hears of each statement that really goes, before it does, or came, after it did."""
         for quad in map(self._ids, change.removed):
             if self._has(quad):
@@ -238,7 +247,7 @@ def changed_parts(folder: Path, manifest: Manifest) -> tuple[list[Part], int, se
     overlay = Overlay(Columns.open(folder / manifest.base))
     version, graphs = manifest.version, set(manifest.graphs)
     for change in ChangeLog(folder / manifest.log).news():
-        overlay.apply(change)
+        overlay.apply(change, tell_nobody)
         version = change.version
         graphs |= {quad.graph_name.value for quad in change.added if isinstance(quad.graph_name, NamedNode)}
     groups = {place: overlay.pairs(place) for place in overlay.places()}

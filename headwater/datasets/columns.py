@@ -116,6 +116,14 @@ class ColumnsWriter:
         self._groups.append((*place, start, self._end, subjects, objects))
 
 
+def united(parts: Sequence[Pairs]) -> Pairs:
+    """The pairs of several sorted parts, each once, in order."""
+    full = [part for part in parts if part[0].shape[0]]
+    if len(full) == 1:
+        return full[0]
+    return _sorted(full, is_set=False) if full else (np.empty(0, np.int64), np.empty(0, np.int64))
+
+
 def _sorted_in_ranges(parts: Sequence[Pairs], *, is_set: bool) -> Iterator[Pairs]:
     """All pairs in the order of the first and then the second, each once; one range of firsts after the other."""
     total = sum(first.shape[0] for first, _ in parts)

@@ -18,14 +18,17 @@ from typing import Any
 
 from pyoxigraph import BlankNode, DefaultGraph
 
-from headwater.datasets.changes import Change, ChangeLog, IdQuad, Overlay, Tell
+from headwater.datasets.changes import Change, ChangeLog, IdQuad, Overlay, Tell, tell_nobody
 from headwater.datasets.columns import Columns, Place
 from headwater.datasets.errors import DataSetError
 from headwater.datasets.folder import MANIFEST, locked, read_manifest
+from headwater.datasets.publishing import publish
+from headwater.datasets.updates import changes_of
 from headwater.optimizer.statistics import PredicateCounts
 from headwater.terms.ids import decode_inline, encode
 from headwater.terms.inline_layout import NO_TERM, is_inline
 from headwater.terms.model import NamedNode, Quad, Term, Triple
+from headwater.terms.names import name_to_iri
 from headwater.terms.term_texts import term_of_text
 
 PATIENCE_SECONDS = 10.0
@@ -49,9 +52,17 @@ class DataSet:
         return found
 
     def _open(self) -> None:
-        self._manifest = read_manifest(self.folder)
-        self._stamp = self._manifest_stamp()
-        self.state = Overlay(Columns.open(self.folder / self._manifest.base))
+        while True:
+            self._manifest = read_manifest(self.folder)
+            self._stamp = self._manifest_stamp()
+            try:
+                base = Columns.open(self.folder / self._manifest.base)
+                break
+            except FileNotFoundError:
+                # A load that has just come to its end took these columns away.
+                if read_manifest(self.folder) == self._manifest:
+                    raise
+        self.state = Overlay(base)
         self._log = ChangeLog(self.folder / self._manifest.log)
         self._ahead: list[Change] = []
         self._graphs = dict.fromkeys(map(NamedNode, self._manifest.graphs))
@@ -60,7 +71,10 @@ class DataSet:
         self.version = self._manifest.version
 
     def _manifest_stamp(self) -> tuple[int, int]:
-        found = os.stat(self._manifest_name)
+        try:
+            found = os.stat(self._manifest_name)
+        except FileNotFoundError:
+            raise DataSetError(f"the data set {self.folder} was deleted while it was in use") from None
         return found.st_ino, found.st_mtime_ns
 
     def _know_graph(self, name: object) -> None:
@@ -86,7 +100,7 @@ class DataSet:
         self._ahead.extend(self._log.news())
         return [change for change in self._ahead if version is None or change.version <= version]
 
-    def advance(self, version: int | None = None, tell: Tell = lambda quad, sign: None) -> None:
+    def advance(self, version: int | None = None, tell: Tell = tell_nobody) -> None:
         """Be at a version, or at the newest; `tell` hears of each statement after it came and before it goes.
 
         After files were loaded, and for a version before this one, it begins anew, and tells nobody.
@@ -95,7 +109,7 @@ class DataSet:
         if changes is None:
             self._open()
             changes = self.ahead(version) or []
-            tell = lambda quad, sign: None  # noqa: E731
+            tell = tell_nobody
         for change in changes:
             self._apply(change, tell)
         del self._ahead[: len(changes)]
@@ -103,7 +117,7 @@ class DataSet:
             # A version before the last load is gone; one that is still to come is none.
             raise DataSetError(f"the data set {self.folder} has no version {version}: was its folder replaced?")
 
-    def _apply(self, change: Change, tell: Tell = lambda quad, sign: None) -> None:
+    def _apply(self, change: Change, tell: Tell = tell_nobody) -> None:
         self.state.apply(change, tell)
         self.version = change.version
         for quad in change.added:
@@ -131,8 +145,6 @@ class DataSet:
 
     def update(self, text: str) -> int:
         """Do what a SPARQL Update says, all of it or, where it fails, nothing; gives the version it made."""
-        from headwater.datasets.updates import changes_of
-
         with self._writing, locked(self.folder, PATIENCE_SECONDS):
             self.advance()
             added, removed = changes_of(self, text)
@@ -144,6 +156,19 @@ class DataSet:
         """Whether it has a statement."""
         graph, s, p, o = quad
         return self.state.contains((graph, p), s, o)
+
+    def compact(self) -> int:
+        """Put the changes together with the rest, so that whoever opens it has none to read; gives the version."""
+        with self._writing, locked(self.folder, PATIENCE_SECONDS):
+            self.advance()
+            publish(self.folder, self._manifest, [])
+            self.advance()
+        return self.version
+
+    @property
+    def log_bytes(self) -> int:
+        """How much there is to read of changes when it is opened."""
+        return self._log.size
 
     def named_graphs(self) -> Iterator[NamedNode]:
         """The graphs that have a name, empty ones that somebody named included."""
@@ -185,16 +210,19 @@ class DataSet:
         """The name of the columns over which it is."""
         return self._manifest.base
 
-    def quads(self) -> Iterator[Quad]:
-        """All statements as they were written."""
-        for graph, s, p, o in self.id_quads(None, None, None, None):
+    def quads(
+        self, subject: Term | None = None, predicate: Term | None = None, object: Term | None = None
+    ) -> Iterator[Quad]:
+        """The statements that match, in all graphs, as they were written; None stands for anything."""
+        wanted = (id_or_none(subject), id_or_none(predicate), id_or_none(object))
+        for graph, s, p, o in self.id_quads(*wanted, None):
             name: Any = DefaultGraph() if graph == NO_TERM else self.term_of(graph)
-            subject: Any = self.term_of(s)
-            predicate: Any = self.term_of(p)
-            yield Quad(subject, predicate, self.term_of(o), name)
+            about: Any = self.term_of(s)
+            said: Any = self.term_of(p)
+            yield Quad(about, said, self.term_of(o), name)
 
     def counts(self) -> Mapping[NamedNode | None, Mapping[NamedNode, PredicateCounts]]:
-        """How many statements each predicate has in each graph, as they were loaded, changes counted by and large."""
+        """How many statements each predicate had in each graph when files were last loaded."""
         found: dict[NamedNode | None, dict[NamedNode, PredicateCounts]] = {}
         for (graph, predicate), group in self.state.base.groups.items():
             name = None if graph == NO_TERM else self.term_of(graph)
@@ -213,8 +241,6 @@ def id_or_none(term: object) -> int | None:
 
 
 def _quads(statements: Iterable[Quad | Triple], graph: str | NamedNode | None) -> list[Quad]:
-    from headwater.terms.names import name_to_iri
-
     place = DefaultGraph() if graph is None else name_to_iri(graph) if isinstance(graph, str) else graph
     found: list[Quad] = []
     for one in statements:

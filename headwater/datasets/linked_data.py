@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
 from pyoxigraph import DefaultGraph
 
 from headwater.algebra.nodes import Node
 from headwater.algebra.plan import QueryPlan
 from headwater.datasets.changes import IdQuad, Overlay
-from headwater.datasets.columns import Pairs, Place
+from headwater.datasets.columns import Pairs, Place, united
 from headwater.datasets.dataset import DataSet, id_or_none
 from headwater.datasets.errors import DataSetError
 from headwater.datasets.views import Views
@@ -157,22 +156,8 @@ class LinkedData:
 
     def pairs(self, place: Place) -> Pairs:
         """Subjects and objects of a predicate in a graph, in the order of the subjects."""
-        return _united([state.pairs(place) for state in self.states])
+        return united([state.pairs(place) for state in self.states])
 
     def reversed_pairs(self, place: Place) -> Pairs:
         """Objects and subjects of a predicate in a graph, in the order of the objects."""
-        return _united([state.reversed_pairs(place) for state in self.states])
-
-
-def _united(parts: Sequence[Pairs]) -> Pairs:
-    full = [part for part in parts if part[0].shape[0]]
-    if len(full) == 1:
-        return full[0]
-    if not full:
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    first, second = (np.concatenate(columns) for columns in zip(*full, strict=True))
-    order = np.lexsort((second, first))
-    first, second = first[order], second[order]
-    is_new = np.ones(first.shape[0], dtype=np.bool_)
-    is_new[1:] = (first[1:] != first[:-1]) | (second[1:] != second[:-1])
-    return first[is_new], second[is_new]
+        return united([state.reversed_pairs(place) for state in self.states])

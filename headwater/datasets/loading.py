@@ -62,6 +62,11 @@ class _FileState:
     lines: int = 0
     done: bool = False
 
+    @property
+    def file(self) -> LoadedFile:
+        """The file as it was when its reading began."""
+        return LoadedFile(self.size, self.modified_ns, self.graph)
+
 
 @dataclass
 class _Journal:
@@ -78,10 +83,6 @@ class _Journal:
             return cls()
         found = json.loads(path.read_text("utf-8"))
         return cls(**{**found, "files": {name: _FileState(**one) for name, one in found["files"].items()}})
-
-    def is_current(self) -> bool:
-        """Whether the files are still those that were read."""
-        return all(_stamp(Path(name)) == (one.size, one.modified_ns) for name, one in self.files.items())
 
 
 def load(
@@ -176,10 +177,6 @@ class _Load:
         self._bad: list[BadElement] = []
         self._waiting = 0
         self._journal = _Journal.open(self._staging / "journal.json")
-        if not self._journal.is_current():
-            # Parts do not tell which file a statement came from.
-            shutil.rmtree(self._staging)
-            self._journal = _Journal()
 
     def run(self, files: Sequence[Path]) -> LoadReport:
         known = self._before.files if self._before is not None else {}
@@ -190,8 +187,12 @@ class _Load:
             assert stamp is not None
             if known.get(str(path)) != (one := LoadedFile(*stamp, graph)):
                 wanted[path] = one
-        if not wanted and self._before is not None and not self._journal.parts:
+        if not wanted and self._before is not None:
             return self._report(self._before, 0, len(files))
+        if any(wanted.get(Path(name)) != one.file for name, one in self._journal.files.items()):
+            # Another load was interrupted, or its files have changed; parts do not tell what came from which file.
+            shutil.rmtree(self._staging)
+            self._journal = _Journal()
         self._staging.mkdir(exist_ok=True)
         total = sum(one.size for one in wanted.values())
         read = 0
@@ -268,7 +269,7 @@ class _Load:
             self._before,
             [Part.open(self._staging / name) for name in journal.parts],
             graphs=[] if self._name is None else [self._name],
-            files={name: LoadedFile(one.size, one.modified_ns, one.graph) for name, one in journal.files.items()},
+            files={name: one.file for name, one in journal.files.items()},
             bad_lines=journal.bad,
         )
         shutil.rmtree(self._staging)

@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from headwater.algebra.scope import mentioned
-from headwater.datasets.columns import Pairs, Place
+from headwater.datasets.columns import Pairs, Place, united
 from headwater.datasets.conjunctions import Conjunction, Part, Pattern
 from headwater.datasets.mapped import Ints
 from headwater.kernel.expressions import CompiledExpression
@@ -118,7 +118,7 @@ class _Matching:
         """For each match the number of its binding, and the values of the variables of the pattern."""
         subject, object_ = self._values(pattern.subject), self._values(pattern.object)
         by_object = subject is None and object_ is not None
-        pairs = _merged([self._data.reversed_pairs(p) if by_object else self._data.pairs(p) for p in places])
+        pairs = united([self._data.reversed_pairs(p) if by_object else self._data.pairs(p) for p in places])
         keys, others = (object_, subject) if by_object else (subject, object_)
         which, first, second = _looked_up(pairs, keys, self.size)
         keep = np.ones(which.shape[0], dtype=np.bool_)
@@ -173,19 +173,6 @@ def _ranges(column: Ints) -> float:
     low = np.searchsorted(column, sample, side="left")
     high = np.searchsorted(column, sample, side="right")
     return float(np.mean(high - low))
-
-
-def _merged(parts: Sequence[Pairs]) -> Pairs:
-    """The merge of graphs: each pair once, in order."""
-    full = [part for part in parts if part[0].shape[0]]
-    if len(full) < 2:
-        return full[0] if full else (np.empty(0, np.int64), np.empty(0, np.int64))
-    first, second = (np.concatenate(columns) for columns in zip(*full, strict=True))
-    order = np.lexsort((second, first))
-    first, second = first[order], second[order]
-    is_new = np.ones(first.shape[0], dtype=np.bool_)
-    is_new[1:] = (first[1:] != first[:-1]) | (second[1:] != second[:-1])
-    return first[is_new], second[is_new]
 
 
 def _looked_up(pairs: Pairs, keys: Ints | None, size: int) -> tuple[Ints, Ints, Ints]:

@@ -1,9 +1,9 @@
 """Views in files: a relation with its indexes that a later start, or another process, takes as it is.
 
-    views/KEY/view.json      what the rows are, and of which version of the data
-              rows           the rows, column by column of each row
-              index-0.table  the ring index on the first column …
-              index-0.links
+    views/PART-VERSION/view.json      what the rows are, and of which version of the data
+                       rows           one after the other
+                       index-0.table  the ring index on the first column …
+                       index-0.links
 
 Files are mapped into memory copy-on-write: what nobody looks at stays on disk, pages are shared between processes
 through the cache of the system, and a change touches the process's own copy of a page only.
@@ -60,12 +60,14 @@ class ViewRelation(Relation):
         name = folder / ("index-" + "-".join(map(str, key)))
         index = RingIndex(key)
         table, links = name.with_suffix(".table"), name.with_suffix(".links")
-        if not table.exists():
-            index.rebuild(self.rows, self.live())
+        # The folder goes with its version, maybe while somebody still reads that.
+        with suppress(OSError):
+            index.take_over(_mapped(table, np.int64), _mapped(links, np.int32).reshape(-1, 2))
+            return index
+        index.rebuild(self.rows, self.live())
+        with suppress(OSError):
             _write(links, index.links)
             _write(table, index.table)
-        else:
-            index.take_over(_mapped(table, np.int64), _mapped(links, np.int32).reshape(-1, 2))
         return index
 
     def change(self, added: Ints, removed: Ints) -> None:
@@ -96,7 +98,7 @@ class StoredView:
 
 
 def save_view(folder: Path, key: str, version: object, view: View, texts: Mapping[int, bytes]) -> None:
-    """Keep a view for later; what was there under its name goes."""
+    """Keep a view for later; those of other versions go. The folder is named after the part and the version."""
     unfinished = folder.with_name(f"{folder.name}.{uuid.uuid4().hex}")
     unfinished.mkdir(parents=True)
     view.relation.rows.tofile(unfinished / "rows")
@@ -109,7 +111,9 @@ def save_view(folder: Path, key: str, version: object, view: View, texts: Mappin
         "texts": {str(number): text.decode() for number, text in texts.items()},
     }
     (unfinished / "view.json").write_text(json.dumps(about), "utf-8")
-    shutil.rmtree(folder, ignore_errors=True)
+    for other in folder.parent.glob(f"{folder.name.partition('-')[0]}-*"):
+        if other not in (folder, unfinished):
+            shutil.rmtree(other, ignore_errors=True)
     with suppress(OSError):
         unfinished.rename(folder)
         return

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 
 from pyoxigraph import RdfFormat, Store, parse
 
+from headwater.algebra.wanted import WantedPattern
 from headwater.datasets.errors import DataSetError
+from headwater.datasets.update_patterns import patterns_of
 from headwater.terms.exact import original, stored_quad
 from headwater.terms.model import Quad
 from headwater.terms.reading import BlankNodeNames
@@ -34,13 +36,8 @@ def changes_of(data: DataSet, text: str) -> tuple[list[Quad], list[Quad]]:
     plain = _data_block(text)
     if plain is not None:
         return plain
-    if data.statements > LARGEST_COPY:
-        raise DataSetError(
-            f"the data set has {data.statements:,} statements, and an update with a pattern looks through at most "
-            f"{LARGEST_COPY:,}: use INSERT DATA and DELETE DATA, or insert(…) and remove(…)"
-        )
+    before = _copy(data, patterns_of(text))
     store = Store()
-    before = {stored_quad(quad) for quad in data.quads()}
     store.bulk_extend(before)
     try:
         store.update(text)
@@ -48,6 +45,21 @@ def changes_of(data: DataSet, text: str) -> tuple[list[Quad], list[Quad]]:
         raise DataSetError(f"the update was not done, and nothing is changed: {error}") from None
     after = set(store)
     return [_original(quad) for quad in after - before], [_original(quad) for quad in before - after]
+
+
+def _copy(data: DataSet, patterns: frozenset[WantedPattern] | None) -> set[Quad]:
+    """The statements that matter to an update, as a store has to see them."""
+    everything = [WantedPattern(None, None, None)]
+    found: set[Quad] = set()
+    for one in everything if patterns is None else patterns:
+        for quad in data.quads(one.subject, one.predicate, one.object):
+            found.add(stored_quad(quad))
+            if len(found) > LARGEST_COPY:
+                raise DataSetError(
+                    f"nothing is changed: the update looks through more than {LARGEST_COPY:,} statements. Name more "
+                    "predicates or resources in it, or use INSERT DATA and DELETE DATA, insert(…) and remove(…)"
+                )
+    return found
 
 
 def _data_block(text: str) -> tuple[list[Quad], list[Quad]] | None:

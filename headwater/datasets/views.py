@@ -10,6 +10,7 @@ import hashlib
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -144,15 +145,20 @@ class Views:
         self.texts.update(texts)
         if folder is None or time.monotonic() - start < WORTH_KEEPING_SECONDS:
             return view
-        save_view(folder, key, version, view, texts)
+        with suppress(OSError):
+            # A folder that may only be read does without.
+            save_view(folder, key, version, view, texts)
         stored = saved_view(folder, key, version)
         return view if stored is None else stored.view
 
     def _folder(self, key: str) -> Path | None:
         if not self.data.datasets:
             return None
-        name = hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
-        return self.data.datasets[0].folder / "views" / name
+        # A folder never changes, so that nobody finds the rows of one version beside the words of another.
+        name, version = (
+            hashlib.blake2b(text.encode(), digest_size=12).hexdigest() for text in (key, repr(self._about()))
+        )
+        return self.data.datasets[0].folder / "views" / f"{name}-{version}"
 
     def _about(self) -> list[list[object]]:
         """What the rows of a view depend on."""

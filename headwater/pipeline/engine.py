@@ -383,6 +383,7 @@ class Engine:
                 drain=drain,
                 checkpoint=self._checkpoint,
                 batch_bytes=self._batch_bytes,
+                data_changes=bool(self._data.folders),
                 trigger_seconds=trigger_seconds,
             )
         else:

@@ -19,6 +19,9 @@ from headwater.terms.durations import parse_duration
 from headwater.terms.inline_layout import NO_TERM
 from headwater.terms.model import Quad
 
+_LARGEST_LOG = 16 << 20
+"""From so many bytes of changes on, a data set is put in order before it is used."""
+
 
 class EngineData:
     """All data sets that the queries of an engine see as one."""
@@ -41,6 +44,8 @@ class EngineData:
                     "seen without a refresh"
                 )
             found = DataSet.open(data)
+            if found.log_bytes > _LARGEST_LOG:
+                found.compact()
             self._folders.append(DataFolder(str(found.folder)))
             return found
         seconds = parse_duration(refresh) / 1_000_000 if isinstance(refresh, str) else refresh

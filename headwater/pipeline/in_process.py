@@ -16,9 +16,8 @@ from headwater.pipeline.delivery import Delivery
 from headwater.pipeline.evaluation import Evaluation
 from headwater.pipeline.feed import Feed
 from headwater.pipeline.offsets import Offset
+from headwater.pipeline.pace import Pace
 from headwater.pipeline.work import Changes, Work
-
-_BATCH_BYTES = 1 << 20
 
 
 def run_in_process(
@@ -31,9 +30,14 @@ def run_in_process(
     drain: bool = True,
     checkpoint: Path | None = None,
     batch_bytes: int | None = None,
+    data_changes: bool = False,
     trigger_seconds: float = 1.0,
 ) -> None:
-    """Read, evaluate and deliver until everything is read or, when following, until `stop` is set."""
+    """Read, evaluate and deliver until everything is read or, when following, until `stop` is set.
+
+    `data_changes` says that there is data that may be another one with the next batch.
+    """
+    pace = Pace(batch_bytes, data_changes=data_changes)
     batch, offset, saved = _load(checkpoint)
     evaluation = Evaluation(work.program)
     if saved is not None:
@@ -43,7 +47,7 @@ def run_in_process(
         if (other := changes.take()) is not None:
             evaluation.go_on_with(other.program)
             feed = _feed(other, follow, drain)
-        end = feed.next(offset, batch_bytes or _BATCH_BYTES)
+        end = feed.next(offset, pace.bytes)
         if changes.are_due:
             # What came after a change is for those who are there then.
             continue
@@ -53,7 +57,9 @@ def run_in_process(
             stop.wait(trigger_seconds)
             continue
         chunks = (chunk for piece in feed.pieces(offset, end) for chunk in feed.read(piece))
-        delivery.deliver(batch, evaluation.step(chunks))
+        outcome = evaluation.step(chunks)
+        delivery.deliver(batch, outcome)
+        pace.told(outcome.answers)
         batch, offset = batch + 1, end
         if checkpoint is not None:
             begin = time.monotonic()

@@ -6,7 +6,7 @@ import fcntl
 from pathlib import Path
 
 import pytest
-from pyoxigraph import Quad
+from pyoxigraph import Quad, Store
 
 from headwater.datasets.dataset import DataSet
 from headwater.datasets.errors import DataSetError
@@ -72,6 +72,40 @@ def test_a_sparql_update_is_one_version(folder: Path) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "DELETE { ?s :p ?o } WHERE { ?s :p ?o FILTER(isIRI(?o)) }",
+        "DELETE WHERE { GRAPH ?g { ?s :p ?o } }",
+        "WITH :g DELETE { ?s :p ?o } INSERT { ?s :q ?o } WHERE { ?s :p ?o }",
+        "INSERT { ?o :b ?s } WHERE { ?s :p ?o } ; DELETE DATA { GRAPH :g { :a :p :b } } ; DELETE WHERE { ?x :b ?y }",
+        "DELETE { ?s ?what ?o } WHERE { ?s :q ?x . ?s ?what ?o }",
+        "DELETE { ?s :r ?o } INSERT { ?s :p ?o } WHERE { ?s :q ?x OPTIONAL { ?s :r ?o } }",
+        "CLEAR GRAPH :g",
+        "COPY :g TO :h",
+    ],
+)
+def test_an_update_does_what_it_does_to_a_store(tmp_path: Path, text: str) -> None:
+    names = [NamedNode(f"http://ex/{name}") for name in "abcpqr"]
+    quads = [Quad(s, p, o) for s in names[:3] for p in names[3:] for o in names[:2]]
+    quads += [Quad(s, names[3], o, G) for s in names[:2] for o in names[:3]]
+    put(tmp_path / "set", quads)
+    store = Store()
+    store.extend(quads)
+    store.update(f"PREFIX : <http://ex/> {text}")
+    data = DataSet.open(tmp_path / "set")
+    data.update(f"PREFIX : <http://ex/> {text}")
+    assert content(data) == {str(quad) for quad in store} != {str(quad) for quad in quads}
+
+
+def test_an_update_that_looks_through_too_much_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headwater.datasets.updates.LARGEST_COPY", 1)
+    data = DataSet.open(folder)
+    with pytest.raises(DataSetError, match="more than 1 statements"):
+        data.update("DELETE WHERE { ?s ?p ?o }")
+    assert data.update("PREFIX : <http://ex/> INSERT { :b :q ?o } WHERE { :a :q ?o }") == 1
+
+
 def test_data_in_an_update_stays_as_it_is_written(folder: Path) -> None:
     data = DataSet.open(folder)
     data.update('PREFIX : <http://ex/> INSERT DATA { :b :p "007"^^<http://www.w3.org/2001/XMLSchema#integer> }')
@@ -114,6 +148,18 @@ def test_only_one_process_changes_at_a_time(folder: Path, monkeypatch: pytest.Mo
         fcntl.flock(other, fcntl.LOCK_EX)
         with pytest.raises(DataSetError, match="another process"):
             DataSet.open(folder).insert([Quad(B, P, B)])
+
+
+def test_putting_changes_together_changes_nothing_else(folder: Path) -> None:
+    data, reader = DataSet.open(folder), DataSet.open(folder)
+    data.insert([Quad(B, P, Literal("new"))])
+    data.remove([Quad(A, P, ONE)])
+    before = content(data)
+    assert data.compact() == 4 and data.log_bytes == 0
+    assert reader.ahead() is None
+    reader.advance()
+    assert content(data) == content(reader) == content(DataSet.open(folder)) == before
+    assert data.insert([Quad(B, P, B)]) == 5
 
 
 def test_a_version_that_does_not_exist_is_refused(folder: Path) -> None:

@@ -143,6 +143,26 @@ def test_a_file_that_changed_meanwhile_is_read_from_the_start(tmp_path: Path, mo
     assert statements(tmp_path / "set") == expected(other)
 
 
+def test_another_load_leaves_nothing_of_one_that_was_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "PART_STATEMENTS", 50)
+    monkeypatch.setattr("headwater.datasets.blocks.SLICE_BYTES", 1000)
+    (tmp_path / "a.nt").write_text(LINES)
+    (tmp_path / "b.nt").write_text("<http://ex/b> <http://ex/p> <http://ex/c> .\n")
+
+    def stop(progress: LoadProgress) -> None:
+        if progress.statements > 120:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        load(tmp_path / "set", [tmp_path / "a.nt"], on_progress=stop)
+    load(tmp_path / "set", [tmp_path / "b.nt"])
+    assert statements(tmp_path / "set") == {"<http://ex/b> <http://ex/p> <http://ex/c>"}
+    load(tmp_path / "set", [tmp_path / "a.nt"], graph="http://ex/g")
+    assert DataSet.open(tmp_path / "set").statements == 201
+
+
 def test_files_that_are_there_already_are_left_out_and_others_are_added(tmp_path: Path) -> None:
     (tmp_path / "a.nt").write_text(LINES)
     load(tmp_path / "set", [tmp_path / "a.nt"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -157,6 +158,8 @@ def test_views_are_kept_for_the_next_start_until_the_data_changes(
     _, counts, total = relation.index(key).probe(relation.rows, values.copy(), np.arange(1, dtype=np.int32))
     assert total >= values.shape[0] and counts.min() >= 1
     DataSet.open(tmp_path).insert([Quad(NODES[0], PREDICATES[0], VALUES[5])])
+    shutil.rmtree(tmp_path / "views")
+    assert relation.index((0,)).probe(relation.rows, relation.ids()[:, :1].copy(), np.arange(1, dtype=np.int32))[2]
     later = Viewer(LinkedData([DataSet.open(tmp_path)]), text)
     assert later.rows() == Counter(rows_by_definition(later.plan, later.part, later.data))
 
@@ -166,3 +169,22 @@ def test_statistics_are_counted_by_graph_and_predicate(tmp_path: Path) -> None:
     quads = [a_quad(random) for _ in range(100)]
     put(tmp_path, quads)
     assert LinkedData([DataSet.open(tmp_path)]).statistics() == Statistics.of(quads)
+
+
+@pytest.mark.parametrize("text", [PARTS[0], PARTS[9]])
+def test_data_can_go_back_to_a_version_that_a_batch_saw(tmp_path: Path, text: str) -> None:
+    """A batch that is run again by a worker that has just come sees what it saw."""
+    random = Random(11)
+    put(tmp_path, [a_quad(random) for _ in range(40)])
+    data = LinkedData([DataSet.open(tmp_path)])
+    viewer = Viewer(data, text)
+    before = viewer.rows()
+    writer = DataSet.open(tmp_path)
+    for _ in range(3):
+        writer.change([a_quad(random) for _ in range(5)], random.sample(list(writer.quads()), 5))
+    late = Viewer(LinkedData([DataSet.open(tmp_path)]), text)
+    assert late.data.version == (4,) and late.rows() != before
+    late.data.move((1,))
+    assert late.data.version == (1,) and late.rows() == before
+    late.data.move((4,))
+    assert late.rows() == Counter(rows_by_definition(late.plan, late.part, late.data))

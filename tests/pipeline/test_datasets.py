@@ -27,8 +27,9 @@ QUERY = """PREFIX : <http://ex/>
 SELECT ?car ?name WHERE { STREAM <http://ex/s> [RANGE 2s SLIDE 1s] { ?car :at ?gate } ?gate :name ?name }"""
 
 
-def write_stream(folder: Path, seconds: int = 40) -> str:
-    lines = [f"{i * 250}\t<http://ex/car{i}> <http://ex/at> <http://ex/g{i % 2}> .\n" for i in range(seconds * 4)]
+def write_stream(folder: Path, seconds: int = 40, per_second: int = 4) -> str:
+    times = [i * 1000 // per_second for i in range(seconds * per_second)]
+    lines = [f"{time}\t<http://ex/car{i}> <http://ex/at> <http://ex/g{i % 2}> .\n" for i, time in enumerate(times)]
     (folder / "s.tnq").write_text("".join(lines))
     return str(folder / "s.tnq")
 
@@ -40,8 +41,8 @@ def write_data(folder: Path) -> Path:
     return folder / "gates.ttl"
 
 
-def an_engine(folder: Path, *, query: str = QUERY, **options: object) -> hw.Engine:
-    engine = hw.Engine(in_process=True, batch_bytes=300, **options)  # type: ignore[arg-type]
+def an_engine(folder: Path, *, query: str = QUERY, batch_bytes: int | None = 300, **options: object) -> hw.Engine:
+    engine = hw.Engine(in_process=True, batch_bytes=batch_bytes, **options)  # type: ignore[arg-type]
     engine.stream("http://ex/s", hw.files(write_stream(folder)))
     engine.register(query, name="q", emit="rstream")
     return engine
@@ -88,6 +89,25 @@ def test_a_change_is_seen_two_ticks_later_and_no_tick_mixes_versions(
     assert versions == sorted(versions)
     for number, place in enumerate(changed_at[:-1]):
         assert versions[place + 1] >= number + 2, "seen at the second tick behind the change"
+
+
+@pytest.mark.parametrize("per_second", [100, 1000])
+def test_without_a_word_about_batches_a_change_is_seen_two_ticks_later(tmp_path: Path, per_second: int) -> None:
+    engine = an_engine(tmp_path, batch_bytes=None)
+    write_stream(tmp_path, per_second=per_second)
+    data = engine.dataset(write_data(tmp_path))
+    seen: list[int] = []
+    made: list[int] = []
+
+    def change(answer: hw.Answer) -> None:
+        assert answer.data_version is not None
+        seen.append(answer.data_version[0])
+        made.append(data.insert([Triple(NamedNode(f"http://ex/g{len(seen)}"), NAME, Literal("more"))]))
+
+    engine.run(on_answer=change)
+    assert len(seen) >= 40
+    # The first batches are as they come.
+    assert all(later >= version for version, later in zip(made[10:-3], seen[12:-1], strict=True))
 
 
 def test_what_a_change_takes_away_goes_from_what_was_said(tmp_path: Path) -> None:

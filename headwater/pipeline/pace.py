@@ -1,0 +1,37 @@
+"""How much the runner in process reads at a time.
+
+A batch sees one version of the data. So that a change of the data is in the answers two ticks later, a batch over data
+that can change has about one tick: it is made smaller while there are more, and larger while there is none.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from headwater.reference import Answer
+
+LARGEST = 1 << 20
+SMALLEST = 8 << 10
+_MOST_TICKS = 2
+
+
+class Pace:
+    """`bytes` is about how much the next batch has; `given` is what somebody asked for."""
+
+    def __init__(self, given: int | None, *, data_changes: bool) -> None:
+        self._is_fixed = given is not None or not data_changes
+        self.bytes = given or (SMALLEST if data_changes else LARGEST)
+
+    def told(self, answers: Iterable[Answer]) -> None:
+        """What the last batch led to."""
+        if self._is_fixed:
+            return
+        ticks: defaultdict[str, set[int]] = defaultdict(set)
+        for answer in answers:
+            ticks[answer.query].add(answer.time)
+        most = max(map(len, ticks.values()), default=0)
+        if most > _MOST_TICKS:
+            self.bytes = max(SMALLEST, self.bytes * _MOST_TICKS // most)
+        elif not most:
+            self.bytes = min(LARGEST, 2 * self.bytes)
