@@ -226,7 +226,8 @@ class LocalView:
     def changes(self) -> dict[str, Any]:
         """What is different since `state` or `changes` was called last: less to write where a view is large."""
         entries = [replace(entry) for entry in self if entry.key in self._touched]
-        forgotten = [key for key in self._forgotten if key not in self._entries]
+        # What was forgotten and came back stands behind what was there all the time.
+        forgotten = list(self._forgotten)
         self._touched.clear()
         self._forgotten.clear()
         return {**self._header(), "entries": entries, "forgotten": forgotten}
