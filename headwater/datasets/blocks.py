@@ -19,7 +19,7 @@ from pyoxigraph import RdfFormat, serialize
 from headwater.datasets.mapped import Ints
 from headwater.terms.inline_layout import NO_TERM
 from headwater.terms.model import BadElement
-from headwater.terms.reading import BROKEN_PACKING, RdfSyntaxError, rdf_format, read_quads, unpacked
+from headwater.terms.reading import BROKEN_PACKING, RdfSyntaxError, packing, rdf_format, read_quads, unpacked
 from headwater.terms.scanning import LineFormat, TermTexts, scan
 
 SLICE_BYTES = 8 << 20
@@ -73,7 +73,7 @@ def _of_lines(path: Path, format: LineFormat, start: int, lines: int) -> Iterato
                 lines += whole.count(b"\n")
         except BROKEN_PACKING as error:
             yield _broken(
-                str(path), f"broken compressed file ({error}); what stands behind this line was not read", lines
+                str(path), f"broken {packing(path)} file ({error}); what stands behind this line was not read", lines
             )
             rest = b""
         block = _scanned(rest, path, format, lines, position + len(rest), raw)

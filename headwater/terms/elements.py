@@ -29,7 +29,7 @@ from typing import IO
 from pyoxigraph import RdfFormat
 
 from headwater.terms.model import BadElement, Element
-from headwater.terms.reading import BROKEN_PACKING, file_ending, is_compressed, open_bytes
+from headwater.terms.reading import BROKEN_PACKING, file_ending, is_compressed, open_bytes, packing
 from headwater.terms.rows import read_csv, read_csv_header, read_json_array, read_json_lines
 from headwater.terms.template import Template
 from headwater.terms.text_lines import LineNumbers, byte_ranges, count_lines, offset_lines, seek_line
@@ -162,7 +162,7 @@ class ElementReader:
             try:
                 yield from self._read_whole()
             except BROKEN_PACKING as error:
-                yield BadElement(f"broken compressed file: {error}", "", self.source)
+                yield BadElement(f"broken {packing(self.path)} file: {error}", "", self.source)
 
     def _read_whole(self) -> Iterator[Element | BadElement]:
         with open_bytes(self.path) as stream:

@@ -39,6 +39,7 @@ FORMATS: dict[str, RdfFormat] = {
     ".json": RdfFormat.JSON_LD,
 }
 _UNPACKING: dict[str, Callable[[Any], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_PACKINGS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz"}
 BROKEN_PACKING = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError)
 """What reading a compressed file raises where it is damaged."""
 _LABELLED_FORMATS = (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS)
@@ -84,6 +85,11 @@ def file_ending(path: str | Path) -> str:
 
 def is_compressed(path: str | Path) -> bool:
     return Path(path).suffix.lower() in _UNPACKING
+
+
+def packing(path: str | Path) -> str:
+    """How a file of such a name is compressed, in words."""
+    return _PACKINGS.get(Path(path).suffix.lower(), "compressed")
 
 
 def open_bytes(path: str | Path) -> IO[bytes]:
@@ -134,7 +140,7 @@ def _parse(data: bytes | IO[bytes], format: RdfFormat, base_iri: str | None, nam
     except SyntaxError as error:
         raise RdfSyntaxError.from_parser(error, name) from None
     except BROKEN_PACKING as error:
-        raise RdfSyntaxError(f"broken compressed file ({error})", name) from None
+        raise RdfSyntaxError(f"broken {packing(name)} file ({error})", name) from None
 
 
 def _renamed(quads: Iterable[Quad], format: RdfFormat, scope: str | None, default_scope: str) -> Iterator[Quad]:

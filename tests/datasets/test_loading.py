@@ -220,3 +220,10 @@ def test_a_data_set_of_another_format_version_is_refused(tmp_path: Path) -> None
     manifest.write_text("{")
     with pytest.raises(DataSetError, match="no manifest"):
         DataSet.open(tmp_path / "set")
+
+
+def test_a_compressed_file_that_was_cut_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "a.nt.gz").write_bytes(gzip.compress(b"".join(LINES.encode() for _ in range(1000)))[:-500])
+    report = load(tmp_path / "set", [tmp_path / "a.nt.gz"])
+    assert report.bad == 1 and report.bad_lines is not None
+    assert "broken gzip file" in report.bad_lines.read_text()
