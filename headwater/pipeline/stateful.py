@@ -15,6 +15,7 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -51,10 +52,14 @@ class EvaluationProcessor(StatefulProcessor):
         self._run = uuid.uuid4().hex
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        self._definition = self._parcel.opened()
         self._token = handle.getValueState("token", "token string")
         self._summary = handle.getValueState("summary", "summary binary")
         self._segments = handle.getMapState("segments", "number long", "segment binary")
+
+    @cached_property
+    def _definition(self) -> Definition:
+        # Spark asks for the states in a process that never sees a row, and need not know the queries.
+        return self._parcel.opened()
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:
         begin = time.monotonic()
