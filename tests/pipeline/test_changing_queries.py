@@ -125,7 +125,8 @@ def test_a_query_that_comes_later_is_filled_from_the_windows_and_one_that_goes_i
         assert answer == expected[tick] or not answer.complete
 
 
-def test_what_cannot_join_changes_nothing(running: Running) -> None:
+def test_what_cannot_join_changes_nothing(tmp_path: Path) -> None:
+    running = Running(tmp_path, hw.Engine(in_process=True))
     engine = running.engine
     engine.register(text("first", 3))
     write(running.folder, range(5))

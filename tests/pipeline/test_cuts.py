@@ -67,7 +67,7 @@ ALL_CUTS = [
     for shuffled in (False, True)
 ]
 QUICK = [cut for cut in ALL_CUTS if cut.batches < 500 or cut in (Cut(500, 1, 1, False), Cut(500, 4, 5, True))]
-ON_SPARK = [Cut(1, 1, 1, False), Cut(7, 4, 2, True), Cut(7, 1, 5, False)]
+ON_SPARK = [Cut(7, 4, 2, True)]
 
 
 @cache

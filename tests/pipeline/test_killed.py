@@ -15,6 +15,7 @@ from tests.pipeline.killing import POINTS
 from tests.pipeline.stories import RANDOM_KILLS, Story, after_batch
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_loses_and_doubles_nothing(tmp_path: Path) -> None:
     # The reference starts faster.
     story = Story(tmp_path, evaluator="reference", batch_bytes=2200)
