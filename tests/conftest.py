@@ -2,7 +2,8 @@
 
 A session takes 8 to 20 seconds to start, so there is one, started by the first test that asks for it. A test
 that takes the fixture `spark` carries the marker of the same name, so `pytest -m "not spark"` needs no Java.
-`HYPOTHESIS_PROFILE=soak` (what `make soak` sets) generates far more examples than an ordinary run.
+An ordinary run generates the same examples each time, so that it says something about the change and not about chance.
+`HYPOTHESIS_PROFILE=soak` (what `make soak` sets) generates far more, and others each time.
 """
 
 from __future__ import annotations
@@ -22,9 +23,14 @@ ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvi
 
 # Examples are slow when the machine is busy: that says nothing about the code under test.
 settings.register_profile(
-    "default", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+    "default",
+    deadline=None,
+    max_examples=50,
+    suppress_health_check=[HealthCheck.too_slow],
+    print_blob=True,
+    derandomize=True,
 )
-settings.register_profile("soak", settings.get_profile("default"), max_examples=2_000)
+settings.register_profile("soak", settings.get_profile("default"), max_examples=2_000, derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
