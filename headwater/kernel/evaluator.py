@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import asdict
 from itertools import pairwise
 from typing import Any, cast
 
@@ -28,7 +29,7 @@ from headwater.language.stream_clauses import StreamOperator
 from headwater.reference.answers import WindowView
 from headwater.reference.log import Size
 from headwater.reference.static_data import StaticData
-from headwater.reference.ticking import Evaluator
+from headwater.reference.ticking import Choice, Evaluator
 from headwater.terms.columns import ElementColumns
 from headwater.windows import Content, CountWindow, QuerySettings, Report, emitted
 from headwater.windows.arrivals import Arrivals
@@ -67,6 +68,9 @@ class KernelEvaluator(Evaluator):
     def joins(self) -> tuple[JoinMeasures, ...]:
         """Which ways the mappings took through each join, and which indexes are kept."""
         return joins_of(self.root)
+
+    def choices(self) -> tuple[Choice, ...]:
+        return tuple(asdict(join) for join in self.joins)
 
     def fix_orders(self) -> None:
         """Probe in the order of the plan from now on, for comparison."""

@@ -16,6 +16,7 @@ from headwater.pipeline.progress import Progress, QueryProgress, RunSummary
 from headwater.reference import Evaluator, Program, ReferenceEvaluator, Registered
 from headwater.reference.beginning import NOT_YET
 from headwater.reference.log import Size
+from headwater.reference.ticking import Choice
 from headwater.terms.names import iri_to_name
 from headwater.windows import combined
 
@@ -36,13 +37,15 @@ class QueryMeasure:
     answered: int | None
     size: Size
     complete_from: int | None
+    choices: tuple[Choice, ...] = ()
 
     def plus(self, other: QueryMeasure) -> QueryMeasure:
         """Two shards together."""
         rows = self.size.rows + other.size.rows
         known = self.size.bytes is not None and other.size.bytes is not None
         size = Size(rows, (self.size.bytes or 0) + (other.size.bytes or 0) if known else None)
-        return replace(self, seconds=self.seconds + other.seconds, size=size)
+        choices = self.choices + other.choices
+        return replace(self, seconds=self.seconds + other.seconds, size=size, choices=choices)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +83,13 @@ def measured(program: Program, elements: Mapping[str, int], seconds: Mapping[str
         watermark, _ = combined(clocks)
         newest = max((clock.highest for clock in clocks if clock.highest is not None), default=None)
         size, answered = evaluator.size(), evaluator.ticker.answered
+        choices = evaluator.choices()
         for name in evaluator.names:
             complete_from = program.complete_from(name)
-            queries[name] = QueryMeasure(seconds.get(name, 0.0), watermark, newest, answered, size, complete_from)
+            taken = seconds.get(name, 0.0)
+            queries[name] = QueryMeasure(taken, watermark, newest, answered, size, complete_from, choices)
+            # A plan that many queries share is told once.
+            choices = ()
     return Measure(elements, queries, program.log.size if program.is_durable else _NOTHING)
 
 
@@ -193,6 +200,7 @@ def _with(counted: QueryProgress, measure: QueryMeasure) -> QueryProgress:
         state_bytes=measure.size.bytes,
         seconds=counted.seconds + measure.seconds,
         complete_from=measure.complete_from,
+        choices=measure.choices,
     )
 
 

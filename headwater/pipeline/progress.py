@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 from headwater.reference.beginning import NOT_YET
+from headwater.reference.ticking import Choice
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,10 @@ class QueryProgress:
     newest element of its streams; all in microseconds of event time. `state_rows` are the triples in its windows,
     `state_bytes` the memory of those and of what was made of them, None where nobody can tell. `seconds` is the time
     that its evaluation took, of all shards together. `complete_from` is None where its answers are complete from the
-    first one on, and `headwater.reference.beginning.NOT_YET` where nobody can tell from when they are.
+    first one on, and `headwater.reference.beginning.NOT_YET` where nobody can tell from when they are. `choices` has
+    for each join what the kernel chose as it ran, of each shard: how many mappings went to which input as which step,
+    and which indexes are built or were dropped (`headwater.kernel.measures`); of queries that share one plan, the first
+    one says it.
     """
 
     evaluator: str = "kernel"
@@ -46,6 +50,7 @@ class QueryProgress:
     state_bytes: int | None = None
     seconds: float = 0.0
     complete_from: int | None = None
+    choices: tuple[Choice, ...] = ()
 
     @property
     def is_complete(self) -> bool:
@@ -99,6 +104,8 @@ def _plain(value: Any) -> Any:
         return found
     if isinstance(value, Mapping):
         return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, tuple):
+        return [_plain(inner) for inner in value]
     if isinstance(value, float):
         return round(value, 6)
     # No clock reaches this instant, and not every reader of JSON can count so far.

@@ -28,6 +28,10 @@ from headwater.windows import QuerySettings, Report, Ticker, timestamp_predicate
 from headwater.windows.arrivals import Arrivals, joined, numbers_of, parted, picked
 
 
+Choice = Mapping[str, Any]
+"""A choice that an evaluator made, as values that JSON can hold."""
+
+
 def stream_keys(plan: QueryPlan) -> tuple[StreamKey, ...]:
     """For each window of a plan, the stream it reads and the clock by which it reads it."""
     return tuple(
@@ -75,6 +79,10 @@ class Evaluator(ABC):
     def wanted(self) -> frozenset[WantedPattern] | None:
         """The patterns that cover every triple that matters; None where any may."""
         return wanted_by(self.plan)
+
+    def choices(self) -> tuple[Choice, ...]:
+        """What it chose as it ran, where it has a choice: one for each join, as plain values for the progress."""
+        return ()
 
     def static_will_change(self) -> None:  # noqa: B027
         """The static data is about to be moved to another version, which can change the answers."""

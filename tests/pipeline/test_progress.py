@@ -36,6 +36,9 @@ def check_queries(progress: hw.Progress) -> None:
     assert sliding.answered is not None and hot_count.ticks > 0
     assert 0 < sum(query.seconds for query in progress.queries.values()) <= progress.steps["evaluate"]
     assert {"read", "evaluate", "deliver"} <= progress.steps.keys()
+    (join,) = joined.choices
+    assert sum(sum(one["chosen"]) for one in join["inputs"]) > 0
+    assert not hot_count.choices
 
 
 def test_each_query_has_its_counts(tmp_path: Path) -> None:
