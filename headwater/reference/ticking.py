@@ -27,7 +27,6 @@ from headwater.terms.term_texts import Ints
 from headwater.windows import QuerySettings, Report, Ticker, timestamp_predicate
 from headwater.windows.arrivals import Arrivals, joined, numbers_of, parted, picked
 
-
 Choice = Mapping[str, Any]
 """A choice that an evaluator made, as values that JSON can hold."""
 
