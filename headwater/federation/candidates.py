@@ -28,7 +28,11 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """An evaluation: when it is, and how far the next one is (t and β, microseconds)."""
+    """An evaluation: when it is, and how far the next one is (t and β, microseconds).
+
+    `share` is the share of the candidates that are refreshed at a tick, as it was of late.
+    """
 
     now: int
     slide: int
+    share: float = 0.0

@@ -40,8 +40,8 @@ Floats = NDArray[np.float64]
 SLOWEST, FASTEST, POINTS = 1e-5, 4.0, 20
 """The grid of rates, in changes per unit."""
 
-SWITCHING = 0.02
-"""h, per unit. The results of benchmarks/service.py hardly move between 0.005 and 0.05."""
+SWITCHING = 0.05
+"""h, per unit. The results of benchmarks/service.py hardly move between 0.01 and 0.1."""
 
 FLAT_ENTRIES = 2.0
 """How many entries the flat law counts for that the population starts with."""

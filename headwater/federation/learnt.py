@@ -11,9 +11,12 @@ After that the entry may come back; a refresh that could as well be made then is
 refreshing and waiting are worth the same (the Whittle index known from crawling, of a page that is read at a share u of
 the ticks), as far as the value lasts that long, is
 
-    later  =  u · ( ∫₀ᵈ S(Lβ + x) dx − d S(Lβ + d) ) / β
+    later  =  u · (1 − g) · ( ∫₀ᵈ S(Lβ + x) dx − d S(Lβ + d) ) / β
 
-and the gain is `now + later` for each row of the answer that a change would touch. All of it are sums of exponentials,
+where g is the share of candidates that get a refresh: as often as that, it would be refreshed when it is back, and
+nothing was gained before. So a large budget is spent on the present window, a small one with an eye on what lasts.
+
+The gain is `now + later` for each row of the answer that a change would touch. All of it are sums of exponentials,
 so a window of ten thousand ticks costs what one of two costs. An entry that surely changes before the next tick gains
 one tick at most; one that hardly ever changes gains little; those that are stale and then good for long come first.
 That is WBM's idea, in expectation.
@@ -62,7 +65,7 @@ class LearntRanker:
         waiting = (np.expm1(elapsed * decays) / decays - elapsed * aged) * np.exp(decays * beta * ticks) / beta
         presence = np.array([candidate.presence for candidate in candidates])
         now = ((fresh - modes * aged) * in_window) @ spectrum.totals
-        later = presence * ((modes * waiting) @ spectrum.totals)
+        later = (1.0 - tick.share) * presence * ((modes * waiting) @ spectrum.totals)
         rows = np.array([candidate.answers * candidate.entry.extent for candidate in candidates])
         return np.asarray(rows * np.maximum(now + later, 0.0))
 

@@ -38,6 +38,10 @@ ROOM = 0.9
 """The share of ρ that is planned for; the rest is for the machine's own delays."""
 
 
+_NEWEST_COUNTS = 0.1
+"""The weight of the last tick among those before, where something usual is asked for."""
+
+
 class Maintainer:
     """Keeps one view of one remote fresh enough. Only its runner uses other threads.
 
@@ -67,6 +71,8 @@ class Maintainer:
         self.latency = LatencyModel() if latency is None else latency
         self._refresher = Refresher(view, remote, ranker, self._clock, self._runner, self.latency)
         self._query_latency = LatencyModel()
+        self._usual_refreshes: float | None = None
+        """How many refreshes a tick had, the last ones counting most."""
         self._on_alert = on_alert
         self._alert_log = AlertLog(remote.name)
 
@@ -89,6 +95,10 @@ class Maintainer:
         queue = self._queue(keys, begun, slide)
         self._refresh_within_goals(queue, until, slide, tally)
         quality = self._refresh_for_accuracy(queue, keys, tally)
+        if keys:
+            made = tally.refreshes + late.refreshes
+            usual = made if self._usual_refreshes is None else self._usual_refreshes
+            self._usual_refreshes = usual + _NEWEST_COUNTS * (made - usual)
         now = self._clock.now()
         seconds = (now - begun) / SECOND
         alerts = tuple(self._alerts(quality, tally, now, spent + seconds))
@@ -137,9 +147,15 @@ class Maintainer:
         missing = sorted(
             (keys[key] for key in self.view.use(keys, now)), key=lambda key: key.ticks * key.rows, reverse=True
         )
-        ranked = self.ranker.rank(self.proposer.propose(self.view, keys), Tick(now, slide))
+        candidates = self.proposer.propose(self.view, keys)
+        ranked = self.ranker.rank(candidates, Tick(now, slide, self._share_of(len(candidates))))
         wanted = [key.key for key in missing] + [candidate.entry.key for candidate in ranked]
         return deque(key for key in wanted if key not in self._refresher.under_way)
+
+    def _share_of(self, candidates: int) -> float:
+        """How many of so many candidates can expect a refresh, by what was possible of late or, at first, by γ."""
+        usual = self._usual_refreshes if self._usual_refreshes is not None else self.goals.budget
+        return min(1.0, (usual or 0.0) / candidates) if candidates else 0.0
 
     def _refresh_within_goals(self, queue: deque[Row], until: int | None, slide: int, tally: Tally) -> None:
         """As many as γ allows and as fit before the deadline; all of them where there is no goal."""

@@ -45,7 +45,7 @@ def gain_written_out(model: ChangeModel, candidate: Candidate, tick: Tick) -> fl
     durations = np.linspace(0.0, elapsed, 2001)
     survivals = model.unchanged([belief] * len(durations), shift + durations)
     area = float(np.sum((survivals[1:] + survivals[:-1]) / 2 * np.diff(durations)))
-    later = candidate.presence * (area - elapsed * unchanged(shift + elapsed)) / beta
+    later = (1 - tick.share) * candidate.presence * (area - elapsed * unchanged(shift + elapsed)) / beta
     return float((now + later) * candidate.answers * candidate.entry.extent)
 
 
@@ -57,16 +57,17 @@ def gain_written_out(model: ChangeModel, candidate: Candidate, tick: Tick) -> fl
     presence=st.floats(0.0, 1.0),
     age=st.integers(0, 50),
     slide=st.integers(1, 9),
+    share=st.floats(0.0, 1.0),
 )
 def test_the_closed_form_is_the_sum(
-    findings: list[bool], ticks: int, served: int, presence: float, age: int, slide: int
+    findings: list[bool], ticks: int, served: int, presence: float, age: int, slide: int, share: float
 ) -> None:
     view = view_of("", unit=3 * SECOND)
     entry_seen(view, "other", [True, False, True])
     entry = entry_seen(view, "a", findings)
     view.model.renew()
     candidate = Candidate(entry, ticks, served, presence)
-    tick = Tick(100 * SECOND + age * SECOND, slide * SECOND)
+    tick = Tick(100 * SECOND + age * SECOND, slide * SECOND, share)
     gain = LearntRanker(view.model).gains([candidate], tick)[0]
     assert gain == pytest.approx(gain_written_out(view.model, candidate, tick), abs=1e-4)
 
