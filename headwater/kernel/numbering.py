@@ -44,6 +44,10 @@ class Numbering:
         self._free[self._free_count : end] = numbers
         self._free_count = end
 
+    def clear(self) -> None:
+        """Take all numbers back."""
+        self.top = self._free_count = 0
+
     def live(self) -> Ints:
         """The numbers in use, in ascending order."""
         if not self._free_count:

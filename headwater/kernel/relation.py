@@ -117,6 +117,12 @@ class Relation:
         self._numbering.give_back(found)
         return numbers
 
+    def clear(self) -> None:
+        """Remove all rows."""
+        for index in self._all:
+            index.clear()
+        self._numbering.clear()
+
     def exchange(self, added: Ints, removed: Ints) -> tuple[Ints, Ints]:
         """Take what went; gives the numbers it had, and what is left to add of what came.
 
@@ -142,7 +148,7 @@ class Relation:
 
 def are_all_there(numbers: Ints) -> bool:
     """Whether `take` found a row of each value."""
-    return numbers.item() >= 0 if numbers.shape[0] == 1 else not (numbers < 0).any()
+    return bool(numbers.item() >= 0 if numbers.shape[0] == 1 else not (numbers < 0).any())
 
 
 def without(rows: Ints, gone: Ints) -> Ints:

@@ -90,6 +90,7 @@ def embedded_session(*, master: str = "local[*]", shuffle_partitions: int = 1) -
         "spark.log.level": "ERROR",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(shuffle_partitions),
+        "spark.python.daemon.module": "headwater.pipeline.worker_daemon",
     }
     variables = {
         "PYSPARK_PYTHON": sys.executable,
