@@ -33,7 +33,6 @@ from headwater.terms.columns import ElementColumns
 from headwater.windows import Content, CountWindow, QuerySettings, Report, emitted
 from headwater.windows.arrivals import Arrivals
 
-
 _MOST_PASSED_OVER = 256
 """After so many ticks windows are moved on all the same, and forget what left them."""
 

@@ -29,13 +29,14 @@ def rows_in_order(rows: Sequence[Sequence[int]], vocabulary: Vocabulary) -> list
         written, known = {}, {}
         for number in set(chain.from_iterable(listed)):
             written[number], known[number] = vocabulary.written(number)
-        texts = [SEPARATOR.join(map(written.__getitem__, row)) for row in listed]
-        listed = [row for _, row in sorted(zip(texts, listed, strict=True))]
+        keys = [SEPARATOR.join(map(written.__getitem__, row)) for row in listed]
+        listed = [row for _, row in sorted(zip(keys, listed, strict=True))]
         return [tuple(map(known.__getitem__, row)) for row in listed]
     ids = np.array(rows, dtype=np.int64)
     different, places = np.unique(ids, return_inverse=True)
     places = places.reshape(ids.shape)
-    texts, terms = zip(*map(vocabulary.written, different.tolist()), strict=True)
+    described = [vocabulary.written(number) for number in different.tolist()]
+    texts, terms = [text for text, _ in described], [term for _, term in described]
     if any(min(text, default=SEPARATOR) < SEPARATOR for text in texts):
         return sorted(vocabulary.terms_of(ids), key=row_text)
     by_text = sorted(range(len(texts)), key=texts.__getitem__)

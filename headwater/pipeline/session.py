@@ -97,6 +97,7 @@ def embedded_session(*, master: str = "local[*]", shuffle_partitions: int = 1) -
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "PYTHONPATH": os.pathsep.join(filter(None, (_package_folder(), os.environ.get("PYTHONPATH")))),
         "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYTHONHASHSEED": os.environ.get("PYTHONHASHSEED", "0"),
     }
     with _environment(variables), _interrupts_later():
         return _start(settings | _STATEFUL)
@@ -120,6 +121,9 @@ def _start(settings: dict[str, str]) -> SparkSession:
         builder = builder.config(name, value)
     session: SparkSession = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
+    # Spark starts a process that forks workers for each set of variables that functions are sent with. Workers have
+    # theirs from the Java process, so that one is enough for the source and for the stateful step.
+    session.sparkContext.environment.clear()
     return session
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numba as nb
 import numpy as np
-import numpy.typing as npt
 
 from headwater.terms.scanning.hashing import low_bytes
 from headwater.terms.scanning.memory import store_word, word_at
