@@ -5,7 +5,9 @@
 A new mapping of one input walks through the others. Before each step the ring indexes say, without looking at a row,
 how many rows each remaining input would contribute, and every mapping goes where that number is smallest: mappings of
 one batch may take different ways (`steps` counts them). What an index said about an input that was not chosen stays
-true until a variable more is known of it, so nobody is asked twice. An input with which nothing is shared comes last.
+true until a variable more is known of it, so nobody is asked twice. The input that was best last time is asked first;
+if it leaves so few mappings that less could not be much less, the others are not asked at all. An input with which
+nothing is shared comes last.
 The sum holds whatever the order of the inputs is; those that hold the most come first in it.
 
 Static inputs screen the others: a mapping without a partner in a static view can never lead to a result, so it is not
@@ -30,17 +32,17 @@ from headwater.kernel.constant import Constant
 from headwater.kernel.delta import Delta, no_rows, stacked
 from headwater.kernel.index import Ints, Links
 from headwater.kernel.operator import Operator
-from headwater.kernel.relation import IndexUse, Key, Relation, are_all_there, without
+from headwater.kernel.relation import IndexUse, Key, Relation
 from headwater.kernel.results import Results
+
+_WORTH_ASKING = 0.5
+"""While the best input known has fewer partners than this for each mapping, another one is not worth the question."""
 
 _WORTH_PARTING = 256
 """So many rows less must be looked at before a batch is parted: a part costs as much as some hundred rows."""
 
 _FEW = 256
 """So many rows that all go are read at once, and their tables emptied; more are left for whoever asks."""
-
-_FEW_LEAVE = 8
-"""So many rows that go are looked for where they would be; more are screened first, as they were when they came."""
 
 _REVIEWED_EVERY = 64
 """After so many ticks the indexes are looked at."""
@@ -201,12 +203,9 @@ class MultiwayJoin(Operator):
     def _lose(self, i: int, added: Ints, gone: Ints) -> tuple[Ints, Ints]:
         """Take rows from an input; gives the numbers they had, and what is left to add of what comes."""
         relation = self._relations[i]
-        if gone.shape[0] <= _FEW_LEAVE:
-            numbers = relation.take(gone)
-            if are_all_there(numbers):
-                return numbers, added
-            missing, _ = self._screened(i, gone[numbers < 0])
-            return numbers[numbers >= 0], without(added, missing) if missing.shape[0] else added
+        numbers = relation.take_oldest(gone)
+        if numbers is not None:
+            return numbers, added
         gone, _ = self._screened(i, gone)
         return relation.exchange(added, gone)
 
@@ -259,22 +258,26 @@ class MultiwayJoin(Operator):
         if not candidates:
             return self._cross(tree, done)
         found: Known = {}
+        best, fewest = candidates[0], 0
         for one in candidates:
             said = known.get(one.number)
             if said is None or said[0] != one.key:
+                if found and fewest <= _WORTH_ASKING * tree.shape[0]:
+                    continue
                 said = (one.key, self._probe(tree, one))
-            if not said[1][2]:
+            total = said[1][2]
+            if not total:
                 return []
+            if not found or total < fewest:
+                best, fewest = one, total
             found[one.number] = said
-        best = candidates[0]
-        for one in candidates:
-            if found[one.number][1][2] < found[best.number][1][2]:
-                best = one
-        if len(candidates) == 1 or tree.shape[0] == 1:
+        if best is not candidates[0]:
+            self._candidates[done] = (best, *(one for one in candidates if one is not best))
+        if len(found) == 1 or tree.shape[0] == 1:
             return self._step(tree, best, found)
-        return self._part(tree, candidates, best, found)
+        return self._part(tree, [one for one in candidates if one.number in found], best, found)
 
-    def _part(self, tree: Ints, candidates: tuple[_Candidate, ...], best: _Candidate, found: Known) -> list[Ints]:
+    def _part(self, tree: Ints, candidates: Sequence[_Candidate], best: _Candidate, found: Known) -> list[Ints]:
         """Send each mapping where it has the fewest partners, or all to the best input if that is as good."""
         fewest = found[candidates[0].number][1][1]
         choice = np.zeros(fewest.shape[0], dtype=np.int8)
