@@ -41,9 +41,12 @@ class TripleBuffer:
         self._taken = 0
         self._interval_of: int | None = None
         self._interval = (0, 0)
+        self._next_view: tuple[int, int, int] | None = None
+        """A tick that was asked for, and the view at it."""
 
     def add(self, times: Ints, starts: Ints, triples: Ints) -> None:
         """Items in time order: their times, where the triples of each begin, and the triples."""
+        self._next_view = None
         items, end = self._items + times.shape[0], self._end + triples.shape[0]
         if items > self._times.shape[0]:
             room = grown(items, self._times.shape[0])
@@ -94,12 +97,13 @@ class TripleBuffer:
 
     def is_empty_at(self, tick: int) -> bool:
         """Whether nothing will be in view at a tick."""
-        low, high = self._view(tick, 0)
-        return low == high
+        self._next_view = tick, *self._view(tick, 0)
+        return self._next_view[1] == self._next_view[2]
 
     def move(self, tick: int, part: int) -> Delta:
         """Move the view to a tick; gives the triples that entered and those that left."""
-        low, high = self._view(tick, part)
+        known, self._next_view = self._next_view, None
+        low, high = self._view(tick, part) if part or known is None or known[0] != tick else known[1:]
         if low == self._low and high == self._high:
             return self._nothing
         if self._end > self._cap:
