@@ -20,7 +20,8 @@ from headwater.datasets.mapped import Ints
 from headwater.terms.inline_layout import NO_TERM
 from headwater.terms.model import BadElement
 from headwater.terms.reading import BROKEN_PACKING, RdfSyntaxError, packing, rdf_format, read_quads, unpacked
-from headwater.terms.scanning import LineFormat, TermTexts, scan
+from headwater.terms.scanning import LineFormat, scan
+from headwater.terms.term_texts import TermTexts
 
 SLICE_BYTES = 8 << 20
 _DOCUMENT_QUADS = 50_000

@@ -32,7 +32,7 @@ from headwater.terms.ids import encode
 from headwater.terms.model import BadElement
 from headwater.terms.names import name_to_iri
 from headwater.terms.reading import FORMATS, file_ending
-from headwater.terms.scanning import TermTexts
+from headwater.terms.term_texts import TermTexts
 
 PART_STATEMENTS = 1_000_000
 OnProgress = Callable[[LoadProgress], None]

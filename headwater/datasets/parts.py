@@ -17,7 +17,7 @@ from headwater.datasets.columns import Columns, ColumnsWriter, Pairs, Place
 from headwater.datasets.mapped import Ints, mapped_ints
 from headwater.datasets.stored_terms import StoredTerms, in_order, merged_in_ranges, write_terms
 from headwater.terms.model import BadElement
-from headwater.terms.scanning import TermTexts
+from headwater.terms.term_texts import TermTexts
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ from headwater.terms.ids import encode
 from headwater.terms.model import Term
 from headwater.terms.scanning.buffers import PaddedText
 from headwater.terms.scanning.memory import PADDING
-from headwater.terms.scanning.texts import TermTexts, gather, parse_terms, same_text
-from headwater.terms.term_texts import texts_of
+from headwater.terms.scanning.texts import gather, same_text
+from headwater.terms.term_texts import TermTexts, parse_terms, texts_of
 
 _BYTES_AT_A_TIME = 64 << 20
 _ALL_HASHES = 1 << 63

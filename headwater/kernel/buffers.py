@@ -15,8 +15,6 @@ from headwater.reference.answers import WindowView
 from headwater.windows import CountWindow, TimeWindow, Window, check_cap
 
 _WORTH_FORGETTING = 256
-WORTH_BEGINNING_ANEW = 256
-"""From so many triples on, operators that begin anew are faster than those that take out one after the other."""
 
 
 class TripleBuffer:
@@ -41,17 +39,26 @@ class TripleBuffer:
         self._low = 0
         self._high = 0
         self._taken = 0
+        self._interval_of: int | None = None
+        self._interval = (0, 0)
+        self._next_view: tuple[int, int, int] | None = None
+        """A tick that was asked for, and the view at it."""
 
     def add(self, times: Ints, starts: Ints, triples: Ints) -> None:
         """Items in time order: their times, where the triples of each begin, and the triples."""
+        self._next_view = None
         items, end = self._items + times.shape[0], self._end + triples.shape[0]
         if items > self._times.shape[0]:
             room = grown(items, self._times.shape[0])
             self._times, self._starts = enlarged(self._times, room), enlarged(self._starts, room)
         if end > self._triples.shape[0]:
             self._triples = enlarged(self._triples, grown(end, self._triples.shape[0]))
-        self._times[self._items : items] = times
-        self._starts[self._items : items] = starts[: times.shape[0]] + self._end
+        if items == self._items + 1:
+            self._times[self._items] = times.item()
+            self._starts[self._items] = self._end
+        else:
+            self._times[self._items : items] = times
+            self._starts[self._items : items] = starts[: times.shape[0]] + self._end
         self._triples[self._end : end] = triples
         self._items, self._end = items, end
 
@@ -88,16 +95,22 @@ class TripleBuffer:
         before = (self._taken + self._before(tick)) // window.step
         return max(1, (self._taken + self._before(tick + 1)) // window.step - before)
 
+    def is_empty_at(self, tick: int) -> bool:
+        """Whether nothing will be in view at a tick."""
+        self._next_view = tick, *self._view(tick, 0)
+        return self._next_view[1] == self._next_view[2]
+
     def move(self, tick: int, part: int) -> Delta:
         """Move the view to a tick; gives the triples that entered and those that left."""
-        low, high = self._view(tick, part)
+        known, self._next_view = self._next_view, None
+        low, high = self._view(tick, part) if part or known is None or known[0] != tick else known[1:]
         if low == self._low and high == self._high:
             return self._nothing
         if self._end > self._cap:
             check_cap(self._label, self._start(high) - self._start(low), self._cap)
         entered = self._between(max(self._high, low), max(high, low))
         left = self._between(self._low, min(low, self._high))
-        is_fresh = low >= self._high and left.shape[0] >= WORTH_BEGINNING_ANEW
+        is_fresh = low >= self._high and left.shape[0] > 0
         self._low, self._high = low, high
         self._forget()
         return Delta(entered, left, is_fresh=is_fresh)
@@ -105,9 +118,9 @@ class TripleBuffer:
     def _view(self, tick: int, part: int) -> tuple[int, int]:
         window = self.definition
         if isinstance(window, TimeWindow):
-            first, end = window.interval(tick)
+            first, end = self._interval_at(window, tick)
             unmoved = self._low < self._items and self._times.item(self._low) >= first
-            low, high = self._low if unmoved else self._before(first), self._before(end)
+            return self._low if unmoved else max(self._low, self._before(first)), max(self._high, self._before(end))
         else:
             arrived = self._taken + self._before(tick + 1)
             if window.step is not None:
@@ -116,6 +129,12 @@ class TripleBuffer:
             high = arrived - self._taken
             low = max(0, high - window.size)
         return max(low, self._low), max(high, self._high)
+
+    def _interval_at(self, window: TimeWindow, tick: int) -> tuple[int, int]:
+        """What the window covers; it is asked for to move the view and again for the record."""
+        if tick != self._interval_of:
+            self._interval_of, self._interval = tick, window.interval(tick)
+        return self._interval
 
     def _forget(self) -> None:
         if self._low > _WORTH_FORGETTING and self._low > self._items // 2:
@@ -129,15 +148,15 @@ class TripleBuffer:
             self._high -= low
             self._low = 0
 
-    def view(self, label: str, tick: int) -> WindowView:
+    def view(self, tick: int) -> WindowView:
         """What the view covers, for the record of an answer."""
         if isinstance(self.definition, TimeWindow):
-            first, end = self.definition.interval(tick)
+            first, end = self._interval_at(self.definition, tick)
         elif self._high > self._low:
             first, end = int(self._times[self._low]), int(self._times[self._high - 1]) + 1
         else:
             first, end = tick, tick + 1
-        return WindowView(label, first, end, self._high - self._low)
+        return WindowView(self._label, first, end, self._high - self._low)
 
     @property
     def is_empty(self) -> bool:

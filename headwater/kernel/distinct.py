@@ -46,6 +46,9 @@ class Distinct(Operator):
                 gone = gone[~is_back]
         return Delta(counts.rows[come], counts.rows[gone])
 
+    def needs(self, source: Operator) -> bool:
+        return self._source.needs(source)
+
     @property
     def inputs(self) -> tuple[Operator, ...]:
         return (self._source,)

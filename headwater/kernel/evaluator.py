@@ -7,9 +7,9 @@ restored evaluator derives it again.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
-from itertools import pairwise
+from itertools import chain, pairwise, repeat
 from typing import Any, cast
 
 import numpy as np
@@ -34,6 +34,9 @@ from headwater.terms.columns import ElementColumns
 from headwater.windows import Content, CountWindow, QuerySettings, Report, emitted
 from headwater.windows.arrivals import Arrivals
 
+_MOST_PASSED_OVER = 256
+"""After so many ticks windows are moved on all the same, and forget what left them."""
+
 
 class KernelEvaluator(Evaluator):
     """Evaluates one plan incrementally; `NotForTheKernel` where it cannot."""
@@ -43,10 +46,13 @@ class KernelEvaluator(Evaluator):
         self._static = static
         self._may_follow = False
         self.vocabulary = Vocabulary(texts_outside(static))
+        self._passed_over = 0
+        """How many ticks were passed over since the windows were moved: see `_needed_windows`."""
         self.root: Operator
         is_timed = self._build()
         labelled = zip(settings.windows, (source.label for source in plan.windows), strict=True)
         self._buffers = [TripleBuffer(*one, settings.cap, timed=is_timed) for one in labelled]
+        self._has_steps = any(isinstance(one, CountWindow) and one.step is not None for one in settings.windows)
         watched = settings.windows if settings.report is Report.CHANGE else ()
         self._contents: list[Counter[tuple[int, ...]]] = [Counter() for _ in watched]
         shown = list(range(len(self.root.variables)))
@@ -57,12 +63,30 @@ class KernelEvaluator(Evaluator):
         only_change = settings.emit is not StreamOperator.RSTREAM
         whole = self._presenter is not None or plan.kind in (QueryKind.ASK, QueryKind.DESCRIBE)
         self._follows_change = only_change and not whole
+        self._says_at_each_tick = settings.report not in (Report.CHANGE, Report.NONEMPTY)
         self._counts: dict[tuple[int, ...], int] = {}
         """How often each row is in the result, or how much more often than at the last tick that was reported."""
         self._verdict: bool | None = None
         self._is_said = True
         """Whether the last tick was reported: then all that was said before can be derived from the windows."""
         self._result_before: Ints | None = None
+
+    @property
+    def _passes_over(self) -> bool:
+        """Whether ticks may be passed over: the only thing to say is what came, and silence where nothing did."""
+        is_change = self.settings.emit is StreamOperator.ISTREAM and self._presenter is None
+        is_plain = self.plan.kind in (QueryKind.SELECT, QueryKind.CONSTRUCT)
+        return is_change and is_plain and self._is_silent_without_news and self.settings.report is Report.EAGER
+
+    def _needed_windows(self, sources: Sequence[Operator]) -> list[int]:
+        """The windows without which there is no result: while one of them is empty, nobody need look at the others."""
+        return [number for number, source in enumerate(sources) if self.root.needs(source)]
+
+    def _catch_up(self) -> None:
+        """Be where the last tick was, if it was passed over."""
+        if self._passed_over:
+            assert self.ticker.answered is not None
+            self._moved(self.ticker.answered, 0)
 
     @property
     def joins(self) -> tuple[JoinMeasures, ...]:
@@ -81,6 +105,7 @@ class KernelEvaluator(Evaluator):
         compiler = self._compiler(self._static)
         compiler.static_parts.follows = self._may_follow
         self.root, self._presenter = compiler.compile()
+        self._needed = self._needed_windows(compiler.sources) if self._passes_over else []
         self._is_following = self._may_follow and isinstance(self._static, ViewData) and not compiler.is_fixed
         self.vocabulary.keep()
         self._clock = compiler.clock
@@ -107,6 +132,7 @@ class KernelEvaluator(Evaluator):
         return self.root.advance()
 
     def static_will_change(self) -> None:
+        self._catch_up()
         if not self._is_following and self._follows_change and self.ticker.answered is not None:
             self._build()
             self._result_before = self._derived().added
@@ -116,6 +142,7 @@ class KernelEvaluator(Evaluator):
 
         Before, joins read views where they are, and let in only what has a partner there.
         """
+        self._catch_up()
         if self._is_following:
             self._follow_static_data()
             return
@@ -177,9 +204,20 @@ class KernelEvaluator(Evaluator):
         return Size(rows, held + state_bytes(self.root))
 
     def _closings(self, tick: int) -> int:
+        if not self._has_steps:
+            return 1
         return max(buffer.closings(tick) for buffer in self._buffers)
 
     def _move(self, tick: int, part: int) -> bool:
+        if self._needed and self._passed_over < _MOST_PASSED_OVER:
+            for number in self._needed:
+                if self._buffers[number].is_empty_at(tick):
+                    self._passed_over += 1
+                    return False
+        return self._moved(tick, part)
+
+    def _moved(self, tick: int, part: int) -> bool:
+        """Move the windows and follow what changes."""
         self._clock.tick += 1
         self._clock.now = tick
         self._is_said = False
@@ -189,7 +227,13 @@ class KernelEvaluator(Evaluator):
             self._sources[number].delta = delta
             if self._contents and not delta.is_empty:
                 changed |= self._content_changed(number, delta)
-        self._follow(self.root.advance())
+        delta = self.root.advance()
+        if self._passed_over:
+            # All that there was went at a tick that was passed over.
+            self._passed_over = 0
+            delta = Delta(delta.added, delta.added[:0])
+        if not self._is_unheard(delta):
+            self._follow(delta)
         if self.vocabulary.wants_sweep:
             self.vocabulary.sweep(self._used())
         return changed
@@ -207,6 +251,13 @@ class KernelEvaluator(Evaluator):
                     del content[triple]
                 changed |= self.settings.content is Content.BAG or (before == 0) != (after == 0)
         return changed
+
+    def _is_unheard(self, delta: Delta) -> bool:
+        """Whether the streaming operator lets nothing of a tick through, and no later one needs to know of it."""
+        if not self._follows_change or not self._says_at_each_tick or self._counts:
+            return False
+        heard = delta.removed if self.settings.emit is StreamOperator.DSTREAM else delta.added
+        return not heard.shape[0]
 
     def _follow(self, delta: Delta) -> None:
         """Count the rows that are asked for: the result, or its net change since the last tick that was reported."""
@@ -240,8 +291,10 @@ class KernelEvaluator(Evaluator):
         if self._presenter is not None or self._description is not None:
             before, self._presented = self._presented, self._whole()
             return emitted(self.settings.emit, self._presented, before)
-        sign = -1 if self.settings.emit is StreamOperator.DSTREAM else 1
-        said = [row for row, n in self._counts.items() for _ in range(n * sign)]
+        times: Iterable[int] = self._counts.values()
+        if self.settings.emit is StreamOperator.DSTREAM:
+            times = [-n for n in times]
+        said = list(chain.from_iterable(map(repeat, self._counts, times)))
         if self._follows_change:
             self._counts.clear()
         return cast("list[object]", rows_in_order(said, self.vocabulary)) if said else []
@@ -269,8 +322,7 @@ class KernelEvaluator(Evaluator):
         return [self._verdict]
 
     def _views(self, tick: int) -> tuple[WindowView, ...]:
-        pairs = zip(self._buffers, self.plan.windows, strict=True)
-        return tuple(buffer.view(source.label, tick) for buffer, source in pairs)
+        return tuple([buffer.view(tick) for buffer in self._buffers])
 
     def _used(self) -> Iterator[Ints]:
         """Every array of ids that is still in use."""

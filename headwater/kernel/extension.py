@@ -37,6 +37,9 @@ class Extension(Operator):
             extended[:, -1] = self._function(rows)
         return extended
 
+    def needs(self, source: Operator) -> bool:
+        return self._source.needs(source)
+
     @property
     def inputs(self) -> tuple[Operator, ...]:
         return (self._source,)

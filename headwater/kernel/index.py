@@ -32,6 +32,8 @@ _COUNT = np.int64(MOST_ROWS - 1)
 _ROW = np.int64(28)
 _TAG = np.int64(56)
 _SMALLEST = 16
+_WORTH_KEEPING = 1024
+"""A table of at most so many slots is faster emptied than made anew."""
 _AHEAD = 8
 """How many steps ahead memory is asked for."""
 
@@ -257,6 +259,21 @@ def _probe(table, rows, key, probes, probe_key, heads, counts):  # type: ignore[
 
 
 @nb.njit(cache=True)
+def _probe_leaf(table, rows, key, leaves, tree, place, probe_key, heads, counts):  # type: ignore[no-untyped-def]
+    total = 0
+    for i in range(tree.shape[0]):
+        if i + 2 * _AHEAD < tree.shape[0]:
+            _look_ahead(table, leaves, tree[i + 2 * _AHEAD, place], probe_key)
+            _look_ahead_at_row(table, rows, leaves, tree[i + _AHEAD, place], probe_key)
+        slot = _find(table, rows, key, leaves, tree[i, place], probe_key)
+        entry = table[slot] if slot >= 0 else np.int64(0)
+        heads[i] = _head(entry)
+        counts[i] = entry & _COUNT
+        total += counts[i]
+    return total
+
+
+@nb.njit(cache=True)
 def _expand(links, heads, counts, which, found):  # type: ignore[no-untyped-def]
     n = 0
     for i in range(heads.shape[0]):
@@ -264,6 +281,20 @@ def _expand(links, heads, counts, which, found):  # type: ignore[no-untyped-def]
         for _ in range(counts[i]):
             which[n] = i
             found[n] = row
+            n += 1
+            row = np.int64(links[row, 0])
+
+
+@nb.njit(cache=True)
+def _expand_tree(links, heads, counts, tree, place, which, longer):  # type: ignore[no-untyped-def]
+    n = 0
+    for i in range(heads.shape[0]):
+        row = heads[i]
+        for _ in range(counts[i]):
+            which[n] = i
+            for j in range(tree.shape[1]):
+                longer[n, j] = tree[i, j]
+            longer[n, place] = row
             n += 1
             row = np.int64(links[row, 0])
 
@@ -345,12 +376,36 @@ class RingIndex:
         counts = np.empty(n, dtype=np.int64)
         return heads, counts, _probe(self.table, rows, self.key, probes, probe_key, heads, counts)
 
+    def probe_leaf(self, rows: Ints, leaves: Ints, tree: Ints, place: int, probe_key: Links) -> tuple[Ints, Ints, int]:
+        """The same for probes that are some columns of the leaves that stand at a place of each tree."""
+        n = tree.shape[0]
+        self.probes += n
+        heads = np.empty(n, dtype=np.int64)
+        counts = np.empty(n, dtype=np.int64)
+        total = _probe_leaf(self.table, rows, self.key, leaves, tree, place, probe_key, heads, counts)
+        return heads, counts, total
+
     def expand(self, heads: Ints, counts: Ints, total: int) -> tuple[Ints, Ints]:
         """All pairs of a probe and a matching row, from what `probe` found."""
         which = np.empty(total, dtype=np.int64)
         found = np.empty(total, dtype=np.int64)
         _expand(self.links, heads, counts, which, found)
         return which, found
+
+    def expand_tree(self, tree: Ints, place: int, heads: Ints, counts: Ints, total: int) -> tuple[Ints, Ints]:
+        """Each row of `tree` once for each matching row, whose number stands at `place`; and which row it was."""
+        which = np.empty(total, dtype=np.int64)
+        longer = np.empty((total, tree.shape[1]), dtype=np.int64)
+        _expand_tree(self.links, heads, counts, tree, place, which, longer)
+        return which, longer
+
+    def clear(self) -> None:
+        """No rows are left."""
+        if self.table.shape[0] <= _WORTH_KEEPING:
+            self.table.fill(0)
+        else:
+            self.table = np.zeros(_SMALLEST, dtype=np.int64)
+        self._used = 0
 
     @property
     def nbytes(self) -> int:

@@ -5,12 +5,16 @@
 A new mapping of one input walks through the others. Before each step the ring indexes say, without looking at a row,
 how many rows each remaining input would contribute, and every mapping goes where that number is smallest: mappings of
 one batch may take different ways (`steps` counts them). What an index said about an input that was not chosen stays
-true until a variable more is known of it, so nobody is asked twice. An input with which nothing is shared comes last.
+true until a variable more is known of it, so nobody is asked twice. The input that was best last time is asked first;
+if it leaves so few mappings that less could not be much less, the others are not asked at all. An input with which
+nothing is shared comes last.
+The sum holds whatever the order of the inputs is; those that hold the most come first in it.
 
 Static inputs screen the others: a mapping without a partner in a static view can never lead to a result, so it is not
 even kept. What the view said about those that stay is what the first step of their walk needs anyway.
 
 An input that lost all it had at once (`Delta.is_fresh`) takes every result with it: nothing is taken out row by row.
+Where NOW or [TRIPLES 1] is joined, that is at every tick, and results need no lists of who made them.
 
 Variables that inputs share must be bound in all of their rows; `CompatibleJoin` is for those that may not be.
 """
@@ -21,17 +25,24 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+import numba as nb
 import numpy as np
 
 from headwater.kernel.constant import Constant
 from headwater.kernel.delta import Delta, no_rows, stacked
-from headwater.kernel.index import Ints, Links, RingIndex
+from headwater.kernel.index import Ints, Links
 from headwater.kernel.operator import Operator
 from headwater.kernel.relation import IndexUse, Key, Relation
 from headwater.kernel.results import Results
 
+_WORTH_ASKING = 0.5
+"""While the best input known has fewer partners than this for each mapping, another one is not worth the question."""
+
 _WORTH_PARTING = 256
 """So many rows less must be looked at before a batch is parted: a part costs as much as some hundred rows."""
+
+_FEW = 256
+"""So many rows that all go are read at once, and their tables emptied; more are left for whoever asks."""
 
 _REVIEWED_EVERY = 64
 """After so many ticks the indexes are looked at."""
@@ -46,15 +57,24 @@ Known = dict[int, tuple[Key, Found]]
 class _Candidate:
     """An input that may come next: the columns it is probed on, and where their values stand in the leaves so far.
 
-    `columns` says it once more, for the first leaf.
+    `holder` is the leaf that has them all, in `columns`, or None where several have some.
     """
 
     number: int
     key: Key
     holders: tuple[tuple[int, int], ...]
-    columns: slice | list[int]
-    probe_key: Links
+    holder: int | None
+    columns: Links
     done: int
+
+
+@nb.njit(cache=True)
+def _fetch(rows, tree, leaf, columns, places, values):  # type: ignore[no-untyped-def]
+    """Some columns of the rows that stand at a leaf of each tree."""
+    for n in range(tree.shape[0]):
+        row = tree[n, leaf]
+        for k in range(columns.shape[0]):
+            values[n, places[k]] = rows[row, columns[k]]
 
 
 class MultiwayJoin(Operator):
@@ -81,6 +101,8 @@ class MultiwayJoin(Operator):
         self._relations = [Relation(len(one.variables)) for one in inputs]
         self._all_done = (1 << len(self._inputs)) - 1
         self._results = Results(len(self._inputs))
+        self._few_results: list[Ints] | None = []
+        """The values of all results, as long as these are few and none of them alone was taken out."""
         self._candidates: dict[int, tuple[_Candidate, ...]] = {}
         self._constants = [i for i, one in enumerate(inputs) if isinstance(one, Constant)]
         self._changing = [i for i, one in enumerate(inputs) if not isinstance(one, Constant)]
@@ -90,9 +112,17 @@ class MultiwayJoin(Operator):
         self._nothing_of = [no_rows(len(one.variables)) for one in inputs]
         self._inserts_per_probe = inserts_per_probe
         self._until_review = _REVIEWED_EVERY
-        self._source = [
-            next((i, one.column(variable)) for i, one in enumerate(inputs) if variable in one.variables)
-            for variable in variables
+        self._sources = self._sources_of(variables)
+
+    def _sources_of(self, variables: tuple[str, ...]) -> list[tuple[int, Links, Links]]:
+        """The inputs that give values to the results: their columns, and where the values go."""
+        found: dict[int, list[tuple[int, int]]] = {}
+        for place, variable in enumerate(variables):
+            i, one = next((i, one) for i, one in enumerate(self._inputs) if variable in one.variables)
+            found.setdefault(i, []).append((one.column(variable), place))
+        return [
+            (i, np.array([c for c, _ in pairs], dtype=np.int32), np.array([p for _, p in pairs], dtype=np.int32))
+            for i, pairs in found.items()
         ]
 
     def advance(self) -> Delta:
@@ -108,30 +138,34 @@ class MultiwayJoin(Operator):
         arriving: list[tuple[int, Ints, Known]] = []
         for i, delta in deltas:
             rows = delta.added
-            gone = self._nothing_of[i] if delta.is_fresh else delta.removed
             # Where there is nothing and nothing comes, what goes was never kept.
-            if gone.shape[0] and (rows.shape[0] or self._relations[i].size):
-                gone, _ = self._screened(i, gone)
-            else:
-                gone = self._nothing_of[i]
-            if gone.shape[0]:
-                numbers, rows = self._relations[i].exchange(rows, gone)
-                if self._results.size:
+            if not delta.is_fresh and delta.removed.shape[0] and (rows.shape[0] or self._relations[i].size):
+                numbers, rows = self._lose(i, rows, delta.removed)
+                if self._results.size and numbers.shape[0]:
                     trees = self._results.remove_made_by(i, numbers, self._capacities())
                     removed.append(self._values(trees))
+                    self._few_results = None if self._results.size else []
             if rows.shape[0]:
                 rows, known = self._screened(i, rows)
                 if rows.shape[0]:
                     arriving.append((i, rows, known))
+        # Any order will do. While an input is still empty, what comes to the others makes nothing: it comes last.
+        if len(arriving) > 1:
+            arriving.sort(key=lambda arrival: -self._relations[arrival[0]].size)
         for i, rows, known in arriving:
             added.extend(self._gain(i, rows, known))
+        if self._few_results is not None:
+            if self._results.size <= _FEW:
+                self._few_results += added
+            else:
+                self._few_results = None
         self._until_review -= 1
         if not self._until_review and self._inserts_per_probe is not None:
             self._until_review = _REVIEWED_EVERY
             for relation in self._relations:
                 relation.review(self._inserts_per_probe)
         width = len(self.variables)
-        if before is not None:
+        if before is not None and before is not self._nothing.removed:
             return Delta(stacked(added, width), before, is_fresh=True)
         if not added and not removed:
             return self._nothing
@@ -150,13 +184,30 @@ class MultiwayJoin(Operator):
     def _begin_anew(self, fresh: list[int]) -> Ints | Callable[[], Ints]:
         """Some inputs lost all they had, and with it every result goes; gives the results there were."""
         relations, results = list(self._relations), self._results
+        if results.size + sum(relations[i].size for i in fresh) <= _FEW:
+            known, self._few_results = self._few_results, []
+            gone = stacked(known, len(self.variables)) if known is not None else self._values(results.trees())
+            for i in fresh:
+                relations[i].clear()
+            results.clear()
+            return gone if gone.shape[0] else self._nothing.removed
         for i in fresh:
             self._relations[i] = Relation(len(self._inputs[i].variables))
         self._results = Results(len(self._inputs))
+        self._few_results = []
         if len(fresh) == len(self._changing):
             return lambda: self._values(results.trees(), relations)
         # The other inputs go on to change, and row numbers would not mean the same later.
         return self._values(results.trees(), relations)
+
+    def _lose(self, i: int, added: Ints, gone: Ints) -> tuple[Ints, Ints]:
+        """Take rows from an input; gives the numbers they had, and what is left to add of what comes."""
+        relation = self._relations[i]
+        numbers = relation.take_oldest(gone)
+        if numbers is not None:
+            return numbers, added
+        gone, _ = self._screened(i, gone)
+        return relation.exchange(added, gone)
 
     def _screened(self, i: int, rows: Ints) -> tuple[Ints, Known]:
         """The rows of an input that have a partner in every static input, and what those inputs said about them."""
@@ -164,7 +215,7 @@ class MultiwayJoin(Operator):
         for screen in self._screens[i]:
             if screen is None:
                 continue
-            found = self._ask(screen, np.ascontiguousarray(rows[:, screen.columns]))
+            found = self._ask(screen, rows)
             known[screen.number] = (screen.key, found)
             if found[2] == 0:
                 return rows[:0], {}
@@ -174,6 +225,14 @@ class MultiwayJoin(Operator):
             if partnered.shape[0] < rows.shape[0]:
                 rows, known = rows[partnered], _picked(known, partnered)
         return rows, known
+
+    def _ask(self, screen: _Candidate, rows: Ints) -> Found:
+        """What a static input says about rows that no relation holds yet."""
+        relation = self._relations[screen.number]
+        if not relation.size:
+            return _NOTHING_FOUND
+        probes = rows if rows.flags.c_contiguous else np.ascontiguousarray(rows)
+        return relation.index(screen.key).probe(relation.rows, probes, screen.columns)
 
     def _gain(self, i: int, rows: Ints, known: Known) -> list[Ints]:
         """Rows that came to an input, and the results that they make with what is there."""
@@ -199,22 +258,26 @@ class MultiwayJoin(Operator):
         if not candidates:
             return self._cross(tree, done)
         found: Known = {}
+        best, fewest = candidates[0], 0
         for one in candidates:
             said = known.get(one.number)
             if said is None or said[0] != one.key:
+                if found and fewest <= _WORTH_ASKING * tree.shape[0]:
+                    continue
                 said = (one.key, self._probe(tree, one))
-            if not said[1][2]:
+            total = said[1][2]
+            if not total:
                 return []
+            if not found or total < fewest:
+                best, fewest = one, total
             found[one.number] = said
-        best = candidates[0]
-        for one in candidates:
-            if found[one.number][1][2] < found[best.number][1][2]:
-                best = one
-        if len(candidates) == 1 or tree.shape[0] == 1:
+        if best is not candidates[0]:
+            self._candidates[done] = (best, *(one for one in candidates if one is not best))
+        if len(found) == 1 or tree.shape[0] == 1:
             return self._step(tree, best, found)
-        return self._part(tree, candidates, best, found)
+        return self._part(tree, [one for one in candidates if one.number in found], best, found)
 
-    def _part(self, tree: Ints, candidates: tuple[_Candidate, ...], best: _Candidate, found: Known) -> list[Ints]:
+    def _part(self, tree: Ints, candidates: Sequence[_Candidate], best: _Candidate, found: Known) -> list[Ints]:
         """Send each mapping where it has the fewest partners, or all to the best input if that is as good."""
         fewest = found[candidates[0].number][1][1]
         choice = np.zeros(fewest.shape[0], dtype=np.int8)
@@ -252,10 +315,9 @@ class MultiwayJoin(Operator):
             return None
         key = tuple(column for column, _ in shared)
         holders = tuple(holder for _, holder in shared)
-        columns = [column for _, column in holders]
-        neighbours = columns == [*range(columns[0], columns[0] + len(columns))]
-        taken = slice(columns[0], columns[0] + len(columns)) if neighbours else columns
-        return _Candidate(number, key, holders, taken, np.arange(len(key), dtype=np.int32), done | 1 << number)
+        is_one = len({leaf for leaf, _ in holders}) == 1
+        columns = np.array([column for _, column in holders] if is_one else range(len(key)), dtype=np.int32)
+        return _Candidate(number, key, holders, holders[0][0] if is_one else None, columns, done | 1 << number)
 
     def _holder(self, variable: str, done: int) -> tuple[int, int] | None:
         """The input and column among those joined so far that have a variable."""
@@ -265,19 +327,17 @@ class MultiwayJoin(Operator):
         return None
 
     def _probe(self, tree: Ints, to: _Candidate) -> Found:
-        if tree.shape[0] == 1:
-            keys = np.array([[self._relations[i].rows.item(tree.item(0, i), column) for i, column in to.holders]])
-        else:
-            keys = np.empty((tree.shape[0], len(to.holders)), dtype=np.int64)
-            for place, (i, column) in enumerate(to.holders):
-                keys[:, place] = self._relations[i].rows[tree[:, i], column]
-        return self._ask(to, keys)
-
-    def _ask(self, to: _Candidate, keys: Ints) -> Found:
         relation = self._relations[to.number]
         if not relation.size:
             return _NOTHING_FOUND
-        return relation.index(to.key).probe(relation.rows, keys, to.probe_key)
+        index = relation.index(to.key)
+        if to.holder is not None:
+            leaves = self._relations[to.holder].rows
+            return index.probe_leaf(relation.rows, leaves, tree, to.holder, to.columns)
+        keys = np.empty((tree.shape[0], len(to.holders)), dtype=np.int64)
+        for place, (i, column) in enumerate(to.holders):
+            keys[:, place] = self._relations[i].rows[tree[:, i], column]
+        return index.probe(relation.rows, keys, to.columns)
 
     def _step(self, tree: Ints, to: _Candidate, found: Known) -> list[Ints]:
         """Join mappings with their partners in one input, and go on from there."""
@@ -287,10 +347,8 @@ class MultiwayJoin(Operator):
             longer = tree.copy()
             longer[0, to.number] = heads[0]
             return self._walk(longer, to.done, found)
-        index: RingIndex = self._relations[to.number].index(to.key)
-        which, rows = index.expand(heads, counts, total)
-        longer = tree[which]
-        longer[:, to.number] = rows
+        index = self._relations[to.number].index(to.key)
+        which, longer = index.expand_tree(tree, to.number, heads, counts, total)
         return self._walk(longer, to.done, _picked(found, which))
 
     def _cross(self, tree: Ints, done: int) -> list[Ints]:
@@ -308,12 +366,9 @@ class MultiwayJoin(Operator):
     def _values(self, tree: Ints | Links, relations: Sequence[Relation] | None = None) -> Ints:
         """The results' values, fetched from the leaves."""
         leaves_of = self._relations if relations is None else relations
-        if tree.shape[0] == 1:
-            leaves = tree[0].tolist()
-            return np.array([[leaves_of[i].rows.item(leaves[i], column) for i, column in self._source]], dtype=np.int64)
         values = np.empty((tree.shape[0], len(self.variables)), dtype=np.int64)
-        for place, (i, column) in enumerate(self._source):
-            values[:, place] = leaves_of[i].rows[tree[:, i], column]
+        for i, columns, places in self._sources:
+            _fetch(leaves_of[i].rows, tree, i, columns, places, values)
         return values
 
     def _capacities(self) -> list[int]:
@@ -331,6 +386,9 @@ class MultiwayJoin(Operator):
     @property
     def result_count(self) -> int:
         return self._results.size
+
+    def needs(self, source: Operator) -> bool:
+        return any(one.needs(source) for one in self._inputs)
 
     @property
     def inputs(self) -> tuple[Operator, ...]:

@@ -44,6 +44,10 @@ class Numbering:
         self._free[self._free_count : end] = numbers
         self._free_count = end
 
+    def clear(self) -> None:
+        """Take all numbers back."""
+        self.top = self._free_count = 0
+
     def live(self) -> Ints:
         """The numbers in use, in ascending order."""
         if not self._free_count:
@@ -55,6 +59,42 @@ class Numbering:
     @property
     def nbytes(self) -> int:
         return self._free.nbytes
+
+
+class Queue:
+    """Numbers in the order in which they came."""
+
+    def __init__(self) -> None:
+        self._numbers: Links = np.empty(0, dtype=np.int32)
+        self._begin = 0
+        self._end = 0
+
+    def append(self, numbers: Ints) -> None:
+        """They come last."""
+        end = self._end + numbers.shape[0]
+        if end > self._numbers.shape[0]:
+            # Those that went leave room; it is used once it is as much as what is there.
+            waiting = self._numbers[self._begin : self._end]
+            end -= self._begin
+            if 2 * end > self._numbers.shape[0]:
+                self._numbers = np.empty(grown(end, 2 * waiting.shape[0]), dtype=np.int32)
+            self._numbers[: waiting.shape[0]] = waiting.copy()
+            self._begin, self._end = 0, waiting.shape[0]
+        self._numbers[self._end : end] = numbers
+        self._end = end
+
+    def first(self, count: int) -> Ints:
+        """So many that came first, or all if they are fewer."""
+        numbers: Ints = self._numbers[self._begin : min(self._end, self._begin + count)].astype(np.int64)
+        return numbers
+
+    def drop(self, count: int) -> None:
+        """So many that came first are gone."""
+        self._begin += count
+
+    @property
+    def nbytes(self) -> int:
+        return self._numbers.nbytes
 
 
 def grown(needed: int, before: int) -> int:

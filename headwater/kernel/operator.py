@@ -27,6 +27,10 @@ class Operator(ABC):
         """The operators it reads."""
         return ()
 
+    def needs(self, source: Operator) -> bool:
+        """Whether it has no rows while that source has none, and says all it has when rows come there again."""
+        return False
+
     def ids(self) -> Iterable[Ints]:
         """Arrays with every id that its state holds, for the sweep of the vocabulary."""
         return ()

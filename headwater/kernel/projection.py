@@ -53,6 +53,9 @@ class Projection(Operator):
     def advance(self) -> Delta:
         return self._columns.of(self._source.advance())
 
+    def needs(self, source: Operator) -> bool:
+        return self._source.needs(source)
+
     @property
     def inputs(self) -> tuple[Operator, ...]:
         return (self._source,)

@@ -2,7 +2,8 @@
 
 Rows are numbered; a number is free again once its row was removed, and its values stand there until it is given again.
 Removal is by number, or by value where the giver of a difference knows values only: then one row of each value goes.
-The index that removal by value needs is made at the first one, so rows that never leave (static data) do without.
+What a window loses are the rows that came first, so those are looked at first. Where others go, an index finds them; it
+is made at the first such removal, so rows that never leave (static data) or leave in turn do without.
 
 Whether an index is worth its keep is seen from its counters (CQ7): `review` drops those that were inserted into much
 more often than probed, and `index` builds them again when somebody asks.
@@ -13,10 +14,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+import numba as nb
 import numpy as np
 
 from headwater.kernel.index import Ints, RingIndex
-from headwater.kernel.numbering import Numbering, enlarged, grown
+from headwater.kernel.numbering import Numbering, Queue, enlarged, grown
 
 NOTHING: Ints = np.zeros(0, dtype=np.int64)
 Key = tuple[int, ...]
@@ -44,6 +46,8 @@ class Relation:
         self._indexes: dict[Key, RingIndex] = {}
         self._all: list[RingIndex] = []
         self._drops: Counter[Key] = Counter()
+        self._queue: Queue | None = Queue()
+        """The rows in the order in which they came, as long as they leave in it."""
 
     def index(self, key: Key) -> RingIndex:
         """The index on some columns, built when it is first asked for."""
@@ -94,12 +98,15 @@ class Relation:
         if self._numbering.top > self.rows.shape[0]:
             self.rows = enlarged(self.rows, grown(self._numbering.top, self.rows.shape[0]))
         self.rows[numbers] = values
+        if self._queue is not None:
+            self._queue.append(numbers)
         for index in self._all:
             index.insert(self.rows, numbers)
         return numbers
 
     def remove(self, numbers: Ints) -> None:
         """Remove rows by number."""
+        self._queue = None
         for index in self._all:
             index.remove(self.rows, numbers)
         self._numbering.give_back(numbers)
@@ -108,6 +115,10 @@ class Relation:
         """Remove one row of each value; gives the numbers they had, and -1 for a value that is not there."""
         if not values.shape[0]:
             return NOTHING
+        oldest = self.take_oldest(values)
+        if oldest is not None:
+            return oldest
+        self._queue = None
         if self._whole is None:
             self._whole = self._built(RingIndex(tuple(range(self.width)), rows_leave_singly=False))
         numbers = self._whole.take(self.rows, values)
@@ -116,6 +127,27 @@ class Relation:
             index.remove(self.rows, found)
         self._numbering.give_back(found)
         return numbers
+
+    def take_oldest(self, values: Ints) -> Ints | None:
+        """Remove the rows that came first, if they have these values; gives the numbers they had."""
+        if self._queue is None:
+            return None
+        numbers = self._queue.first(values.shape[0])
+        if numbers.shape[0] < values.shape[0] or not _are_same(self.rows, numbers, values):
+            return None
+        self._queue.drop(values.shape[0])
+        for index in self._all:
+            index.remove(self.rows, numbers)
+        self._numbering.give_back(numbers)
+        return numbers
+
+    def clear(self) -> None:
+        """Remove all rows."""
+        if self._queue is not None:
+            self._queue = Queue()
+        for index in self._all:
+            index.clear()
+        self._numbering.clear()
 
     def exchange(self, added: Ints, removed: Ints) -> tuple[Ints, Ints]:
         """Take what went; gives the numbers it had, and what is left to add of what came.
@@ -137,12 +169,22 @@ class Relation:
 
     @property
     def nbytes(self) -> int:
-        return self.rows.nbytes + self._numbering.nbytes + sum(index.nbytes for index in self._all)
+        queue = 0 if self._queue is None else self._queue.nbytes
+        return self.rows.nbytes + self._numbering.nbytes + queue + sum(index.nbytes for index in self._all)
+
+
+@nb.njit(cache=True)
+def _are_same(rows, numbers, values):  # type: ignore[no-untyped-def]
+    for i in range(numbers.shape[0]):
+        for column in range(values.shape[1]):
+            if rows[numbers[i], column] != values[i, column]:
+                return False
+    return True
 
 
 def are_all_there(numbers: Ints) -> bool:
     """Whether `take` found a row of each value."""
-    return numbers.item() >= 0 if numbers.shape[0] == 1 else not (numbers < 0).any()
+    return bool(numbers.item() >= 0 if numbers.shape[0] == 1 else not (numbers < 0).any())
 
 
 def without(rows: Ints, gone: Ints) -> Ints:

@@ -93,6 +93,12 @@ class Results:
         self._numbering.give_back(numbers)
         return trees
 
+    def clear(self) -> None:
+        """Take out all results."""
+        if self.size:
+            self._heads.fill(_NONE)
+            self._numbering.clear()
+
     def trees(self) -> Links:
         """All results."""
         return self.tree[self._numbering.live()]

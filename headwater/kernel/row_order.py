@@ -24,16 +24,19 @@ def rows_in_order(rows: Sequence[Sequence[int]], vocabulary: Vocabulary) -> list
     count, width = len(rows), len(rows[0]) if rows else 0
     if count <= _FEW or not width:
         listed = list(rows)
-        known = {number: vocabulary.term_of(number) for number in chain.from_iterable(listed)}
-        if count > 1:
-            written = {number: vocabulary.written(number) for number in known}
-            listed.sort(key=lambda row: SEPARATOR.join([written[number] for number in row]))
-        return [tuple([known[number] for number in row]) for row in listed]
+        if count == 1:
+            return [tuple(map(vocabulary.term_of, listed[0]))]
+        written, known = {}, {}
+        for number in set(chain.from_iterable(listed)):
+            written[number], known[number] = vocabulary.written(number)
+        keys = [SEPARATOR.join(map(written.__getitem__, row)) for row in listed]
+        listed = [row for _, row in sorted(zip(keys, listed, strict=True))]
+        return [tuple(map(known.__getitem__, row)) for row in listed]
     ids = np.array(rows, dtype=np.int64)
     different, places = np.unique(ids, return_inverse=True)
     places = places.reshape(ids.shape)
-    terms = [vocabulary.term_of(number) for number in different.tolist()]
-    texts = [vocabulary.written(number) for number in different.tolist()]
+    described = [vocabulary.written(number) for number in different.tolist()]
+    texts, terms = [text for text, _ in described], [term for _, term in described]
     if any(min(text, default=SEPARATOR) < SEPARATOR for text in texts):
         return sorted(vocabulary.terms_of(ids), key=row_text)
     by_text = sorted(range(len(texts)), key=texts.__getitem__)

@@ -41,6 +41,9 @@ class Selection(Operator):
     def _kept(self, rows: Ints) -> Ints:
         return rows[self._condition(rows)] if rows.shape[0] else rows
 
+    def needs(self, source: Operator) -> bool:
+        return self._source.needs(source)
+
     @property
     def inputs(self) -> tuple[Operator, ...]:
         return (self._source,)

@@ -31,6 +31,9 @@ class TripleSource(Operator):
         delta, self.delta = self.delta, self._nothing
         return delta
 
+    def needs(self, source: Operator) -> bool:
+        return source is self
+
 
 class Shared(Operator):
     """An operator with several readers: it is advanced once per tick and remembers what it said."""
@@ -47,6 +50,9 @@ class Shared(Operator):
             self._asked_at = self._clock.tick
             self._delta = self._source.advance()
         return self._delta
+
+    def needs(self, source: Operator) -> bool:
+        return self._source.needs(source)
 
     @property
     def inputs(self) -> tuple[Operator, ...]:
@@ -70,6 +76,9 @@ class Renamed(Operator):
 
     def advance(self) -> Delta:
         return self._source.advance()
+
+    def needs(self, source: Operator) -> bool:
+        return self._source.needs(source)
 
     @property
     def inputs(self) -> tuple[Operator, ...]:
@@ -97,9 +106,11 @@ class PatternMatch(Operator):
         self.variables = (*names, *more)
         self._columns = [*names.values(), *range(len(TRIPLE), len(source.variables))]
         self._nothing = no_rows(len(self.variables))
+        self._no_change = Delta.nothing(len(self.variables))
 
     def advance(self) -> Delta:
-        return self._source.advance().mapped(self.match)
+        delta = self._source.advance()
+        return self._no_change if delta.is_empty else delta.mapped(self.match)
 
     def match(self, triples: Ints) -> Ints:
         """The rows of bindings of the triples that match."""
@@ -116,13 +127,18 @@ class PatternMatch(Operator):
         return np.ascontiguousarray(triples[mask][:, self._columns])
 
     def _match_few(self, triples: Ints) -> Ints:
-        found = [
-            [triple[column] for column in self._columns]
-            for triple in triples.tolist()
-            if all(triple[place] == wanted for place, wanted in self._constants)
-            and all(triple[one] == triple[other] for one, other in self._equal)
-        ]
+        found = []
+        for triple in triples.tolist():
+            for place, wanted in self._constants:
+                if triple[place] != wanted:
+                    break
+            else:
+                if not self._equal or all(triple[one] == triple[other] for one, other in self._equal):
+                    found.append([triple[column] for column in self._columns])
         return np.array(found, dtype=np.int64).reshape(len(found), len(self._columns)) if found else self._nothing
+
+    def needs(self, source: Operator) -> bool:
+        return self._source.needs(source)
 
     @property
     def inputs(self) -> tuple[Operator, ...]:

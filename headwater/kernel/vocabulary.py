@@ -36,7 +36,7 @@ class Vocabulary:
         """Terms that nobody has asked for yet, as they came."""
         self._values: dict[int, Term] = {}
         self._value_ids: dict[Term, int] = {}
-        self._written: dict[int, str] = {}
+        self._written: dict[int, tuple[str, Term | None]] = {}
         self._kept: frozenset[int] = frozenset()
         self._after_sweep = 1024
 
@@ -78,15 +78,15 @@ class Vocabulary:
                 known = self._values[number] = decode_inline(number)
         return known
 
-    def written(self, number: int) -> str:
-        """The text by which rows are ordered: a term as it is written, nothing for `UNBOUND`."""
-        text = self._written.get(number)
-        if text is None:
+    def written(self, number: int) -> tuple[str, Term | None]:
+        """The text by which rows are ordered, a term as it is written or nothing for `UNBOUND`; and the term."""
+        known = self._written.get(number)
+        if known is None:
             if len(self._written) >= _REMEMBERED_VALUES:
                 self._written.clear()
             term = self.term_of(number)
-            text = self._written[number] = "" if term is None else str(term)
-        return text
+            known = self._written[number] = ("" if term is None else str(term), term)
+        return known
 
     def learn(self, texts: Iterable[TermTexts]) -> None:
         """Take in the terms of ids that came without them."""

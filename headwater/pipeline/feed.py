@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,9 @@ from headwater.pipeline.spans import Found, Source, Span
 from headwater.pipeline.wanted import EVERYTHING, Wanted, compiled
 from headwater.terms.columns import ElementColumns
 from headwater.terms.model import BadElement, Element
-from headwater.terms.scanning import Patterns, Scanned
+
+if TYPE_CHECKING:
+    from headwater.terms.scanning import Patterns, Scanned
 
 _CHUNK_ELEMENTS = 4096
 

@@ -9,15 +9,17 @@ the same time. A window holds the same triples either way.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from headwater.pipeline.spans import Span
 from headwater.terms.elements import ElementReader, StreamFormat
 from headwater.terms.model import BadElement, Element
 from headwater.terms.reading import is_compressed
-from headwater.terms.scanning import Patterns, Scanned, scan_range
 from headwater.terms.text_lines import count_lines, seek_line, shown
 from headwater.terms.tnq import key_before, read_tnq
+
+if TYPE_CHECKING:
+    from headwater.terms.scanning import Patterns, Scanned
 
 
 def read_span(reader: ElementReader, span: Span) -> Iterator[Element | BadElement]:
@@ -52,6 +54,9 @@ def scan_span(reader: ElementReader, span: Span, patterns: Patterns | None) -> S
     is_plain = reader.format is StreamFormat.TNQ and not is_compressed(reader.path)
     if not is_plain or span.whole or span.end < span.start or (span.after_end and _rest_of_a_line(reader, span.start)):
         return None
+    # Whoever only plans what is to be read does without the scanner, and starts sooner.
+    from headwater.terms.scanning import scan_range
+
     return scan_range(
         reader.path,
         span.start,

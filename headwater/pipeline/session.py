@@ -90,12 +90,14 @@ def embedded_session(*, master: str = "local[*]", shuffle_partitions: int = 1) -
         "spark.log.level": "ERROR",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(shuffle_partitions),
+        "spark.python.daemon.module": "headwater.pipeline.worker_daemon",
     }
     variables = {
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "PYTHONPATH": os.pathsep.join(filter(None, (_package_folder(), os.environ.get("PYTHONPATH")))),
         "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYTHONHASHSEED": os.environ.get("PYTHONHASHSEED", "0"),
     }
     with _environment(variables), _interrupts_later():
         return _start(settings | _STATEFUL)
@@ -119,6 +121,9 @@ def _start(settings: dict[str, str]) -> SparkSession:
         builder = builder.config(name, value)
     session: SparkSession = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
+    # Spark starts a process that forks workers for each set of variables that functions are sent with. Workers have
+    # theirs from the Java process, so that one is enough for the source and for the stateful step.
+    session.sparkContext.environment.clear()
     return session
 
 

@@ -10,6 +10,7 @@ an archive that Spark gives to every worker; they see it as it was when the run 
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import pickle
 import tarfile
@@ -25,8 +26,14 @@ if TYPE_CHECKING:
 Content = TypeVar("Content")
 
 _SMALL = 64 << 10
-_FOLDER = tempfile.TemporaryDirectory(prefix="headwater-static-", ignore_cleanup_errors=True)
-"""Lives as long as the process: Spark serves the files from here, and archives are unpacked here."""
+
+
+@cache
+def _folder() -> Path:
+    """Lives as long as the process: Spark serves the files from here, and archives are unpacked here."""
+    folder = tempfile.TemporaryDirectory(prefix="headwater-static-", ignore_cleanup_errors=True)
+    atexit.register(folder.cleanup)
+    return Path(folder.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +53,7 @@ class DataFolder:
 def _unpacked(name: str) -> str:
     from pyspark import SparkFiles
 
-    folder = Path(_FOLDER.name) / name.removesuffix(".tar")
+    folder = _folder() / name.removesuffix(".tar")
     with tarfile.open(SparkFiles.get(name)) as archive:
         archive.extractall(folder, filter="data")
     return str(folder)
@@ -62,7 +69,7 @@ def shared(spark: SparkSession, folder: DataFolder) -> DataFolder:
         digest.update(f"{path}:{path.stat().st_size}:{path.stat().st_mtime_ns}".encode())
     name = f"headwater-static-{digest.hexdigest()}.tar"
     if not any(known.rsplit("/", 1)[-1] == name for known in context.listFiles):
-        archive = Path(_FOLDER.name) / name
+        archive = _folder() / name
         with tarfile.open(archive, "w") as packed:
             packed.add(folder.path, arcname=".")
         context.addFile(str(archive))
@@ -96,7 +103,7 @@ def sent(spark: SparkSession, content: Content) -> Parcel[Content]:
     name = f"headwater-{hashlib.blake2b(data, digest_size=16).hexdigest()}.pickle"
     context = spark.sparkContext
     if not any(known.rsplit("/", 1)[-1] == name for known in context.listFiles):
-        path = Path(_FOLDER.name) / name
+        path = _folder() / name
         path.write_bytes(data)
         context.addFile(str(path))
     return Parcel(None, name)

@@ -16,15 +16,17 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from headwater.pipeline.file_spans import line_numbers, read_span, reads_lines, scan_span
 from headwater.pipeline.spans import Found, SourceError, Span
 from headwater.terms.elements import ElementReader, element_reader
 from headwater.terms.model import BadElement, Element, Triple
 from headwater.terms.reading import file_ending
-from headwater.terms.scanning import Patterns, Scanned
 from headwater.terms.template import Template
+
+if TYPE_CHECKING:
+    from headwater.terms.scanning import Patterns, Scanned
 
 STREAM_ENDINGS = (".tnq", ".nq", ".trig", ".jsonl", ".jsonld", ".csv", ".json", ".ndjson")
 """What is taken from a folder; other files, and those whose name begins with `.` or `_`, are passed over."""

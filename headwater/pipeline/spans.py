@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from headwater.terms.model import BadElement, Element
-from headwater.terms.scanning import Patterns, Scanned
+
+if TYPE_CHECKING:
+    from headwater.terms.scanning import Patterns, Scanned
 
 
 class SourceError(RuntimeError):

@@ -5,6 +5,8 @@ clocks and ticks that stays small. A batch writes its own segments and removes t
 process keeps the live evaluation as a cache. Each state carries a random token: a cached evaluation is used only if it
 carries the token that the store has, so a worker that took another batch meanwhile, or took this one in an attempt
 that was not committed, throws its copy away and derives it from the log.
+
+Spark also starts a process that only says which states there are: what evaluates is imported by those that do.
 """
 
 from __future__ import annotations
@@ -22,16 +24,16 @@ import pandas as pd
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from headwater.pipeline.chunks import unpack_chunk
-from headwater.pipeline.counting import added
-from headwater.pipeline.evaluation import Definition, Evaluation, Outcome
 from headwater.pipeline.packing import pack, unpack
-from headwater.pipeline.sharding import Merging
 from headwater.pipeline.shared_files import Parcel
-from headwater.reference.log import Segment
 from headwater.terms.columns import ElementColumns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+    from headwater.pipeline.evaluation import Definition, Evaluation, Outcome
+    from headwater.pipeline.sharding import Merging
+    from headwater.reference.log import Segment
 
 OUTPUT_SCHEMA = (
     "number long, kind string, query string, time_us long, payload binary, "
@@ -62,6 +64,8 @@ class EvaluationProcessor(StatefulProcessor):
         return self._parcel.opened()
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:
+        from headwater.pipeline.counting import added
+
         begin = time.monotonic()
         chunks = [unpack_chunk(bytes(chunk)) for frame in rows for chunk in frame["chunk"]]
         evaluation = self._evaluation()
@@ -93,6 +97,8 @@ class EvaluationProcessor(StatefulProcessor):
             _LIVE.popitem(last=False)
 
     def _evaluation(self) -> Evaluation:
+        from headwater.pipeline.evaluation import Evaluation
+
         stored = self._token.get()
         if stored is not None:
             live = _LIVE.pop((self._run, stored[0]), None)
@@ -160,6 +166,8 @@ def observed(rows: DataFrame) -> DataFrame:
 
 def rows_to_outcome(rows: list[Any], merging: Merging | None = None) -> Outcome:
     """The outcome of a batch from the rows that the stateful step gave, those of all shards together."""
+    from headwater.pipeline.evaluation import Outcome
+
     ordered = sorted(rows, key=lambda row: row["number"])
     answers = [unpack(bytes(row["payload"])) for row in ordered if row["kind"] == ANSWER]
     outcome = Outcome()

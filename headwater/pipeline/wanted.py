@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from headwater.algebra.wanted import WantedPattern
-from headwater.reference import Program, Registered
 from headwater.reference.reading import EVERYTHING as EVERY_TRIPLE
 from headwater.reference.reading import union
 from headwater.terms.ids import encode
 from headwater.terms.model import Term
-from headwater.terms.scanning import ANY, Pattern, Patterns
+
+if TYPE_CHECKING:
+    from headwater.reference import Program, Registered
+    from headwater.terms.scanning import Patterns
 
 
 @dataclass(frozen=True)
@@ -38,8 +41,11 @@ def compiled(patterns: frozenset[WantedPattern] | None) -> Patterns | None:
     """Patterns as the scanner takes them."""
     if patterns is None:
         return None
-    return Patterns(Pattern(_id(one.subject), _id(one.predicate), _id(one.object), one.texts) for one in patterns)
+    from headwater.terms.scanning import ANY, Pattern, Patterns
 
+    def number(term: Term | None) -> int:
+        return ANY if term is None else encode(term)
 
-def _id(term: Term | None) -> int:
-    return ANY if term is None else encode(term)
+    return Patterns(
+        Pattern(number(one.subject), number(one.predicate), number(one.object), one.texts) for one in patterns
+    )

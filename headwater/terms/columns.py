@@ -53,6 +53,11 @@ class ElementColumns:
         cls, elements: Sequence[Element], triples: Ints, texts: tuple[TermTexts, ...] = ()
     ) -> ElementColumns:
         """The columns of elements whose ids are known, and whose terms whoever asks knows."""
+        if len(elements) == 1:
+            (one,) = elements
+            starts = np.array((0, len(one.triples)), dtype=np.int64)
+            positions = np.array((one.position,), dtype=np.int64)
+            return cls(np.array((one.time,), dtype=np.int64), starts, triples, positions, texts)
         times = np.array([element.time for element in elements], dtype=np.int64)
         sizes = [len(element.triples) for element in elements]
         starts = np.array([*accumulate(sizes, initial=0)], dtype=np.int64)

@@ -6,7 +6,8 @@ and become terms one by one when somebody asks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
@@ -15,9 +16,39 @@ from pyoxigraph import RdfFormat, parse
 
 from headwater.terms.ids import term_text
 from headwater.terms.model import BlankNode, Literal, NamedNode, Term
-from headwater.terms.scanning.texts import TermTexts
 
 Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class TermTexts:
+    """Ids with the canonical N-Triples texts of their terms; text `i` is `blob[offsets[i]:offsets[i + 1]]`."""
+
+    ids: npt.NDArray[np.int64]
+    offsets: npt.NDArray[np.int64]
+    blob: npt.NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def items(self) -> Iterator[tuple[int, bytes]]:
+        """Ids and texts, in the order of their first occurrence."""
+        text = self.blob.tobytes()
+        bounds = self.offsets.tolist()
+        for number, term_id in enumerate(self.ids.tolist()):
+            yield term_id, text[bounds[number] : bounds[number + 1]]
+
+    def terms(self) -> dict[int, Term]:
+        """Ids and terms."""
+        ids, texts = zip(*self.items(), strict=True) if len(self) else ((), ())
+        return dict(zip(ids, parse_terms(texts), strict=True))
+
+
+def parse_terms(texts: tuple[bytes, ...]) -> list[Term]:
+    """The terms of N-Triples texts."""
+    # A term stands in the place of an object, because there every kind of term may stand.
+    document = b"".join(b"<t:t> <t:t> %s .\n" % text for text in texts)
+    return [quad.object for quad in parse(document, format=RdfFormat.N_TRIPLES)]
 
 
 def texts_of(terms: Iterable[tuple[int, Term]]) -> TermTexts:
@@ -70,6 +101,3 @@ def term_of_text(text: bytes) -> Term:
                 return Literal(written[1:end], datatype=NamedNode(after[3:-1]))
     (quad,) = parse(b"<t:t> <t:t> " + text + b" .", format=RdfFormat.N_TRIPLES)
     return cast(Term, quad.object)
-
-
-__all__ = ["Ints", "TermTexts", "joined_texts", "picked_texts", "term_of_text", "texts_of"]

@@ -89,6 +89,9 @@ def parted(arrivals: Arrivals, limit: int | None) -> tuple[Arrivals, Arrivals]:
         cut = len(ordered) if limit is None else int(ordered.times.searchsorted(limit))
         # What waits must not carry along the texts of what does not, or they would pile up batch by batch.
         return ordered.slice(0, cut), ordered.slice(cut, len(ordered)).with_own_texts()
+    if len(arrivals) == 1:
+        is_before = limit is None or arrivals[0].time < limit
+        return (arrivals, []) if is_before else ([], arrivals)
     elements = sorted(arrivals, key=lambda element: element.time)
     cut = len(elements) if limit is None else bisect_left(elements, limit, key=lambda element: element.time)
     return elements[:cut], elements[cut:]

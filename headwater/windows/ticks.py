@@ -60,12 +60,14 @@ class Ticker:
         if not len(timestamps):
             return
         definition = self.settings.windows[window]
-        self._first.setdefault(window, int(timestamps[0]))
-        self._last[window] = int(timestamps[-1])
+        last = int(timestamps[-1])
+        if window not in self._first:
+            self._first[window] = int(timestamps[0])
+        self._last[window] = last
         if isinstance(definition, CountWindow):
             self._count(window, definition, timestamps)
         elif self._by_events(definition):
-            for timestamp in _instants(timestamps):
+            for timestamp in _instants(timestamps) if len(timestamps) > 1 else (last,):
                 self._enter_and_leave(definition, timestamp)
 
     def _enter_and_leave(self, window: TimeWindow, timestamp: int) -> None:

@@ -22,7 +22,8 @@ from headwater.kernel.operator import Operator
 from headwater.language import parse
 from headwater.reference import Program, Registered
 from headwater.terms.columns import ElementColumns
-from headwater.terms.scanning import TermTexts, scan
+from headwater.terms.scanning import scan
+from headwater.terms.term_texts import TermTexts
 from headwater.windows import settle
 
 STREAM, THINNED = "http://example.org/s", "http://example.org/t"

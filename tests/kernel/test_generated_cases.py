@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from headwater.kernel import buffers
+from headwater.kernel import join
 from tests.kernel.generated_runs import check_cases
 
 BLOCKS, BLOCK = 20, 100
@@ -37,8 +37,8 @@ def check_block(first: int, cases: int) -> None:
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_a_block_of_cases(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     if block % 2:
-        # Operators begin anew whenever a window lost all it had, as they otherwise do for large windows only.
-        monkeypatch.setattr(buffers, "WORTH_BEGINNING_ANEW", 1)
+        # Joins begin anew as they otherwise do for large windows only.
+        monkeypatch.setattr(join, "_FEW", -1)
     check_block(block * APART, BLOCK)
 
 

@@ -19,11 +19,12 @@ from headwater.pipeline.feed import Chunk
 from headwater.pipeline.sharding import Sharding
 from headwater.pipeline.spans import Found, Source, Span
 from headwater.terms.model import BadElement, Element
-from headwater.terms.scanning import Patterns, Scanned
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
+
+    from headwater.terms.scanning import Patterns, Scanned
 
 _COLUMNS = "shard int, chunk binary"
 

@@ -17,13 +17,16 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from headwater.pipeline.offsets import Mark, Offset
 from headwater.pipeline.sources import FileSource
 from headwater.pipeline.spans import Found, Source, SourceError, Span
 from headwater.terms.model import BadElement, Element
-from headwater.terms.scanning import Patterns, Scanned
 from headwater.terms.timestamps import format_time
+
+if TYPE_CHECKING:
+    from headwater.terms.scanning import Patterns, Scanned
 
 FILE_BYTES = 64 << 20
 FILE_SECONDS = 3600.0

@@ -18,7 +18,6 @@ from headwater.terms.scanning.formats import LineFormat
 from headwater.terms.scanning.patterns import ANY, Pattern, Patterns
 from headwater.terms.scanning.ranges import scan_range
 from headwater.terms.scanning.scanner import scan
-from headwater.terms.scanning.texts import TermTexts
 
 __all__ = [
     "ANY",
@@ -27,7 +26,6 @@ __all__ = [
     "Pattern",
     "Patterns",
     "Scanned",
-    "TermTexts",
     "scan",
     "scan_range",
     "scanned_elements",

@@ -10,7 +10,8 @@ import numpy.typing as npt
 from headwater.terms.dictionary import HashCollision
 from headwater.terms.model import BadElement
 from headwater.terms.scanning.buffers import PaddedText
-from headwater.terms.scanning.texts import TermTexts, collect, gather, parse_terms
+from headwater.terms.scanning.texts import collect, gather
+from headwater.terms.term_texts import TermTexts, parse_terms
 
 Ints = npt.NDArray[np.int64]
 

@@ -6,15 +6,9 @@ id is compared with the text that came first: two texts with one id raise `HashC
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 import numba as nb
 import numpy as np
-import numpy.typing as npt
-from pyoxigraph import RdfFormat, parse
 
-from headwater.terms.model import Term
 from headwater.terms.scanning.hashing import low_bytes
 from headwater.terms.scanning.memory import store_word, word_at
 
@@ -22,37 +16,6 @@ _ZERO = np.uint64(0)
 _HALF = np.uint64(32)
 _SMALLEST = 1024
 _PLACES = 3
-
-
-@dataclass(frozen=True, slots=True)
-class TermTexts:
-    """Ids with the canonical N-Triples texts of their terms; text `i` is `blob[offsets[i]:offsets[i + 1]]`."""
-
-    ids: npt.NDArray[np.int64]
-    offsets: npt.NDArray[np.int64]
-    blob: npt.NDArray[np.uint8]
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def items(self) -> Iterator[tuple[int, bytes]]:
-        """Ids and texts, in the order of their first occurrence."""
-        text = self.blob.tobytes()
-        bounds = self.offsets.tolist()
-        for number, term_id in enumerate(self.ids.tolist()):
-            yield term_id, text[bounds[number] : bounds[number + 1]]
-
-    def terms(self) -> dict[int, Term]:
-        """Ids and terms."""
-        ids, texts = zip(*self.items(), strict=True) if len(self) else ((), ())
-        return dict(zip(ids, parse_terms(texts), strict=True))
-
-
-def parse_terms(texts: tuple[bytes, ...]) -> list[Term]:
-    """The terms of N-Triples texts."""
-    # A term stands in the place of an object, because there every kind of term may stand.
-    document = b"".join(b"<t:t> <t:t> %s .\n" % text for text in texts)
-    return [quad.object for quad in parse(document, format=RdfFormat.N_TRIPLES)]
 
 
 @nb.njit(cache=True)
