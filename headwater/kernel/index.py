@@ -34,7 +34,7 @@ _TAG = np.int64(56)
 _SMALLEST = 16
 _WORTH_KEEPING = 1024
 """A table of at most so many slots is faster emptied than made anew."""
-_AHEAD = 8
+AHEAD = 8
 """How many steps ahead memory is asked for."""
 
 
@@ -124,8 +124,9 @@ def _insert(table, links, rows, key, added, start, room):  # type: ignore[no-unt
     double = links.shape[1] == 2
     used = 0
     for i in range(start, added.shape[0]):
-        if i + _AHEAD < added.shape[0]:
-            _look_ahead(table, rows, added[i + _AHEAD], key)
+        if i + 2 * AHEAD < added.shape[0]:
+            _look_ahead(table, rows, added[i + 2 * AHEAD], key)
+            _look_ahead_at_row(table, rows, rows, added[i + AHEAD], key)
         row = added[i]
         h = hashed(rows, row, key)
         tag = _tag(h)
@@ -218,8 +219,9 @@ def _unlink(table, links, slot, row):  # type: ignore[no-untyped-def]
 def _remove(table, links, rows, key, removed):  # type: ignore[no-untyped-def]
     freed = 0
     for i in range(removed.shape[0]):
-        if i + _AHEAD < removed.shape[0]:
-            _look_ahead(table, rows, removed[i + _AHEAD], key)
+        if i + 2 * AHEAD < removed.shape[0]:
+            _look_ahead(table, rows, removed[i + 2 * AHEAD], key)
+            _look_ahead_at_row(table, rows, rows, removed[i + AHEAD], key)
         slot = _find(table, rows, key, rows, removed[i], key)
         freed += _unlink(table, links, slot, removed[i])
     return freed
@@ -230,9 +232,9 @@ def _take(table, links, rows, key, wanted, taken):  # type: ignore[no-untyped-de
     """Find one row of each value and unlink it, so that equal values find different rows."""
     freed = 0
     for i in range(wanted.shape[0]):
-        if i + 2 * _AHEAD < wanted.shape[0]:
-            _look_ahead(table, wanted, i + 2 * _AHEAD, key)
-            _look_ahead_at_row(table, rows, wanted, i + _AHEAD, key)
+        if i + 2 * AHEAD < wanted.shape[0]:
+            _look_ahead(table, wanted, i + 2 * AHEAD, key)
+            _look_ahead_at_row(table, rows, wanted, i + AHEAD, key)
         slot = _find(table, rows, key, wanted, i, key)
         if slot < 0:
             taken[i] = -1
@@ -247,9 +249,9 @@ def _take(table, links, rows, key, wanted, taken):  # type: ignore[no-untyped-de
 def _probe(table, rows, key, probes, probe_key, heads, counts):  # type: ignore[no-untyped-def]
     total = 0
     for i in range(probes.shape[0]):
-        if i + 2 * _AHEAD < probes.shape[0]:
-            _look_ahead(table, probes, i + 2 * _AHEAD, probe_key)
-            _look_ahead_at_row(table, rows, probes, i + _AHEAD, probe_key)
+        if i + 2 * AHEAD < probes.shape[0]:
+            _look_ahead(table, probes, i + 2 * AHEAD, probe_key)
+            _look_ahead_at_row(table, rows, probes, i + AHEAD, probe_key)
         slot = _find(table, rows, key, probes, i, probe_key)
         entry = table[slot] if slot >= 0 else np.int64(0)
         heads[i] = _head(entry)
@@ -262,9 +264,11 @@ def _probe(table, rows, key, probes, probe_key, heads, counts):  # type: ignore[
 def _probe_leaf(table, rows, key, leaves, tree, place, probe_key, heads, counts):  # type: ignore[no-untyped-def]
     total = 0
     for i in range(tree.shape[0]):
-        if i + 2 * _AHEAD < tree.shape[0]:
-            _look_ahead(table, leaves, tree[i + 2 * _AHEAD, place], probe_key)
-            _look_ahead_at_row(table, rows, leaves, tree[i + _AHEAD, place], probe_key)
+        if i + 3 * AHEAD < tree.shape[0]:
+            prefetch(leaves, tree[i + 3 * AHEAD, place])
+        if i + 2 * AHEAD < tree.shape[0]:
+            _look_ahead(table, leaves, tree[i + 2 * AHEAD, place], probe_key)
+            _look_ahead_at_row(table, rows, leaves, tree[i + AHEAD, place], probe_key)
         slot = _find(table, rows, key, leaves, tree[i, place], probe_key)
         entry = table[slot] if slot >= 0 else np.int64(0)
         heads[i] = _head(entry)
@@ -278,11 +282,12 @@ def _expand(links, heads, counts, which, found):  # type: ignore[no-untyped-def]
     n = 0
     for i in range(heads.shape[0]):
         row = heads[i]
-        for _ in range(counts[i]):
+        for k in range(counts[i]):
+            if k:
+                row = np.int64(links[row, 0])
             which[n] = i
             found[n] = row
             n += 1
-            row = np.int64(links[row, 0])
 
 
 @nb.njit(cache=True)
@@ -290,13 +295,14 @@ def _expand_tree(links, heads, counts, tree, place, which, longer):  # type: ign
     n = 0
     for i in range(heads.shape[0]):
         row = heads[i]
-        for _ in range(counts[i]):
+        for k in range(counts[i]):
+            if k:
+                row = np.int64(links[row, 0])
             which[n] = i
             for j in range(tree.shape[1]):
                 longer[n, j] = tree[i, j]
             longer[n, place] = row
             n += 1
-            row = np.int64(links[row, 0])
 
 
 class RingIndex:

@@ -30,8 +30,9 @@ import numpy as np
 
 from headwater.kernel.constant import Constant
 from headwater.kernel.delta import Delta, no_rows, stacked
-from headwater.kernel.index import Ints, Links
+from headwater.kernel.index import AHEAD, Ints, Links
 from headwater.kernel.operator import Operator
+from headwater.kernel.prefetching import prefetch
 from headwater.kernel.relation import IndexUse, Key, Relation
 from headwater.kernel.results import Results
 
@@ -72,6 +73,8 @@ class _Candidate:
 def _fetch(rows, tree, leaf, columns, places, values):  # type: ignore[no-untyped-def]
     """Some columns of the rows that stand at a leaf of each tree."""
     for n in range(tree.shape[0]):
+        if n + AHEAD < tree.shape[0]:
+            prefetch(rows, tree[n + AHEAD, leaf])
         row = tree[n, leaf]
         for k in range(columns.shape[0]):
             values[n, places[k]] = rows[row, columns[k]]
@@ -101,8 +104,8 @@ class MultiwayJoin(Operator):
         self._relations = [Relation(len(one.variables)) for one in inputs]
         self._all_done = (1 << len(self._inputs)) - 1
         self._results = Results(len(self._inputs))
-        self._few_results: list[Ints] | None = []
-        """The values of all results, as long as these are few and none of them alone was taken out."""
+        self._young: list[tuple[Ints, Ints]] = []
+        """Results that no leaf has a list of yet, with their values: where NOW is joined, they go all at once."""
         self._candidates: dict[int, tuple[_Candidate, ...]] = {}
         self._constants = [i for i, one in enumerate(inputs) if isinstance(one, Constant)]
         self._changing = [i for i, one in enumerate(inputs) if not isinstance(one, Constant)]
@@ -141,10 +144,9 @@ class MultiwayJoin(Operator):
             # Where there is nothing and nothing comes, what goes was never kept.
             if not delta.is_fresh and delta.removed.shape[0] and (rows.shape[0] or self._relations[i].size):
                 numbers, rows = self._lose(i, rows, delta.removed)
-                if self._results.size and numbers.shape[0]:
+                if numbers.shape[0] and self._keep_young().size:
                     trees = self._results.remove_made_by(i, numbers, self._capacities())
                     removed.append(self._values(trees))
-                    self._few_results = None if self._results.size else []
             if rows.shape[0]:
                 rows, known = self._screened(i, rows)
                 if rows.shape[0]:
@@ -154,11 +156,6 @@ class MultiwayJoin(Operator):
             arriving.sort(key=lambda arrival: -self._relations[arrival[0]].size)
         for i, rows, known in arriving:
             added.extend(self._gain(i, rows, known))
-        if self._few_results is not None:
-            if self._results.size <= _FEW:
-                self._few_results += added
-            else:
-                self._few_results = None
         self._until_review -= 1
         if not self._until_review and self._inserts_per_probe is not None:
             self._until_review = _REVIEWED_EVERY
@@ -183,18 +180,20 @@ class MultiwayJoin(Operator):
 
     def _begin_anew(self, fresh: list[int]) -> Ints | Callable[[], Ints]:
         """Some inputs lost all they had, and with it every result goes; gives the results there were."""
-        relations, results = list(self._relations), self._results
-        if results.size + sum(relations[i].size for i in fresh) <= _FEW:
-            known, self._few_results = self._few_results, []
-            gone = stacked(known, len(self.variables)) if known is not None else self._values(results.trees())
+        relations = list(self._relations)
+        if self.result_count + sum(relations[i].size for i in fresh) <= _FEW:
+            gone = [values for _, values in self._young]
+            if self._results.size:
+                gone.append(self._values(self._results.trees()))
+            self._young = []
             for i in fresh:
                 relations[i].clear()
-            results.clear()
-            return gone if gone.shape[0] else self._nothing.removed
+            self._results.clear()
+            return stacked(gone, len(self.variables)) if gone else self._nothing.removed
+        results = self._keep_young()
         for i in fresh:
             self._relations[i] = Relation(len(self._inputs[i].variables))
         self._results = Results(len(self._inputs))
-        self._few_results = []
         if len(fresh) == len(self._changing):
             return lambda: self._values(results.trees(), relations)
         # The other inputs go on to change, and row numbers would not mean the same later.
@@ -245,8 +244,18 @@ class MultiwayJoin(Operator):
         results = stacked(self._walk(tree, 1 << i, known), len(self._inputs))
         if not results.shape[0]:
             return []
-        self._results.add(results, self._capacities())
-        return [self._values(results)]
+        values = self._values(results)
+        self._young.append((results, values))
+        if self.result_count > _FEW:
+            self._keep_young()
+        return [values]
+
+    def _keep_young(self) -> Results:
+        """Enter all results into the lists of their leaves."""
+        for tree, _ in self._young:
+            self._results.add(tree, self._capacities())
+        self._young.clear()
+        return self._results
 
     def _walk(self, tree: Ints, done: int, known: Known) -> list[Ints]:
         """All results that begin with these mappings, over all ways that they choose."""
@@ -385,7 +394,8 @@ class MultiwayJoin(Operator):
 
     @property
     def result_count(self) -> int:
-        return self._results.size
+        young: int = sum(tree.shape[0] for tree, _ in self._young)
+        return self._results.size + young
 
     def needs(self, source: Operator) -> bool:
         return any(one.needs(source) for one in self._inputs)
@@ -400,7 +410,8 @@ class MultiwayJoin(Operator):
 
     @property
     def nbytes(self) -> int:
-        return self._results.nbytes + sum(relation.nbytes for relation in self._relations)
+        young = sum(tree.nbytes + values.nbytes for tree, values in self._young)
+        return self._results.nbytes + young + sum(relation.nbytes for relation in self._relations)
 
 
 _NOTHING_FOUND: Found = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), 0)

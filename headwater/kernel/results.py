@@ -10,8 +10,9 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from headwater.kernel.index import Ints, Links
+from headwater.kernel.index import AHEAD, Ints, Links
 from headwater.kernel.numbering import Numbering, enlarged, grown
+from headwater.kernel.prefetching import prefetch
 
 _NONE = -1
 
@@ -19,6 +20,9 @@ _NONE = -1
 @nb.njit(cache=True)
 def _link(tree, links, heads, linked, start, numbers):  # type: ignore[no-untyped-def]
     for i in range(numbers.shape[0]):
+        if i + AHEAD < numbers.shape[0]:
+            for p in range(linked.shape[0]):
+                prefetch(heads, start[p] + tree[numbers[i + AHEAD], linked[p]])
         number = np.int32(numbers[i])
         for p in range(linked.shape[0]):
             at = start[p] + tree[number, linked[p]]
@@ -35,6 +39,12 @@ def _unlink_all_of(tree, links, heads, linked, start, place, leaves, found):  # 
     """Unlink every result of some rows of one leaf; gives how many there were."""
     n = 0
     for i in range(leaves.shape[0]):
+        if i + 2 * AHEAD < leaves.shape[0]:
+            prefetch(heads, start[place] + leaves[i + 2 * AHEAD])
+            following = heads[start[place] + leaves[i + AHEAD]]
+            if following >= 0:
+                prefetch(tree, following)
+                prefetch(links, following)
         number = heads[start[place] + leaves[i]]
         while number >= 0:
             following = links[number, place, 0]
