@@ -87,6 +87,7 @@ class KernelEvaluator(Evaluator):
         if self._passed_over:
             assert self.ticker.answered is not None
             self._moved(self.ticker.answered, 0)
+            self._is_said = True
 
     @property
     def joins(self) -> tuple[JoinMeasures, ...]:
@@ -199,6 +200,7 @@ class KernelEvaluator(Evaluator):
         return self._buffers[number].needed_from(self.ticker.answered)
 
     def size(self) -> Size:
+        self._catch_up()
         rows = sum(buffer.rows for buffer in self._buffers)
         held = sum(buffer.nbytes for buffer in self._buffers)
         return Size(rows, held + state_bytes(self.root))

@@ -89,6 +89,33 @@ def test_a_table_has_the_size_of_its_keys_not_of_its_rows() -> None:
     assert index.table.shape[0] < 1000
 
 
+def test_rows_that_leave_in_turn_need_no_index_and_others_do() -> None:
+    relation = Relation(2)
+    rows = as_rows([(n % 3, n) for n in range(20)], 2)
+    relation.add(rows[:10])
+    without_index = relation.nbytes
+    assert relation.rows[relation.take(rows[:4])].tolist() == rows[:4].tolist()
+    relation.add(rows[10:])
+    assert relation.take_oldest(rows[5:6]) is None, "it is not the oldest"
+    assert relation.size == 16
+    assert relation.rows[relation.take(rows[4:9])].tolist() == rows[4:9].tolist()
+    assert relation.nbytes < 4 * without_index
+    assert relation.rows[relation.take(rows[[12, 10]])].tolist() == rows[[12, 10]].tolist()
+    assert relation.take_oldest(rows[9:10]) is None, "the order is not kept any more"
+    assert relation.take(rows[9:10]).shape == (1,)
+    assert as_bag(relation.ids()) == as_bag(rows[[11, *range(13, 20)]])
+
+
+def test_a_relation_that_was_emptied_begins_anew() -> None:
+    relation = Relation(1)
+    for start in (0, 5):
+        relation.add(as_rows([(start + n,) for n in range(3)], 1))
+        assert partners(relation, (0,), (start + 1,)) == Counter({(start + 1,): 1})
+        assert not partners(relation, (0,), (start + 4,))
+        relation.clear()
+        assert relation.size == 0 and not partners(relation, (0,), (start + 1,))
+
+
 def test_taking_what_is_not_there_finds_nothing() -> None:
     relation = Relation(1)
     relation.add(as_rows([(1,), (1,)], 1))
