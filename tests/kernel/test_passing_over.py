@@ -44,7 +44,7 @@ def places() -> Store:
 
 def made(kind: type[Evaluator], store: Store, emit: StreamOperator = StreamOperator.ISTREAM) -> Evaluator:
     plan = plan_query(parse(QUERY))
-    return kind(plan, settle(plan, Options(emit=emit)), store)  # type: ignore[call-arg, arg-type]
+    return kind(plan, settle(plan, Options(emit=emit)), store)  # type: ignore[call-arg]
 
 
 def count_advances(evaluator: KernelEvaluator) -> list[int]:
