@@ -123,11 +123,18 @@ def mentioned(expression: Expression) -> frozenset[Variable]:
     """The variables an expression refers to, those inside EXISTS included."""
     found: set[Variable] = set()
     for part in sub_expressions(expression):
-        if isinstance(part, VariableReference | Timestamp):
-            found.add(part.variable)
-        elif isinstance(part, ExistsPlan):
+        found.update(_named(part))
+        if isinstance(part, ExistsPlan):
             found.update(all_variables(part.plan))
     return frozenset(found)
+
+
+def _named(part: Expression) -> Iterator[Variable]:
+    """The variables that an expression itself names; its parts may name others."""
+    if isinstance(part, VariableReference | Timestamp):
+        yield part.variable
+    if isinstance(part, Timestamp) and isinstance(part.stream, Variable):
+        yield part.stream
 
 
 def expressions_of(node: Node) -> Iterator[Expression]:
@@ -161,9 +168,8 @@ def all_variables(plan: Node) -> frozenset[Variable]:
     for node in nodes(plan):
         found.update(visible(node))
         for expression in expressions_of(node):
-            found.update(
-                p.variable for p in sub_expressions(expression) if isinstance(p, VariableReference | Timestamp)
-            )
+            for part in sub_expressions(expression):
+                found.update(_named(part))
     return frozenset(found)
 
 

@@ -22,7 +22,7 @@ def explain(
     from headwater.datasets.dataset import DataSet
     from headwater.datasets.linked_data import LinkedData
     from headwater.federation.service_evaluator import choose
-    from headwater.pipeline.sharding import in_words
+    from headwater.pipeline.cutting import in_words
     from headwater.reference import Registered
 
     plan = QueryFile.read(path).plan(dialect)

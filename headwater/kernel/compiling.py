@@ -35,6 +35,7 @@ from headwater.algebra.nodes import (
     Window,
 )
 from headwater.algebra.plan import QueryPlan
+from headwater.algebra.presentation import Presentation
 from headwater.algebra.scope import certain, visible
 from headwater.algebra.translate import conjunction
 from headwater.kernel.constant import Constant
@@ -48,7 +49,7 @@ from headwater.kernel.leaves import Leaves
 from headwater.kernel.negation import Minus as MinusRows
 from headwater.kernel.operator import Operator
 from headwater.kernel.ordering import Recomputed
-from headwater.kernel.presenting import Presentation, Presenter
+from headwater.kernel.presenting import Presenter
 from headwater.kernel.projection import Projection
 from headwater.kernel.refusing import NotForTheKernel
 from headwater.kernel.row_expressions import RowExpressions

@@ -6,45 +6,17 @@ The order is the one that `reference.ordering` settles: the keys of ORDER BY, th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from headwater.algebra.nodes import Distinct, Node, OrderBy, Project, Reduced, Slice
+from headwater.algebra.presentation import Presentation
 from headwater.kernel.index import Ints
 from headwater.kernel.row_order import rows_in_order
 from headwater.kernel.vocabulary import Vocabulary
-from headwater.language.expressions import Expression
 from headwater.reference.value_order import OrderKey, order_key
-from headwater.terms.model import Literal, Row, Variable
+from headwater.terms.model import Literal, Row
 
 Evaluate = Callable[[Ints], Ints]
-
-
-@dataclass(frozen=True)
-class Presentation:
-    """The top of a query or sub-query: keys with whether they descend, the variables shown, and what is cut off."""
-
-    keys: tuple[tuple[Expression, bool], ...]
-    variables: tuple[Variable, ...]
-    distinct: bool
-    offset: int
-    limit: int | None
-
-    @classmethod
-    def of(cls, plan: Node) -> tuple[Presentation | None, Node]:
-        """The presentation that a plan asks for, if any, and the plan below it."""
-        top: Node = plan
-        offset, limit, distinct = 0, None, False
-        if isinstance(top, Slice):
-            offset, limit, top = top.offset, top.limit, top.inner
-        if isinstance(top, Distinct | Reduced):
-            distinct, top = True, top.inner
-        if not isinstance(top, Project) or not (isinstance(plan, Slice) or isinstance(top.inner, OrderBy)):
-            return None, plan
-        keys = top.inner.keys if isinstance(top.inner, OrderBy) else ()
-        below = top.inner.inner if isinstance(top.inner, OrderBy) else top.inner
-        return cls(keys, top.variables, distinct, offset, limit), below
 
 
 class Presenter:

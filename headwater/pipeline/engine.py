@@ -35,6 +35,7 @@ from headwater.pipeline.connectors.receiving import (
 )
 from headwater.pipeline.connectors.records import RecordSource, skews
 from headwater.pipeline.counting import before_the_run
+from headwater.pipeline.cutting import same_sharding, sharding
 from headwater.pipeline.delivery import Answers, Delivery, OnAnswer, OnProgress, Subscription
 from headwater.pipeline.engine_data import EngineData
 from headwater.pipeline.evaluation import Definition, EvaluatorName, evaluator_named, families_named
@@ -44,7 +45,7 @@ from headwater.pipeline.progress import Progress, QueryProgress, RunSummary
 from headwater.pipeline.query import Query
 from headwater.pipeline.registering import chosen, free_name, registered_together
 from headwater.pipeline.services import endpoint_settings, service_options, with_options
-from headwater.pipeline.sharding import Sharding, same_sharding, sharding, spreading_keys
+from headwater.pipeline.sharding import Sharding, spreading_keys
 from headwater.pipeline.sinks import Sink
 from headwater.pipeline.sources import files
 from headwater.pipeline.spans import Source

@@ -11,8 +11,9 @@ from headwater.datasets.dataset import DataSet
 from headwater.datasets.linked_data import LinkedData
 from headwater.pipeline.counting import Measure, measured
 from headwater.pipeline.feed import Chunk
+from headwater.pipeline.merging import shard_query
 from headwater.pipeline.packing import pack, unpack
-from headwater.pipeline.sharding import Sharding, shard_query
+from headwater.pipeline.sharding import Sharding
 from headwater.pipeline.shared_files import DataFolder
 from headwater.reference import Answer, MakeEvaluator, Program, ReferenceEvaluator, Registered
 from headwater.reference.log import Changes, Segment, WindowLog

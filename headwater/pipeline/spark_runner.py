@@ -17,8 +17,8 @@ from headwater.pipeline.connectors.outages import BackOff, is_outage
 from headwater.pipeline.connectors.records import RecordSource, elsewhere, record_chunks
 from headwater.pipeline.delivery import Delivery
 from headwater.pipeline.evaluation import Definition
+from headwater.pipeline.merging import Merging
 from headwater.pipeline.run_error import WORKER_DIED, run_error
-from headwater.pipeline.sharding import Merging
 from headwater.pipeline.shared_files import sent, shared
 from headwater.pipeline.spans import Source
 from headwater.pipeline.wanted import Wanted

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from headwater.pipeline.evaluation import Definition, Evaluation, Outcome
-    from headwater.pipeline.sharding import Merging
+    from headwater.pipeline.merging import Merging
     from headwater.reference.log import Segment
 
 OUTPUT_SCHEMA = (

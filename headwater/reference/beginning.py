@@ -19,8 +19,9 @@ from dataclasses import dataclass, field, replace
 from headwater.language.stream_clauses import StreamOperator
 from headwater.reference.answers import Answer
 from headwater.reference.log import StreamKey
-from headwater.windows import Bounds, CountWindow, QuerySettings, TimeWindow
+from headwater.windows import Bounds, CountWindow, QuerySettings, Report, TimeWindow
 from headwater.windows.arrivals import Arrivals, numbers_of, picked, times_of
+from headwater.windows.ticks import ticks_by_events
 
 NOT_YET = 1 << 62
 """Stands for an instant that nobody can tell yet."""
@@ -95,7 +96,7 @@ def beginning(
         if isinstance(window, CountWindow):
             unfilled[number] = window.size
         else:
-            instant = max(instant, _complete_from(window, known[key].held))
+            instant = max(instant, _complete_from(window, known[key].held, settings.report))
     if now < instant < NOT_YET and settings.emit is not StreamOperator.RSTREAM:
         # Differences are to the tick before, which must have been complete, too.
         if settings.period is not None:
@@ -104,11 +105,14 @@ def beginning(
     return Beginning(instant, known, unfilled)
 
 
-def _complete_from(window: TimeWindow, held: int) -> int:
-    """The first instant at which a window begins no earlier than what is held."""
+def _complete_from(window: TimeWindow, held: int, report: Report) -> int:
+    """The first instant at which a window begins no earlier than what is held, and no tick can be missing."""
     shift = 1 if window.bounds is Bounds.LEFT_OPEN else 0
     start = window.landmark if window.t0 is None else window.t0 + shift
     if start is not None and held <= start:
         return -NOT_YET
     left = NOT_YET if held >= NOT_YET else window.leave(held - 1)
-    return NOT_YET if left is None else left
+    if left is None or left >= NOT_YET:
+        return NOT_YET
+    # When the last of what is not held leaves, there may be a tick that nobody knows of.
+    return left + 1 if ticks_by_events(window, report) else left

@@ -2,7 +2,8 @@
 
 Each batch appends one segment per stream; segments that no window can show any more go from the front. Whoever keeps
 the log elsewhere takes the `changes` after each step: then only what was added is written, and only what has expired
-is removed, so the cost of a batch follows the batch and the size of the log follows the windows.
+is removed. Of a new segment, what no window can show when the step is over is not even written: a batch that is long
+beside the windows costs what the windows hold.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
-from headwater.windows.arrivals import Arrivals, joined, sizes_of, times_of
+from headwater.windows.arrivals import Arrivals, joined, picked, sizes_of, times_of, with_own_texts
 
 _ETERNITY = 1 << 62
 
@@ -77,13 +78,25 @@ class WindowLog:
         self._added[segment.number] = segment
 
     def trim(self, key: StreamKey, needed_from: int) -> None:
-        """Remove the segments at the front all of whose elements are older than an instant."""
+        """Remove the segments at the front all of whose elements are older than an instant, and cut those that nobody
+        has taken yet."""
         segments = self._segments.get(key)
         while segments and segments[0].newest < needed_from:
             gone = segments.popleft()
-            self.gone[key] = max(self.gone.get(key, gone.newest), gone.newest)
+            self._note_gone(key, gone.newest)
             if self._added.pop(gone.number, None) is None:
                 self._removed.append(gone.number)
+        for segment in reversed(segments or ()):
+            if segment.number not in self._added or segment.elements is None:
+                break
+            times = times_of(segment.elements)
+            if (times < needed_from).any():
+                self._note_gone(key, int(times[times < needed_from].max()))
+                segment.elements = with_own_texts(picked(segment.elements, times >= needed_from))
+                segment.rows, segment.size = sizes_of(segment.elements)
+
+    def _note_gone(self, key: StreamKey, newest: int) -> None:
+        self.gone[key] = max(self.gone.get(key, newest), newest)
 
     def keep_only(self, keys: Collection[StreamKey]) -> None:
         """Remove the streams that nobody reads any more."""

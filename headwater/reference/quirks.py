@@ -7,14 +7,16 @@
   group counts its solutions and has to have one.
 - Inside EXISTS it takes the values of the outer solution as bound on both sides of a MINUS, so that sides without a
   common variable have one. Here such a MINUS, which removes nothing, is not there.
+- Where an OPTIONAL within another one mentions variables that its own left side may leave unbound, values that come
+  from outside of both reach it, though it should be evaluated without them. Here both are a sub-query, which is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from headwater.algebra.nodes import Distinct, Filter, Group, Minus, Node, Reduced
-from headwater.algebra.scope import map_expression, map_expressions, map_plan, visible
+from headwater.algebra.nodes import Distinct, Filter, Group, LeftJoin, Minus, Node, Project, Reduced
+from headwater.algebra.scope import certain, map_expression, map_expressions, map_plan, visible
 from headwater.language.expressions import Aggregate, Constant, Expression, Operation, VariableReference
 from headwater.terms.model import XSD, Literal, NamedNode, Variable
 
@@ -30,6 +32,8 @@ def avoided(plan: Node, fresh: Callable[[], Variable]) -> Node:
                 return Distinct(inner)
             case Minus(left, right) if not set(visible(left)) & set(visible(right)):
                 return left
+            case LeftJoin(_, right, _) if _has_open_optional(right):
+                return Project(map_expressions(node, sums_in_order), tuple(visible(node)))
             case Group(inner, keys, aggregates) if keys and not {v for v, _ in keys} & set(visible(inner)):
                 if all(expression is None for _, expression in keys):
                     count = fresh()
@@ -38,6 +42,14 @@ def avoided(plan: Node, fresh: Callable[[], Variable]) -> Node:
         return map_expressions(node, sums_in_order)
 
     return map_plan(plan, change)
+
+
+def _has_open_optional(node: Node) -> bool:
+    """Whether an OPTIONAL in a pattern mentions variables that what it is optional to may leave unbound."""
+    if isinstance(node, LeftJoin) and set(visible(node.right)) - set(certain(node.left)):
+        return True
+    # A sub-query is evaluated by itself.
+    return not isinstance(node, Project) and any(map(_has_open_optional, node.children))
 
 
 def sums_in_order(expression: Expression) -> Expression:

@@ -106,10 +106,13 @@ class Evaluator(ABC):
         `firsts` has the first timestamp that each stream ever had.
         """
         self.waiting = {key: retained.get(key, []) for key in dict.fromkeys(self.keys)}
-        if limit is not None:
-            known = {number: firsts[key] for number, key in enumerate(self.keys) if firsts.get(key, limit) < limit}
-            self.ticker.begin(limit, known)
-            self._take_in(limit)
+        begun = {number: firsts[key] for number, key in enumerate(self.keys) if key in firsts}
+        if limit is None:
+            # A stream has shown nothing yet, so no tick is past; but those to come are counted from the first elements.
+            self.ticker.begin(None, begun)
+            return
+        self.ticker.begin(limit, {number: first for number, first in begun.items() if first < limit})
+        self._take_in(limit)
 
     def restore(
         self, state: EvaluatorState, retained: Mapping[StreamKey, Arrivals], newcomers: Collection[str] = ()

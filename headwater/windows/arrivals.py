@@ -50,6 +50,11 @@ def picked(arrivals: Arrivals, mask: npt.NDArray[np.bool_]) -> Arrivals:
     return [element for element, wanted in zip(arrivals, mask.tolist(), strict=True) if wanted]
 
 
+def with_own_texts(arrivals: Arrivals) -> Arrivals:
+    """Without the texts of terms that these elements do not have."""
+    return arrivals.with_own_texts() if isinstance(arrivals, ElementColumns) else arrivals
+
+
 def joined(parts: Iterable[Arrivals]) -> Arrivals:
     """Several, one behind the other; columns where one of them is."""
     full = [part for part in parts if len(part)]

@@ -46,8 +46,11 @@ class Ticker:
         """No tick up to this instant will be given any more."""
         return self._answered if self._answered is not None or self._begin is None else self._begin - 1
 
-    def begin(self, instant: int, firsts: Mapping[int, int]) -> None:
-        """Begin in the middle: with the first tick at or after an instant. `firsts` has the first timestamps ever."""
+    def begin(self, instant: int | None, firsts: Mapping[int, int]) -> None:
+        """Begin in the middle: with the first tick at or after an instant, or with the first of all.
+
+        `firsts` has the first timestamps ever.
+        """
         self._begin = instant
         self._first |= firsts
 
@@ -66,7 +69,7 @@ class Ticker:
         self._last[window] = last
         if isinstance(definition, CountWindow):
             self._count(window, definition, timestamps)
-        elif self._by_events(definition):
+        elif ticks_by_events(definition, self.settings.report):
             for timestamp in _instants(timestamps) if len(timestamps) > 1 else (last,):
                 self._enter_and_leave(definition, timestamp)
 
@@ -77,11 +80,6 @@ class Ticker:
             self._event(entered)
             if left is not None:
                 self._event(left)
-
-    def _by_events(self, window: TimeWindow) -> bool:
-        if self.settings.report is Report.PERIODIC:
-            return False
-        return window.slide is None or self.settings.report is Report.EAGER
 
     def _count(self, window: int, definition: CountWindow, timestamps: Sequence[int] | npt.NDArray[np.int64]) -> None:
         before = self._counts.get(window, 0)
@@ -166,6 +164,11 @@ class Ticker:
         entered = self._enter(number, last)
         period = self.settings.period
         return entered + 1 if period is None else max(entered, self._first_period(period)) + period
+
+
+def ticks_by_events(window: TimeWindow, report: Report) -> bool:
+    """Whether there is a tick whenever an element enters or leaves a window, and not by a rhythm of its own."""
+    return report is not Report.PERIODIC and (window.slide is None or report is Report.EAGER)
 
 
 def _instants(timestamps: Sequence[int] | npt.NDArray[np.int64]) -> Iterable[int]:

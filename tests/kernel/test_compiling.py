@@ -9,6 +9,7 @@ from pyoxigraph import Store
 
 from headwater.algebra import plan_query
 from headwater.algebra.nodes import ExistsPlan, Node
+from headwater.algebra.presentation import Presentation
 from headwater.algebra.scope import all_variables, expressions_of, nodes, sub_expressions
 from headwater.kernel.compatible_join import CompatibleJoin
 from headwater.kernel.compiling import Compiler
@@ -21,7 +22,7 @@ from headwater.kernel.marking import Marked
 from headwater.kernel.moments import Netted, Now
 from headwater.kernel.negation import SemiJoin
 from headwater.kernel.operator import Operator
-from headwater.kernel.presenting import Presentation, Presenter
+from headwater.kernel.presenting import Presenter
 from headwater.kernel.refusing import NotForTheKernel
 from headwater.kernel.stamps import Newest, TimesAsTerms
 from headwater.kernel.triples import PatternMatch, Shared, TickClock

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from headwater.kernel import join
-from tests.kernel.generated_runs import check_cases
+from tests.kernel.generated_runs import check_case, check_cases
 
 BLOCKS, BLOCK = 20, 100
 SOAK_BLOCKS, SOAK_BLOCK = 50, 2_000
@@ -40,6 +40,18 @@ def test_a_block_of_cases(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
         # Joins begin anew as they otherwise do for large windows only.
         monkeypatch.setattr(join, "_FEW", -1)
     check_block(block * APART, BLOCK)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(1051465, id="MINUS of nothing common inside EXISTS"),
+        pytest.param(1090663, id="an OPTIONAL that is open to values from outside"),
+        pytest.param(1101338, id="the stream of timestamp() is a variable from around EXISTS"),
+    ],
+)
+def test_cases_that_differed_once(case: int) -> None:
+    assert check_case(case) is not None
 
 
 @pytest.mark.soak

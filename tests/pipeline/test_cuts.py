@@ -18,10 +18,12 @@ import pytest
 
 import headwater as hw
 from headwater.pipeline.chunks import pack_chunk, unpack_chunk, with_columns
+from headwater.pipeline.cutting import sharding
 from headwater.pipeline.evaluation import Definition, Evaluation
 from headwater.pipeline.feed import Chunk, Feed
+from headwater.pipeline.merging import Merging
 from headwater.pipeline.offsets import Offset
-from headwater.pipeline.sharding import Merging, Sharding, sharding, spreading_keys
+from headwater.pipeline.sharding import Sharding, spreading_keys
 from headwater.pipeline.sinks import format_answer_json
 from headwater.pipeline.stateful import segment_from_bytes, segment_to_bytes
 from headwater.pipeline.wanted import wanted

@@ -13,8 +13,10 @@ from headwater.algebra.partitioning import OneShard
 from headwater.kernel.choice import fastest_evaluator
 from headwater.language import parse
 from headwater.pipeline.chunks import with_columns
+from headwater.pipeline.cutting import in_words, sharding
 from headwater.pipeline.feed import Chunk
-from headwater.pipeline.sharding import Merging, Sharding, in_words, shard_query, sharding, spreading_keys
+from headwater.pipeline.merging import Merging, shard_query
+from headwater.pipeline.sharding import Sharding, spreading_keys
 from headwater.reference import Answer, Program, Registered
 from headwater.terms.model import XSD, Element
 from headwater.windows import Options, settle
@@ -40,6 +42,23 @@ KEYED = {
     "construct": f"CONSTRUCT {{ ?s :has ?v }} {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v ; :by ?s }} }}",
     "ask": f"ASK {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value 3 ; :by :s2 }} }}",
     "changes": f"REGISTER ISTREAM q AS SELECT ?o ?v {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v }} }}",
+    "distinct without its key": f"SELECT DISTINCT ?v {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v ; :by ?s }} }}",
+    "ordered": f"SELECT ?o ?v {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v }} }} ORDER BY DESC(?v) ?o",
+    "first rows": f"SELECT ?o ?v {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v }} }} ORDER BY ?v LIMIT 2",
+    "some rows": f"SELECT ?s ?v {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v ; :by ?s }} }} OFFSET 2 LIMIT 3",
+    "all but the first": f"""SELECT ?s {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v ; :by ?s }} }}
+        ORDER BY ?s ?v OFFSET 1""",
+    "by what is not shown": f"""SELECT ?s {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v ; :by ?s }} }}
+        ORDER BY (-?v) LIMIT 3""",
+    "the first different ones": f"""SELECT DISTINCT ?v ?s {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v ; :by ?s }} }}
+        ORDER BY DESC(?v + 1) STR(?s) LIMIT 3 OFFSET 1""",
+    "different by what is not shown": f"""SELECT DISTINCT ?s {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v ; :by ?s }} }}
+        ORDER BY ?v LIMIT 2""",
+    "reduced": f"SELECT REDUCED ?s {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v ; :by ?s }} }}",
+    "triples of first rows": f"""CONSTRUCT {{ ?s :has ?v }} {WINDOWS}
+        WHERE {{ WINDOW :w {{ ?o :value ?v ; :by ?s }} }} ORDER BY DESC(?v) LIMIT 2""",
+    "an ordered group": f"""SELECT ?o (COUNT(*) AS ?n) {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v }} }}
+        GROUP BY ?o ORDER BY DESC(?n) LIMIT 2""",
     # With :o3 in the patterns there would be no key; without the branch that gives nothing there is one.
     "a fixed key": f"SELECT ?o ?v {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v ; :by ?s }} FILTER(?o = :o3) }}",
     "an empty branch": f"""SELECT ?v {WINDOWS} WHERE {{ WINDOW :w {{
@@ -54,13 +73,22 @@ WHOLE = {
         f"SELECT ?v ?x {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v . ?s :by ?x }} }}",
         "not every triple pattern",
     ),
-    "first rows": (
-        f"SELECT ?o ?v {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v }} }} ORDER BY ?v LIMIT 2",
+    "changes of first rows": (
+        f"REGISTER ISTREAM q AS SELECT ?o ?v {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v }} }} ORDER BY ?v LIMIT 2",
         "needs all solutions in one place",
     ),
-    "distinct without its key": (
-        f"SELECT DISTINCT ?v {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v ; :by ?s }} }}",
+    "changes of what is distinct without its key": (
+        f"REGISTER ISTREAM q AS SELECT DISTINCT ?v {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v ; :by ?s }} }}",
         "does not leave",
+    ),
+    "first rows of a sub-query": (
+        f"SELECT ?o ?v {WINDOWS} WHERE {{ WINDOW :w {{ {{ SELECT ?o ?v WHERE {{ ?o :value ?v }} LIMIT 2 }} }} }}",
+        "needs all solutions in one place",
+    ),
+    "an order by more than the row": (
+        f"""SELECT ?o ?v {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v }} }}
+        ORDER BY EXISTS {{ WINDOW :w {{ ?o :by :s1 }} }}""",
+        "more than its row",
     ),
     "changes without their key": (
         f"REGISTER ISTREAM q AS SELECT ?v {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v ; :by ?s }} }}",
@@ -184,7 +212,9 @@ def test_the_cut_is_said_in_words() -> None:
         "SELECT {0} FROM NAMED WINDOW <w> ON <s> [RANGE PT1S STEP PT1S] WHERE {{ WINDOW <w> {{ ?o <urn:p> ?v }} }} {1}"
     )
     assert in_words(registered(text.format("*", ""))) == "any number, by ?o (subject of its triples)"
-    assert in_words(registered(text.format("*", "ORDER BY ?v"))).startswith("one, because OrderBy")
+    ordered = "any number, by ?o (subject of its triples); ordered, cut or told apart when they are together"
+    assert in_words(registered(text.format("*", "ORDER BY ?v"))) == ordered
+    assert in_words(registered(text.format("(COUNT(*) AS ?n)", ""))).startswith("one, because groups")
 
 
 def test_triples_of_one_key_stay_together_and_the_shards_share_the_work() -> None:

@@ -134,20 +134,13 @@ def seconds(low: int, high: int, predicate: str = "p") -> dict[str, list[Element
     }
 
 
-def test_a_longer_window_is_complete_when_it_begins_behind_what_the_log_holds() -> None:
+@pytest.mark.parametrize("cut", [[(0, 31)], [(second, second + 1) for second in range(31)]], ids=["at once", "singly"])
+def test_a_longer_window_is_complete_when_it_begins_behind_what_the_log_holds(cut: list[tuple[int, int]]) -> None:
     program = Program([windowed("RANGE 4s STEP 2s", "short")], Store())
-    program.advance(seconds(0, 31))
+    for low, high in cut:
+        program.advance(seconds(low, high))
     oldest = min(element.time for segment in program.log for element in elements_of(segment.elements or []))
-    program = program.changed([windowed("RANGE 4s STEP 2s", "short"), windowed("RANGE 10s STEP 2s", "long")])
-    complete_from = program.complete_from("long")
-    assert complete_from is not None
-    answers = of(program.advance(seconds(31, 60)).answers, "long")
-    assert oldest == 0 and complete_from == 30 * SECOND, "one segment, so all of it is still there"
-    assert [len(answer.rows) for answer in answers][:2] == [10, 10]
-
-    program = Program([windowed("RANGE 4s STEP 2s", "short")], Store())
-    for second in range(31):
-        program.advance(seconds(second, second + 1))
+    assert oldest == 25 * SECOND, "what the short window can still show, whatever came with it"
     program = program.changed([windowed("RANGE 4s STEP 2s", "short"), windowed("RANGE 10s STEP 2s", "long")])
     complete_from = program.complete_from("long")
     answers = of(program.advance(seconds(31, 60)).answers, "long")

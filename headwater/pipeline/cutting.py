@@ -1,0 +1,118 @@
+"""How queries are cut into shards that never need each other, or why they cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from headwater.algebra.nodes import Service
+from headwater.algebra.partitioning import OneShard, Partitioning, joint_routes, partitioning_of
+from headwater.algebra.plan import QueryPlan
+from headwater.algebra.presentation import Presentation
+from headwater.algebra.scope import nodes
+from headwater.kernel.expressions import can_evaluate
+from headwater.language.stream_clauses import StreamOperator
+from headwater.optimizer import optimise
+from headwater.pipeline.merging import presentation_of
+from headwater.pipeline.sharding import Sharding
+from headwater.reference import Registered, RegistrationError
+from headwater.terms.ids import encode
+from headwater.terms.names import iri_to_name
+from headwater.windows import CountWindow, Report, timestamp_predicate
+
+
+def choose(queries: Sequence[Registered], *, has_static_default: bool) -> tuple[list[Partitioning], object] | OneShard:
+    """A partitioning for each query that fits the others', with the routes of all, or why there is none."""
+    choices: list[list[Partitioning]] = []
+    read = {source.stream.value for query in queries for source in query.plan.windows}
+    for query in queries:
+        if query.produces in read:
+            return OneShard(f"{query.plan.name}: it feeds another query with whole answers")
+        found = _choices(query, has_static_default=has_static_default)
+        if isinstance(found, OneShard):
+            return OneShard(f"{query.plan.name}: {found.reason}")
+        choices.append(found)
+    joint = joint_routes(choices)
+    return OneShard("the queries want one predicate's triples by different keys") if joint is None else joint
+
+
+def _choices(query: Registered, *, has_static_default: bool) -> list[Partitioning] | OneShard:
+    plan, settings = query.plan, query.settings
+    if not plan.windows:
+        return OneShard("it reads no stream")
+    if any(isinstance(window, CountWindow) for window in settings.windows):
+        return OneShard("a window counts what comes")
+    if any(timestamp_predicate(source.spec) for source in plan.windows):
+        return OneShard("the time is in the data")
+    if any(isinstance(node, Service) for node in nodes(plan.root)):
+        return OneShard("SERVICE has one view and one budget")
+    if settings.report is Report.CHANGE:
+        return OneShard("it reports when the content of a window changes")
+    if has_static_default and any(source.in_default_graph for source in plan.windows):
+        return OneShard("the stream is merged with static data, which is in every shard")
+    presentation = presentation_of(query)
+    if presentation is not None and not all(can_evaluate(key) for key, _ in presentation.keys):
+        return OneShard("ORDER BY asks for more than its row")
+    found = _partitionings(plan, settings.emit, presentation)
+    if not isinstance(found, OneShard):
+        return found
+    # Both plans have the same answers over the triples of any shard, so a way to cut either cuts both.
+    rewritten = _partitionings(optimise(plan).plan, settings.emit, presentation)
+    return found if isinstance(rewritten, OneShard) else rewritten
+
+
+def _partitionings(
+    plan: QueryPlan, emit: StreamOperator, presentation: Presentation | None
+) -> list[Partitioning] | OneShard:
+    """The ways to cut what is below a presentation, which is for the rows of all shards together."""
+    below = plan.root if presentation is None else Presentation.of_all(plan.root)[1]
+    return partitioning_of(replace(plan, root=below), emit)
+
+
+def sharding(queries: Sequence[Registered], keys: tuple[int, ...], *, has_static_default: bool) -> Sharding | OneShard:
+    """How to run queries in as many shards as there are keys."""
+    chosen = choose(queries, has_static_default=has_static_default)
+    if isinstance(chosen, OneShard):
+        return chosen
+    partitionings, _ = chosen
+    routes: dict[str, dict[int, int]] = {}
+    for one in partitionings:
+        for stream, places in one.routes.items():
+            routes.setdefault(stream, {}).update({encode(predicate): place for predicate, place in places.items()})
+    by = {query.plan.name: one.variable.value for query, one in zip(queries, partitionings, strict=True)}
+    return Sharding(keys, {stream: tuple(places.items()) for stream, places in routes.items()}, by)
+
+
+def same_sharding(cut: Sharding, queries: Sequence[Registered], *, has_static_default: bool) -> Sharding:
+    """The shards of a pipeline at work, for other queries; a `RegistrationError` where they do not fit."""
+    found = sharding(queries, cut.keys, has_static_default=has_static_default)
+    if isinstance(found, OneShard):
+        reason = found.reason
+    else:
+        moved = (
+            stream
+            for stream, routes in found.routes.items()
+            if any(dict(cut.routes.get(stream, ())).get(predicate, place) != place for predicate, place in routes)
+        )
+        stream = next(moved, None)
+        if stream is None:
+            return found
+        reason = f"the triples of {iri_to_name(stream)} would have to go by another key"
+    raise RegistrationError(
+        f"the pipeline at work is cut into {len(cut.keys)} shards, and with these queries it cannot be: {reason}; "
+        "stop it and begin with shards=1, or register the query in another engine"
+    )
+
+
+def in_words(query: Registered) -> str:
+    """Whether one query can be cut into shards, by what and why not."""
+    found = choose([query], has_static_default=False)
+    if isinstance(found, OneShard):
+        return f"one, because {found.reason.partition(': ')[2]}"
+    (partitioning,), _ = found
+    places = {place for routes in partitioning.routes.values() for place in routes.values()}
+    stands = " and ".join(word for place, word in ((0, "subject"), (2, "object")) if place in places)
+    merged = any(source.in_default_graph for source in query.plan.windows)
+    more = "; ordered, cut or told apart when they are together" if presentation_of(query) is not None else ""
+    more += "; one where the default graph has static data" if merged else ""
+    return f"any number, by ?{partitioning.variable.value} ({stands} of its triples){more}"
