@@ -120,7 +120,7 @@ class TripleBuffer:
         if isinstance(window, TimeWindow):
             first, end = self._interval_at(window, tick)
             unmoved = self._low < self._items and self._times.item(self._low) >= first
-            return self._low if unmoved else max(self._low, self._before(first)), max(self._high, self._before(end))
+            low, high = self._low if unmoved else self._before(first), self._before(end)
         else:
             arrived = self._taken + self._before(tick + 1)
             if window.step is not None:

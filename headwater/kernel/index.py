@@ -245,6 +245,15 @@ def _take(table, links, rows, key, wanted, taken):  # type: ignore[no-untyped-de
     return freed
 
 
+@nb.njit(cache=True, inline="always")
+def _found(table, slot, heads, counts, i):  # type: ignore[no-untyped-def]
+    """Write down what a slot says to a probe; gives the number of rows."""
+    entry = table[slot] if slot >= 0 else np.int64(0)
+    heads[i] = _head(entry)
+    counts[i] = entry & _COUNT
+    return counts[i]
+
+
 @nb.njit(cache=True)
 def _probe(table, rows, key, probes, probe_key, heads, counts):  # type: ignore[no-untyped-def]
     total = 0
@@ -252,11 +261,7 @@ def _probe(table, rows, key, probes, probe_key, heads, counts):  # type: ignore[
         if i + 2 * AHEAD < probes.shape[0]:
             _look_ahead(table, probes, i + 2 * AHEAD, probe_key)
             _look_ahead_at_row(table, rows, probes, i + AHEAD, probe_key)
-        slot = _find(table, rows, key, probes, i, probe_key)
-        entry = table[slot] if slot >= 0 else np.int64(0)
-        heads[i] = _head(entry)
-        counts[i] = entry & _COUNT
-        total += counts[i]
+        total += _found(table, _find(table, rows, key, probes, i, probe_key), heads, counts, i)
     return total
 
 
@@ -269,29 +274,12 @@ def _probe_leaf(table, rows, key, leaves, tree, place, probe_key, heads, counts)
         if i + 2 * AHEAD < tree.shape[0]:
             _look_ahead(table, leaves, tree[i + 2 * AHEAD, place], probe_key)
             _look_ahead_at_row(table, rows, leaves, tree[i + AHEAD, place], probe_key)
-        slot = _find(table, rows, key, leaves, tree[i, place], probe_key)
-        entry = table[slot] if slot >= 0 else np.int64(0)
-        heads[i] = _head(entry)
-        counts[i] = entry & _COUNT
-        total += counts[i]
+        total += _found(table, _find(table, rows, key, leaves, tree[i, place], probe_key), heads, counts, i)
     return total
 
 
 @nb.njit(cache=True)
-def _expand(links, heads, counts, which, found):  # type: ignore[no-untyped-def]
-    n = 0
-    for i in range(heads.shape[0]):
-        row = heads[i]
-        for k in range(counts[i]):
-            if k:
-                row = np.int64(links[row, 0])
-            which[n] = i
-            found[n] = row
-            n += 1
-
-
-@nb.njit(cache=True)
-def _expand_tree(links, heads, counts, tree, place, which, longer):  # type: ignore[no-untyped-def]
+def _expand(links, heads, counts, tree, place, which, longer):  # type: ignore[no-untyped-def]
     n = 0
     for i in range(heads.shape[0]):
         row = heads[i]
@@ -303,6 +291,11 @@ def _expand_tree(links, heads, counts, tree, place, which, longer):  # type: ign
                 longer[n, j] = tree[i, j]
             longer[n, place] = row
             n += 1
+
+
+def plain(values: Ints) -> Ints:
+    """The same rows one behind the other: for any other layout, compiled functions would be compiled once more."""
+    return values if values.flags.c_contiguous and values.flags.writeable else values.copy()
 
 
 class RingIndex:
@@ -369,9 +362,7 @@ class RingIndex:
     def take(self, rows: Ints, values: Ints) -> Ints:
         """One row of each value, taken out of this index; -1 where there is none."""
         taken = np.empty(values.shape[0], dtype=np.int64)
-        if not (values.flags.c_contiguous and values.flags.writeable):
-            values = values.copy()
-        self._used -= _take(self.table, self.links, rows, self.key, values, taken)
+        self._used -= _take(self.table, self.links, rows, self.key, plain(values), taken)
         return taken
 
     def probe(self, rows: Ints, probes: Ints, probe_key: Links) -> tuple[Ints, Ints, int]:
@@ -393,16 +384,14 @@ class RingIndex:
 
     def expand(self, heads: Ints, counts: Ints, total: int) -> tuple[Ints, Ints]:
         """All pairs of a probe and a matching row, from what `probe` found."""
-        which = np.empty(total, dtype=np.int64)
-        found = np.empty(total, dtype=np.int64)
-        _expand(self.links, heads, counts, which, found)
-        return which, found
+        which, found = self.expand_tree(np.empty((heads.shape[0], 1), dtype=np.int64), 0, heads, counts, total)
+        return which, found.reshape(total)
 
     def expand_tree(self, tree: Ints, place: int, heads: Ints, counts: Ints, total: int) -> tuple[Ints, Ints]:
         """Each row of `tree` once for each matching row, whose number stands at `place`; and which row it was."""
         which = np.empty(total, dtype=np.int64)
         longer = np.empty((total, tree.shape[1]), dtype=np.int64)
-        _expand_tree(self.links, heads, counts, tree, place, which, longer)
+        _expand(self.links, heads, counts, tree, place, which, longer)
         return which, longer
 
     def clear(self) -> None:

@@ -30,7 +30,7 @@ import numpy as np
 
 from headwater.kernel.constant import Constant
 from headwater.kernel.delta import Delta, no_rows, stacked
-from headwater.kernel.index import AHEAD, Ints, Links
+from headwater.kernel.index import AHEAD, Ints, Links, plain
 from headwater.kernel.operator import Operator
 from headwater.kernel.prefetching import prefetch
 from headwater.kernel.relation import IndexUse, Key, Relation
@@ -230,8 +230,7 @@ class MultiwayJoin(Operator):
         relation = self._relations[screen.number]
         if not relation.size:
             return _NOTHING_FOUND
-        probes = rows if rows.flags.c_contiguous else np.ascontiguousarray(rows)
-        return relation.index(screen.key).probe(relation.rows, probes, screen.columns)
+        return relation.index(screen.key).probe(relation.rows, plain(rows), screen.columns)
 
     def _gain(self, i: int, rows: Ints, known: Known) -> list[Ints]:
         """Rows that came to an input, and the results that they make with what is there."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numba as nb
 import numpy as np
 
-from headwater.kernel.index import Ints, RingIndex
+from headwater.kernel.index import Ints, RingIndex, plain
 from headwater.kernel.numbering import Numbering, Queue, enlarged, grown
 
 NOTHING: Ints = np.zeros(0, dtype=np.int64)
@@ -133,7 +133,7 @@ class Relation:
         if self._queue is None:
             return None
         numbers = self._queue.first(values.shape[0])
-        if numbers.shape[0] < values.shape[0] or not _are_same(self.rows, numbers, values):
+        if numbers.shape[0] < values.shape[0] or not _are_same(self.rows, numbers, plain(values)):
             return None
         self._queue.drop(values.shape[0])
         for index in self._all:

@@ -6,9 +6,11 @@ import logging
 import pickle
 import string
 import time
+from collections.abc import Sequence
 
 import pytest
 
+from headwater.federation.candidates import Candidate, Tick
 from headwater.federation.clock import SystemClock, VirtualClock
 from headwater.federation.lifetime import WindowKey
 from headwater.federation.maintainer import Maintainer
@@ -66,6 +68,37 @@ def test_no_more_is_refreshed_than_the_budget_allows() -> None:
         assert len(scene.remote.keys_asked) - before == 3
         assert (quality.refreshes, quality.requests) == (3, 3)
     assert len(set(scene.remote.keys_asked)) == 15, "the least recently refreshed come first"
+
+
+class Watching(LeastRecentlyRefreshed):
+    """Remembers which share of the candidates it was told to expect a refresh for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shares: list[float] = []
+
+    def rank(self, candidates: Sequence[Candidate], tick: Tick) -> list[Candidate]:
+        self.shares.append(tick.share)
+        return super().rank(candidates, tick)
+
+
+def test_the_ranker_hears_which_share_of_the_candidates_is_refreshed() -> None:
+    ranker = Watching()
+    scene = Scene(Goals(budget=4), ranker=ranker)
+    for names in (NAMES, NAMES[:8], NAMES[:2], ""):
+        scene.tick(names)
+    assert ranker.shares[:3] == [4 / 16, 4 / 8, 1.0]
+    # Two could be refreshed at the tick before last, and none at the last one, which does not count.
+    scene.tick()
+    assert ranker.shares[-1] == pytest.approx((4 + 0.1 * (2 - 4)) / 16)
+
+
+def test_without_a_budget_the_share_is_what_was_possible_of_late() -> None:
+    ranker = Watching()
+    scene = Scene(Goals(latency=0.5), ranker=ranker)
+    for _ in range(2):
+        scene.tick(NAMES[:4])
+    assert ranker.shares == [0.0, 1.0]
 
 
 def test_an_endpoint_that_takes_values_gets_one_request() -> None:
