@@ -114,6 +114,13 @@ def test_a_relation_that_was_emptied_begins_anew() -> None:
         assert not partners(relation, (0,), (start + 4,))
         relation.clear()
         assert relation.size == 0 and not partners(relation, (0,), (start + 1,))
+    alike = as_rows([(9,), (9,)], 1)
+    for _ in range(2):
+        relation.add(alike)
+        relation.clear()
+    relation.add(alike)
+    assert relation.take(alike).tolist() == [0, 1]
+    assert relation.take(alike).tolist() == [-1, -1], "what was there before it was emptied is not there"
 
 
 def test_taking_what_is_not_there_finds_nothing() -> None:

@@ -24,7 +24,7 @@ NAME = NamedNode("urn:name")
 
 
 def seen(number: int, place: int) -> Element:
-    triple = Triple(NamedNode(f"urn:p{number % 4}"), NamedNode("urn:at"), NamedNode(f"urn:place{place}"))
+    triple = Triple(NamedNode(f"urn:p{number // 2 % 4}"), NamedNode("urn:at"), NamedNode(f"urn:place{place}"))
     return Element(number * 100 * MILLISECOND, (triple,))
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pyoxigraph import Store
 
@@ -72,6 +72,9 @@ def of(answers: Sequence[Answer], name: str) -> list[Answer]:
 
 @some
 @given(SEEDS)
+@example(392)
+@example(694)
+@example(1358)
 def test_generated_queries_come_and_go(seed: int) -> None:
     random = Random(seed)
     case = a_case(random, depth=1)
