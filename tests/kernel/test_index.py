@@ -114,7 +114,7 @@ def test_a_relation_that_was_emptied_begins_anew() -> None:
         assert not partners(relation, (0,), (start + 4,))
         relation.clear()
         assert relation.size == 0 and not partners(relation, (0,), (start + 1,))
-    alike = as_rows([(9,), (9,)], 1)
+    relation, alike = Relation(1), as_rows([(9,), (9,)], 1)
     for _ in range(2):
         relation.add(alike)
         relation.clear()
