@@ -269,6 +269,11 @@ class KernelEvaluator(Evaluator):
             self._counts = Counter(map(tuple, self._shown(delta.added)))
             return
         counts = self._counts
+        if not counts and not delta.removed.shape[0]:
+            once = dict.fromkeys(map(tuple, self._shown(delta.added)), 1)
+            if len(once) == delta.added.shape[0]:
+                self._counts = once
+                return
         for rows, difference in ((delta.added, 1), (delta.removed, -1)):
             if not rows.shape[0]:
                 continue

@@ -286,11 +286,22 @@ def _expand(links, heads, counts, tree, place, which, longer):  # type: ignore[n
         for k in range(counts[i]):
             if k:
                 row = np.int64(links[row, 0])
-            which[n] = i
+            if which.shape[0]:
+                which[n] = i
             for j in range(tree.shape[1]):
                 longer[n, j] = tree[i, j]
             longer[n, place] = row
             n += 1
+
+
+@nb.njit(cache=True)
+def _partners(table, links, rows, key, leaves, tree, holder, probe_key, place):  # type: ignore[no-untyped-def]
+    heads = np.empty(tree.shape[0], dtype=np.int64)
+    counts = np.empty(tree.shape[0], dtype=np.int64)
+    total = _probe_leaf(table, rows, key, leaves, tree, holder, probe_key, heads, counts)
+    longer = np.empty((total, tree.shape[1]), dtype=np.int64)
+    _expand(links, heads, counts, tree, place, heads[:0], longer)
+    return longer
 
 
 def plain(values: Ints) -> Ints:
@@ -381,6 +392,12 @@ class RingIndex:
         counts = np.empty(n, dtype=np.int64)
         total = _probe_leaf(self.table, rows, self.key, leaves, tree, place, probe_key, heads, counts)
         return heads, counts, total
+
+    def partners(self, rows: Ints, leaves: Ints, tree: Ints, holder: int, probe_key: Links, place: int) -> Ints:
+        """`probe_leaf` and `expand_tree` in one, for whoever has no choice where to go."""
+        self.probes += tree.shape[0]
+        longer: Ints = _partners(self.table, self.links, rows, self.key, leaves, tree, holder, probe_key, place)
+        return longer
 
     def expand(self, heads: Ints, counts: Ints, total: int) -> tuple[Ints, Ints]:
         """All pairs of a probe and a matching row, from what `probe` found."""

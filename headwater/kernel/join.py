@@ -265,6 +265,8 @@ class MultiwayJoin(Operator):
             candidates = self._candidates[done] = self._candidates_after(done)
         if not candidates:
             return self._cross(tree, done)
+        if len(candidates) == 1 and not known and candidates[0].holder is not None:
+            return self._go(tree, candidates[0], candidates[0].holder)
         found: Known = {}
         best, fewest = candidates[0], 0
         for one in candidates:
@@ -284,6 +286,16 @@ class MultiwayJoin(Operator):
         if len(found) == 1 or tree.shape[0] == 1:
             return self._step(tree, best, found)
         return self._part(tree, [one for one in candidates if one.number in found], best, found)
+
+    def _go(self, tree: Ints, to: _Candidate, holder: int) -> list[Ints]:
+        """Join mappings with the only input that may come next."""
+        relation = self._relations[to.number]
+        if not relation.size:
+            return []
+        self.steps[to.done.bit_count() - 1, to.number] += tree.shape[0]
+        leaves = self._relations[holder].rows
+        longer = relation.index(to.key).partners(relation.rows, leaves, tree, holder, to.columns, to.number)
+        return self._walk(longer, to.done, {}) if longer.shape[0] else []
 
     def _part(self, tree: Ints, candidates: Sequence[_Candidate], best: _Candidate, found: Known) -> list[Ints]:
         """Send each mapping where it has the fewest partners, or all to the best input if that is as good."""
@@ -357,7 +369,7 @@ class MultiwayJoin(Operator):
             return self._walk(longer, to.done, found)
         index = self._relations[to.number].index(to.key)
         which, longer = index.expand_tree(tree, to.number, heads, counts, total)
-        return self._walk(longer, to.done, _picked(found, which))
+        return self._walk(longer, to.done, _picked(found, which) if found else found)
 
     def _cross(self, tree: Ints, done: int) -> list[Ints]:
         """Nothing is shared with what is left: pair with every row, of the smallest input first."""

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+import numba as nb
 import numpy as np
 
 from headwater.kernel.index import MOST_ROWS, Ints, Links
+
+
+@nb.njit(cache=True)
+def _give(free, count, top, numbers):  # type: ignore[no-untyped-def]
+    for i in range(numbers.shape[0]):
+        if i < count:
+            numbers[i] = free[count - 1 - i]
+        else:
+            numbers[i] = top + i - count
 
 
 class Numbering:
@@ -24,18 +34,19 @@ class Numbering:
 
     def give(self, n: int) -> Ints:
         """So many numbers, those given back first."""
-        reused = min(n, self._free_count)
-        fresh = n - reused
-        self._free_count -= reused
-        again: Ints = self._free[self._free_count : self._free_count + reused].astype(np.int64)
-        if not fresh:
-            return again
-        if self.top + fresh >= MOST_ROWS:
-            rows = self.top + fresh
-            raise MemoryError(f"{rows} rows in one window or result, of at most {MOST_ROWS}: make the window smaller")
-        new = np.arange(self.top, self.top + fresh)
-        self.top += fresh
-        return np.concatenate((again, new)) if reused else new
+        free, top = self._free_count, self.top
+        if n > free:
+            rows = top + n - free
+            if rows >= MOST_ROWS:
+                raise MemoryError(
+                    f"{rows} rows in one window or result, of at most {MOST_ROWS}: make the window smaller"
+                )
+            self.top, self._free_count = rows, 0
+        else:
+            self._free_count = free - n
+        numbers = np.empty(n, dtype=np.int64)
+        _give(self._free, free, top, numbers)
+        return numbers
 
     def give_back(self, numbers: Ints) -> None:
         end = self._free_count + numbers.shape[0]
@@ -91,6 +102,10 @@ class Queue:
     def drop(self, count: int) -> None:
         """So many that came first are gone."""
         self._begin += count
+
+    def clear(self) -> None:
+        """All are gone."""
+        self._begin = self._end = 0
 
     @property
     def nbytes(self) -> int:

@@ -97,7 +97,7 @@ class Relation:
         numbers = self._numbering.give(n)
         if self._numbering.top > self.rows.shape[0]:
             self.rows = enlarged(self.rows, grown(self._numbering.top, self.rows.shape[0]))
-        self.rows[numbers] = values
+        _place(self.rows, numbers, plain(values))
         if self._queue is not None:
             self._queue.append(numbers)
         for index in self._all:
@@ -144,7 +144,7 @@ class Relation:
     def clear(self) -> None:
         """Remove all rows."""
         if self._queue is not None:
-            self._queue = Queue()
+            self._queue.clear()
         for index in self._all:
             index.clear()
         self._numbering.clear()
@@ -171,6 +171,13 @@ class Relation:
     def nbytes(self) -> int:
         queue = 0 if self._queue is None else self._queue.nbytes
         return self.rows.nbytes + self._numbering.nbytes + queue + sum(index.nbytes for index in self._all)
+
+
+@nb.njit(cache=True)
+def _place(rows, numbers, values):  # type: ignore[no-untyped-def]
+    for i in range(numbers.shape[0]):
+        for column in range(values.shape[1]):
+            rows[numbers[i], column] = values[i, column]
 
 
 @nb.njit(cache=True)

@@ -16,6 +16,7 @@ import numpy as np
 
 from headwater.kernel.delta import UNBOUND
 from headwater.kernel.index import Ints
+from headwater.reference.ordering import SEPARATOR
 from headwater.terms.dictionary import HashCollision
 from headwater.terms.ids import decode_inline, encode, is_inline
 from headwater.terms.model import Row, Term
@@ -23,6 +24,26 @@ from headwater.terms.term_texts import TermTexts, term_of_text
 
 _REMEMBERED_VALUES = 1 << 16
 """How many terms of inline ids are kept at hand; they can be had again from their ids."""
+
+
+class _Written(dict[int, tuple[str, Term | None]]):
+    """Terms as they are written, each written when it is first asked for.
+
+    `by_parts` says that rows of these texts are in the same order as the rows' texts: see `rows_in_order`.
+    """
+
+    def __init__(self, term_of: Callable[[int], Term | None]) -> None:
+        super().__init__()
+        self._term_of = term_of
+        self.by_parts = True
+
+    def __missing__(self, number: int) -> tuple[str, Term | None]:
+        term = self._term_of(number)
+        text = "" if term is None else str(term)
+        if text and min(text) <= SEPARATOR:
+            self.by_parts = False
+        made = self[number] = text, term
+        return made
 
 
 class Vocabulary:
@@ -36,7 +57,7 @@ class Vocabulary:
         """Terms that nobody has asked for yet, as they came."""
         self._values: dict[int, Term] = {}
         self._value_ids: dict[Term, int] = {}
-        self._written: dict[int, tuple[str, Term | None]] = {}
+        self._written = _Written(self.term_of)
         self._kept: frozenset[int] = frozenset()
         self._after_sweep = 1024
 
@@ -78,15 +99,12 @@ class Vocabulary:
                 known = self._values[number] = decode_inline(number)
         return known
 
-    def written(self, number: int) -> tuple[str, Term | None]:
-        """The text by which rows are ordered, a term as it is written or nothing for `UNBOUND`; and the term."""
-        known = self._written.get(number)
-        if known is None:
-            if len(self._written) >= _REMEMBERED_VALUES:
-                self._written.clear()
-            term = self.term_of(number)
-            known = self._written[number] = ("" if term is None else str(term), term)
-        return known
+    @property
+    def written(self) -> _Written:
+        """For each id the text by which rows are ordered (as it is written, nothing for `UNBOUND`) and the term."""
+        if len(self._written) >= _REMEMBERED_VALUES:
+            self._written = _Written(self.term_of)
+        return self._written
 
     def learn(self, texts: Iterable[TermTexts]) -> None:
         """Take in the terms of ids that came without them."""
@@ -135,5 +153,5 @@ class Vocabulary:
         self._terms = {number: term for number, term in self._terms.items() if number in alive}
         self._texts = {number: text for number, text in self._texts.items() if number in alive}
         self._ids = {term: number for term, number in self._ids.items() if number in alive}
-        self._written.clear()
+        self._written = _Written(self.term_of)
         self._after_sweep = max(1024, self.size)

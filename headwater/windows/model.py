@@ -60,7 +60,7 @@ class TimeWindow:
 
     def interval(self, instant: int) -> tuple[int, int]:
         """The timestamps covered at an instant, as `[low, high)`."""
-        last = self.advance_at_or_before(instant)
+        last = instant if self.slide is None else self.advance_at_or_before(instant)
         shift = 1 if self.bounds is Bounds.LEFT_OPEN else 0
         if self.t0 is not None and self.first_advance is not None and last < self.first_advance:
             return (self.t0 + shift, self.t0 + shift)
@@ -71,12 +71,15 @@ class TimeWindow:
             low = self.landmark if self.landmark is not None else -(1 << 62)
         if self.t0 is not None:
             low = max(low, self.t0 + shift)
-        return (min(low, high), high)
+        return (low if low < high else high, high)
 
     def enter(self, timestamp: int) -> int:
         """The first instant at which an element of this timestamp can be in the window."""
         shift = 0 if self.bounds is Bounds.LEFT_OPEN else 1
-        entered = self.advance_at_or_after(timestamp + self.offset + shift)
+        entered = timestamp + self.offset + shift
+        if self.slide is None:
+            return entered
+        entered = self.advance_at_or_after(entered)
         return entered if self.first_advance is None else max(entered, self.first_advance)
 
     def leave(self, timestamp: int) -> int | None:
@@ -84,7 +87,8 @@ class TimeWindow:
         if self.width is None:
             return None
         shift = 0 if self.bounds is Bounds.LEFT_OPEN else 1
-        return self.advance_at_or_after(timestamp + self.offset + self.width + shift)
+        left = timestamp + self.offset + self.width + shift
+        return left if self.slide is None else self.advance_at_or_after(left)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ TERMS: st.SearchStrategy[Term | None] = st.one_of(
     st.none(),
     st.sampled_from("abAB").map(lambda c: NamedNode(f"http://ex/{c}")),
     st.sampled_from("ab").map(BlankNode),
-    st.text("ab\x01\x1e\n é", max_size=3).map(Literal),
+    st.text("ab\x01\x1e\x1f\n é", max_size=3).map(Literal),
     st.integers(-3, 12).map(Literal),
 )
 
