@@ -45,16 +45,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A small local session whose streaming state lives in RocksDB, as it does in a pipeline."""
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     from pyspark.sql import SparkSession
+
+    from headwater.pipeline.process_server import Launcher
+
+    launcher = Launcher({}) if Launcher.is_possible() else None
+    python = sys.executable if launcher is None else str(launcher.program)
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = python
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
 
     session = (
         SparkSession.builder.master("local[2]")
         .appName("headwater-tests")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.python.daemon.module", "headwater.pipeline.worker_daemon")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.session.timeZone", "UTC")
@@ -67,3 +71,5 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
+    if launcher is not None:
+        launcher.close()

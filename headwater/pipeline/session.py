@@ -19,11 +19,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headwater.pipeline.java_classes import archive, using
+from headwater.pipeline.process_server import Launcher
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 OLDEST_JAVA = 17
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
+_IS_LOCAL = re.compile(r"local(\[|$)")
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _STATEFUL = {
     "spark.sql.streaming.stateStore.providerClass": _ROCKSDB,
@@ -43,19 +47,20 @@ def java_version(text: str) -> int | None:
     return int(match.group(1)) if match else None
 
 
-def check_java() -> None:
-    """Raise `JavaError` unless a Java that is new enough will be found by Spark."""
+def check_java() -> str:
+    """What the Java that Spark will find says of itself; `JavaError` unless it is new enough."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     found = "found none"
     if java:
         try:
             run = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60)
-            version = java_version(run.stderr + run.stdout)
+            said = run.stderr + run.stdout
+            version = java_version(said)
         except (OSError, subprocess.SubprocessError):
             version = None
         if version is not None and version >= OLDEST_JAVA:
-            return
+            return said
         found = f"{java} " + ("does not run" if version is None else f"is Java {version}")
     raise JavaError(
         f"Spark needs Java {OLDEST_JAVA} or newer; {found}. "
@@ -64,7 +69,9 @@ def check_java() -> None:
     )
 
 
-def embedded_session(*, master: str = "local[*]", shuffle_partitions: int = 1) -> SparkSession:
+def embedded_session(
+    *, master: str = "local[*]", shuffle_partitions: int = 1, java_options: str | None = None
+) -> SparkSession:
     """The session of this process, or the one of spark-submit; if there is none: local, without a web page, in UTC.
 
     What the Java process prints goes to a file, because answers are printed here; `HEADWATER_DEBUG=1` shows it.
@@ -77,12 +84,12 @@ def embedded_session(*, master: str = "local[*]", shuffle_partitions: int = 1) -
     if _SUBMITTED in os.environ:
         # spark-submit has started Java, and said where and how to run.
         return prepared(SparkSession.builder.appName("headwater").getOrCreate())
-    check_java()
+    classes = using(archive(check_java()))
     settings = {
         "spark.master": master,
         "spark.app.name": "headwater",
         # The work is done in Python. With Java's quick compiler alone, start-up and small batches take about half.
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.driver.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {java_options or classes}".strip(),
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
@@ -90,17 +97,20 @@ def embedded_session(*, master: str = "local[*]", shuffle_partitions: int = 1) -
         "spark.log.level": "ERROR",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(shuffle_partitions),
-        "spark.python.daemon.module": "headwater.pipeline.worker_daemon",
     }
     variables = {
-        "PYSPARK_PYTHON": sys.executable,
-        "PYSPARK_DRIVER_PYTHON": sys.executable,
         "PYTHONPATH": os.pathsep.join(filter(None, (_package_folder(), os.environ.get("PYTHONPATH")))),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "PYTHONHASHSEED": os.environ.get("PYTHONHASHSEED", "0"),
     }
+    variables |= dict.fromkeys(("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"), _python(master, variables))
     with _environment(variables), _interrupts_later():
         return _start(settings | _STATEFUL)
+
+
+def _python(master: str, variables: Mapping[str, str]) -> str:
+    """The program that Spark runs wherever it needs Python: the launcher, where all of Spark is on this machine."""
+    return str(Launcher(variables).program) if _IS_LOCAL.match(master) and Launcher.is_possible() else sys.executable
 
 
 def _start(settings: dict[str, str]) -> SparkSession:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections.abc import Iterable
 from importlib import import_module
 
 _NO_THREADS = {
@@ -41,11 +42,11 @@ def threads() -> int:
         return 1
 
 
-def prepare() -> bool:
-    """Import what workers need; gives whether the process may fork now."""
+def prepare(more: Iterable[str] = ()) -> bool:
+    """Import what workers need, and more; gives whether the process may fork now."""
     for name, value in _NO_THREADS.items():
         os.environ.setdefault(name, value)
-    for module in _MODULES:
+    for module in (*_MODULES, *more):
         import_module(module)
     # What is here now stays: a collection in a worker need not touch it, and its memory stays shared.
     gc.collect()

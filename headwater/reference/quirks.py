@@ -16,7 +16,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from headwater.algebra.nodes import Distinct, Filter, Group, LeftJoin, Minus, Node, Project, Reduced
-from headwater.algebra.scope import certain, map_expression, map_expressions, map_plan, visible
+from headwater.algebra.scope import (
+    certain,
+    expressions_of,
+    map_expression,
+    map_expressions,
+    map_plan,
+    mentioned,
+    nodes,
+    visible,
+)
 from headwater.language.expressions import Aggregate, Constant, Expression, Operation, VariableReference
 from headwater.terms.model import XSD, Literal, NamedNode, Variable
 
@@ -33,7 +42,7 @@ def avoided(plan: Node, fresh: Callable[[], Variable]) -> Node:
             case Minus(left, right) if not set(visible(left)) & set(visible(right)):
                 return left
             case LeftJoin(_, right, _) if _has_open_optional(right):
-                return Project(map_expressions(node, sums_in_order), tuple(visible(node)))
+                return Project(map_expressions(node, sums_in_order), (*visible(node), *_asked_for(node)))
             case Group(inner, keys, aggregates) if keys and not {v for v, _ in keys} & set(visible(inner)):
                 if all(expression is None for _, expression in keys):
                     count = fresh()
@@ -50,6 +59,12 @@ def _has_open_optional(node: Node) -> bool:
         return True
     # A sub-query is evaluated by itself.
     return not isinstance(node, Project) and any(map(_has_open_optional, node.children))
+
+
+def _asked_for(node: Node) -> list[Variable]:
+    """The variables that expressions mention and nothing in the pattern binds: inside EXISTS they have outer values."""
+    found = {variable for part in nodes(node) for one in expressions_of(part) for variable in mentioned(one)}
+    return sorted(found - set(visible(node)), key=str)
 
 
 def sums_in_order(expression: Expression) -> Expression:

@@ -105,6 +105,8 @@ def test_a_query_that_comes_later_is_filled_from_the_windows_and_one_that_goes_i
         running.wait(lambda: "longer" in engine.progress.queries)
         write(folder, range(12, 16))
         running.wait(lambda: 14 in running.of("first") and 14 in running.of("longer"))
+        # Answers are handed on before the progress is.
+        running.wait(lambda: longer.progress.complete_from is not None)
         assert longer.progress.complete_from is not None
         assert fitting.progress.is_complete
         engine.drop("first")

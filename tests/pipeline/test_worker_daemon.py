@@ -6,12 +6,8 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import headwater
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 PREPARED = """
 import sys
@@ -42,10 +38,3 @@ def test_with_a_thread_sparks_own_daemon_takes_over() -> None:
     found = run(STRAY_THREAD)
     assert found.returncode == 3, found.stderr
     assert found.stdout.strip() == "['-m', 'pyspark.daemon', 'pyspark.worker']"
-
-
-def test_workers_of_a_session_that_names_it_come_from_it(spark: SparkSession) -> None:
-    def forked(numbers: object) -> list[bool]:
-        return ["headwater.pipeline.worker_daemon" in open("/proc/self/cmdline").read()]
-
-    assert spark.sparkContext.parallelize([0], 1).mapPartitions(forked).collect() == [True]
