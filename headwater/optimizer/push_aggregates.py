@@ -67,7 +67,7 @@ class _Distributing:
         if splits is None or not empty_parts_do_not_count(group.keys, splits):
             return None
         names = [self._fresh() for _ in splits]
-        partial = tuple((name, one.partial[0]) for name, one in zip(names, splits, strict=True))
+        partial = tuple((name, one.partial) for name, one in zip(names, splits, strict=True))
         parts: list[Node] = [Group(branch, group.keys, partial) for branch in branches]
         keys = tuple((variable, None) for variable, _ in group.keys)
         return Group(reduce(Union, parts), keys, _merging(splits, names))
@@ -87,7 +87,7 @@ class _Distributing:
         if not (is_steady_plan(stream) and the_stream_alone_knows_the_arguments(group, stream, other)):
             return None
         names = [self._fresh() for _ in splits]
-        partial = tuple((name, one.partial[0]) for name, one in zip(names, splits, strict=True))
+        partial = tuple((name, one.partial) for name, one in zip(names, splits, strict=True))
         counted = Group(stream, tuple((v, None) for v in meeting), partial)
         return Group(joined([counted, *static]), group.keys, _merging(splits, names))
 
@@ -112,7 +112,7 @@ def _constant(branch: Node, variable: Variable) -> NamedNode | Literal | None:
 
 
 def exact_splits(aggregates: tuple[tuple[Variable, Aggregate], ...]) -> list[Split] | None:
-    """All aggregates in two steps, if the partial values of each are exact as RDF terms."""
+    """All aggregates in two steps, if the partial values of each are plain terms."""
     found = [split(variable, aggregate) for variable, aggregate in aggregates]
     splits = [one for one in found if isinstance(one, Split) and not one.exact]
     return splits if len(splits) == len(found) else None
@@ -140,8 +140,7 @@ def _branches(node: Node) -> list[Node]:
 
 def _merging(splits: list[Split], names: list[Variable]) -> tuple[tuple[Variable, Aggregate], ...]:
     return tuple(
-        (one.variable, Aggregate(one.merge[0], VariableReference(name)))
-        for one, name in zip(splits, names, strict=True)
+        (one.variable, Aggregate(one.merge, VariableReference(name))) for one, name in zip(splits, names, strict=True)
     )
 
 
