@@ -42,11 +42,6 @@ class Split:
     partial: Aggregate
     merge: str
 
-    @property
-    def exact(self) -> bool:
-        """Whether the partial values are exact sums."""
-        return self.partial.function == "PARTIAL_SUM"
-
 
 @dataclass(frozen=True, slots=True)
 class TotallyDistributable:

@@ -11,7 +11,6 @@ solutions gives nothing; without GROUP BY there is one group all the same, and C
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
@@ -80,20 +79,24 @@ class WholeGroups:
 
     def rows(self, parts: Iterable[Row]) -> list[Row]:
         """The solutions of the query, of the rows that the shards gave."""
-        values: dict[Row, list[Counter[Term | None]]] = {} if self._keys else {(): [Counter() for _ in self._merges]}
+        values: dict[Row, list[dict[Term | None, int]]] = {} if self._keys else {(): self._no_values()}
         for row in parts:
             key = row[: self._keys]
             found = values.get(key)
             if found is None:
-                found = values[key] = [Counter() for _ in self._merges]
-            for counter, value in zip(found, row[self._keys :], strict=True):
-                counter[value] += 1
+                found = values[key] = self._no_values()
+            for counts, value in zip(found, row[self._keys :], strict=True):
+                counts[value] = counts.get(value, 0) + 1
         groups = [(*key, *map(aggregate, self._merges, found)) for key, found in values.items()]
         table = self._vocabulary.rows_of(groups, self._width)
         for step in self._steps:
             table = step(table)
         table = np.column_stack((table, np.full(table.shape[0], UNBOUND, dtype=np.int64)))
         return self._vocabulary.terms_of(table[:, self._wanted])
+
+    def _no_values(self) -> list[dict[Term | None, int]]:
+        """For each aggregate how often which partial value was given, before the first."""
+        return [{} for _ in self._merges]
 
 
 def _extending(expression: CompiledExpression) -> Step:

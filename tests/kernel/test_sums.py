@@ -84,7 +84,7 @@ def test_partial_sums(parts: list[list[Literal]]) -> None:
     partial = [vocabulary.term_of(found) for found in sums.partial_sums(np.arange(len(parts))).tolist()]
     assert partial == [partial_sum(Counter(part)) for part in parts]
     given_parts = [term for term in partial if isinstance(term, Literal)]
-    values = Counter(value for part in parts for value in part)
+    values: Counter[Term | None] = Counter(value for part in parts for value in part)
     whole, mean, _ = results(given_parts, given_parts[:1])
     assert (whole, mean) == (total(values), average(values))
 

@@ -206,7 +206,7 @@ every_number = st.one_of(
 @given(st.lists(st.lists(every_number | bad, min_size=1, max_size=5), max_size=4))
 def test_partial_sums_lead_to_the_sum_of_all(parts: list[list[Literal | None]]) -> None:
     partial = Counter(aggregate("PARTIAL_SUM", Counter(part)) for part in parts)
-    whole = Counter(value for part in parts for value in part)
+    whole: Counter[Term | None] = Counter(value for part in parts for value in part)
     for function in ("SUM", "AVG", "PARTIAL_SUM"):
         assert shown(aggregate(function, partial)) == shown(aggregate(function, whole))
 
