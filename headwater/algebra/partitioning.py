@@ -50,10 +50,14 @@ class _Unkeyed(Exception):
 
 @dataclass(frozen=True)
 class Partitioning:
-    """A variable by which a plan is keyed, and where it stands in the triples."""
+    """A variable by which a plan is keyed, and where it stands in the triples.
+
+    With `in_parts` it is what the outermost grouping reads that is keyed: shards then have parts of its groups.
+    """
 
     variable: Variable
     routes: Routes
+    in_parts: bool = False
 
 
 @dataclass(frozen=True)
@@ -168,6 +172,7 @@ class _Keyed:
                 return found
             case Group(inner, keys, _):
                 found = self._keyed(inner, streams)
+                self._check_exists(node, streams)
                 if found and not any(variable == self._key and e is None for variable, e in keys):
                     raise _Unkeyed(f"groups are not made by ?{self._key.value}")
                 return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
-from headwater.algebra.nodes import Bgp, Graph, Node, PathMatch, Service, Window
+from headwater.algebra.nodes import Bgp, Graph, Group, Node, PathMatch, Service, Window
 from headwater.algebra.plan import QueryKind, QueryPlan
 from headwater.algebra.scope import expressions_of, mentioned, nodes
 from headwater.language.patterns import Link, NegatedSet, Path, ZeroOrMore, ZeroOrOne
@@ -54,10 +54,14 @@ def wanted_by(plan: QueryPlan, *, all_texts: bool = False) -> frozenset[WantedPa
 
 
 def _spoken(plan: QueryPlan) -> frozenset[Variable]:
-    """The variables whose terms can reach an answer or an expression."""
+    """The variables whose terms can reach an answer or an expression.
+
+    The keys of a group do, too: where it is put together from the groups of shards, they stand in the shards' answers.
+    """
+    keys = (key for node in nodes(plan.root) if isinstance(node, Group) for key, _ in node.keys)
     expressions = (mentioned(expression) for node in nodes(plan.root) for expression in expressions_of(node))
     remote = (variable for node in nodes(plan.root) if isinstance(node, Service) for variable in _variables(node))
-    return frozenset(plan.variables).union(*expressions, remote)
+    return frozenset(plan.variables).union(*expressions, remote, keys)
 
 
 def _variables(node: Node) -> Iterator[Variable]:

@@ -168,6 +168,8 @@ class Grouping(Operator):
                 return self._fed(spec, "sum", lambda: Sums(vocabulary)).sums
             case "AVG":
                 return self._fed(spec, "sum", lambda: Sums(vocabulary)).averages
+            case "PARTIAL_SUM":
+                return self._fed(spec, "sum", lambda: Sums(vocabulary)).partial_sums
             case "MIN":
                 return self._extreme(spec, ascending(vocabulary), greatest=False)
             case "MAX":

@@ -31,7 +31,7 @@ from headwater.kernel.sum_digits import (
 )
 from headwater.kernel.sum_results import averages_of, sums_of
 from headwater.kernel.vocabulary import Vocabulary
-from headwater.reference.numeric import BINARY_BITS, DECIMAL_DIGITS, ExactSum, number_of
+from headwater.reference.numeric import BINARY_BITS, DECIMAL_DIGITS, ExactSum
 from headwater.terms.model import Literal
 
 _REST_BYTES = 600
@@ -63,18 +63,15 @@ class Sums:
 
     def _change_rest(self, group: int, number: int, sign: int) -> None:
         term = self._vocabulary.term_of(number)
-        found = None if term is None else number_of(term)
-        if found is None:
+        rest = self._rest.get(group) or ExactSum()
+        if term is None or not rest.add_value(term, sign):
             self._table[group, ERRORS] += sign
             return
-        rest = self._rest.get(group)
-        if rest is None:
-            rest = self._rest[group] = ExactSum()
-            self._has_rest[group] = True
-        rest.add(found, sign)
-        if not any(rest.counts):
-            del self._rest[group]
-            self._has_rest[group] = False
+        self._has_rest[group] = any(rest.counts)
+        if self._has_rest[group]:
+            self._rest[group] = rest
+        else:
+            self._rest.pop(group, None)
 
     def sums(self, groups: Ints) -> Ints:
         """SUM of some groups."""
@@ -88,6 +85,12 @@ class Sums:
         found = np.empty(groups.shape[0], dtype=np.int64)
         if averages_of(self._table, groups, self._has_rest, found):
             self._complete(found, groups, ExactSum.average)
+        return found
+
+    def partial_sums(self, groups: Ints) -> Ints:
+        """The exact sums of some groups, which can be added to those of other parts of the same groups."""
+        found = np.full(groups.shape[0], NO_ID, dtype=np.int64)
+        self._complete(found, groups, ExactSum.to_literal)
         return found
 
     def _complete(self, found: Ints, groups: Ints, result: Callable[[ExactSum], Literal | None]) -> None:

@@ -64,7 +64,7 @@ class Exists(Expression):
 class Aggregate(Expression):
     """A SPARQL 1.1 aggregate: COUNT, SUM, AVG, MIN, MAX, SAMPLE or GROUP_CONCAT.
 
-    `argument` is None for `COUNT(*)`; `separator` belongs to GROUP_CONCAT.
+    `argument` is None for `COUNT(*)`; `separator` belongs to GROUP_CONCAT. Plans know PARTIAL_SUM, too.
     """
 
     function: str

@@ -5,17 +5,16 @@
 - *Partially*: a group is spread over parts, but its aggregates can be put together from partial ones.
 - *Not*: neither holds; the reason is told.
 
-| aggregate              | partial          | merged                   | as plain literals         |
-|------------------------|------------------|--------------------------|---------------------------|
-| COUNT                  | COUNT            | sum of the counts        | yes                       |
-| MIN, MAX, SAMPLE       | the same         | the same                 | yes, of non-empty parts   |
-| SUM                    | exact sum        | exact sum of the sums    | no: rounded too often     |
-| AVG                    | exact sum, COUNT | their sums, then divided | no: rounded too often     |
-| DISTINCT, GROUP_CONCAT | none             |                          |                           |
+| aggregate              | partial     | merged by   |                         |
+|------------------------|-------------|-------------|-------------------------|
+| COUNT                  | COUNT       | SUM         |                         |
+| MIN, MAX, SAMPLE       | the same    | the same    | of parts with solutions |
+| SUM, AVG               | PARTIAL_SUM | SUM, AVG    | an exact sum            |
+| DISTINCT, GROUP_CONCAT | none        |             |                         |
 
 SUM and AVG are those of the exact sum, rounded once (`reference/aggregates`): a partial sum that was rounded to a
-double, or that left the range of integers, could not be put together to the same answer. So they have to travel as
-exact sums (`reference.numeric.ExactSum`, `kernel/sums`).
+double, or that left the range of integers, could not be put together to the same answer. So they travel as exact sums,
+which are literals of a type of their own (`reference.numeric.ExactSum`).
 """
 
 from __future__ import annotations
@@ -36,16 +35,12 @@ from headwater.terms.model import Variable
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """An aggregate in two steps: the partial ones of each part, and the functions that put each of them together.
-
-    With `exact`, the partial values are exact sums, not RDF terms. AVG is the first merged value divided by the second.
-    """
+    """An aggregate in two steps: the partial one of each part, and the function that puts its values together."""
 
     variable: Variable
     aggregate: Aggregate
-    partial: tuple[Aggregate, ...]
-    merge: tuple[str, ...]
-    exact: bool = False
+    partial: Aggregate
+    merge: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +76,15 @@ def distribution(plan: QueryPlan, group: Group) -> Distribution:
     plain = frozenset(variable for variable, expression in group.keys if expression is None)
     if common & plain:
         return TotallyDistributable(common & plain)
-    splits = [split(variable, aggregate) for variable, aggregate in group.aggregates]
-    for found in splits:
-        if isinstance(found, NotDistributable):
-            return found
-    return PartiallyDistributable(common, tuple(found for found in splits if isinstance(found, Split)))
+    splits = splits_of(group)
+    return splits if isinstance(splits, NotDistributable) else PartiallyDistributable(common, splits)
+
+
+def splits_of(group: Group) -> tuple[Split, ...] | NotDistributable:
+    """All aggregates of a grouping in two steps, or why one of them cannot be."""
+    found = [split(variable, aggregate) for variable, aggregate in group.aggregates]
+    refused = next((one for one in found if isinstance(one, NotDistributable)), None)
+    return refused or tuple(one for one in found if isinstance(one, Split))
 
 
 def clause_groups(node: Aggregation) -> list[Group]:
@@ -130,12 +129,9 @@ def split(variable: Variable, aggregate: Aggregate) -> Split | NotDistributable:
         return NotDistributable(f"{aggregate.function}(DISTINCT …) must see equal values of all parts together")
     match aggregate.function:
         case "COUNT":
-            return Split(variable, aggregate, (aggregate,), ("SUM",))
+            return Split(variable, aggregate, aggregate, "SUM")
         case "MIN" | "MAX" | "SAMPLE" as function:
-            return Split(variable, aggregate, (aggregate,), (function,))
-        case "SUM":
-            return Split(variable, aggregate, (aggregate,), ("SUM",), exact=True)
-        case "AVG":
-            partial = (Aggregate("SUM", aggregate.argument), Aggregate("COUNT", aggregate.argument))
-            return Split(variable, aggregate, partial, ("SUM", "SUM"), exact=True)
+            return Split(variable, aggregate, aggregate, function)
+        case "SUM" | "AVG" as function:
+            return Split(variable, aggregate, Aggregate("PARTIAL_SUM", aggregate.argument), function)
     return NotDistributable(f"{aggregate.function} depends on the order of all its values")

@@ -88,7 +88,7 @@ def distribution_text(found: Distribution, notation: Notation) -> str:
         case TotallyDistributable(keys):
             return f"totally distributable by {_names(keys, notation)}"
         case PartiallyDistributable(keys, splits):
-            parts = dict.fromkeys(notation.expression(part) for one in splits for part in one.partial)
+            parts = dict.fromkeys(notation.expression(one.partial) for one in splits)
             what = f"; partial {', '.join(parts)}" if parts else ""
             return f"partially distributable by {_names(keys, notation)}{what}"
         case NotDistributable(reason):

@@ -11,12 +11,12 @@ Partially distributable: each branch, or the stream side of a join with static d
     Group(Join(stream, static), K, COUNT)    →    Group(Join(Group(stream, K', COUNT), static), K, SUM)
         K' are the variables of the stream side among K, and those on which the two sides meet
 
-Only aggregates whose partial values are exact as RDF terms are pushed this way: COUNT, MIN, MAX, SAMPLE.
+Only aggregates that can be computed in two steps are pushed this way (`distribution.split`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
 
 from headwater.algebra.nodes import Extend, Group, Node, Service, Union
@@ -24,7 +24,7 @@ from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import all_variables, certain, visible
 from headwater.algebra.sources import Source, default_source, source_inside
 from headwater.language.expressions import Aggregate, Constant, Expression, VariableReference
-from headwater.optimizer.distribution import Split, split
+from headwater.optimizer.distribution import NotDistributable, Split, splits_of
 from headwater.optimizer.joins import all_visible, factors, joined
 from headwater.optimizer.needs import read_by_aggregates, shared
 from headwater.optimizer.reading import is_steady, is_steady_plan, reads_stream
@@ -63,11 +63,11 @@ class _Distributing:
         if groups_lie_in_one_branch(group, branches):
             whole: list[Node] = [Group(branch, group.keys, group.aggregates) for branch in branches]
             return reduce(Union, whole)
-        splits = exact_splits(group.aggregates)
+        splits = in_two_steps(group)
         if splits is None or not empty_parts_do_not_count(group.keys, splits):
             return None
         names = [self._fresh() for _ in splits]
-        partial = tuple((name, one.partial[0]) for name, one in zip(names, splits, strict=True))
+        partial = tuple((name, one.partial) for name, one in zip(names, splits, strict=True))
         parts: list[Node] = [Group(branch, group.keys, partial) for branch in branches]
         keys = tuple((variable, None) for variable, _ in group.keys)
         return Group(reduce(Union, parts), keys, _merging(splits, names))
@@ -76,7 +76,7 @@ class _Distributing:
         inputs = factors(group.inner)
         streams = [node for node in inputs if reads_stream(self._plan, node, source)]
         static = [node for node in inputs if node not in streams]
-        splits = exact_splits(group.aggregates)
+        splits = in_two_steps(group)
         if not static or splits is None or any(isinstance(node, Group | Service) for node in inputs):
             return None
         stream, other = joined(streams), joined(static)
@@ -87,7 +87,7 @@ class _Distributing:
         if not (is_steady_plan(stream) and the_stream_alone_knows_the_arguments(group, stream, other)):
             return None
         names = [self._fresh() for _ in splits]
-        partial = tuple((name, one.partial[0]) for name, one in zip(names, splits, strict=True))
+        partial = tuple((name, one.partial) for name, one in zip(names, splits, strict=True))
         counted = Group(stream, tuple((v, None) for v in meeting), partial)
         return Group(joined([counted, *static]), group.keys, _merging(splits, names))
 
@@ -111,16 +111,15 @@ def _constant(branch: Node, variable: Variable) -> NamedNode | Literal | None:
     return None
 
 
-def exact_splits(aggregates: tuple[tuple[Variable, Aggregate], ...]) -> list[Split] | None:
-    """All aggregates in two steps, if the partial values of each are exact as RDF terms."""
-    found = [split(variable, aggregate) for variable, aggregate in aggregates]
-    splits = [one for one in found if isinstance(one, Split) and not one.exact]
-    return splits if len(splits) == len(found) else None
+def in_two_steps(group: Group) -> tuple[Split, ...] | None:
+    """All aggregates in two steps, if each can be computed that way."""
+    found = splits_of(group)
+    return None if isinstance(found, NotDistributable) else found
 
 
-def empty_parts_do_not_count(keys: tuple[tuple[Variable, Expression | None], ...], splits: list[Split]) -> bool:
+def empty_parts_do_not_count(keys: tuple[tuple[Variable, Expression | None], ...], splits: Sequence[Split]) -> bool:
     """Without keys an empty branch has a group as well; its MIN is an error, which would spoil the whole."""
-    return bool(keys) or all(one.aggregate.function in ("COUNT", "SAMPLE") for one in splits)
+    return bool(keys) or all(one.aggregate.function not in ("MIN", "MAX") for one in splits)
 
 
 def the_stream_alone_knows_the_arguments(group: Group, stream: Node, other: Node) -> bool:
@@ -138,10 +137,9 @@ def _branches(node: Node) -> list[Node]:
     return [*_branches(node.left), *_branches(node.right)] if isinstance(node, Union) else [node]
 
 
-def _merging(splits: list[Split], names: list[Variable]) -> tuple[tuple[Variable, Aggregate], ...]:
+def _merging(splits: Sequence[Split], names: list[Variable]) -> tuple[tuple[Variable, Aggregate], ...]:
     return tuple(
-        (one.variable, Aggregate(one.merge[0], VariableReference(name)))
-        for one, name in zip(splits, names, strict=True)
+        (one.variable, Aggregate(one.merge, VariableReference(name))) for one, name in zip(splits, names, strict=True)
     )
 
 

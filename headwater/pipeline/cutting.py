@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from headwater.algebra.nodes import Service
+from headwater.algebra.outer_grouping import OuterGrouping
 from headwater.algebra.partitioning import OneShard, Partitioning, joint_routes, partitioning_of
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.presentation import Presentation
-from headwater.algebra.scope import nodes
+from headwater.algebra.scope import expressions_of, nodes
 from headwater.kernel.expressions import can_evaluate
 from headwater.language.stream_clauses import StreamOperator
-from headwater.optimizer import optimise
+from headwater.optimizer import NotDistributable, optimise
+from headwater.optimizer.distribution import partition_keys, splits_of
+from headwater.optimizer.reading import has_exists
 from headwater.pipeline.merging import presentation_of
 from headwater.pipeline.sharding import Sharding
 from headwater.reference import Registered, RegistrationError
@@ -53,12 +56,18 @@ def _choices(query: Registered, *, has_static_default: bool) -> list[Partitionin
     presentation = presentation_of(query)
     if presentation is not None and not all(can_evaluate(key) for key, _ in presentation.keys):
         return OneShard("ORDER BY asks for more than its row")
-    found = _partitionings(plan, settings.emit, presentation)
-    if not isinstance(found, OneShard):
-        return found
-    # Both plans have the same answers over the triples of any shard, so a way to cut either cuts both.
-    rewritten = _partitionings(optimise(plan).plan, settings.emit, presentation)
-    return found if isinstance(rewritten, OneShard) else rewritten
+    whole = _partitionings(plan, settings.emit, presentation)
+    in_parts = _in_parts(plan, plan, settings.emit)
+    if isinstance(whole, OneShard) and isinstance(in_parts, OneShard | None):
+        # Both plans have the same answers over the triples of any shard, so a way to cut either cuts both.
+        rewritten = optimise(plan).plan
+        found = _partitionings(rewritten, settings.emit, presentation)
+        whole = whole if isinstance(found, OneShard) else found
+        in_parts = _in_parts(plan, rewritten, settings.emit)
+    ways = [one for found in (whole, in_parts) if isinstance(found, list) for one in found]
+    if ways or isinstance(whole, list):
+        return ways
+    return OneShard(f"{whole.reason}, and {in_parts.reason}") if isinstance(in_parts, OneShard) else whole
 
 
 def _partitionings(
@@ -67,6 +76,31 @@ def _partitionings(
     """The ways to cut what is below a presentation, which is for the rows of all shards together."""
     below = plan.root if presentation is None else Presentation.of_all(plan.root)[1]
     return partitioning_of(replace(plan, root=below), emit)
+
+
+def _in_parts(plan: QueryPlan, rewritten: QueryPlan, emit: StreamOperator) -> list[Partitioning] | OneShard | None:
+    """The ways to cut what the outermost grouping reads, so that shards have parts of its groups, or why they may not.
+
+    None where there is no such grouping, or nothing to cut it by. The shards evaluate the plan as it was written;
+    `rewritten` is one with the same solutions below its grouping.
+    """
+    written, outer = OuterGrouping.of(plan.root), OuterGrouping.of(rewritten.root)
+    if written is None or outer is None:
+        return None
+    keys = partition_keys(rewritten, outer.group.inner)
+    found = partitioning_of(replace(rewritten, root=outer.group.inner), StreamOperator.RSTREAM)
+    if isinstance(keys, NotDistributable) or isinstance(found, OneShard):
+        return None
+    if emit is not StreamOperator.RSTREAM:
+        return OneShard("ISTREAM and DSTREAM compare whole groups with those of the tick before")
+    if not written.steps_are(can_evaluate):
+        return OneShard("HAVING or SELECT asks for more than a group")
+    if any(map(has_exists, expressions_of(written.group))):
+        return OneShard("the groups depend on EXISTS")
+    splits = splits_of(written.group)
+    if isinstance(splits, NotDistributable):
+        return OneShard(splits.reason)
+    return [replace(one, in_parts=True) for one in found if one.variable in keys]
 
 
 def sharding(queries: Sequence[Registered], keys: tuple[int, ...], *, has_static_default: bool) -> Sharding | OneShard:
@@ -79,8 +113,10 @@ def sharding(queries: Sequence[Registered], keys: tuple[int, ...], *, has_static
     for one in partitionings:
         for stream, places in one.routes.items():
             routes.setdefault(stream, {}).update({encode(predicate): place for predicate, place in places.items()})
-    by = {query.plan.name: one.variable.value for query, one in zip(queries, partitionings, strict=True)}
-    return Sharding(keys, {stream: tuple(places.items()) for stream, places in routes.items()}, by)
+    chosen_for = {query.plan.name: one for query, one in zip(queries, partitionings, strict=True)}
+    by = {name: one.variable.value for name, one in chosen_for.items()}
+    in_parts = frozenset(name for name, one in chosen_for.items() if one.in_parts)
+    return Sharding(keys, {stream: tuple(places.items()) for stream, places in routes.items()}, by, in_parts)
 
 
 def same_sharding(cut: Sharding, queries: Sequence[Registered], *, has_static_default: bool) -> Sharding:
@@ -113,6 +149,7 @@ def in_words(query: Registered) -> str:
     places = {place for routes in partitioning.routes.values() for place in routes.values()}
     stands = " and ".join(word for place, word in ((0, "subject"), (2, "object")) if place in places)
     merged = any(source.in_default_graph for source in query.plan.windows)
-    more = "; ordered, cut or told apart when they are together" if presentation_of(query) is not None else ""
+    more = "; their groups are put together" if partitioning.in_parts else ""
+    more += "; ordered, cut or told apart when they are together" if presentation_of(query) is not None else ""
     more += "; one where the default graph has static data" if merged else ""
     return f"any number, by ?{partitioning.variable.value} ({stands} of its triples){more}"

@@ -88,7 +88,9 @@ class Definition:
     def program(self) -> Program:
         """The queries with nothing seen yet; a `RegistrationError` where they cannot run together."""
         static = LinkedData([DataSet.open(one.here()) for one in self.datasets])
-        queries = self.queries if self.sharding is None else tuple(map(shard_query, self.queries))
+        queries = (
+            self.queries if self.sharding is None else tuple(shard_query(one, self.sharding) for one in self.queries)
+        )
         idle, skews = dict(self.idle), dict(self.skews)
         evaluator = evaluator_named(self.evaluator, self.services, self.statistics)
         families = families_named(self.evaluator)

@@ -1,7 +1,8 @@
 """How the answers of the shards become one.
 
-An answer of the whole is the bag union of the shards' answers of the same tick. What a query makes of its solutions as
-a whole (ORDER BY, DISTINCT, LIMIT, the triples of CONSTRUCT) is made of that union.
+An answer of the whole is the bag union of the shards' answers of the same tick; where the shards have parts of groups,
+the groups are put together first (`group_parts`). What a query makes of its solutions as a whole (ORDER BY, DISTINCT,
+LIMIT, the triples of CONSTRUCT) is made of that.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from headwater.kernel.expressions import CompiledExpression
 from headwater.kernel.presenting import Presenter
 from headwater.kernel.vocabulary import Vocabulary
 from headwater.language.stream_clauses import StreamOperator
+from headwater.pipeline.group_parts import WholeGroups, plan_of_parts
+from headwater.pipeline.sharding import Sharding
 from headwater.reference import Answer, Registered
 from headwater.reference.construct import Template
 from headwater.reference.ordering import row_text
@@ -29,8 +32,13 @@ def presentation_of(query: Registered) -> Presentation | None:
     return Presentation.of_all(query.plan.root)[0] if is_whole else None
 
 
-def shard_query(query: Registered) -> Registered:
-    """What each shard answers: the rows, which are ordered, cut or made triples only when they are all together."""
+def shard_query(query: Registered, cut: Sharding) -> Registered:
+    """What each shard answers: the rows, which are ordered, cut or made triples only when they are all together.
+
+    Where the shards have parts of groups, these are the rows.
+    """
+    if query.plan.name in cut.in_parts:
+        return Registered(plan_of_parts(query.plan), query.settings)
     plan, presentation = query.plan, presentation_of(query)
     if plan.kind is QueryKind.CONSTRUCT:
         plan = replace(plan, kind=QueryKind.SELECT)
@@ -59,16 +67,20 @@ class Finisher:
 class Merging:
     """Makes one answer of those that the shards gave for a tick."""
 
-    def __init__(self, queries: Iterable[Registered]) -> None:
+    def __init__(self, queries: Iterable[Registered], cut: Sharding) -> None:
         self._plans: dict[str, QueryPlan] = {}
         self._templates: dict[str, Template] = {}
         self._finishers: dict[str, Finisher] = {}
+        self._groups: dict[str, WholeGroups] = {}
         for query in queries:
             self._plans[query.plan.name] = query.plan
             self._templates[query.plan.name] = Template(query.plan)
             presentation = presentation_of(query)
             if presentation is not None:
                 self._finishers[query.plan.name] = Finisher(presentation, query.plan.base)
+            if query.plan.name in cut.in_parts:
+                wanted = query.plan.variables if presentation is None else presentation.needed
+                self._groups[query.plan.name] = WholeGroups(query.plan, wanted)
 
     def merged(self, answers: Iterable[Answer]) -> list[Answer]:
         """The answers of all shards, in the order of time and of the registration of their queries."""
@@ -81,10 +93,14 @@ class Merging:
     def _one(self, parts: list[Answer]) -> Answer:
         first = parts[0]
         plan = self._plans[first.query]
-        if plan.kind is QueryKind.ASK:
-            verdicts = [one.boolean for one in parts if one.boolean is not None]
-            return replace(first, boolean=any(verdicts) if verdicts else None)
+        groups = self._groups.get(plan.name)
         rows = [row for one in parts for row in one.rows]
+        if groups is not None:
+            rows = groups.rows(rows)
+        if plan.kind is QueryKind.ASK:
+            verdicts = [one.boolean for one in parts if one.boolean is not None] if groups is None else [bool(rows)]
+            found = any(verdicts) if verdicts else None
+            return replace(first, kind=plan.kind, variables=(), rows=(), boolean=found)
         finisher = self._finishers.get(plan.name)
         if finisher is not None:
             rows = finisher.finished(rows)

@@ -24,12 +24,14 @@ _HALF = np.uint64(32)
 class Sharding:
     """`keys` are the shards' keys in the stateful step; `routes` say by which place (0 or 2) a predicate's triples go.
 
-    `by` names for each query the variable that its shards are made by.
+    `by` names for each query the variable that its shards are made by; `in_parts` are the queries whose groups are
+    spread over shards (`group_parts`).
     """
 
     keys: tuple[int, ...]
     routes: Mapping[str, tuple[tuple[int, int], ...]]
     by: Mapping[str, str]
+    in_parts: frozenset[str] = frozenset()
 
     def split(self, chunk: Chunk) -> Iterator[tuple[int, Chunk]]:
         """A chunk's part for each shard, with the key of the shard. What is not an element goes to the first."""

@@ -99,7 +99,8 @@ def run_on_spark(
         found: list[Any] = batch.collect()
         if not found:
             return
-        merging = None if work.definition.sharding is None else Merging(work.definition.queries)
+        definition = work.definition
+        merging = None if definition.sharding is None else Merging(definition.queries, definition.sharding)
         try:
             delivery.deliver(batch_id, rows_to_outcome(found, merging))
         except BaseException as error:

@@ -1,6 +1,7 @@
 """Plans whose aggregates are those of `aggregates`, in a form that pyoxigraph can evaluate.
 
-Each aggregate but COUNT becomes a call of a function of ours, which sees errors as values of their own:
+Each aggregate but COUNT of rows or of a variable becomes a call of a function of ours, which sees errors as values of
+their own. (pyoxigraph's COUNT of an expression is an error where one of its values is; SPARQL's passes over those.)
 
     SUM(?v)    →    <urn:headwater:aggregate:SUM>(COALESCE(?v, <urn:headwater:error>))
 """
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from headwater.algebra.nodes import ExistsPlan, Group, Node, Service
 from headwater.algebra.scope import map_expression, map_expressions, nodes
-from headwater.language.expressions import Aggregate, Constant, Expression, FunctionCall
+from headwater.language.expressions import Aggregate, Constant, Expression, FunctionCall, VariableReference
 from headwater.reference.aggregates import aggregate as value_of
 from headwater.reference.graphs import INTERNAL
 from headwater.terms.exact import original, stored
@@ -67,10 +68,15 @@ def with_calls(plan: Node) -> Node:
 
 
 def _call(aggregate: Aggregate) -> Aggregate:
-    if aggregate.function == "COUNT" or aggregate.argument is None:
+    if _is_left(aggregate) or aggregate.argument is None:
         return aggregate
     seen = FunctionCall("COALESCE", (aggregate.argument, Constant(_ERROR)))
     return replace(aggregate, function=str(_name(aggregate)), argument=seen, distinct=False, separator=None)
+
+
+def _is_left(aggregate: Aggregate) -> bool:
+    """Whether pyoxigraph evaluates an aggregate as it is."""
+    return aggregate.function == "COUNT" and isinstance(aggregate.argument, VariableReference | None)
 
 
 def _name(aggregate: Aggregate) -> NamedNode:
@@ -83,4 +89,4 @@ def _name(aggregate: Aggregate) -> NamedNode:
 def functions_of(plan: Node, as_written: bool) -> dict[NamedNode, Callable[[], AggregateFunctionAccumulator]]:
     """What a store has to be given to evaluate the calls that `with_calls` makes of a plan's aggregates."""
     found = (a for node in nodes(plan) if isinstance(node, Group) for _, a in node.aggregates)
-    return {_name(a): partial(Accumulator, a, as_written) for a in found if a.function != "COUNT"}
+    return {_name(a): partial(Accumulator, a, as_written) for a in found if not _is_left(a)}

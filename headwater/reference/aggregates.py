@@ -6,6 +6,8 @@ to the engine; then the answer depends on what came first. Here it is the same f
 - SUM and AVG are those of the exact sum, rounded once (see `numeric`); over doubles the sum is what `math.fsum` gives.
 - MIN and MAX follow `value_order`; among equal values the term with the smallest text wins.
 - SAMPLE is the term with the smallest text. GROUP_CONCAT joins the texts in their order.
+- PARTIAL_SUM, which no text can ask for, is the exact sum as a literal: SUM and AVG of the partial sums of the parts of
+  a group are SUM and AVG of the group (CS10).
 
 An error among the values (None: an unbound variable, an expression without a value) makes the result an error, except
 that COUNT and SAMPLE pass over it.
@@ -24,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
-from headwater.reference.numeric import ExactSum, Number, integer_literal, number_of
+from headwater.reference.numeric import ExactSum, integer_literal
 from headwater.reference.value_order import order_key, text_key
 from headwater.terms.model import Literal, NamedNode, Term
 
@@ -57,14 +59,18 @@ def average(values: Multiset) -> Literal | None:
     return None if exact is None else exact.average()
 
 
+def partial_sum(values: Multiset) -> Literal | None:
+    """The exact sum as a literal: SUM and AVG of such literals are those of all that was added up in them."""
+    exact = _exact_sum(values)
+    return None if exact is None else exact.to_literal()
+
+
 def _exact_sum(values: Multiset) -> ExactSum | None:
-    numbers: list[tuple[Number, int]] = []
+    exact = ExactSum()
     for term, times in values.items():
-        number = None if term is None else number_of(term)
-        if number is None:
+        if term is None or not exact.add_value(term, times):
             return None
-        numbers.append((number, times))
-    return ExactSum.of(numbers)
+    return exact
 
 
 def minimum(values: Multiset) -> Term | None:
@@ -105,6 +111,7 @@ _FUNCTIONS: dict[str, Callable[[Multiset], Term | None]] = {
     "COUNT": count,
     "SUM": total,
     "AVG": average,
+    "PARTIAL_SUM": partial_sum,
     "MIN": minimum,
     "MAX": maximum,
     "SAMPLE": sample,

@@ -8,7 +8,10 @@ A sum is kept as two whole numbers, so that nothing is lost and everything can b
 
     sum  =  decimal / 10^18  +  binary / 2^1074
 
-and rounded once, when its value is asked for, to the highest kind among its numbers.
+and rounded once, when its value is asked for, to the highest kind among its numbers. A sum that has to travel (from a
+shard to where all shards meet) is a literal of a type of its own, from which the very same sum is made again:
+
+    0.5 + 2e0   →   "500000000000000000 1@1075 0,1,0,1 0,0,0"^^<urn:headwater:sum>
 """
 
 from __future__ import annotations
@@ -16,7 +19,6 @@ from __future__ import annotations
 import math
 import re
 import struct
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum
 from fractions import Fraction
@@ -32,9 +34,12 @@ BINARY_BITS = 1074
 _BINARY_UNIT = 1 << BINARY_BITS
 _LONG = 1 << 63
 _LONG_DECIMAL = 1 << 127
+_MOST_ZEROS = 2 * BINARY_BITS
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _DECIMAL = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?")
+_SUM = NamedNode("urn:headwater:sum")
+_SUM_TEXT = re.compile(r"(-?\d+) (-?\d+)@(\d+) (\d+),(\d+),(\d+),(\d+) (\d+),(\d+),(\d+)", re.ASCII)
 _FLOATING = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|(?i:inf|infinity|nan))")
 
 
@@ -193,12 +198,44 @@ class ExactSum:
         else:
             self.negative_infinities += times
 
+    def add_sum(self, other: ExactSum, times: int = 1) -> None:
+        """Add all that another sum is made of so many times; a negative number of times takes it away."""
+        self.counts = [mine + yours * times for mine, yours in zip(self.counts, other.counts, strict=True)]
+        self.decimal += other.decimal * times
+        self.binary += other.binary * times
+        self.nans += other.nans * times
+        self.infinities += other.infinities * times
+        self.negative_infinities += other.negative_infinities * times
+
+    def add_value(self, term: Term, times: int = 1) -> bool:
+        """Add what a term is worth, a number or a sum that travelled; false where it is neither."""
+        number = number_of(term)
+        if number is not None:
+            self.add(number, times)
+            return True
+        other = ExactSum.of_literal(term)
+        if other is not None:
+            self.add_sum(other, times)
+        return other is not None
+
+    def to_literal(self) -> Literal:
+        """All of the sum in a literal."""
+        zeros = max((self.binary & -self.binary).bit_length() - 1, 0)
+        binary = f"{self.binary >> zeros}@{zeros}"
+        counts = ",".join(map(str, self.counts))
+        special = f"{self.nans},{self.infinities},{self.negative_infinities}"
+        return Literal(f"{self.decimal} {binary} {counts} {special}", datatype=_SUM)
+
     @classmethod
-    def of(cls, numbers: Iterable[tuple[Number, int]]) -> ExactSum:
-        total = cls()
-        for number, times in numbers:
-            total.add(number, times)
-        return total
+    def of_literal(cls, term: Term) -> ExactSum | None:
+        """The sum that such a literal holds; None for any other term."""
+        if not isinstance(term, Literal) or term.datatype != _SUM:
+            return None
+        match = _SUM_TEXT.fullmatch(term.value) if len(term.value) < 4000 else None
+        if match is None:
+            return None
+        decimal, binary, zeros, *counts = map(int, match.groups())
+        return cls(decimal, binary << zeros, counts[:4], *counts[4:]) if zeros <= _MOST_ZEROS else None
 
     @property
     def count(self) -> int:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from headwater.kernel.sums import Sums
 from headwater.kernel.vocabulary import Vocabulary
-from headwater.reference.aggregates import average, total
+from headwater.reference.aggregates import average, partial_sum, total
 from headwater.terms.inline_layout import InlineType, inline_type
 from headwater.terms.model import XSD, Literal, NamedNode, Term
 
@@ -70,6 +70,23 @@ def test_doubles(values: list[Literal], gone: list[Literal]) -> None:
 def test_mixed_kinds(values: list[Literal]) -> None:
     whole, mean, _ = results(values, [])
     assert (whole, mean) == (total(Counter(values)), average(Counter(values)))
+
+
+@given(st.lists(st.lists(literals | floating, min_size=1, max_size=5), min_size=1, max_size=4))
+def test_partial_sums(parts: list[list[Literal]]) -> None:
+    """A group per part, then one group of what they gave, after something was taken away again."""
+    vocabulary = Vocabulary()
+    sums = Sums(vocabulary)
+    sums.grow(len(parts))
+    for group, part in enumerate(parts):
+        numbers = np.array([vocabulary.id_of(term) for term in part], dtype=np.int64)
+        sums.change(np.full(len(part), group), numbers, 1)
+    partial = [vocabulary.term_of(found) for found in sums.partial_sums(np.arange(len(parts))).tolist()]
+    assert partial == [partial_sum(Counter(part)) for part in parts]
+    given_parts = [term for term in partial if isinstance(term, Literal)]
+    values: Counter[Term | None] = Counter(value for part in parts for value in part)
+    whole, mean, _ = results(given_parts, given_parts[:1])
+    assert (whole, mean) == (total(values), average(values))
 
 
 @pytest.mark.parametrize(("number", "count"), [(number, count) for number in (0, 1, -7, 100) for count in range(1, 60)])

@@ -47,7 +47,21 @@ REGISTER ISTREAM new AS
 SELECT DISTINCT ?sensor ?unit FROM NAMED WINDOW <http://ex/w> ON <http://ex/sensors> [RANGE PT10S STEP PT5S]
 WHERE { WINDOW <http://ex/w> { ?sensor :unit ?unit } }
 """
-QUERIES = (SLIDING, TUMBLING, HOT, ANY, PAIRS, NEW)
+MEAN = """
+PREFIX : <http://ex/>
+REGISTER QUERY mean AS
+SELECT (COUNT(*) AS ?n) (AVG(?value) AS ?mean) (SUM(?value * 0.1e0) AS ?tenths)
+FROM STREAM <http://ex/sensors> [RANGE 12s STEP 4s]
+WHERE { ?sensor :value ?value }
+"""
+UNITS = """
+PREFIX : <http://ex/>
+REGISTER QUERY units AS
+SELECT (MAX(?value) AS ?most) (AVG(?value / 7) AS ?mean) FROM STREAM <http://ex/sensors> [RANGE 12s STEP 4s]
+WHERE { ?sensor :value ?value ; :unit ?unit } GROUP BY ?unit HAVING (COUNT(*) > 1) ORDER BY DESC(?mean) LIMIT 2
+"""
+IN_PARTS = ("mean", "units")
+QUERIES = (SLIDING, TUMBLING, HOT, ANY, PAIRS, NEW, MEAN, UNITS)
 
 
 class Cut(NamedTuple):
@@ -135,10 +149,11 @@ def without_spark(folder: Path, cut: Cut) -> list[Answer]:
     definition = engine._definition(queries)
     found = sharding(queries, spreading_keys(cut.shards), has_static_default=False)
     assert isinstance(found, Sharding), found
+    assert found.in_parts == set(IN_PARTS)
     cutting = found if cut.shards > 1 else None
     definition = replace(definition, sharding=cutting)
     shards = {key: Shard(definition) for key in (cutting.keys if cutting else (0,))}
-    merging = Merging(queries)
+    merging = Merging(queries, found)
     total = sum(path.stat().st_size for path in folder.iterdir())
     limit = None if cut.batches == 1 else -(-total // cut.batches)
     offset, answers, batches = Offset(), list[Answer](), 0
@@ -183,7 +198,15 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, int, i
     answers: list[Answer] = []
     with_queries(engine, QUERIES).run(on_answer=answers.append)
     found = texts(answers)
-    assert len(found) > 90 and {query for query, _, _ in found} == {"sliding", "tumbling", "hot", "any", "pairs", "new"}
+    assert len(found) > 90 and {query for query, _, _ in found} == {
+        "sliding",
+        "tumbling",
+        "hot",
+        "any",
+        "pairs",
+        "new",
+        *IN_PARTS,
+    }
     return found
 
 

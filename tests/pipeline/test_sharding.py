@@ -2,32 +2,14 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Sequence
-
 import pytest
-from pyoxigraph import Literal, NamedNode, Quad, Store, Triple
 
-from headwater.algebra import plan_query
 from headwater.algebra.partitioning import OneShard
-from headwater.kernel.choice import fastest_evaluator
-from headwater.language import parse
 from headwater.pipeline.chunks import with_columns
 from headwater.pipeline.cutting import in_words, sharding
 from headwater.pipeline.feed import Chunk
-from headwater.pipeline.merging import Merging, shard_query
 from headwater.pipeline.sharding import Sharding, spreading_keys
-from headwater.reference import Answer, Program, Registered
-from headwater.terms.model import XSD, Element
-from headwater.windows import Options, settle
-
-EX = "http://ex/"
-A, B = EX + "a", EX + "b"
-WINDOWS = (
-    f"FROM NAMED WINDOW <{EX}w> ON <{A}> [RANGE PT4S STEP PT2S] "
-    f"FROM NAMED WINDOW <{EX}v> ON <{B}> [RANGE PT3S STEP PT1S]"
-)
-PREFIX = f"PREFIX : <{EX}> "
+from tests.pipeline.shards import EX, WINDOWS, A, cut, elements, registered, sharded_answers, whole_answers
 
 KEYED = {
     "star": f"SELECT ?v ?s {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v ; :by ?s }} }}",
@@ -66,8 +48,8 @@ KEYED = {
 }
 WHOLE = {
     "another key": (
-        f"SELECT ?s (COUNT(*) AS ?n) {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v ; :by ?s }} }} GROUP BY ?s",
-        "groups are not made by ?o",
+        f"SELECT ?s (COUNT(DISTINCT ?v) AS ?n) {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v ; :by ?s }} }} GROUP BY ?s",
+        "groups are not made by ?o, and COUNT(DISTINCT …) must see equal values of all parts together",
     ),
     "no common variable": (
         f"SELECT ?v ?x {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v . ?s :by ?x }} }}",
@@ -104,86 +86,6 @@ WHOLE = {
 }
 
 
-def registered(text: str) -> Registered:
-    plan = plan_query(parse(PREFIX + text if not text.startswith("REGISTER") else _prefixed(text)), name="q")
-    return Registered(plan, settle(plan, Options()))
-
-
-def _prefixed(text: str) -> str:
-    head, body = text.split(" AS ", 1)
-    return f"{head} AS {PREFIX}{body}"
-
-
-def static() -> Store:
-    store = Store()
-    for number in range(4):
-        store.add(
-            Quad(
-                NamedNode(f"{EX}s{number}"),
-                NamedNode(EX + "in"),
-                NamedNode(f"{EX}r{number % 2}"),
-                NamedNode(EX + "rooms"),
-            )
-        )
-    return store
-
-
-def elements(seed: int) -> dict[str, list[Element]]:
-    chance = random.Random(seed)
-    integer = NamedNode(XSD + "integer")
-
-    def observed(number: int) -> Element:
-        o = NamedNode(f"{EX}o{chance.randrange(12)}")
-        triples = [Triple(o, NamedNode(EX + "value"), Literal(str(chance.randrange(5)), datatype=integer))]
-        if chance.random() < 0.7:
-            triples.append(Triple(o, NamedNode(EX + "by"), NamedNode(f"{EX}s{chance.randrange(5)}")))
-        return Element(number * 300_000 - chance.randrange(2) * 100_000, tuple(triples), position=(0, number))
-
-    def mentioned(number: int) -> Element:
-        o = NamedNode(f"{EX}o{chance.randrange(12)}")
-        triple = Triple(NamedNode(f"{EX}x{number}"), NamedNode(EX + "about"), o)
-        return Element(number * 500_000, (triple,), position=(0, number))
-
-    return {A: [observed(n) for n in range(40)], B: [mentioned(n) for n in range(24)]}
-
-
-def cut(streams: dict[str, list[Element]], pieces: int) -> list[list[Chunk]]:
-    """Batches of chunks: each stream in so many pieces."""
-    batches: list[list[Chunk]] = []
-    for piece in range(pieces):
-        chunks = []
-        for stream, listed in streams.items():
-            size = -(-len(listed) // pieces)
-            chunks.append(Chunk(stream, elements=tuple(listed[piece * size : (piece + 1) * size])))
-        batches.append(chunks)
-    return batches
-
-
-def whole_answers(query: Registered, streams: dict[str, list[Element]], delay: int) -> list[Answer]:
-    program = Program([query], static(), delay, fastest_evaluator)
-    wanted = {stream: streams[stream] for stream in program.inputs}
-    return program.advance(wanted, ended=list(wanted)).answers
-
-
-def sharded_answers(
-    query: Registered, cutting: Sharding, batches: Sequence[Sequence[Chunk]], delay: int
-) -> list[Answer]:
-    programs = {key: Program([shard_query(query)], static(), delay, fastest_evaluator) for key in cutting.keys}
-    merging, answers = Merging([query]), []
-    for number, batch in enumerate(batches):
-        found: list[Answer] = []
-        parts: dict[int, dict[str, object]] = {key: {} for key in cutting.keys}
-        for chunk in batch:
-            for key, part in cutting.split(with_columns(chunk)):
-                parts[key][str(chunk.stream)] = part.elements
-        for key, program in programs.items():
-            mine = {stream: part for stream, part in parts[key].items() if stream in program.inputs}
-            ended = list(program.inputs) if number == len(batches) - 1 else []
-            found.extend(program.advance(mine, ended=ended).answers)  # type: ignore[arg-type]
-        answers.extend(merging.merged(found))
-    return answers
-
-
 @pytest.mark.parametrize("name", KEYED)
 @pytest.mark.parametrize("shards", [2, 5])
 def test_shards_answer_as_one(name: str, shards: int) -> None:
@@ -214,7 +116,10 @@ def test_the_cut_is_said_in_words() -> None:
     assert in_words(registered(text.format("*", ""))) == "any number, by ?o (subject of its triples)"
     ordered = "any number, by ?o (subject of its triples); ordered, cut or told apart when they are together"
     assert in_words(registered(text.format("*", "ORDER BY ?v"))) == ordered
-    assert in_words(registered(text.format("(COUNT(*) AS ?n)", ""))).startswith("one, because groups")
+    counted = "any number, by ?o (subject of its triples); their groups are put together"
+    assert in_words(registered(text.format("(COUNT(*) AS ?n)", ""))) == counted
+    joined = in_words(registered(text.format("(GROUP_CONCAT(?v) AS ?n)", "")))
+    assert joined == "one, because groups are not made by ?o, and GROUP_CONCAT depends on the order of all its values"
 
 
 def test_triples_of_one_key_stay_together_and_the_shards_share_the_work() -> None:

@@ -132,6 +132,8 @@ def test_just_above_the_middle_between_two_singles() -> None:
         ("MAX", [typed("NaN", "double"), typed("INF", "double")], "NaN^double"),
         ("MIN", [typed("10:00:00+02:00", "time"), typed("09:00:00Z", "time")], "10:00:00+02:00^time"),
         ("MAX", [typed("P1M", "yearMonthDuration"), typed("P40D", "dayTimeDuration")], "P40D^dayTimeDuration"),
+        ("PARTIAL_SUM", [typed("1"), None], "-"),
+        ("COUNT", [typed("1"), None, Literal("a")], "2^integer"),
         ("MAX", [typed("-0044-03-15", "date"), typed("2020-02-29", "date")], "2020-02-29^date"),
     ],
 )
@@ -184,6 +186,35 @@ def test_an_aggregate_with_an_error_is_unbound_and_having_sees_it() -> None:
     values = [typed("1"), typed("2"), Literal("x")]
     assert answer("SELECT (SUM(?v) AS ?a) (SUM(COALESCE(?v + 0, 0)) AS ?b)", values) == ["-", "3^integer"]
     assert answer("SELECT (MAX(STRLEN(STR(?v))) AS ?a) (AVG(?v / 0) AS ?b)", values) == ["1^integer", "-"]
+
+
+def test_count_passes_over_errors() -> None:
+    values = [typed("1"), typed("2"), typed("2"), Literal("x")]
+    asked = "SELECT (COUNT(?v + 1) AS ?a) (COUNT(DISTINCT ?v + 1) AS ?b) (COUNT(?w + 1) AS ?c) (COUNT(*) AS ?d)"
+    assert answer(asked, values) == ["3^integer", "2^integer", "0^integer", "4^integer"]
+
+
+every_number = st.one_of(
+    integers,
+    decimals,
+    st.floats().map(lambda x: typed("INF" if x == math.inf else "-INF" if x == -math.inf else repr(x), "double")),
+    st.floats(width=32, allow_infinity=False).map(lambda x: typed(repr(x), "float")),
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.lists(every_number | bad, min_size=1, max_size=5), max_size=4))
+def test_partial_sums_lead_to_the_sum_of_all(parts: list[list[Literal | None]]) -> None:
+    partial = Counter(aggregate("PARTIAL_SUM", Counter(part)) for part in parts)
+    whole: Counter[Term | None] = Counter(value for part in parts for value in part)
+    for function in ("SUM", "AVG", "PARTIAL_SUM"):
+        assert shown(aggregate(function, partial)) == shown(aggregate(function, whole))
+
+
+@pytest.mark.parametrize("text", ["", "1", "1 1@9999999 0,0,0,1 0,0,0", "1 1@1 0,0,0,1 0,0,-1", "9" * 5000, "\u0663"])
+def test_what_is_no_sum_is_an_error(text: str) -> None:
+    literal = Literal(text, datatype=NamedNode("urn:headwater:sum"))
+    assert aggregate("SUM", Counter([literal])) is None
 
 
 def test_static_data_is_aggregated_alike() -> None:
