@@ -29,6 +29,7 @@ from headwater.optimizer import Statistics, optimise
 from headwater.reference import Answer, Evaluator, MakeEvaluator, ReferenceEvaluator
 from headwater.reference.quality import AnswerQuality, QualityAlert, combined
 from headwater.reference.static_data import StaticData
+from headwater.terms.encoded_rows import EncodedRows
 from headwater.windows import QuerySettings
 
 logger = logging.getLogger(__name__)
@@ -72,7 +73,7 @@ class ServiceEvaluator(KernelEvaluator):
         self._begun = time.monotonic()
         return super()._move(tick, part)
 
-    def _answer(self, tick: int, part: int, watermark: int | None, said: list[object]) -> Answer:
+    def _answer(self, tick: int, part: int, watermark: int | None, said: list[object] | EncodedRows) -> Answer:
         answer = super()._answer(tick, part, watermark, said)
         seconds = self._seconds_spent()
         for clause in self.clauses:

@@ -31,6 +31,7 @@ from headwater.reference.log import Size
 from headwater.reference.static_data import StaticData
 from headwater.reference.ticking import Choice, Evaluator
 from headwater.terms.columns import ElementColumns
+from headwater.terms.encoded_rows import EncodedRows
 from headwater.windows import Content, CountWindow, QuerySettings, Report, emitted
 from headwater.windows.arrivals import Arrivals
 
@@ -66,6 +67,9 @@ class KernelEvaluator(Evaluator):
         self._says_at_each_tick = settings.report not in (Report.CHANGE, Report.NONEMPTY)
         self._counts: dict[tuple[int, ...], int] = {}
         """How often each row is in the result, or how much more often than at the last tick that was reported."""
+        self._fresh: Ints | None = None
+        """The whole result where nobody had to count it: its rows are handed on as ids."""
+        self._encodes = False
         self._verdict: bool | None = None
         self._is_said = True
         """Whether the last tick was reported: then all that was said before can be derived from the windows."""
@@ -88,6 +92,9 @@ class KernelEvaluator(Evaluator):
             assert self.ticker.answered is not None
             self._moved(self.ticker.answered, 0)
             self._is_said = True
+
+    def encode_rows(self) -> None:
+        self._encodes = self.plan.kind is QueryKind.SELECT and self._presenter is None
 
     @property
     def joins(self) -> tuple[JoinMeasures, ...]:
@@ -266,8 +273,13 @@ class KernelEvaluator(Evaluator):
         if delta.is_empty:
             return
         if delta.is_fresh and not self._follows_change:
-            self._counts = Counter(map(tuple, self._shown(delta.added)))
+            if self._encodes:
+                self._fresh, self._counts = self._asked_for(delta.added), {}
+            else:
+                self._counts = Counter(map(tuple, self._shown(delta.added)))
             return
+        if self._fresh is not None:
+            self._counts, self._fresh = Counter(map(tuple, self._fresh.tolist())), None
         counts = self._counts
         if not counts and not delta.removed.shape[0]:
             once = dict.fromkeys(map(tuple, self._shown(delta.added)), 1)
@@ -284,15 +296,21 @@ class KernelEvaluator(Evaluator):
                 else:
                     del counts[row]
 
+    def _asked_for(self, rows: Ints) -> Ints:
+        """The columns that are shown."""
+        return rows if self._columns is None else rows[:, self._columns]
+
     def _shown(self, rows: Ints) -> list[list[int]]:
-        listed: list[list[int]] = (rows if self._columns is None else rows[:, self._columns]).tolist()
+        listed: list[list[int]] = self._asked_for(rows).tolist()
         return listed
 
     def _holds_something(self) -> bool:
         return any(not buffer.is_empty for buffer in self._buffers)
 
-    def _said(self, tick: int) -> list[object]:
+    def _said(self, tick: int) -> list[object] | EncodedRows:
         self._is_said = True
+        if self._fresh is not None:
+            return self.vocabulary.encoded(self._fresh)
         if self.plan.kind is QueryKind.ASK:
             return self._verdict_said()
         if self._presenter is not None or self._description is not None:
@@ -304,6 +322,9 @@ class KernelEvaluator(Evaluator):
         said = list(chain.from_iterable(map(repeat, self._counts, times)))
         if self._follows_change:
             self._counts.clear()
+        if self._encodes:
+            rows = np.array(said, dtype=np.int64).reshape(len(said), len(self.plan.variables))
+            return self.vocabulary.encoded(rows)
         return cast("list[object]", rows_in_order(said, self.vocabulary)) if said else []
 
     def _whole(self) -> list[object]:
@@ -336,6 +357,8 @@ class KernelEvaluator(Evaluator):
         for buffer in self._buffers:
             yield buffer.ids
         yield np.array([i for row in self._counts for i in row], dtype=np.int64)
+        if self._fresh is not None:
+            yield self._fresh
         for operator in operators(self.root):
             yield from operator.ids()
 

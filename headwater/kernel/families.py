@@ -133,6 +133,9 @@ class FamilyEvaluator(KernelEvaluator):
         self._next = 0
         self.add(queries)
 
+    def encode_rows(self) -> None:
+        """Each member has its own rows, which are few."""
+
     def _compiler(self, static: StaticData) -> FamilyCompiler:
         compiler = FamilyCompiler(self.plan, self.settings, static, self.vocabulary, self._lifted, self._contents_now)
         self._table, self._followers = compiler.table, compiler.followers

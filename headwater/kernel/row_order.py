@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import itemgetter
+from typing import cast
 
 import numpy as np
 
+from headwater.kernel.index import Ints
 from headwater.kernel.vocabulary import Vocabulary
 from headwater.reference.ordering import row_text
 from headwater.terms.model import Row
@@ -21,9 +23,11 @@ _FEW = 24
 _term = itemgetter(1)
 
 
-def rows_in_order(rows: Sequence[Sequence[int]], vocabulary: Vocabulary) -> list[Row]:
+def rows_in_order(rows: Sequence[Sequence[int]] | Ints, vocabulary: Vocabulary) -> list[Row]:
     """The terms of some rows, ordered."""
-    count, width = len(rows), len(rows[0]) if rows else 0
+    if isinstance(rows, np.ndarray) and rows.shape[0] <= _FEW:
+        rows = cast("list[list[int]]", rows.tolist())
+    count, width = len(rows), len(rows[0]) if len(rows) else 0
     if count == 1:
         return [tuple(map(vocabulary.term_of, rows[0]))]
     written = vocabulary.written

@@ -18,9 +18,10 @@ from headwater.kernel.delta import UNBOUND
 from headwater.kernel.index import Ints
 from headwater.reference.ordering import SEPARATOR
 from headwater.terms.dictionary import HashCollision
-from headwater.terms.ids import decode_inline, encode, is_inline
+from headwater.terms.encoded_rows import EncodedRows
+from headwater.terms.ids import decode_inline, encode, is_inline, term_text
 from headwater.terms.model import Row, Term
-from headwater.terms.term_texts import TermTexts, term_of_text
+from headwater.terms.term_texts import TermTexts, as_term_texts, term_of_text
 
 _REMEMBERED_VALUES = 1 << 16
 """How many terms of inline ids are kept at hand; they can be had again from their ids."""
@@ -98,6 +99,18 @@ class Vocabulary:
                     self._values.clear()
                 known = self._values[number] = decode_inline(number)
         return known
+
+    def text_of(self, number: int) -> bytes:
+        """How the term of a hashed id is written in N-Triples."""
+        text = self._texts.get(number)
+        if text is None and number not in self._terms:
+            text = self._outside(number)
+        return term_text(self._terms[number]).encode() if text is None else text
+
+    def encoded(self, ids: Ints) -> EncodedRows:
+        """Rows of ids with what it takes to have the terms again."""
+        hashed = np.unique(ids[ids >= 0]).tolist()
+        return EncodedRows(ids, as_term_texts({number: self.text_of(number) for number in hashed}))
 
     @property
     def written(self) -> _Written:

@@ -85,7 +85,7 @@ class Definition:
         """The folders whose versions the batches carry: all, or none where workers have copies of some."""
         return tuple(one.path for one in self.datasets) if all(one.archive is None for one in self.datasets) else ()
 
-    def program(self) -> Program:
+    def program(self, *, encodes_rows: bool = False) -> Program:
         """The queries with nothing seen yet; a `RegistrationError` where they cannot run together."""
         static = LinkedData([DataSet.open(one.here()) for one in self.datasets])
         queries = (
@@ -95,7 +95,15 @@ class Definition:
         evaluator = evaluator_named(self.evaluator, self.services, self.statistics)
         families = families_named(self.evaluator)
         return Program(
-            queries, static, self.delay, evaluator, families=families, is_filtered=True, idle=idle, skews=skews
+            queries,
+            static,
+            self.delay,
+            evaluator,
+            families=families,
+            is_filtered=True,
+            idle=idle,
+            skews=skews,
+            encodes_rows=encodes_rows,
         )
 
 

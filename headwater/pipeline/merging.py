@@ -16,6 +16,7 @@ from headwater.kernel.expressions import CompiledExpression
 from headwater.kernel.presenting import Presenter
 from headwater.kernel.vocabulary import Vocabulary
 from headwater.language.stream_clauses import StreamOperator
+from headwater.pipeline.encoded_answers import learned, rows_of, rows_of_all
 from headwater.pipeline.group_parts import WholeGroups, plan_of_parts
 from headwater.pipeline.sharding import Sharding
 from headwater.reference import Answer, Registered
@@ -82,29 +83,32 @@ class Merging:
                 wanted = query.plan.variables if presentation is None else presentation.needed
                 self._groups[query.plan.name] = WholeGroups(query.plan, wanted)
 
-    def merged(self, answers: Iterable[Answer]) -> list[Answer]:
+    def merged(self, answers: Sequence[Answer]) -> list[Answer]:
         """The answers of all shards, in the order of time and of the registration of their queries."""
+        vocabulary = learned(answers)
         parts: dict[tuple[int, int, int], list[Answer]] = {}
         order = {name: number for number, name in enumerate(self._plans)}
         for answer in answers:
             parts.setdefault((answer.time, order[answer.query], answer.part), []).append(answer)
-        return [self._one(parts[key]) for key in sorted(parts)]
+        return [self._one(parts[key], vocabulary) for key in sorted(parts)]
 
-    def _one(self, parts: list[Answer]) -> Answer:
-        first = parts[0]
+    def _one(self, parts: list[Answer], vocabulary: Vocabulary) -> Answer:
+        first = replace(parts[0], encoded=None)
         plan = self._plans[first.query]
-        groups = self._groups.get(plan.name)
-        rows = [row for one in parts for row in one.rows]
+        groups, finisher = self._groups.get(plan.name), self._finishers.get(plan.name)
+        if groups is None and finisher is None:
+            rows = rows_of_all(parts, vocabulary)
+        else:
+            rows = [row for one in parts for row in rows_of(one, vocabulary)]
         if groups is not None:
             rows = groups.rows(rows)
         if plan.kind is QueryKind.ASK:
             verdicts = [one.boolean for one in parts if one.boolean is not None] if groups is None else [bool(rows)]
             found = any(verdicts) if verdicts else None
             return replace(first, kind=plan.kind, variables=(), rows=(), boolean=found)
-        finisher = self._finishers.get(plan.name)
         if finisher is not None:
             rows = finisher.finished(rows)
-        else:
+        elif groups is not None:
             rows.sort(key=row_text)
         if plan.kind is QueryKind.CONSTRUCT:
             triples = self._templates[plan.name].instantiate(rows, first.time)

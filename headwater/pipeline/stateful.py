@@ -104,7 +104,7 @@ class EvaluationProcessor(StatefulProcessor):
             live = _LIVE.pop((self._run, stored[0]), None)
             if live is not None:
                 return live
-        evaluation = Evaluation(self._definition.program())
+        evaluation = Evaluation(self._definition.program(encodes_rows=True))
         if stored is not None:
             summary = self._summary.get()
             if summary is None:
@@ -166,6 +166,7 @@ def observed(rows: DataFrame) -> DataFrame:
 
 def rows_to_outcome(rows: list[Any], merging: Merging | None = None) -> Outcome:
     """The outcome of a batch from the rows that the stateful step gave, those of all shards together."""
+    from headwater.pipeline.encoded_answers import all_with_rows
     from headwater.pipeline.evaluation import Outcome
 
     ordered = sorted(rows, key=lambda row: row["number"])
@@ -181,4 +182,4 @@ def rows_to_outcome(rows: list[Any], merging: Merging | None = None) -> Outcome:
                 part.watermarks,
                 outcome.measure.plus(part.measure),
             )
-    return replace(outcome, answers=tuple(answers if merging is None else merging.merged(answers)))
+    return replace(outcome, answers=tuple(all_with_rows(answers) if merging is None else merging.merged(answers)))

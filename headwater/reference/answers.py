@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from headwater.algebra.plan import QueryKind
 from headwater.language.stream_clauses import StreamOperator
 from headwater.reference.quality import AnswerQuality
+from headwater.terms.encoded_rows import EncodedRows
 from headwater.terms.model import RDF, XSD, BlankNode, Literal, NamedNode, Row, Term, Triple
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class Answer:
     `part` numbers answers of one instant where a count window closed more than once in it. `inputs` and `watermark`
     say what the answer was made from, `data_version` which version of each data set it saw, `quality` how good it is
     where it rests on SERVICE; `complete` is false where the query came so late that its windows did not hold everything
-    yet. These take no part in comparisons.
+    yet. These take no part in comparisons. Between the processes of a pipeline `encoded` stands for `rows`.
     """
 
     query: str
@@ -53,11 +54,12 @@ class Answer:
     quality: AnswerQuality | None = field(default=None, compare=False)
     complete: bool = field(default=True, compare=False)
     data_version: tuple[int, ...] | None = field(default=None, compare=False)
+    encoded: EncodedRows | None = field(default=None, repr=False, compare=False)
 
     @property
     def is_empty(self) -> bool:
         """Nothing to say: no row, no triple and no verdict."""
-        return not self.rows and not self.triples and self.boolean is None
+        return not self.rows and not self.triples and self.boolean is None and not self.encoded
 
     def to_pandas(self, *, terms: bool = False) -> pd.DataFrame:
         """The rows as a pandas DataFrame: a column per variable, or subject, predicate and object, or boolean.

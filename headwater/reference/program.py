@@ -129,7 +129,8 @@ class Summary:
 class Program:
     """Registered queries and the state of their evaluation.
 
-    `is_filtered` where the elements that it is told lack the triples that no query asks for.
+    `is_filtered` where the elements that it is told lack the triples that no query asks for. With `encodes_rows`,
+    answers have their rows as ids where evaluators can do so (`Answer.encoded`).
     """
 
     def __init__(
@@ -144,6 +145,7 @@ class Program:
         is_filtered: bool = False,
         idle: Mapping[str, int] | None = None,
         skews: Mapping[str, int] | None = None,
+        encodes_rows: bool = False,
     ) -> None:
         self._log = WindowLog() if is_durable else None
         self._made_with: dict[str, Any] = {
@@ -154,6 +156,7 @@ class Program:
             "is_filtered": is_filtered,
             "idle": idle,
             "skews": skews,
+            "encodes_rows": encodes_rows,
         }
         self._versioned = static if isinstance(static, VersionedData) else None
         self._produced = _check(queries, static)
@@ -164,6 +167,8 @@ class Program:
         }
         # Members of a family read the same streams: those that feed one feed all, and stand before the first of them.
         self._in_turn = tuple(dict.fromkeys(self._evaluators.values()))
+        for one in self._in_turn if encodes_rows else ():
+            one.encode_rows()
         self._queries = {query.plan.name: query for query in queries}
         self._fingerprints = {name: query.fingerprint for name, query in self._queries.items()}
         self._places = {name: place for place, name in enumerate(self._queries)}

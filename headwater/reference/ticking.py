@@ -22,6 +22,7 @@ from headwater.reference.answers import Answer, WindowView
 from headwater.reference.construct import Template
 from headwater.reference.log import Size, StreamKey
 from headwater.reference.static_data import Version
+from headwater.terms.encoded_rows import EncodedRows
 from headwater.terms.model import Row, Triple
 from headwater.terms.term_texts import Ints
 from headwater.windows import QuerySettings, Report, Ticker, timestamp_predicate
@@ -82,6 +83,9 @@ class Evaluator(ABC):
     def choices(self) -> tuple[Choice, ...]:
         """What it chose as it ran, where it has a choice: one for each join, as plain values for the progress."""
         return ()
+
+    def encode_rows(self) -> None:  # noqa: B027
+        """Give rows as ids from now on, in any order, where that is less work."""
 
     def static_will_change(self) -> None:  # noqa: B027
         """The static data is about to be moved to another version, which can change the answers."""
@@ -174,7 +178,7 @@ class Evaluator(ABC):
         """Whether some window is not empty."""
 
     @abstractmethod
-    def _said(self, tick: int) -> list[object]:
+    def _said(self, tick: int) -> list[object] | EncodedRows:
         """What the streaming operator lets through at a tick: rows, or triples for DESCRIBE, or a verdict."""
 
     @abstractmethod
@@ -246,12 +250,15 @@ class Evaluator(ABC):
         if not (answer.is_empty and self._is_silent_without_news):
             yield answer
 
-    def _answer(self, tick: int, part: int, watermark: int | None, said: list[object]) -> Answer:
+    def _answer(self, tick: int, part: int, watermark: int | None, said: list[object] | EncodedRows) -> Answer:
         kind = self.plan.kind
+        encoded: EncodedRows | None = None
         rows: tuple[Row, ...] = ()
         triples: tuple[Triple, ...] = ()
         verdict: bool | None = None
         match kind:
+            case _ if isinstance(said, EncodedRows):
+                encoded = said
             case QueryKind.SELECT:
                 rows = cast("tuple[Row, ...]", tuple(said))
             case QueryKind.CONSTRUCT:
@@ -273,4 +280,5 @@ class Evaluator(ABC):
             inputs=self._views(tick),
             watermark=watermark,
             data_version=self.data_version,
+            encoded=encoded,
         )

@@ -6,7 +6,7 @@ and become terms one by one when somebody asks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -53,7 +53,11 @@ def parse_terms(texts: tuple[bytes, ...]) -> list[Term]:
 
 def texts_of(terms: Iterable[tuple[int, Term]]) -> TermTexts:
     """The texts of terms by their ids."""
-    texts = {number: term_text(term).encode() for number, term in terms}
+    return as_term_texts({number: term_text(term).encode() for number, term in terms})
+
+
+def as_term_texts(texts: Mapping[int, bytes]) -> TermTexts:
+    """Ids and their texts as columns."""
     offsets = np.zeros(len(texts) + 1, dtype=np.int64)
     np.cumsum([len(text) for text in texts.values()], out=offsets[1:])
     blob = np.frombuffer(b"".join(texts.values()), dtype=np.uint8)

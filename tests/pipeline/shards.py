@@ -13,6 +13,7 @@ from headwater.language import parse
 from headwater.pipeline.chunks import with_columns
 from headwater.pipeline.feed import Chunk
 from headwater.pipeline.merging import Merging, shard_query
+from headwater.pipeline.packing import pack, unpack
 from headwater.pipeline.sharding import Sharding
 from headwater.reference import Answer, MakeEvaluator, Program, Registered
 from headwater.terms.model import XSD, Element
@@ -102,7 +103,8 @@ def sharded_answers(
     delay: int,
     make: MakeEvaluator = fastest_evaluator,
 ) -> list[Answer]:
-    programs = {key: Program([shard_query(query, cutting)], static(), delay, make) for key in cutting.keys}
+    queries = [shard_query(query, cutting)]
+    programs = {key: Program(queries, static(), delay, make, encodes_rows=True) for key in cutting.keys}
     merging, answers = Merging([query], cutting), []
     for number, batch in enumerate(batches):
         found: list[Answer] = []
@@ -114,5 +116,5 @@ def sharded_answers(
             mine = {stream: part for stream, part in parts[key].items() if stream in program.inputs}
             ended = list(program.inputs) if number == len(batches) - 1 else []
             found.extend(program.advance(mine, ended=ended).answers)  # type: ignore[arg-type]
-        answers.extend(merging.merged(found))
+        answers.extend(merging.merged([unpack(pack(answer)) for answer in found]))
     return answers

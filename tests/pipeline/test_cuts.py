@@ -19,10 +19,12 @@ import pytest
 import headwater as hw
 from headwater.pipeline.chunks import pack_chunk, unpack_chunk, with_columns
 from headwater.pipeline.cutting import sharding
+from headwater.pipeline.encoded_answers import all_with_rows
 from headwater.pipeline.evaluation import Definition, Evaluation
 from headwater.pipeline.feed import Chunk, Feed
 from headwater.pipeline.merging import Merging
 from headwater.pipeline.offsets import Offset
+from headwater.pipeline.packing import pack, unpack
 from headwater.pipeline.sharding import Sharding, spreading_keys
 from headwater.pipeline.sinks import format_answer_json
 from headwater.pipeline.stateful import segment_from_bytes, segment_to_bytes
@@ -127,7 +129,7 @@ class Shard:
 
     def step(self, chunks: list[bytes], *, forget: bool) -> tuple[Answer, ...]:
         if self._live is None or forget:
-            self._live = Evaluation(self._definition.program())
+            self._live = Evaluation(self._definition.program(encodes_rows=True))
             if self._summary is not None:
                 self._live.resume(self._summary, map(segment_from_bytes, self._segments.values()))
         outcome = self._live.step(map(unpack_chunk, chunks))
@@ -167,7 +169,8 @@ def without_spark(folder: Path, cut: Cut) -> list[Answer]:
         for key, shard in shards.items():
             mine = [pack_chunk(part) for to, part in parts if to == key]
             given.extend(shard.step(mine, forget=batches % 97 == 3))
-        answers.extend(given if cutting is None else merging.merged(given))
+        given = [unpack(pack(answer)) for answer in given]
+        answers.extend(all_with_rows(given) if cutting is None else merging.merged(given))
         offset, batches = end, batches + 1
     assert batches >= cut.batches * 0.9
     return answers
