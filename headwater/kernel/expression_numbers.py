@@ -15,6 +15,8 @@ decided here only where converting both sides is exact or correctly rounded; eve
 
 from __future__ import annotations
 
+import math
+
 import numba as nb
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +40,7 @@ from headwater.terms.inline_layout import (
     ZONE_BITS,
     InlineType,
 )
+from headwater.terms.inline_numbers import SINGLE_MANTISSA, SINGLE_SCALE
 
 Truths = npt.NDArray[np.uint8]
 
@@ -90,11 +93,13 @@ _CELL_MASK = np.array([SCALE_MASK if t in _SCALED | _TENTH else 0 for t in range
 
 _FRACTION = np.int64(1) << np.int64(FRACTION_BITS)
 _LARGEST_MANTISSA = float(MANTISSA_BIAS)
+_LARGEST_SINGLE_MANTISSA = float(SINGLE_MANTISSA)
 _CERTAIN = 2.0**50
 _FEW_BITS = 2.0**24
 _LARGEST_PRODUCT = 2.0**56
 _DECIMAL_TYPE = np.int64(NO_TERM + (InlineType.DECIMAL << VALUE_BITS))
 _INTEGER_TYPE = np.int64(NO_TERM + (InlineType.INTEGER << VALUE_BITS))
+_FLOAT_TYPE = np.int64(NO_TERM + (InlineType.FLOAT << VALUE_BITS))
 _DOUBLE_TYPE = np.int64(NO_TERM + (InlineType.DOUBLE << VALUE_BITS))
 _BITS_TYPE = np.int64(NO_TERM + (InlineType.DOUBLE_BITS << VALUE_BITS))
 _NEVER = np.int64(NO_TERM)
@@ -325,6 +330,33 @@ def double_id(number):  # type: ignore[no-untyped-def]
     if number < 0:
         bits |= np.int64(1) << 57
     return _BITS_TYPE + bits
+
+
+@nb.njit(cache=True)
+def float_id(number):  # type: ignore[no-untyped-def]
+    """The id of a float as the general way would write it, if its shortest digits fit into one; and whether that is
+    sure.
+
+    A float times a power of ten up to 10^10 is exact as a double, and so are the comparisons.
+    """
+    size = abs(np.float64(number))
+    if not 0.0 < size <= _LARGEST_SINGLE_MANTISSA:
+        return _UNKNOWN, False
+    mantissa, _ = math.frexp(size)
+    if mantissa == 0.5:
+        # Below a power of two floats are closer than above, and the shortest digits need not be the nearest ones.
+        return _UNKNOWN, False
+    for scale in range(SINGLE_SCALE + 1):
+        scaled = size * _POWERS[scale]
+        nearest = np.rint(scaled)
+        if nearest > _LARGEST_SINGLE_MANTISSA:
+            break
+        if np.float64(np.float32(nearest / _POWERS[scale])) == size:
+            if abs(scaled - nearest) == 0.5:
+                return _UNKNOWN, False
+            signed = np.int64(-nearest if number < 0 else nearest)
+            return _FLOAT_TYPE + ((signed + MANTISSA_BIAS) << SCALE_BITS | scale), True
+    return _UNKNOWN, True
 
 
 @nb.njit(cache=True)

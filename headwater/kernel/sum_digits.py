@@ -155,8 +155,9 @@ def _size_of(number):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True)
-def rounded(digits, magnitude):  # type: ignore[no-untyped-def]
-    """The nearest double of the binary digits, ties to even; `magnitude` is room for their absolute value."""
+def _leading(digits, magnitude):  # type: ignore[no-untyped-def]
+    """Sign and first 53 bits of the binary digits, how many bits are cut off, the first of those, and whether others
+    are set; `magnitude` is room for their absolute value."""
     last = BINARY_DIGITS - 1
     negative = digits[BINARY + last] < 0
     borrowed = np.int64(0)
@@ -171,24 +172,37 @@ def rounded(digits, magnitude):  # type: ignore[no-untyped-def]
         if digit:
             top = place
     if top < 0:
-        return 0.0
-    length = 32 * top + _size_of(magnitude[top])
-    cut = length - 53
-    size = np.int64(0)
+        return negative, np.int64(0), 0, False, False
+    cut = 32 * top + _size_of(magnitude[top]) - 53
     if cut <= 0:
-        cut = 0
-        size = magnitude[0] | magnitude[1] << 32
-    else:
-        place, shift = cut >> 5, cut & 31
-        size = magnitude[place] >> shift | magnitude[place + 1] << (32 - shift)
-        if place + 2 <= last and shift > 10:
-            size |= magnitude[place + 2] << (64 - shift)
-        half, below = (cut - 1) >> 5, (cut - 1) & 31
-        if magnitude[half] >> below & 1:
-            rest = magnitude[half] & ((np.int64(1) << below) - 1)
-            for lower in range(half):
-                rest |= magnitude[lower]
-            if rest or size & 1:
-                size += 1
+        return negative, magnitude[0] | magnitude[1] << 32, 0, False, False
+    place, shift = cut >> 5, cut & 31
+    size = magnitude[place] >> shift | magnitude[place + 1] << (32 - shift)
+    if place + 2 <= last and shift > 10:
+        size |= magnitude[place + 2] << (64 - shift)
+    half, below = (cut - 1) >> 5, (cut - 1) & 31
+    rest = magnitude[half] & ((np.int64(1) << below) - 1)
+    for lower in range(half):
+        rest |= magnitude[lower]
+    return negative, size, cut, (magnitude[half] >> below & 1) != 0, rest != 0
+
+
+@nb.njit(cache=True)
+def rounded(digits, magnitude):  # type: ignore[no-untyped-def]
+    """The nearest double of the binary digits, ties to even."""
+    negative, size, cut, half, rest = _leading(digits, magnitude)
+    if half and (rest or size & 1):
+        size += 1
     number = math.ldexp(np.float64(size), cut - BINARY_SCALE)
     return -number if negative else number
+
+
+@nb.njit(cache=True)
+def rounded_to_single(digits, magnitude):  # type: ignore[no-untyped-def]
+    """The nearest float of 32 bits, ties to even."""
+    negative, size, cut, half, rest = _leading(digits, magnitude)
+    if half or rest:
+        # An odd last bit says that there is more, so that rounding a second time errs on no tie.
+        size |= 1
+    number = math.ldexp(np.float64(size), cut - BINARY_SCALE)
+    return np.float32(-number if negative else number)

@@ -1,8 +1,9 @@
 """SUM and AVG as ids, from the digits of `sum_digits`, for sums whose term is inside its id.
 
 What a group's numbers are decides how its sum is written (`headwater.reference.numeric`): integers alone make an
-integer, decimals among them a decimal, doubles alone a double. An average of integers or decimals is cut after 18
-digits. Everything else, and every result that does not fit into an id, is left to the caller as `NO_ID`.
+integer, decimals among them a decimal, floats alone a float, doubles alone a double. An average of integers or decimals
+is cut after 18 digits. Everything else, and every result that does not fit into an id, is left to the caller as
+`NO_ID`; of floats that surely do not fit the value is told, because most floats have more digits than an id holds.
 
     1 + 2 + 2   AVG: 5 / 3   →   1.666666666666666666      the id holds the quotient itself
     0.5 + 1     AVG: 1.5 / 2 →   0.75
@@ -13,7 +14,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from headwater.kernel.expression_numbers import NO_ID, decimal_id, double_id
+from headwater.kernel.expression_numbers import NO_ID, decimal_id, double_id, float_id
 from headwater.kernel.sum_digits import (
     BINARY,
     BINARY_DIGITS,
@@ -24,6 +25,7 @@ from headwater.kernel.sum_digits import (
     WHOLE,
     carry,
     rounded,
+    rounded_to_single,
 )
 from headwater.terms.inline_layout import (
     DENOMINATOR_BITS,
@@ -46,7 +48,7 @@ _BILLION = np.int64(10**9)
 _LARGEST_WHOLE = np.int64(1) << 25
 _LARGEST_COUNT = np.int64(1) << 31
 _LARGEST_NUMERATOR = 2.0**62
-_INTEGERS, _DECIMALS, _DOUBLES, _OTHERS = 0, 1, 3, -1
+_INTEGERS, _DECIMALS, _FLOATS, _DOUBLES, _OTHERS = 0, 1, 2, 3, -1
 
 
 @nb.njit(cache=True, inline="always")
@@ -54,10 +56,12 @@ def _settled(digits, has_rest):  # type: ignore[no-untyped-def]
     """Carry; then the kind of the sum, where it is one of those that are written here."""
     carry(digits, WHOLE, WHOLE + 1)
     carry(digits, BINARY, BINARY + BINARY_DIGITS - 1)
-    if has_rest or digits[ERRORS] or digits[KINDS + 2]:
+    if has_rest or digits[ERRORS]:
         return _OTHERS
-    if digits[KINDS + 3]:
-        return _DOUBLES if digits[KINDS] == 0 and digits[KINDS + 1] == 0 else _OTHERS
+    if digits[KINDS + 2] or digits[KINDS + 3]:
+        if digits[KINDS] or digits[KINDS + 1] or (digits[KINDS + 2] and digits[KINDS + 3]):
+            return _OTHERS
+        return _DOUBLES if digits[KINDS + 3] else _FLOATS
     if not -_LARGEST_WHOLE <= digits[WHOLE + 1] < _LARGEST_WHOLE:
         return _OTHERS
     return _DECIMALS if digits[KINDS + 1] else _INTEGERS
@@ -146,9 +150,16 @@ def _quotient(whole, fraction, count):  # type: ignore[no-untyped-def]
     return _QUOTIENTS + ((signed + NUMERATOR_BIAS) << DENOMINATOR_BITS | denominator)
 
 
+@nb.njit(cache=True, inline="always")
+def _single(number):  # type: ignore[no-untyped-def]
+    """The id of a float, and the float itself where it is sure that it has this id or none."""
+    found, is_sure = float_id(number)
+    return found, number if is_sure else np.float32(np.nan)
+
+
 @nb.njit(cache=True)
-def sums_of(table, groups, has_rest, ids):  # type: ignore[no-untyped-def]
-    """SUM of some groups; gives how many are left to the caller."""
+def sums_of(table, groups, has_rest, ids, singles):  # type: ignore[no-untyped-def]
+    """SUM of some groups, and of floats in `singles`, too; gives how many are left to the caller."""
     magnitude = np.zeros(BINARY_DIGITS + 1, dtype=np.int64)
     unknown = 0
     for i in range(groups.shape[0]):
@@ -162,14 +173,16 @@ def sums_of(table, groups, has_rest, ids):  # type: ignore[no-untyped-def]
         elif kind == _DOUBLES:
             total = rounded(digits, magnitude)
             found = _ZERO_DOUBLE if total == 0.0 else double_id(total)
+        elif kind == _FLOATS:
+            found, singles[i] = _single(rounded_to_single(digits, magnitude))
         ids[i] = found
         unknown += found == _UNKNOWN
     return unknown
 
 
 @nb.njit(cache=True)
-def averages_of(table, groups, has_rest, ids):  # type: ignore[no-untyped-def]
-    """AVG of some groups; gives how many are left to the caller."""
+def averages_of(table, groups, has_rest, ids, singles):  # type: ignore[no-untyped-def]
+    """AVG of some groups, and of floats in `singles`, too; gives how many are left to the caller."""
     magnitude = np.zeros(BINARY_DIGITS + 1, dtype=np.int64)
     unknown = 0
     for i in range(groups.shape[0]):
@@ -182,6 +195,9 @@ def averages_of(table, groups, has_rest, ids):  # type: ignore[no-untyped-def]
         elif kind == _DOUBLES:
             average = rounded(digits, magnitude) / np.float64(digits[KINDS + 3])
             found = _ZERO_DOUBLE if average == 0.0 else double_id(average)
+        elif kind == _FLOATS:
+            total = np.float64(rounded_to_single(digits, magnitude))
+            found, singles[i] = _single(np.float32(total / np.float64(np.float32(digits[KINDS + 2]))))
         ids[i] = found
         unknown += found == _UNKNOWN
     return unknown

@@ -34,6 +34,8 @@ from headwater.kernel.vocabulary import Vocabulary
 from headwater.reference.numeric import BINARY_BITS, DECIMAL_DIGITS, ExactSum
 from headwater.terms.model import Literal
 
+_FLOAT_TEXT = b'"%b"^^<http://www.w3.org/2001/XMLSchema#float>'
+_SMALLEST_PLAIN, _LARGEST_PLAIN = np.float32(1e-3), np.float32(1e5)
 _REST_BYTES = 600
 """What the numbers of a group that are kept as Python's take, about."""
 
@@ -75,15 +77,17 @@ class Sums:
 
     def sums(self, groups: Ints) -> Ints:
         """SUM of some groups."""
-        found = np.empty(groups.shape[0], dtype=np.int64)
-        if sums_of(self._table, groups, self._has_rest, found):
+        found, singles = np.empty(groups.shape[0], dtype=np.int64), _no_singles(groups)
+        if sums_of(self._table, groups, self._has_rest, found, singles):
+            self._write_singles(found, singles)
             self._complete(found, groups, ExactSum.sum)
         return found
 
     def averages(self, groups: Ints) -> Ints:
         """AVG of some groups."""
-        found = np.empty(groups.shape[0], dtype=np.int64)
-        if averages_of(self._table, groups, self._has_rest, found):
+        found, singles = np.empty(groups.shape[0], dtype=np.int64), _no_singles(groups)
+        if averages_of(self._table, groups, self._has_rest, found, singles):
+            self._write_singles(found, singles)
             self._complete(found, groups, ExactSum.average)
         return found
 
@@ -92,6 +96,14 @@ class Sums:
         found = np.full(groups.shape[0], NO_ID, dtype=np.int64)
         self._complete(found, groups, ExactSum.to_literal)
         return found
+
+    def _write_singles(self, found: Ints, singles: npt.NDArray[np.float32]) -> None:
+        """Write the floats that do not fit into ids, as far as numpy writes them without a power of ten."""
+        size = np.abs(singles)
+        places = np.flatnonzero((found == NO_ID) & (size >= _SMALLEST_PLAIN) & (size < _LARGEST_PLAIN))
+        if places.shape[0]:
+            texts = [_FLOAT_TEXT % text.removesuffix(".0").encode() for text in map(str, singles[places])]
+            found[places] = self._vocabulary.ids_of_texts(texts)
 
     def _complete(self, found: Ints, groups: Ints, result: Callable[[ExactSum], Literal | None]) -> None:
         """Write the results that do not fit into ids, or were not found on the columns alone."""
@@ -127,3 +139,7 @@ def _joined(digits: list[int]) -> int:
     for digit in reversed(digits):
         whole = (whole << 32) + digit
     return whole
+
+
+def _no_singles(groups: Ints) -> npt.NDArray[np.float32]:
+    return np.full(groups.shape[0], np.nan, dtype=np.float32)

@@ -4,12 +4,12 @@ Ids are those of `headwater.terms.ids`: values that fit are inside the id, every
 here, as the text that it came with until somebody asks.
 Terms of static data stay outside until somebody asks for them.
 Nothing is counted on the way; instead `sweep` forgets every term that is no longer in use, and is worth calling when
-the dictionary has grown to twice what was left after the last sweep.
+the dictionary has grown to twice what was left after the last sweep, or by a share of what has to be looked through.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import cast
 
 import numpy as np
@@ -21,10 +21,15 @@ from headwater.terms.dictionary import HashCollision
 from headwater.terms.encoded_rows import EncodedRows
 from headwater.terms.ids import decode_inline, encode, is_inline, term_text
 from headwater.terms.model import Row, Term
+from headwater.terms.scanning.hashing import text_hashes
 from headwater.terms.term_texts import TermTexts, as_term_texts, term_of_text
 
 _REMEMBERED_VALUES = 1 << 16
 """How many terms of inline ids are kept at hand; they can be had again from their ids."""
+
+
+_IDS_PER_TERM = 32
+"""A term more is kept for so many ids in use: looking through these must pay in terms that are forgotten."""
 
 
 class _Written(dict[int, tuple[str, Term | None]]):
@@ -41,7 +46,7 @@ class _Written(dict[int, tuple[str, Term | None]]):
     def __missing__(self, number: int) -> tuple[str, Term | None]:
         term = self._term_of(number)
         text = "" if term is None else str(term)
-        if text and min(text) <= SEPARATOR:
+        if text and not text.isprintable() and min(text) <= SEPARATOR:
             self.by_parts = False
         made = self[number] = text, term
         return made
@@ -121,11 +126,20 @@ class Vocabulary:
 
     def learn(self, texts: Iterable[TermTexts]) -> None:
         """Take in the terms of ids that came without them."""
-        known, terms = self._texts, self._terms
         for part in texts:
-            for number, text in part.items():
-                if number not in terms and known.setdefault(number, text) != text:
-                    raise HashCollision(number, term_of_text(known[number]), term_of_text(text))
+            self._take_in(part.items())
+
+    def _take_in(self, texts: Iterable[tuple[int, bytes]]) -> None:
+        known, terms = self._texts, self._terms
+        for number, text in texts:
+            if number not in terms and known.setdefault(number, text) != text:
+                raise HashCollision(number, term_of_text(known[number]), term_of_text(text))
+
+    def ids_of_texts(self, texts: Sequence[bytes]) -> Ints:
+        """The ids of terms that do not fit into their ids, and that come as they are written."""
+        hashes = text_hashes(texts)
+        self._take_in(zip(hashes.tolist(), texts, strict=True))
+        return hashes
 
     def rows_of(self, rows: Iterable[Row], width: int) -> Ints:
         """Rows of terms as rows of ids."""
@@ -156,7 +170,9 @@ class Vocabulary:
         known = np.fromiter([*self._terms, *self._texts], dtype=np.int64, count=self.size)
         known.sort()
         is_used = np.zeros(known.shape[0], dtype=np.bool_)
+        looked_at = 0
         for array in used if known.shape[0] else ():
+            looked_at += array.size
             # Each id is looked up among those known: they are fewer than what windows and results hold.
             ids = array.ravel()
             places = known.searchsorted(ids)
@@ -167,4 +183,4 @@ class Vocabulary:
         self._texts = {number: text for number, text in self._texts.items() if number in alive}
         self._ids = {term: number for term, number in self._ids.items() if number in alive}
         self._written = _Written(self.term_of)
-        self._after_sweep = max(1024, self.size)
+        self._after_sweep = max(1024, self.size, looked_at // _IDS_PER_TERM)

@@ -35,8 +35,9 @@ InlineValue: TypeAlias = tuple[InlineType, int]
 
 _PLAIN = re.compile(r"(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?")
 _SCIENTIFIC = re.compile(r"(-?[0-9])\.([0-9]+)E(-?[0-9]{1,3})")
-_SINGLE_MANTISSA = 1 << 24
-_SINGLE_SCALE = 10
+SINGLE_MANTISSA = 1 << 24
+SINGLE_SCALE = 10
+"""Floats are inline up to this mantissa and, in plain notation, this scale."""
 _BOOLEANS = ("false", "true", "0", "1")
 _LONGEST_INTEGER = len(str(-INTEGER_BIAS))
 _LONGEST_PLAIN = 40
@@ -192,9 +193,9 @@ def float_value(lexical: str) -> InlineValue | None:
     if found is None:
         return None
     mantissa, scale = unpack_scaled(found[1])
-    if abs(mantissa) > _SINGLE_MANTISSA:
+    if abs(mantissa) > SINGLE_MANTISSA:
         return None
-    return None if found[0] is InlineType.FLOAT and scale > _SINGLE_SCALE else found
+    return None if found[0] is InlineType.FLOAT and scale > SINGLE_SCALE else found
 
 
 def boolean_value(lexical: str) -> InlineValue | None:

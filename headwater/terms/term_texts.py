@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import cast
 
 import numpy as np
@@ -88,6 +89,11 @@ def joined_texts(parts: Sequence[TermTexts]) -> TermTexts:
     )
 
 
+@lru_cache(256)
+def _datatype(iri: str) -> NamedNode:
+    return NamedNode(iri)
+
+
 def term_of_text(text: bytes) -> Term:
     """The term that is written so in N-Triples."""
     if b"\\" not in text:
@@ -102,6 +108,6 @@ def term_of_text(text: bytes) -> Term:
             if not after:
                 return Literal(written[1:end])
             if after.startswith("^^<"):
-                return Literal(written[1:end], datatype=NamedNode(after[3:-1]))
+                return Literal(written[1:end], datatype=_datatype(after[3:-1]))
     (quad,) = parse(b"<t:t> <t:t> " + text + b" .", format=RdfFormat.N_TRIPLES)
     return cast(Term, quad.object)

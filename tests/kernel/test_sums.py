@@ -66,7 +66,41 @@ def test_doubles(values: list[Literal], gone: list[Literal]) -> None:
     assert (whole, mean) == (total(Counter(values)), average(Counter(values)))
 
 
-@given(st.lists(literals | floating, min_size=1, max_size=8))
+singles = (
+    st.decimals(-(10**5), 10**5, places=2).map(lambda d: typed(f"{d:f}", "float"))
+    | st.sampled_from(["0.5", "2", "-0.25", "0", "16777216", "0.0009", "1e10", "0.1", "33554432"]).map(
+        lambda text: typed(text, "float")
+    )
+    | st.floats(width=32, allow_nan=False, allow_infinity=False).map(lambda x: typed(str(np.float32(x)), "float"))
+)
+
+
+@given(st.lists(singles, min_size=1, max_size=12), st.lists(literals | floating, max_size=3))
+@example([typed("0.1", "float")] * 3, [])
+@example([typed("16777216", "float"), typed("1", "float")], [])
+@example([typed("16777216", "float"), typed("1", "float"), typed("0.001", "float")], [])
+@example([typed("8.5", "float"), typed("-8.5", "float")], [typed("7", "integer")])
+@example([typed("12345.67", "float"), typed("0.0123", "float")], [])
+def test_floats(values: list[Literal], gone: list[Literal]) -> None:
+    whole, mean, mean_id = results(values, gone)
+    expected = average(Counter(values))
+    assert (whole, mean) == (total(Counter(values)), expected)
+    assert expected is None or mean_id == Vocabulary().id_of(expected)
+
+
+def test_each_small_float_has_the_id_that_it_has_as_a_term() -> None:
+    vocabulary = Vocabulary()
+    sums, terms = Sums(vocabulary), [typed(f"{number / 8}", "float") for number in range(-2000, 2000)]
+    terms += [typed(f"{number / 1000}", "float") for number in range(1, 4000)]
+    groups = np.arange(len(terms))
+    sums.grow(len(terms))
+    sums.change(groups, np.array([vocabulary.id_of(term) for term in terms]), 1)
+    for found, term in zip(sums.sums(groups).tolist(), terms, strict=True):
+        expected = total(Counter([term]))
+        assert expected is not None and found == vocabulary.id_of(expected), term
+
+
+@given(st.lists(literals | floating | singles, min_size=1, max_size=8))
 def test_mixed_kinds(values: list[Literal]) -> None:
     whole, mean, _ = results(values, [])
     assert (whole, mean) == (total(Counter(values)), average(Counter(values)))

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import accumulate
+
 import numba as nb
 import numpy as np
+import numpy.typing as npt
 
 from headwater.terms.hashing import HASH_MASK, LAST_KEY, LENGTH_KEY, SECOND_KEY, STATE_KEY
 from headwater.terms.scanning.memory import folded, word_at
@@ -38,3 +42,20 @@ def hash_of(start, length):  # type: ignore[no-untyped-def]
     elif left > 0:
         state = folded(low_bytes(word_at(at), left) ^ state, _SECOND_KEY)
     return np.int64(folded(state ^ _LAST_KEY, np.uint64(length) ^ _LENGTH_KEY) & _HASH_MASK)
+
+
+@nb.njit(cache=True)
+def _hashes(text, ends, hashes):  # type: ignore[no-untyped-def]
+    start = 0
+    for i in range(hashes.shape[0]):
+        hashes[i] = hash_of(text.ctypes.data + start, ends[i] - start)
+        start = ends[i]
+
+
+def text_hashes(texts: Sequence[bytes]) -> npt.NDArray[np.int64]:
+    """The 63 bits of each text."""
+    hashes = np.empty(len(texts), dtype=np.int64)
+    # Whole words are read, beyond the end of the last text, too.
+    joined = np.frombuffer(bytearray(b"".join(texts)) + bytes(16), dtype=np.uint8)
+    _hashes(joined, np.fromiter(accumulate(map(len, texts)), np.int64, len(texts)), hashes)
+    return hashes

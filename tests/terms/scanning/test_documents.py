@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from pyoxigraph import DefaultGraph, Quad, RdfFormat, parse, serialize
 
 from headwater.terms import NO_TERM, Element, RdfSyntaxError, encode, read_quads
@@ -60,7 +60,8 @@ def test_any_document(format: LineFormat, document: bytes) -> None:
 @pytest.mark.parametrize("format", FORMATS)
 @given(documents)
 def test_lines_are_independent_of_each_other(format: LineFormat, document: bytes) -> None:
-    """What stands in one line does not change what the others say."""
+    """What stands in one line does not change what the others say, but for a byte order mark: only a document has one."""
+    assume(b"\n\xef\xbb\xbf" not in document)
     whole = scan(document, format)
     alone = [scan(line, format) for line in document.split(b"\n")]
     assert whole.triples.tolist() == [row for scanned in alone for row in scanned.triples.tolist()]
