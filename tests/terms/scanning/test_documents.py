@@ -60,7 +60,7 @@ def test_any_document(format: LineFormat, document: bytes) -> None:
 @pytest.mark.parametrize("format", FORMATS)
 @given(documents)
 def test_lines_are_independent_of_each_other(format: LineFormat, document: bytes) -> None:
-    """What stands in one line does not change what the others say, but for a byte order mark: only a document has one."""
+    """What stands in one line does not change what the others say; a byte order mark is for a whole document."""
     assume(b"\n\xef\xbb\xbf" not in document)
     whole = scan(document, format)
     alone = [scan(line, format) for line in document.split(b"\n")]
