@@ -37,6 +37,16 @@ _STATEFUL = {
 }
 
 
+# The work is done in Python. With Java's quick compiler alone, start-up and small batches take about half. What comes
+# and goes with a batch has room enough to go before anybody looks at it.
+_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xmn512m"
+_ONE_MACHINE = {
+    # Files of the checkpoint are renamed as always, but without a process that is started to set their permissions.
+    "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.execution.streaming.checkpointing."
+    "FileSystemBasedCheckpointFileManager",
+}
+
+
 class JavaError(RuntimeError):
     """No Java that Spark can use; the message says the command that installs one."""
 
@@ -88,8 +98,8 @@ def embedded_session(
     settings = {
         "spark.master": master,
         "spark.app.name": "headwater",
-        # The work is done in Python. With Java's quick compiler alone, start-up and small batches take about half.
-        "spark.driver.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {java_options or classes}".strip(),
+        "spark.driver.extraJavaOptions": f"{_JAVA_OPTIONS} {java_options or classes}".strip(),
+        "spark.driver.memory": "2g",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
@@ -104,6 +114,8 @@ def embedded_session(
         "PYTHONHASHSEED": os.environ.get("PYTHONHASHSEED", "0"),
     }
     variables |= dict.fromkeys(("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"), _python(master, variables))
+    if _IS_LOCAL.match(master):
+        settings |= _ONE_MACHINE
     with _environment(variables), _interrupts_later():
         return _start(settings | _STATEFUL)
 
