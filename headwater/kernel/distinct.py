@@ -42,8 +42,9 @@ class Distinct(Operator):
         if gone.shape[0] and come.shape[0]:
             is_back = counts.counts[gone] > 0
             if is_back.any():
-                come = np.setdiff1d(come, gone[is_back], assume_unique=True)
-                gone = gone[~is_back]
+                stayed = np.zeros(counts.top, dtype=np.bool_)
+                stayed[gone[is_back]] = True
+                come, gone = come[~stayed[come]], gone[~is_back]
         return Delta(counts.rows[come], counts.rows[gone])
 
     def needs(self, source: Operator) -> bool:

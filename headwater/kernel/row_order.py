@@ -9,6 +9,7 @@ are compared.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from operator import itemgetter
 from typing import cast
 
@@ -39,16 +40,27 @@ def rows_in_order(rows: Sequence[Sequence[int]] | Ints, vocabulary: Vocabulary) 
         else:
             described.sort(key=lambda row: row_text(tuple(map(_term, row))))
         return [tuple(map(_term, row)) for row in described]
-    ids = np.array(rows, dtype=np.int64)
+    return many_in_order([np.array(rows, dtype=np.int64)], vocabulary)[0]
+
+
+def many_in_order(tables: Sequence[Ints], vocabulary: Vocabulary) -> list[list[Row]]:
+    """The terms of the rows of some tables with the same columns, those of each table ordered."""
+    ids, sizes = np.concatenate(tables), [table.shape[0] for table in tables]
+    if not ids.shape[1]:
+        return [[()] * size for size in sizes]
+    ends = list(accumulate(sizes))
     different, places = np.unique(ids, return_inverse=True)
     places = places.reshape(ids.shape)
+    written = vocabulary.written
     cells = [written[number] for number in different.tolist()]
-    if not written.by_parts:
-        return sorted(vocabulary.terms_of(ids), key=row_text)
-    texts, terms = [text for text, _ in cells], [term for _, term in cells]
-    by_text = sorted(range(len(texts)), key=texts.__getitem__)
-    ranks = np.empty(len(texts), dtype=np.int64)
-    ranks[by_text] = np.arange(len(texts))
-    ordered = places[np.lexsort(ranks[places].T[::-1])]
-    columns = [[terms[place] for place in ordered[:, column].tolist()] for column in range(width)]
-    return list(zip(*columns, strict=True))
+    if written.by_parts:
+        texts, terms = [text for text, _ in cells], [term for _, term in cells]
+        by_text = sorted(range(len(texts)), key=texts.__getitem__)
+        ranks = np.empty(len(texts), dtype=np.int64)
+        ranks[by_text] = np.arange(len(texts))
+        keys = (*ranks[places].T[::-1], np.repeat(np.arange(len(tables)), sizes))
+        columns = [[terms[place] for place in column] for column in places[np.lexsort(keys)].T.tolist()]
+        rows = list(zip(*columns, strict=True))
+        return [rows[end - size : end] for size, end in zip(sizes, ends, strict=True)]
+    unordered = vocabulary.terms_of(ids)
+    return [sorted(unordered[end - size : end], key=row_text) for size, end in zip(sizes, ends, strict=True)]

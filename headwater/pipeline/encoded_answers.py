@@ -11,7 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from headwater.kernel.row_order import rows_in_order
+from headwater.kernel.index import Ints
+from headwater.kernel.row_order import many_in_order
 from headwater.kernel.vocabulary import Vocabulary
 from headwater.reference import Answer
 from headwater.reference.ordering import row_text
@@ -30,20 +31,29 @@ def rows_of(answer: Answer, vocabulary: Vocabulary) -> Sequence[Row]:
     return answer.rows if answer.encoded is None else vocabulary.terms_of(answer.encoded.ids)
 
 
-def rows_of_all(answers: Sequence[Answer], vocabulary: Vocabulary) -> list[Row]:
-    """The rows of some answers together, ordered as those of a single one are."""
-    encoded = [answer.encoded for answer in answers if answer.encoded is not None]
-    if len(encoded) == len(answers):
-        return rows_in_order(np.concatenate([one.ids for one in encoded]), vocabulary)
-    return sorted((row for answer in answers for row in rows_of(answer, vocabulary)), key=row_text)
+def rows_of_each(groups: Sequence[Sequence[Answer]], vocabulary: Vocabulary) -> list[list[Row]]:
+    """For each of some groups of answers their rows together, ordered as those of a single answer are."""
+    found: list[list[Row]] = [[] for _ in groups]
+    tables: dict[int, list[tuple[int, Ints]]] = {}
+    for place, answers in enumerate(groups):
+        encoded = [answer.encoded.ids for answer in answers if answer.encoded is not None]
+        if len(encoded) == len(answers):
+            tables.setdefault(encoded[0].shape[1], []).append((place, np.concatenate(encoded)))
+        else:
+            found[place] = sorted((row for one in answers for row in rows_of(one, vocabulary)), key=row_text)
+    for alike in tables.values():
+        # All at once: most of the work is the same for any number of rows.
+        ordered = many_in_order([ids for _, ids in alike], vocabulary)
+        for (place, _), rows in zip(alike, ordered, strict=True):
+            found[place] = rows
+    return found
 
 
 def all_with_rows(answers: Sequence[Answer]) -> list[Answer]:
     """The same answers with their rows as terms, in order."""
-    vocabulary = learned(answers)
-    return [
-        answer
-        if answer.encoded is None
-        else replace(answer, rows=tuple(rows_of_all([answer], vocabulary)), encoded=None)
-        for answer in answers
-    ]
+    encoded = [place for place, answer in enumerate(answers) if answer.encoded is not None]
+    rows = rows_of_each([[answers[place]] for place in encoded], learned(answers))
+    made = list(answers)
+    for place, mine in zip(encoded, rows, strict=True):
+        made[place] = replace(answers[place], rows=tuple(mine), encoded=None)
+    return made

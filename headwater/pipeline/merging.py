@@ -16,7 +16,7 @@ from headwater.kernel.expressions import CompiledExpression
 from headwater.kernel.presenting import Presenter
 from headwater.kernel.vocabulary import Vocabulary
 from headwater.language.stream_clauses import StreamOperator
-from headwater.pipeline.encoded_answers import learned, rows_of, rows_of_all
+from headwater.pipeline.encoded_answers import learned, rows_of, rows_of_each
 from headwater.pipeline.group_parts import WholeGroups, plan_of_parts
 from headwater.pipeline.sharding import Sharding
 from headwater.reference import Answer, Registered
@@ -90,15 +90,22 @@ class Merging:
         order = {name: number for number, name in enumerate(self._plans)}
         for answer in answers:
             parts.setdefault((answer.time, order[answer.query], answer.part), []).append(answer)
-        return [self._one(parts[key], vocabulary) for key in sorted(parts)]
+        together = [parts[key] for key in sorted(parts)]
+        # Where nothing is made of the rows of a whole answer, those of all answers are put in order at once.
+        plain = [
+            place
+            for place, (first, *_) in enumerate(together)
+            if first.query not in self._groups and first.query not in self._finishers
+        ]
+        ordered = dict(zip(plain, rows_of_each([together[place] for place in plain], vocabulary), strict=True))
+        return [self._one(some, vocabulary, ordered.get(place)) for place, some in enumerate(together)]
 
-    def _one(self, parts: list[Answer], vocabulary: Vocabulary) -> Answer:
+    def _one(self, parts: list[Answer], vocabulary: Vocabulary, ordered: list[Row] | None) -> Answer:
         first = replace(parts[0], encoded=None)
         plan = self._plans[first.query]
         groups, finisher = self._groups.get(plan.name), self._finishers.get(plan.name)
-        if groups is None and finisher is None:
-            rows = rows_of_all(parts, vocabulary)
-        else:
+        rows = ordered
+        if rows is None:
             rows = [row for one in parts for row in rows_of(one, vocabulary)]
         if groups is not None:
             rows = groups.rows(rows)
