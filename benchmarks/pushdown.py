@@ -48,6 +48,7 @@ from headwater.optimizer import (
     Rule,
     bind_equalities,
     filter_static_parts,
+    narrow_static_parts,
     optimise,
     push_filters,
     split_filters,

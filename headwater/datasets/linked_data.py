@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from pyoxigraph import DefaultGraph
 
 from headwater.algebra.nodes import Node
@@ -17,6 +18,7 @@ from headwater.datasets.changes import IdQuad, Overlay
 from headwater.datasets.columns import Pairs, Place, united
 from headwater.datasets.dataset import DataSet, id_or_none
 from headwater.datasets.errors import DataSetError
+from headwater.datasets.mapped import Ints
 from headwater.datasets.preparing import Found, Preparation
 from headwater.datasets.views import Views
 from headwater.kernel.views import AskByDefinition, View
@@ -26,7 +28,7 @@ from headwater.terms.exact import original, stored_quad
 from headwater.terms.ids import decode_inline, encode
 from headwater.terms.inline_layout import NO_TERM, is_inline
 from headwater.terms.model import NamedNode, Quad, Term
-from headwater.terms.term_texts import term_of_text
+from headwater.terms.term_texts import Kind, Kinds, term_of_text
 
 _REMEMBERED_TERMS = 1 << 16
 
@@ -174,6 +176,13 @@ class LinkedData:
             if text is not None:
                 return text
         return self._views.texts.get(number)
+
+    def kinds_of(self, ids: Ints) -> Kinds:
+        """What hashed ids stand for, unknown where no data set has them."""
+        found = np.zeros(ids.shape[0], dtype=np.uint8)
+        for state in self.states:
+            found = np.where(found == Kind.UNKNOWN, state.kinds_of(ids), found)
+        return found
 
     def places(self) -> set[Place]:
         """The graphs and predicates that may have statements."""

@@ -110,7 +110,7 @@ class Views:
     def _tests(self, conjunction: Conjunction | None) -> list[CompiledExpression]:
         if conjunction is None:
             return []
-        vocabulary = Vocabulary(self.data.text_of)
+        vocabulary = Vocabulary(self.data.text_of, self.data.kinds_of)
         names, base = conjunction.variables, conjunction.base
         return [CompiledExpression(one, names, vocabulary, base=base) for one in conjunction.conditions]
 

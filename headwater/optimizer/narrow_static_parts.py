@@ -43,7 +43,7 @@ from headwater.algebra.sources import Source
 from headwater.algebra.translate import conjunction
 from headwater.language.expressions import Constant, Expression, FunctionCall, Operation, VariableReference
 from headwater.language.patterns import TriplePattern
-from headwater.optimizer.bind_equalities import equal_means_same
+from headwater.optimizer.bind_equalities import equal_means_same, fixed_by
 from headwater.optimizer.filter_static_parts import is_static
 from headwater.optimizer.joins import factors, joined
 from headwater.optimizer.push_filters import may_move
@@ -130,7 +130,8 @@ def promises(node: Node) -> Promises:
             columns = zip(variables, zip(*rows, strict=True), strict=True) if rows else ()
             return tuple(one for variable, terms in columns for one in _listed(variable, terms))
         case Filter(inner, condition):
-            return (*promises(inner), *(one for one in conjuncts(condition) if is_a_promise(inner, one)))
+            said = [one for one in conjuncts(condition) if is_a_promise(inner, one)]
+            return (*promises(inner), *(one for condition in said for one in _as_promise(condition)))
         case Join(left, right):
             return (*promises(left), *promises(right))
         case LeftJoin(left, _, _) | Minus(left, _):
@@ -138,7 +139,7 @@ def promises(node: Node) -> Promises:
         case Union(left, right):
             return of_either(promises(left), promises(right))
         case Extend(inner, variable, Constant(value)) if equal_means_same(value):
-            return (*promises(inner), Operation("=", (VariableReference(variable), Constant(value))))
+            return (*promises(inner), *_listed(variable, [value]))
         case Project(inner, variables):
             return seen_outside(promises(inner), variables)
         case Group(inner, keys, _):
@@ -184,6 +185,12 @@ def _alternatives(promised: Promises, without: Promises) -> dict[Variable, list[
         if len(read) == 1 and one not in without and _kind_told_by(one) is None:
             found.setdefault(next(iter(read)), []).append(one)
     return found
+
+
+def _as_promise(condition: Expression) -> Promises:
+    """An equality as a list of one: as a constant in its patterns a view could not follow single statements."""
+    found = fixed_by(condition)
+    return (condition,) if found is None else _listed(found[0], [found[1]]) or (condition,)
 
 
 def _listed(variable: Variable, terms: Sequence[Term | None]) -> Promises:

@@ -12,7 +12,7 @@ from headwater.algebra.sources import Source, StaticGraph, default_source
 from headwater.language import parse
 from headwater.optimizer import PredicateCounts, Statistics, optimise, statistics
 from headwater.optimizer.statistics import GUESS
-from headwater.terms.model import NamedNode
+from headwater.terms.model import Literal, NamedNode
 
 EX = "http://example/"
 
