@@ -107,6 +107,9 @@ def answers_over(
             # What is prepared may be another version than the one that is then seen.
             program.prepared((prepares.choice([version, versions[-1]]),), prepares.choice([0.0, 5.0]))
         answers += program.advance(dict(piece), version=(version,)).answers
+        if prepares is not None and prepares.randrange(3) == 0:
+            # As a worker on Spark does, which does not know what the next batch will see.
+            program.prepare_newest()
         if restarts:
             saved = program.snapshot()
             program = Program([registered], static, 0, evaluator)
