@@ -48,6 +48,7 @@ from headwater.optimizer import (
     Rule,
     bind_equalities,
     filter_static_parts,
+    narrow_static_parts,
     optimise,
     push_filters,
     split_filters,
@@ -82,7 +83,7 @@ TRADED = 8
 SMALL = 0.9
 """The share of transactions below 10 euros."""
 
-_MOVING = (split_filters.RULE, bind_equalities.RULE, push_filters.RULE)
+_MOVING = (split_filters.RULE, bind_equalities.RULE, push_filters.RULE, narrow_static_parts.RULE)
 _STAYING = tuple(rule for rule in REWRITES if rule not in _MOVING)
 _TIDYING = tuple(rule for rule in FINISHING if rule is not filter_static_parts.RULE)
 STRATEGIES: dict[str, tuple[tuple[Rule, ...], tuple[Rule, ...]]] = {

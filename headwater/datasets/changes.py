@@ -21,12 +21,13 @@ from pyoxigraph import DefaultGraph, RdfFormat, parse, serialize
 
 from headwater.datasets.columns import Columns, Pairs, Place
 from headwater.datasets.folder import Manifest
+from headwater.datasets.mapped import Ints
 from headwater.datasets.parts import Part
 from headwater.datasets.stored_terms import StoredTerms
 from headwater.terms.ids import encode, term_text
 from headwater.terms.inline_layout import NO_TERM, is_inline
 from headwater.terms.model import NamedNode, Quad, Term
-from headwater.terms.term_texts import term_of_text
+from headwater.terms.term_texts import Kind, Kinds, kind_of_text, term_of_text
 
 IdQuad = tuple[int, int, int, int]
 """Graph, subject, predicate, object."""
@@ -225,6 +226,15 @@ class Overlay:
     def places(self) -> set[Place]:
         """The groups that may have statements."""
         return {*self.base.groups, *(place for place, altered in self.groups.items() if altered.added)}
+
+    def kinds_of(self, ids: Ints) -> Kinds:
+        """What ids stand for, as far as it is known here."""
+        found = self.base.terms.texts.kinds_of(ids)
+        for place in np.flatnonzero(found == Kind.UNKNOWN).tolist() if self.texts else ():
+            text = self.texts.get(int(ids[place]))
+            if text is not None:
+                found[place] = kind_of_text(text)
+        return found
 
     def text_of(self, number: int) -> bytes | None:
         """The text of an id that is a hash; None where nobody knows it."""

@@ -4,20 +4,25 @@
 
     Conjunction(patterns = (- ?paper dc:creator ?auth), (<people> ?auth foaf:name ?n); conditions = ?n != "Ann")
 
-A condition over variables that the patterns around it bind says the same after the join as before it. Everything else
-(OPTIONAL, UNION, MINUS, paths, sub-queries) is found by definition.
+A condition over variables that the patterns around it bind says the same after the join as before it. VALUES of one
+variable that the patterns bind is such a condition, too. Everything else (OPTIONAL, UNION, MINUS, paths, sub-queries)
+is found by definition.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
-from headwater.algebra.nodes import Bgp, Filter, Graph, Join, Node, Unit
+from headwater.algebra.nodes import Bgp, Filter, Graph, Join, Node, Unit, Values
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import mentioned, visible
 from headwater.kernel.expressions import can_evaluate
-from headwater.language.expressions import Expression
+from headwater.language.expressions import Constant, Expression, FunctionCall, Operation, VariableReference
 from headwater.language.patterns import TriplePattern
+from headwater.optimizer.bind_equalities import Fixed, equal_means_same
+from headwater.optimizer.narrow_static_parts import MOST_LISTED
 from headwater.terms.ids import encode
 from headwater.terms.inline_layout import NO_TERM
 from headwater.terms.model import Literal, NamedNode, Variable
@@ -58,7 +63,42 @@ class Conjunction:
         if not found.take(part, default):
             return None
         variables = tuple(variable.value for variable in visible(part))
+        if found.listed - {name for pattern in found.patterns for name in pattern.variables}:
+            return None
         return cls(tuple(dict.fromkeys(found.patterns)), tuple(found.conditions), variables, plan.base)
+
+    @property
+    def fewest(self) -> tuple[str, tuple[Fixed, ...]] | None:
+        """A variable that can only be one of a few terms; None where there is none."""
+        bound = {name for pattern in self.patterns for name in pattern.variables}
+        found = [one for one in map(listed_by, self.conditions) if one is not None and one[0].value in bound]
+        if not found:
+            return None
+        variable, terms = min(found, key=lambda one: len(one[1]))
+        return variable.value, terms
+
+
+def is_one_of(variable: Variable, terms: Sequence[Fixed]) -> Expression:
+    """The condition that a variable is one of these very terms."""
+    tests: list[Expression] = [
+        FunctionCall("SAMETERM", (VariableReference(variable), Constant(term))) for term in terms
+    ]
+    return reduce(lambda left, right: Operation("||", (left, right)), tests)
+
+
+def listed_by(condition: Expression) -> tuple[Variable, tuple[Fixed, ...]] | None:
+    """The variable and the terms of a condition that holds for no others."""
+    match condition:
+        case FunctionCall("SAMETERM", (VariableReference(variable), Constant(value))):
+            return variable, (value,)
+        case Operation("IN", (VariableReference(variable), *listed)):
+            terms = tuple(one.value for one in listed if isinstance(one, Constant) and equal_means_same(one.value))
+            return (variable, terms) if len(terms) == len(listed) else None
+        case Operation("||", (left, right)):
+            one, other = listed_by(left), listed_by(right)
+            if one is not None and other is not None and one[0] == other[0]:
+                return one[0], (*one[1], *other[1])
+    return None
 
 
 class _Collector:
@@ -66,6 +106,8 @@ class _Collector:
         self._plan = plan
         self.patterns: list[Pattern] = []
         self.conditions: list[Expression] = []
+        self.listed: set[str] = set()
+        """The variables of VALUES, which some pattern has to bind."""
 
     def take(self, node: Node, graphs: tuple[int, ...]) -> bool:
         """Whether a node is made of patterns and conditions alone."""
@@ -82,6 +124,12 @@ class _Collector:
             case Filter(inner, condition) if can_evaluate(condition) and mentioned(condition) <= set(visible(inner)):
                 self.conditions.append(condition)
                 return self.take(inner, graphs)
+            case Values((variable,), rows):
+                terms = [term for (term,) in rows if term is not None]
+                self.listed.add(variable.value)
+                self.conditions += [is_one_of(variable, terms)] if terms else []
+                # A term that stands there twice doubles what it meets.
+                return 0 < len(terms) <= MOST_LISTED and len(set(terms)) == len(rows)
         return False
 
     def _pattern(self, triple: TriplePattern, graphs: tuple[int, ...]) -> bool:

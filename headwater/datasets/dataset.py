@@ -27,12 +27,14 @@ from headwater.datasets.updates import changes_of
 from headwater.optimizer.statistics import PredicateCounts
 from headwater.terms.ids import decode_inline, encode
 from headwater.terms.inline_layout import NO_TERM, is_inline
-from headwater.terms.model import NamedNode, Quad, Term, Triple
+from headwater.terms.model import Literal, NamedNode, Quad, Term, Triple
 from headwater.terms.names import name_to_iri
 from headwater.terms.term_texts import term_of_text
 
 PATIENCE_SECONDS = 10.0
 """How long a change waits for others."""
+_LOOKED_AT = 16
+"""So many objects of a predicate are looked at to see of what kind they are."""
 
 
 class DataSet:
@@ -225,12 +227,21 @@ class DataSet:
         """How many statements each predicate had in each graph when files were last loaded."""
         found: dict[NamedNode | None, dict[NamedNode, PredicateCounts]] = {}
         for (graph, predicate), group in self.state.base.groups.items():
+            place = (graph, predicate)
             name = None if graph == NO_TERM else self.term_of(graph)
             if isinstance(name, BlankNode):
                 continue
-            counts = PredicateCounts(group.end - group.start, group.subjects, group.objects)
+            literals = self._has_literals(place)
+            counts = PredicateCounts(group.end - group.start, group.subjects, group.objects, literals)
             found.setdefault(name, {})[self.term_of(predicate)] = counts  # type: ignore[arg-type, index]
         return found
+
+    def _has_literals(self, place: Place) -> bool:
+        """Whether some objects are literals: the first ones, and a few of the others, are looked at."""
+        objects = self.state.base.reversed_pairs(place)[0]
+        sample = objects[:: max(1, objects.shape[0] // _LOOKED_AT)].tolist()
+        # Ids that hold their value are the smallest, and always literals.
+        return any(number < 0 or isinstance(self.term_of(number), Literal) for number in sample)
 
 
 def id_or_none(term: object) -> int | None:

@@ -38,7 +38,7 @@ def rows_by_kernel(plan: QueryPlan, part: Node, data: LinkedData, texts: dict[in
     """The solutions of a part, and the texts of terms that it made; None where the kernel cannot find them."""
     shown = visible(part)
     whole = replace(plan, root=Project(part, shown), variables=shown, kind=QueryKind.SELECT, windows=())
-    vocabulary = Vocabulary(data.text_of)
+    vocabulary = Vocabulary(data.text_of, data.kinds_of)
     compiler = Compiler(whole, settings := settle(whole), data, vocabulary)
     leaves = Leaves(whole, settings, data, vocabulary, compiler.clock, "none")
     compiler.static_parts = _Conjunctions(whole, settings, data, vocabulary, leaves)

@@ -6,9 +6,10 @@ that answers name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from pyoxigraph import DefaultGraph
 
 from headwater.algebra.nodes import Node
@@ -17,15 +18,17 @@ from headwater.datasets.changes import IdQuad, Overlay
 from headwater.datasets.columns import Pairs, Place, united
 from headwater.datasets.dataset import DataSet, id_or_none
 from headwater.datasets.errors import DataSetError
+from headwater.datasets.mapped import Ints
+from headwater.datasets.preparing import Found, Preparation
 from headwater.datasets.views import Views
-from headwater.kernel.views import View
+from headwater.kernel.views import AskByDefinition, View
 from headwater.optimizer.statistics import PredicateCounts, Statistics
 from headwater.reference.static_data import Version
 from headwater.terms.exact import original, stored_quad
-from headwater.terms.ids import decode_inline
+from headwater.terms.ids import decode_inline, encode
 from headwater.terms.inline_layout import NO_TERM, is_inline
-from headwater.terms.model import NamedNode, Quad, Row, Term
-from headwater.terms.term_texts import term_of_text
+from headwater.terms.model import NamedNode, Quad, Term
+from headwater.terms.term_texts import Kind, Kinds, term_of_text
 
 _REMEMBERED_TERMS = 1 << 16
 
@@ -37,6 +40,9 @@ class LinkedData:
         self.datasets = tuple(datasets)
         self._terms: dict[int, Term] = {}
         self._views = Views(self)
+        self._preparation: Preparation | None = None
+        self._ahead: LinkedData | None = None
+        """A second reader of the same folders, for what is prepared."""
 
     @property
     def version(self) -> tuple[int, ...]:
@@ -56,7 +62,7 @@ class LinkedData:
 
     def move(self, version: Version) -> None:
         """Be at another version, and have the views follow."""
-        following = self._views.begin(anew=self.differences(version) is None)
+        following = self._views.begin(anew=self.differences(version) is None, prepared=self._taken(version))
         for place, (one, its) in enumerate(zip(self.datasets, version, strict=True)):
             others = [other for number, other in enumerate(self.datasets) if number != place]
 
@@ -67,7 +73,40 @@ class LinkedData:
             one.advance(its, tell)
         following.end()
 
-    def view(self, plan: QueryPlan, part: Node, ask: Callable[[], list[Row]]) -> View:
+    def latest(self) -> Version:
+        """The newest version there is."""
+        return tuple(one.latest() for one in self.datasets)
+
+    def prepared(self, version: Version, patience: float) -> Version:
+        """The version that a move can go to at once: that one, one before it, or the one at which it is.
+
+        What takes its time is done in the background; somebody may wait for some seconds.
+        """
+        if self._preparation is None:
+            changed = self.differences(version)
+            slow = self._views.slow(None if changed is None else map(_ids, changed))
+            if not slow:
+                return version
+            self._preparation = Preparation(self.version, version, slow)
+            self._preparation.begin(self._at)
+        return self._preparation.version if self._preparation.is_done(patience) else self.version
+
+    def _at(self, version: Version) -> LinkedData:
+        if self._ahead is None:
+            self._ahead = LinkedData([DataSet.open(one.folder) for one in self.datasets])
+        self._ahead.move(version)
+        return self._ahead
+
+    def _taken(self, version: Version) -> Mapping[str, Found]:
+        """What was prepared for a version. What was prepared for another one is of no use any more."""
+        found, self._preparation = self._preparation, None
+        if found is None:
+            return {}
+        # Even what is of no use is waited for: it reads what a move changes.
+        views = found.result()
+        return views if (found.since, found.version) == (self.version, version) else {}
+
+    def view(self, plan: QueryPlan, part: Node, ask: AskByDefinition) -> View:
         """The solutions of a part, shared with whoever asks for the same."""
         return self._views.get(plan, part, ask)
 
@@ -138,6 +177,13 @@ class LinkedData:
                 return text
         return self._views.texts.get(number)
 
+    def kinds_of(self, ids: Ints) -> Kinds:
+        """What hashed ids stand for, unknown where no data set has them."""
+        found = np.zeros(ids.shape[0], dtype=np.uint8)
+        for state in self.states:
+            found = np.where(found == Kind.UNKNOWN, state.kinds_of(ids), found)
+        return found
+
     def places(self) -> set[Place]:
         """The graphs and predicates that may have statements."""
         return {place for state in self.states for place in state.places()}
@@ -161,3 +207,8 @@ class LinkedData:
     def reversed_pairs(self, place: Place) -> Pairs:
         """Objects and subjects of a predicate in a graph, in the order of the objects."""
         return united([state.reversed_pairs(place) for state in self.states])
+
+
+def _ids(quad: Quad) -> IdQuad:
+    graph = NO_TERM if isinstance(quad.graph_name, DefaultGraph) else encode(quad.graph_name)
+    return graph, encode(quad.subject), encode(quad.predicate), encode(quad.object)

@@ -4,7 +4,8 @@
                           (or of ?o in the column of objects), then the values beside it
 
 The pattern with the fewest matches comes first, then always one that shares a variable and multiplies least. A pattern
-whose predicate is a variable is matched predicate by predicate.
+whose predicate is a variable is matched predicate by predicate. Where a condition leaves a variable a few terms only,
+these come before all patterns.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from headwater.datasets.conjunctions import Conjunction, Part, Pattern
 from headwater.datasets.mapped import Ints
 from headwater.kernel.expressions import CompiledExpression
 from headwater.kernel.vocabulary import Vocabulary
+from headwater.terms.term_texts import Kinds
 
 _MANY = 4096
 """From so many keys on it pays to look them up in their order."""
@@ -35,6 +37,8 @@ class Statements(Protocol):
     def places(self) -> set[Place]: ...
 
     def text_of(self, number: int) -> bytes | None: ...
+
+    def kinds_of(self, ids: Ints) -> Kinds: ...
 
 
 def solutions(conjunction: Conjunction, data: Statements) -> Ints:
@@ -62,7 +66,18 @@ class _Matching:
         self._columns = dict(start)
         self.size = size
         self._conditions = list(conjunction.conditions)
-        self._vocabulary = Vocabulary(data.text_of)
+        self._vocabulary = Vocabulary(data.text_of, data.kinds_of)
+        if not start:
+            self._begin_with_the_fewest()
+
+    def _begin_with_the_fewest(self) -> None:
+        """Bind a variable that can only be one of a few terms, so that they are looked up."""
+        found = self._conjunction.fewest
+        if found is not None:
+            # The data may not have them, and other conditions may want to read them.
+            ids = dict.fromkeys(map(self._vocabulary.id_of, found[1]))
+            self._columns[found[0]] = np.array(list(ids), dtype=np.int64)
+            self.size = len(ids)
 
     def columns(self) -> dict[str, Ints]:
         left = list(self._conjunction.patterns)

@@ -64,7 +64,7 @@ class _Tables:
     def __init__(self, plan: QueryPlan, data: LinkedData) -> None:
         self._plan = plan
         self._data = data
-        self._vocabulary = Vocabulary(data.text_of)
+        self._vocabulary = Vocabulary(data.text_of, data.kinds_of)
 
     def of(self, node: Node, graph: NamedNode | None) -> Table | None:
         conjunction = self._conjunction(node, graph)

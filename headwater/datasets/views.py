@@ -1,7 +1,8 @@
 """The views of a program's linked data: found once, shared by all queries, kept on disk, followed as the data changes.
 
-Parts that say the same with other names for their variables are one view. A conjunction is evaluated on the columns,
-and followed statement by statement; any other part is found by definition, and found again when a change can touch it.
+Parts that say the same with other names for their variables are one view. A conjunction is followed statement by
+statement; any other part is found again when a change can touch it (`finding`), in the background where that takes
+its time (`preparing`).
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,39 +26,43 @@ from headwater.algebra.wanted import wanted_by
 from headwater.datasets.changes import IdQuad
 from headwater.datasets.conjunctions import Conjunction
 from headwater.datasets.differences import can_follow, rows_with
-from headwater.datasets.kernel_views import rows_by_kernel
+from headwater.datasets.finding import Recipe, Texts, view_of
 from headwater.datasets.mapped import Ints
-from headwater.datasets.matching import solutions
+from headwater.datasets.preparing import Found, Wanted
 from headwater.datasets.stored_views import ViewRelation, save_view, saved_view
-from headwater.datasets.tables import table_of
-from headwater.kernel.delta import UNBOUND
 from headwater.kernel.expressions import CompiledExpression
 from headwater.kernel.ordering import difference
-from headwater.kernel.views import View
+from headwater.kernel.views import AskByDefinition, View
 from headwater.kernel.vocabulary import Vocabulary
 from headwater.optimizer.shared_subplans import key_of
-from headwater.terms.ids import encode, term_text
-from headwater.terms.inline_layout import is_inline
-from headwater.terms.model import Row
+from headwater.terms.ids import encode
 
 if TYPE_CHECKING:
     from headwater.datasets.linked_data import LinkedData
 
 WORTH_KEEPING_SECONDS = 0.05
-"""A view that was found faster is found again at the next start."""
+"""A view that was found faster is found again at the next start. Views that are found again faster, all together, are
+found between two ticks; others in the background."""
 
 
 @dataclass
 class _Known:
-    """A view that somebody asked for."""
+    """A view that somebody asked for; `seconds` is how long it took to find it."""
 
+    key: str
     view: View
-    conjunction: Conjunction | None
-    again: Callable[[], Ints]
+    recipe: Recipe
+    seconds: float
     tests: list[CompiledExpression]
     wanted: frozenset[tuple[int | None, int | None, int | None]] | None
     """Which statements can matter to it: subject, predicate, object, None for any."""
     is_stale: bool = False
+
+    @property
+    def follows(self) -> Conjunction | None:
+        """What a change of single statements is followed by; None where the view has to be found again."""
+        conjunction = self.recipe.conjunction
+        return conjunction if conjunction is not None and can_follow(conjunction) else None
 
     def kept(self, rows: Ints) -> Ints:
         """The rows for which the conditions hold."""
@@ -81,7 +86,7 @@ class Views:
         self.texts: dict[int, bytes] = {}
         """Terms that views made and no data set has."""
 
-    def get(self, plan: QueryPlan, part: Node, ask: Callable[[], list[Row]]) -> View:
+    def get(self, plan: QueryPlan, part: Node, ask: AskByDefinition) -> View:
         """The view of a part, its columns in the order of the part's variables."""
         key, columns = key_of(plan, part, default_source(plan))
         # Columns are in the order of the part's own variables: equal parts have them in the same order.
@@ -89,67 +94,44 @@ class Views:
         text = repr((key, order, plan.default_graphs, plan.named_graphs))
         known = self._known.get(text)
         if known is None or known.is_stale:
-            known = self._known[text] = self._new(plan, part, text, ask)
+            known = self._known[text] = self._new(text, Recipe(plan, part, Conjunction.of(plan, part), ask))
         return known.view
 
-    def _new(self, plan: QueryPlan, part: Node, key: str, ask: Callable[[], list[Row]]) -> _Known:
-        conjunction = Conjunction.of(plan, part)
-        patterns = wanted_by(_plan_of(plan, part))
+    def _new(self, key: str, recipe: Recipe) -> _Known:
+        patterns = wanted_by(_plan_of(recipe.plan, recipe.part))
         wanted = None
         if patterns is not None:
             wanted = frozenset((_id(one.subject), _id(one.predicate), _id(one.object)) for one in patterns)
-        view = self._found(plan, part, key, conjunction, ask)
-
-        def again() -> Ints:
-            return self._rows(plan, part, conjunction, ask, self.texts)
-
-        return _Known(view, conjunction, again, self._tests(conjunction), wanted)
+        start = time.monotonic()
+        view, is_stored = self._found(key, recipe)
+        seconds = WORTH_KEEPING_SECONDS if is_stored else time.monotonic() - start
+        return _Known(key, view, recipe, seconds, self._tests(recipe.conjunction), wanted)
 
     def _tests(self, conjunction: Conjunction | None) -> list[CompiledExpression]:
         if conjunction is None:
             return []
-        vocabulary = Vocabulary(self.data.text_of)
+        vocabulary = Vocabulary(self.data.text_of, self.data.kinds_of)
         names, base = conjunction.variables, conjunction.base
         return [CompiledExpression(one, names, vocabulary, base=base) for one in conjunction.conditions]
 
-    def _rows(
-        self,
-        plan: QueryPlan,
-        part: Node,
-        conjunction: Conjunction | None,
-        ask: Callable[[], list[Row]],
-        texts: dict[int, bytes],
-    ) -> Ints:
-        """The solutions of a part, on columns where that can be done."""
-        if conjunction is not None:
-            return solutions(conjunction, self.data)
-        table = table_of(plan, part, self.data)
-        if table is not None:
-            return table.rows(tuple(variable.value for variable in visible(part)))
-        rows = rows_by_kernel(plan, part, self.data, texts)
-        return self._encoded(ask(), len(visible(part)), texts) if rows is None else rows
-
-    def _found(
-        self, plan: QueryPlan, part: Node, key: str, conjunction: Conjunction | None, ask: Callable[[], list[Row]]
-    ) -> View:
+    def _found(self, key: str, recipe: Recipe) -> tuple[View, bool]:
+        """A view, and whether it is one that is kept in the folder."""
         folder, version = self._folder(key), self._about()
         stored = None if folder is None else saved_view(folder, key, version)
         if stored is not None:
             self.texts.update(stored.texts)
-            return stored.view
+            return stored.view, True
         start = time.monotonic()
-        texts: dict[int, bytes] = {}
-        rows = self._rows(plan, part, conjunction, ask, texts)
-        sure = frozenset(place for place in range(rows.shape[1]) if not (rows[:, place] == UNBOUND).any())
-        view = View(ViewRelation(rows), sure)
+        texts: Texts = {}
+        view = view_of(recipe.rows(self.data, texts))
         self.texts.update(texts)
         if folder is None or time.monotonic() - start < WORTH_KEEPING_SECONDS:
-            return view
+            return view, False
         with suppress(OSError):
             # A folder that may only be read does without.
             save_view(folder, key, version, view, texts)
         stored = saved_view(folder, key, version)
-        return view if stored is None else stored.view
+        return (view, False) if stored is None else (stored.view, True)
 
     def _folder(self, key: str) -> Path | None:
         if not self.data.datasets:
@@ -164,34 +146,39 @@ class Views:
         """What the rows of a view depend on."""
         return [[str(one.folder), one.version, one.base] for one in self.data.datasets]
 
-    def _encoded(self, rows: Iterable[Row], width: int, texts: dict[int, bytes]) -> Ints:
-        known: dict[object, int] = {None: UNBOUND}
-        listed: list[list[int]] = []
-        for row in rows:
-            ids: list[int] = []
-            for term in row:
-                number = known.get(term)
-                if number is None:
-                    assert term is not None
-                    number = known[term] = encode(term)
-                    if not is_inline(number) and self.data.text_of(number) is None:
-                        texts[number] = term_text(term).encode()
-                ids.append(number)
-            listed.append(ids)
-        return np.array(listed, dtype=np.int64).reshape(len(listed), width)
+    def slow(self, statements: Iterable[IdQuad] | None) -> list[Wanted]:
+        """The views that a change of statements, or of anything, has found again, where that takes its time."""
+        anew = statements is None
+        known = [one for one in self._known.values() if not one.is_stale and (anew or one.follows is None)]
+        if statements is not None and _take_their_time(known):
+            listed = list(statements)
+            known = [one for one in known if any(map(one.is_touched_by, listed))]
+        if not _take_their_time(known):
+            return []
+        return [Wanted(one.key, one.recipe, one.view.relation if one.view.followers else None) for one in known]
 
-    def begin(self, *, anew: bool = False) -> Following:
-        """Follow changes of the data, statement by statement; with `anew` the data may be anything afterwards."""
-        return Following(self, self._known, anew)
+    def begin(self, *, anew: bool = False, prepared: Mapping[str, Found] | None = None) -> Following:
+        """Follow changes of the data, statement by statement; with `anew` the data may be anything afterwards.
 
-    def again(self, known: _Known) -> None:
+        `prepared` has views as they will be.
+        """
+        return Following(self, self._known, anew, prepared or {})
+
+    def again(self, known: _Known, found: Found | None) -> None:
         """Find a view anew, and tell those who follow it how it changed; others ask for it again."""
+        if found is None:
+            if not known.view.followers:
+                known.is_stale = True
+                return
+            start = time.monotonic()
+            texts: Texts = {}
+            found = Found(known.recipe.rows(self.data, texts), None, texts)
+            known.seconds = time.monotonic() - start
+        self.texts.update(found.texts)
         if not known.view.followers:
-            known.is_stale = True
+            known.view = view_of(found.rows)
             return
-        relation = known.view.relation
-        assert isinstance(relation, ViewRelation)
-        change = difference(known.again(), relation.ids())
+        change = found.change or difference(found.rows, known.view.relation.ids())
         self.show(known, change.added, change.removed)
 
     def show(self, known: _Known, added: Ints, removed: Ints) -> None:
@@ -207,8 +194,9 @@ class Views:
 class Following:
     """What changes of single statements make of the views; `end` has the views show it."""
 
-    def __init__(self, views: Views, known: dict[str, _Known], anew: bool) -> None:
+    def __init__(self, views: Views, known: dict[str, _Known], anew: bool, prepared: Mapping[str, Found]) -> None:
         self._views = views
+        self._prepared = prepared
         self._known = list(known.values())
         self._again = {id(one) for one in self._known if anew}
         self._net: dict[int, Counter[tuple[int, ...]]] = {}
@@ -218,8 +206,8 @@ class Following:
         for known in self._known:
             if id(known) in self._again or known.is_stale or not known.is_touched_by(statement):
                 continue
-            conjunction = known.conjunction
-            if conjunction is None or not can_follow(conjunction):
+            conjunction = known.follows
+            if conjunction is None:
                 self._again.add(id(known))
                 continue
             rows = rows_with(conjunction, statement, self._views.data)
@@ -233,10 +221,14 @@ class Following:
             if known.is_stale:
                 continue
             if id(known) in self._again:
-                self._views.again(known)
+                self._views.again(known, self._prepared.get(known.key))
             elif id(known) in self._net:
                 net, width = self._net[id(known)], known.view.relation.width
                 self._views.show(known, known.kept(_rows(net, 1, width)), known.kept(_rows(net, -1, width)))
+
+
+def _take_their_time(known: list[_Known]) -> bool:
+    return sum(one.seconds for one in known) >= WORTH_KEEPING_SECONDS
 
 
 def _rows(net: Counter[tuple[int, ...]], sign: int, width: int) -> Ints:

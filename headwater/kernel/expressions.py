@@ -1,8 +1,9 @@
 """Expressions over rows of ids, with the meaning that `headwater.reference` gives them.
 
 An expression is compiled into small closures. Logic (`&&`, `||`, `!`, IN), comparison, arithmetic, BOUND, sameTerm,
-IF and COALESCE work on whole columns of ids; the rows that ids alone do not decide, and every other function, go the
-general way (`expression_asking`), each part by itself, so that it is asked once per combination of the values it reads:
+isIRI and its like, IF and COALESCE work on whole columns of ids; the rows that ids alone do not decide, and every other
+function, go the general way (`expression_asking`), each part by itself, so that it is asked once per combination of the
+values it reads:
 
     ?v > 80 && REGEX(?name, "^A")     the first by a table of intervals, the second once per name
 
@@ -28,6 +29,7 @@ from headwater.algebra.nodes import ExistsPlan
 from headwater.algebra.scope import mentioned, sub_expressions
 from headwater.kernel.delta import UNBOUND, no_rows
 from headwater.kernel.expression_asking import AskedExpression, as_truth
+from headwater.kernel.expression_kinds import KIND_TESTS, is_of_kind
 from headwater.kernel.expression_numbers import (
     ARITHMETIC,
     FALSE,
@@ -58,6 +60,7 @@ from headwater.language.expressions import (
     VariableReference,
 )
 from headwater.terms.model import XSD, Literal, NamedNode, Variable
+from headwater.terms.term_texts import Kind
 
 Test: TypeAlias = Callable[[Ints], Truths]
 Column: TypeAlias = tuple[Ints, int, int]
@@ -145,6 +148,8 @@ class _Compiler:
                 return self._comparison(operator, left, right)
             case FunctionCall("BOUND", (VariableReference(variable),)):
                 return self._bound(variable)
+            case FunctionCall(str() as name, (VariableReference(variable),)) if name in KIND_TESTS:
+                return self._kind(KIND_TESTS[name], self.source(VariableReference(variable)))
             case FunctionCall("SAMETERM", (left, right)) if _is_term(left) and _is_term(right):
                 return _sameness(self.source(left), self.source(right), TRUE, FALSE)
             case Operation("+" | "-" | "*" | "/" | "unary -", _) | FunctionCall("IF" | "COALESCE", _):
@@ -182,6 +187,9 @@ class _Compiler:
         if column is None:
             return lambda rows: np.full(rows.shape[0], FALSE, dtype=np.uint8)
         return lambda rows: (rows[:, column] != UNBOUND).view(np.uint8) * np.uint8(TRUE)
+
+    def _kind(self, kind: Kind, source: Source) -> Test:
+        return lambda rows: is_of_kind(_spread(source(rows), rows.shape[0]), kind, self._vocabulary)
 
     def _asked(self, expression: Expression) -> tuple[AskedExpression, list[int]]:
         names = sorted(v.value for v in mentioned(expression) if v.value in self._columns)

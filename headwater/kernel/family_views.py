@@ -83,7 +83,7 @@ class FamilyStaticParts(StaticParts):
         if not isinstance(self._static, ViewData):
             return None
         shown = visible(node)
-        relation = self._static.view(self._plan, node, lambda: self._by_definition(node, shown)).relation
+        relation = self._static.view(self._plan, node, lambda data: self._by_definition(node, shown, data)).relation
         key = tuple(shown.index(variable) for variable in mine)
 
         def ask(keys: Sequence[Key]) -> Ints:
@@ -94,9 +94,9 @@ class FamilyStaticParts(StaticParts):
 
         return ask
 
-    def _by_definition(self, part: Node, shown: tuple[Variable, ...]) -> list[Row]:
+    def _by_definition(self, part: Node, shown: tuple[Variable, ...], data: StaticData | None = None) -> list[Row]:
         if not isinstance(self._static, Store) or not self._sees_the_store(part):
-            return super()._by_definition(part, shown)
+            return super()._by_definition(part, shown, data)
         plan, dataset = self._plan, self._in_place(self._static)
         root = Project(part, shown)
         return ReferenceEvaluator(plan, self._settings, Store(), dataset).over_same_data(root, shown)

@@ -99,7 +99,7 @@ class StaticParts:
         names = tuple(variable.value for variable in shown)
         self.views.append(part)
         if isinstance(self._static, ViewData):
-            view = self._static.view(self._plan, part, lambda: self._by_definition(part, shown))
+            view = self._static.view(self._plan, part, lambda data: self._by_definition(part, shown, data))
             self.found.append(view.relation.described())
             if self.follows:
                 return view.followed(names), frozenset(variable.value for variable in certain(part))
@@ -109,11 +109,12 @@ class StaticParts:
         sure = frozenset(v for place, v in enumerate(names) if not (rows[:, place] == UNBOUND).any())
         return Constant(names, rows), sure
 
-    def _by_definition(self, part: Node, shown: tuple[Variable, ...]) -> list[Row]:
-        """What the reference finds, over a copy of what can matter to the part."""
+    def _by_definition(self, part: Node, shown: tuple[Variable, ...], data: StaticData | None = None) -> list[Row]:
+        """What the reference finds, over a copy of what can matter to the part; `data` may be at another version."""
         root = Project(part, shown)
         plan = replace(self._plan, root=root, variables=shown, kind=QueryKind.SELECT)
-        return ReferenceEvaluator(plan, self._settings, self._static).over_same_data(root, shown)
+        static = self._static if data is None else data
+        return ReferenceEvaluator(plan, self._settings, static).over_same_data(root, shown)
 
     def view(self, parts: list[Placed]) -> Input:
         """Several static parts joined."""

@@ -18,6 +18,9 @@ from headwater.kernel.relation import Relation
 from headwater.reference.static_data import StaticData
 from headwater.terms.model import Row
 
+AskByDefinition = Callable[[StaticData], list[Row]]
+"""Has the solutions of a part found by definition, over some data."""
+
 
 @dataclass(frozen=True)
 class View:
@@ -39,7 +42,7 @@ class View:
 class ViewData(Protocol):
     """Linked data that keeps views."""
 
-    def view(self, plan: QueryPlan, part: Node, ask: Callable[[], list[Row]]) -> View:
+    def view(self, plan: QueryPlan, part: Node, ask: AskByDefinition) -> View:
         """The solutions of a part in the default graph of a plan; `ask` has them found by definition."""
 
     def text_of(self, number: int) -> bytes | None:

@@ -22,7 +22,7 @@ from headwater.terms.encoded_rows import EncodedRows
 from headwater.terms.ids import decode_inline, encode, is_inline, term_text
 from headwater.terms.model import Row, Term
 from headwater.terms.scanning.hashing import text_hashes
-from headwater.terms.term_texts import TermTexts, as_term_texts, term_of_text
+from headwater.terms.term_texts import Kind, Kinds, TermTexts, as_term_texts, kind_of_text, term_of_text
 
 _REMEMBERED_VALUES = 1 << 16
 """How many terms of inline ids are kept at hand; they can be had again from their ids."""
@@ -55,8 +55,13 @@ class _Written(dict[int, tuple[str, Term | None]]):
 class Vocabulary:
     """Gives ids to terms and terms to ids."""
 
-    def __init__(self, outside: Callable[[int], bytes | None] = lambda _: None) -> None:
+    def __init__(
+        self,
+        outside: Callable[[int], bytes | None] = lambda _: None,
+        kinds_outside: Callable[[Ints], Kinds] | None = None,
+    ) -> None:
         self._outside = outside
+        self._kinds_outside = kinds_outside
         self._ids: dict[Term, int] = {}
         self._terms: dict[int, Term] = {}
         self._texts: dict[int, bytes] = {}
@@ -116,6 +121,13 @@ class Vocabulary:
         """Rows of ids with what it takes to have the terms again."""
         hashed = np.unique(ids[ids >= 0]).tolist()
         return EncodedRows(ids, as_term_texts({number: self.text_of(number) for number in hashed}))
+
+    def kinds_of(self, ids: Ints) -> Kinds:
+        """What hashed ids stand for."""
+        found = np.zeros(ids.shape[0], np.uint8) if self._kinds_outside is None else self._kinds_outside(ids)
+        for place in np.flatnonzero(found == Kind.UNKNOWN).tolist():
+            found[place] = kind_of_text(term_text(cast(Term, self.term_of(int(ids[place])))).encode())
+        return found
 
     @property
     def written(self) -> _Written:

@@ -14,6 +14,7 @@ from headwater.optimizer import (
     fold_constants,
     join_filters,
     merge_patterns,
+    narrow_static_parts,
     optional_to_join,
     order_joins,
     prune_empty,
@@ -35,6 +36,8 @@ REWRITES: tuple[Rule, ...] = (
     # Before pushing as well: afterwards the filter may stand inside, where it no longer sees the OPTIONAL.
     optional_to_join.RULE,
     push_filters.RULE,
+    # When filters are where the streams are; what it adds goes the way of all filters in the next round.
+    narrow_static_parts.RULE,
     # What equalities and OPTIONALs left side by side.
     merge_patterns.RULE,
     # Last, when it is known which filters still read a variable.

@@ -7,7 +7,7 @@ graphs when it is loaded; windows are counted while they live. What nobody count
 >>> likes, a, b, c = (NamedNode("http://example/" + name) for name in ("likes", "a", "b", "c"))
 >>> counted = Statistics.of([Quad(a, likes, b), Quad(a, likes, c)])
 >>> counted.graphs[None][likes]
-PredicateCounts(triples=2, subjects=1, objects=2)
+PredicateCounts(triples=2, subjects=1, objects=2, literals=False)
 """
 
 from __future__ import annotations
@@ -23,21 +23,25 @@ from headwater.algebra.nodes import Bgp
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import nodes
 from headwater.algebra.sources import Source
-from headwater.terms.model import NamedNode, Quad, Term, Variable
+from headwater.terms.model import Literal, NamedNode, Quad, Term, Variable
 
 
 @dataclass(frozen=True, slots=True)
 class PredicateCounts:
-    """The triples of a predicate, and how many different subjects and objects they have."""
+    """The triples of a predicate, how many different subjects and objects they have, and whether literals were seen."""
 
     triples: int
     subjects: int
     objects: int
+    literals: bool = True
 
     def __add__(self, other: PredicateCounts) -> PredicateCounts:
         """Both together, as if they had nothing in common."""
         return PredicateCounts(
-            self.triples + other.triples, self.subjects + other.subjects, self.objects + other.objects
+            self.triples + other.triples,
+            self.subjects + other.subjects,
+            self.objects + other.objects,
+            self.literals or other.literals,
         )
 
 
@@ -56,7 +60,7 @@ Counts: TypeAlias = Mapping[NamedNode, PredicateCounts]
 
 GUESS = PredicateCounts(triples=1000, subjects=100, objects=100)
 """What is assumed of a place that nobody counted."""
-NOTHING = PredicateCounts(0, 0, 0)
+NOTHING = PredicateCounts(0, 0, 0, literals=False)
 MOST_COUNTED = 10_000
 """So many triples of a predicate are looked at in a graph; that there are more makes no other order of joins."""
 MOST_GRAPHS = 16
@@ -144,7 +148,10 @@ def counts_of(quads: Iterable[Quad]) -> dict[NamedNode, PredicateCounts]:
         pairs.add((quad.subject, quad.object))
         subjects.add(quad.subject)
         objects.add(quad.object)
-    return {p: PredicateCounts(len(pairs), len(ss), len(os)) for p, (pairs, ss, os) in seen.items()}
+    return {
+        p: PredicateCounts(len(pairs), len(ss), len(os), any(isinstance(o, Literal) for o in os))
+        for p, (pairs, ss, os) in seen.items()
+    }
 
 
 def _matching(place: Counts, predicate: NamedNode | Variable) -> PredicateCounts:

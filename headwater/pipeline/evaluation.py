@@ -177,6 +177,19 @@ class Evaluation:
         measure = replace(measured(self._program, counts, step.seconds), steps=steps)
         return Outcome(tuple(step.answers), tuple(letters), sum(counts.values()), self._program.watermarks(), measure)
 
+    @property
+    def instants(self) -> tuple[int | None, ...]:
+        """The last tick of each evaluator."""
+        return tuple(evaluator.ticker.answered for evaluator in self._program.evaluators.values())
+
+    def prepared(self, version: Version, patience: float) -> Version:
+        """How far on the way to a version of the data the next batch can go without a pause."""
+        return self._program.prepared(version, patience)
+
+    def prepare_newest(self) -> None:
+        """Begin with the data as it is now in the background; no batch sees anything of it that does not name it."""
+        self._program.prepare_newest()
+
     def go_on_with(self, program: Program) -> None:
         """Have a new program, whose queries may be others, take over where this one is."""
         program.resume(self._program.summary(), self._program.log)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import pickle
 import time
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
@@ -17,6 +18,7 @@ from headwater.pipeline.evaluation import Evaluation
 from headwater.pipeline.feed import Feed
 from headwater.pipeline.offsets import Offset
 from headwater.pipeline.pace import Pace
+from headwater.pipeline.version_choice import VersionChoice, most_ticks
 from headwater.pipeline.work import Changes, Work
 
 
@@ -42,6 +44,7 @@ def run_in_process(
     evaluation = Evaluation(work.program)
     if saved is not None:
         evaluation.restore(saved)
+    choice = VersionChoice(evaluation.prepared)
     feed = _feed(work, follow, drain)
     while not stop.is_set():
         if (other := changes.take()) is not None:
@@ -51,15 +54,23 @@ def run_in_process(
         if changes.are_due:
             # What came after a change is for those who are there then.
             continue
+        # When streams end there may be many ticks at once, and none later.
+        if not end.ends_a_stream_of(offset) and (version := choice.next(offset.version, end.version)) != end.version:
+            # A tick or less with the version before.
+            end = replace(feed.next(offset, max(1, pace.bytes // 2)), version=version)
         if end == offset:
             if not follow:
                 return
             stop.wait(trigger_seconds)
             continue
         chunks = (chunk for piece in feed.pieces(offset, end) for chunk in feed.read(piece))
+        before = evaluation.instants
         outcome = evaluation.step(chunks)
         delivery.deliver(batch, outcome)
-        pace.told(outcome.answers)
+        ticks = most_ticks(outcome.answers)
+        pace.told(ticks)
+        # A tick at which nobody said anything is one, too.
+        choice.told(end.version, max(ticks, int(evaluation.instants != before)))
         batch, offset = batch + 1, end
         if checkpoint is not None:
             begin = time.monotonic()

@@ -53,6 +53,10 @@ class Offset:
     def of(self, stream: str) -> StreamOffset:
         return self.streams.get(stream, StreamOffset())
 
+    def ends_a_stream_of(self, start: Offset) -> bool:
+        """Whether a stream has its end between a start and here."""
+        return any(offset.ended and not start.of(stream).ended for stream, offset in self.streams.items())
+
     def to_json(self) -> dict[str, Any]:
         """A value of plain lists, dictionaries, strings and numbers."""
         return {

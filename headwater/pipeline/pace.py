@@ -6,14 +6,9 @@ that can change has about one tick: it is made smaller while there are more, and
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
-
-from headwater.reference import Answer
-
 LARGEST = 1 << 20
 SMALLEST = 8 << 10
-_MOST_TICKS = 2
+_MOST_TICKS = 1
 
 
 class Pace:
@@ -23,15 +18,11 @@ class Pace:
         self._is_fixed = given is not None or not data_changes
         self.bytes = given or (SMALLEST if data_changes else LARGEST)
 
-    def told(self, answers: Iterable[Answer]) -> None:
-        """What the last batch led to."""
+    def told(self, ticks: int) -> None:
+        """How many ticks the last batch had."""
         if self._is_fixed:
             return
-        ticks: defaultdict[str, set[int]] = defaultdict(set)
-        for answer in answers:
-            ticks[answer.query].add(answer.time)
-        most = max(map(len, ticks.values()), default=0)
-        if most > _MOST_TICKS:
-            self.bytes = max(SMALLEST, self.bytes * _MOST_TICKS // most)
-        elif not most:
+        if ticks > _MOST_TICKS:
+            self.bytes = max(SMALLEST, self.bytes * _MOST_TICKS // ticks)
+        elif not ticks:
             self.bytes = min(LARGEST, 2 * self.bytes)

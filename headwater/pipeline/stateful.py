@@ -73,6 +73,8 @@ class EvaluationProcessor(StatefulProcessor):
         outcome = evaluation.step(chunks)
         evaluated = time.monotonic()
         self._save(evaluation)
+        if self._definition.watched:
+            evaluation.prepare_newest()
         steps = added(outcome.measure.steps, {"read": unpacked - begin, "save": time.monotonic() - evaluated})
         outcome = replace(outcome, measure=replace(outcome.measure, steps=steps))
         sharding = self._definition.sharding

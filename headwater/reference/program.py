@@ -22,7 +22,7 @@ from headwater.reference.beginning import NOT_YET, Beginning, Known, beginning
 from headwater.reference.evaluator import ReferenceEvaluator
 from headwater.reference.log import StreamKey, WindowLog
 from headwater.reference.reading import EVERYTHING, Patterns, Reads, patterns_of, union
-from headwater.reference.static_data import StaticData, Version, VersionedData, is_before, may_matter
+from headwater.reference.static_data import PreparedData, StaticData, Version, VersionedData, is_before, may_matter
 from headwater.reference.ticking import Evaluator, EvaluatorState
 from headwater.terms.columns import ElementColumns
 from headwater.terms.model import BadElement, Element, Literal
@@ -158,7 +158,7 @@ class Program:
             "skews": skews,
             "encodes_rows": encodes_rows,
         }
-        self._versioned = static if isinstance(static, VersionedData) else None
+        self._versioned: VersionedData | None = static if isinstance(static, VersionedData) else None
         self._produced = _check(queries, static)
         shared = {name: one for one in families(queries, static) for name in one.names}
         self._evaluators = {
@@ -217,6 +217,19 @@ class Program:
         for evaluator in touched:
             evaluator.static_changed()
         self._name_version()
+
+    def prepared(self, version: Version, patience: float = 0.0) -> Version:
+        """How far on the way to a version `move_static` comes without a pause; the rest is done in the background."""
+        static = self._versioned
+        return static.prepared(version, patience) if isinstance(static, PreparedData) else version
+
+    def prepare_newest(self) -> None:
+        """Begin with the version that is the newest one now, for whoever will ask for it. Nothing is seen of it yet."""
+        static = self._versioned
+        if isinstance(static, PreparedData):
+            newest = static.latest()
+            if newest != static.version:
+                static.prepared(newest, 0.0)
 
     def _name_version(self) -> None:
         version = self.data_version

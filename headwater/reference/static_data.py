@@ -43,6 +43,20 @@ class VersionedData(Protocol):
         """Be at another version."""
 
 
+@runtime_checkable
+class PreparedData(VersionedData, Protocol):
+    """Data that can make a version ready in the background, before it is moved to it."""
+
+    def latest(self) -> Version:
+        """The newest version there is."""
+
+    def prepared(self, version: Version, patience: float) -> Version:
+        """The version that a move can go to at once, at most that one; the rest is done in the background.
+
+        `patience` says for how many seconds somebody may wait here.
+        """
+
+
 def is_before(one: Version, other: Version) -> bool:
     """Whether a version is one that the same data sets had, or have."""
     return len(one) == len(other) and all(a <= b for a, b in zip(one, other, strict=True))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from functools import lru_cache
 from typing import cast
 
@@ -19,6 +20,30 @@ from headwater.terms.ids import term_text
 from headwater.terms.model import BlankNode, Literal, NamedNode, Term
 
 Ints = npt.NDArray[np.int64]
+Kinds = npt.NDArray[np.uint8]
+"""A `Kind` for each of some ids."""
+
+
+class Kind(IntEnum):
+    """What a term is, as its text begins; triples have none of these names."""
+
+    UNKNOWN = 0
+    IRI = 1
+    BLANK = 2
+    LITERAL = 3
+    TRIPLE = 4
+
+
+def kind_of_text(text: bytes) -> Kind:
+    """What a term is whose text this is."""
+    return Kind(int(_kinds(np.frombuffer(text[:1], np.uint8), np.frombuffer(text[1:2], np.uint8))[0]))
+
+
+def _kinds(first: npt.NDArray[np.uint8], second: npt.NDArray[np.uint8]) -> Kinds:
+    is_pointed = first == ord("<")
+    choices = [first == ord('"'), first == ord("_"), is_pointed & (second == ord("<")), is_pointed]
+    found = np.select(choices, [Kind.LITERAL, Kind.BLANK, Kind.TRIPLE, Kind.IRI], Kind.UNKNOWN)
+    return found.astype(np.uint8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +63,17 @@ class TermTexts:
         bounds = self.offsets.tolist()
         for number, term_id in enumerate(self.ids.tolist()):
             yield term_id, text[bounds[number] : bounds[number + 1]]
+
+    def kinds_of(self, ids: Ints) -> Kinds:
+        """What some ids stand for, unknown where they are not here; the ids here must be in order."""
+        found = np.full(ids.shape[0], Kind.UNKNOWN, dtype=np.uint8)
+        if not len(self):
+            return found
+        places = np.minimum(self.ids.searchsorted(ids), len(self) - 1)
+        is_here = self.ids[places] == ids
+        starts = self.offsets[places[is_here]]
+        found[is_here] = _kinds(self.blob[starts], self.blob[starts + 1])
+        return found
 
     def terms(self) -> dict[int, Term]:
         """Ids and terms."""

@@ -97,12 +97,19 @@ def answers_over(
     versions: list[int],
     evaluator: MakeEvaluator,
     restarts: bool = False,
+    prepares: Random | None = None,
 ) -> list[Answer]:
-    """The answers, with the data at a version for each piece and for the end."""
+    """The answers, with the data at a version for each piece and for the end; some versions are prepared before."""
     program = Program([registered], static, 0, evaluator)
     answers: list[Answer] = []
     for piece, version in zip(pieces, versions, strict=False):
+        if prepares is not None and prepares.randrange(3):
+            # What is prepared may be another version than the one that is then seen.
+            program.prepared((prepares.choice([version, versions[-1]]),), prepares.choice([0.0, 5.0]))
         answers += program.advance(dict(piece), version=(version,)).answers
+        if prepares is not None and prepares.randrange(3) == 0:
+            # As a worker on Spark does, which does not know what the next batch will see.
+            program.prepare_newest()
         if restarts:
             saved = program.snapshot()
             program = Program([registered], static, 0, evaluator)
@@ -126,7 +133,7 @@ def check_case(number: int, folder: Path) -> bool:
     restarts = random.randrange(3) == 0
     for evaluator in (ReferenceEvaluator, fastest_evaluator):
         data = LinkedData([DataSet.open(folder, version=1)])
-        found = answers_over(data, registered, pieces, versions, evaluator, restarts)
+        found = answers_over(data, registered, pieces, versions, evaluator, restarts, random)
         what = f"case {number}, {evaluator.__name__}, versions {versions}, restarts {restarts}: {case.text}\n{changes}"
         assert [*map(compared, found)] == [*map(compared, truth)], what
         assert {answer.data_version for answer in found} <= {(version,) for version in versions}

@@ -36,6 +36,8 @@ def shown(node: Node) -> str:
         ("?x :p ?v . ?x :q ?w FILTER(?v > ?w)", ["Bgp of 2"]),
         ("?x :p ?v . ?x :q ?w FILTER(?v > 1 && ?w > 2)", ["p", "q"]),
         ("{ ?x :p ?v } UNION { ?x :q ?v } FILTER(?v > 1)", ["p", "q"]),
+        ("{ { ?x :p ?v } UNION { ?x :q ?v } } ?x :r ?v FILTER(?v > 1)", ["p", "q", "r"]),
+        ("{ SELECT ?v { ?x :p ?v } } ?y :q ?v FILTER(?v > 1)", ["p", "q"]),
         ("?x :p ?v OPTIONAL { ?x :q ?w } FILTER(?v > 1)", ["p"]),
         ("?x :p ?v OPTIONAL { ?x :q ?w } FILTER(?w > 1)", ["LeftJoin"]),
         ("?x :p ?v OPTIONAL { ?x :q ?w FILTER(?w > 1) }", ["q"]),

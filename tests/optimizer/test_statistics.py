@@ -12,7 +12,7 @@ from headwater.algebra.sources import Source, StaticGraph, default_source
 from headwater.language import parse
 from headwater.optimizer import PredicateCounts, Statistics, optimise, statistics
 from headwater.optimizer.statistics import GUESS
-from headwater.terms.model import NamedNode
+from headwater.terms.model import Literal, NamedNode
 
 EX = "http://example/"
 
@@ -37,9 +37,19 @@ def plan(where: str) -> QueryPlan:
 
 
 def test_triples_subjects_and_objects_are_counted_once() -> None:
-    assert COUNTED.graphs[None] == {node("p"): PredicateCounts(3, 2, 2), node("q"): PredicateCounts(1, 1, 1)}
+    assert COUNTED.graphs[None] == {
+        node("p"): PredicateCounts(3, 2, 2, literals=False),
+        node("q"): PredicateCounts(1, 1, 1, literals=False),
+    }
     assert COUNTED.graphs[node("g1")][node("p")].triples == 2
     assert COUNTED.windows[0][node("p")].triples == 1
+
+
+def test_it_is_told_where_objects_are_literals() -> None:
+    named = [Quad(node("a"), node("name"), Literal("Ann")), *quads("p", "ab")]
+    counted = Statistics.of(named).graphs[None]
+    assert counted[node("name")].literals and not counted[node("p")].literals
+    assert (counted[node("name")] + counted[node("p")]).literals
 
 
 def test_each_place_has_its_own_counts() -> None:
@@ -83,8 +93,8 @@ def test_of_a_store_only_what_plans_name_is_counted_and_not_all_of_it(monkeypatc
     asked = [plan("?x :p ?v")]
     counted = Statistics.of_store(store, asked)
     assert counted.graphs == {
-        None: {node("p"): PredicateCounts(4, 2, 3)},
-        node("g1"): {node("p"): PredicateCounts(2, 1, 2)},
+        None: {node("p"): PredicateCounts(4, 2, 3, literals=False)},
+        node("g1"): {node("p"): PredicateCounts(2, 1, 2, literals=False)},
     }
     monkeypatch.setattr(statistics, "MOST_COUNTED", 3)
     assert Statistics.of_store(store, asked).graphs[None][node("p")].triples == 3

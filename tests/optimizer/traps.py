@@ -105,6 +105,14 @@ def _both_sides(node: Node) -> list[Node]:
     return [part for child in node.children for part in _both_sides(child)] if len(node.children) == 2 else [node]
 
 
+def _all_of_them(promised: tuple[Expression, ...], _: object) -> tuple[Expression, ...]:
+    return promised
+
+
+def _all_of_both(left: tuple[Expression, ...], right: tuple[Expression, ...]) -> tuple[Expression, ...]:
+    return (*left, *right)
+
+
 TRAPS = [
     Trap(
         "OPTIONAL's variable is not known to the left side",
@@ -393,5 +401,47 @@ TRAPS = [
         "SELECT ?x (MIN(?w) AS ?n) WHERE { WINDOW :w0 { ?x :p ?v } ?x :q ?w } GROUP BY ?x",
         static=":a :q 7 .",
         streams=(":a :p 1 .", ""),
+    ),
+    Trap(
+        "the static side may leave open what the stream binds",
+        *("narrow_static_parts", "can_be_compared", always),
+        "SELECT * WHERE { WINDOW :w0 { ?x :p ?v FILTER(?v > 1) } { GRAPH :g1 { ?y :q ?u } OPTIONAL { ?y :r ?v } } }",
+        graphs=(":b :q 5 .",),
+        streams=(":a :p 2 .", ""),
+    ),
+    Trap(
+        "what the stream leaves open the static side binds",
+        *("narrow_static_parts", "is_a_promise", always),
+        "SELECT * WHERE { WINDOW :w0 { ?x :p ?u OPTIONAL { ?x :q ?v } FILTER(!BOUND(?v)) } GRAPH :g1 { ?y :q ?v } }",
+        graphs=(":b :q 5 .",),
+        streams=(":a :p 2 .", ""),
+    ),
+    Trap(
+        "EXISTS looks at the window",
+        *("narrow_static_parts", "is_a_promise", always),
+        "SELECT * WHERE { WINDOW :w0 { ?x :p ?v FILTER EXISTS { ?v :r :c } } GRAPH :g1 { ?y :q ?v } }",
+        graphs=(":b :q :a .",),
+        streams=(":a :p :a . :a :r :c .", ""),
+    ),
+    Trap(
+        "NaN is a term like others, and equal to nothing",
+        *("narrow_static_parts", "equal_means_same", always),
+        "SELECT * WHERE { WINDOW :w0 { ?x :p ?v VALUES ?v { 'NaN'^^xsd:double } } GRAPH :g1 { ?y :q ?v } }",
+        graphs=(":b :q 'NaN'^^<http://www.w3.org/2001/XMLSchema#double> .",),
+        streams=(":a :p 'NaN'^^<http://www.w3.org/2001/XMLSchema#double> .", ""),
+    ),
+    Trap(
+        "a variable that a sub-query hides is another one",
+        *("narrow_static_parts", "seen_outside", _all_of_them),
+        "SELECT * WHERE { { SELECT ?v { WINDOW :w0 { ?x :p ?v FILTER(?x != :b) } } } GRAPH :g1 { ?x :q ?v } }",
+        graphs=(":b :q 1 .",),
+        streams=(":a :p 1 .", ""),
+    ),
+    Trap(
+        "a promise of one branch is none of the other",
+        *("narrow_static_parts", "of_either", _all_of_both),
+        "SELECT * WHERE { { WINDOW :w0 { ?x :p ?v FILTER(?v > 1) } } UNION { WINDOW :w1 { ?x :p ?v } } ?y :q ?v }",
+        static=":b :q 1 .",
+        streams=("", ":a :p 1 ."),
     ),
 ]
