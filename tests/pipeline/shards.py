@@ -9,6 +9,7 @@ from pyoxigraph import Literal, NamedNode, Quad, Store, Triple
 
 from headwater.algebra import plan_query
 from headwater.kernel.choice import fastest_evaluator
+from headwater.kernel.families import families_of
 from headwater.language import parse
 from headwater.pipeline.chunks import with_columns
 from headwater.pipeline.feed import Chunk
@@ -102,10 +103,15 @@ def sharded_answers(
     batches: Sequence[Sequence[Chunk]],
     delay: int,
     make: MakeEvaluator = fastest_evaluator,
+    others: Sequence[Registered] = (),
 ) -> list[Answer]:
-    queries = [shard_query(query, cutting)]
-    programs = {key: Program(queries, static(), delay, make, encodes_rows=True) for key in cutting.keys}
-    merging, answers = Merging([query], cutting), []
+    """The answers of a query, and of others that run beside it, put together after each batch."""
+    queries = [query, *others]
+    parts_of = [shard_query(one, cutting) for one in queries]
+    programs = {
+        key: Program(parts_of, static(), delay, make, families=families_of, encodes_rows=True) for key in cutting.keys
+    }
+    merging, answers = Merging(queries, cutting), []
     for number, batch in enumerate(batches):
         found: list[Answer] = []
         parts: dict[int, dict[str, object]] = {key: {} for key in cutting.keys}

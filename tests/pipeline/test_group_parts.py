@@ -7,6 +7,7 @@ import random
 import pytest
 
 from headwater.algebra.partitioning import OneShard
+from headwater.algebra.wanted import wanted_by
 from headwater.kernel.choice import fastest_evaluator
 from headwater.pipeline.cutting import sharding
 from headwater.pipeline.sharding import Sharding
@@ -166,3 +167,29 @@ def test_groups_are_whole_in_a_shard_unless_another_query_wants_another_key() ->
     streams = elements(5)
     expected = whole_answers(counted, streams, DELAY)
     assert sharded_answers(counted, together, cut(streams, 3), DELAY) == expected
+
+
+@pytest.mark.parametrize("tail", ["", "GROUP BY ?v ORDER BY DESC(?n) LIMIT 2"])
+def test_queries_that_differ_in_a_constant_are_one_family_in_every_shard(tail: str) -> None:
+    first, *others = (
+        registered(
+            f"SELECT (COUNT(*) AS ?n) (AVG(?v) AS ?m) (MIN(?v) AS ?l) {WINDOWS} "
+            f"WHERE {{ WINDOW :w {{ ?o :value ?v ; :by :s{number} }} }} {tail}",
+            f"q{number}",
+        )
+        for number in range(4)
+    )
+    found = sharding([first, *others], (0, 1, 2), has_static_default=False)
+    assert isinstance(found, Sharding) and len(found.in_parts) == 4
+    streams = elements(3, lambda chance: chance.choice(EXACT))
+    answers = sharded_answers(first, found, cut(streams, 3), DELAY, others=others)
+    for query in (first, *others):
+        mine = [answer for answer in answers if answer.query == query.plan.name]
+        assert mine == whole_answers(query, streams, DELAY)
+
+
+def test_keys_that_nobody_sees_are_read_with_their_texts() -> None:
+    """The shards' answers have them, and whoever puts groups together tells them apart by the terms."""
+    plan = registered(f"SELECT (COUNT(*) AS ?n) {STAR} GROUP BY ?s").plan
+    places = {pattern.predicate: pattern.texts for pattern in wanted_by(plan) or ()}
+    assert places == {NamedNode(EX + "value"): "p", NamedNode(EX + "by"): "po"}

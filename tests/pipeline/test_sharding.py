@@ -51,6 +51,11 @@ WHOLE = {
         f"SELECT ?s (COUNT(DISTINCT ?v) AS ?n) {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v ; :by ?s }} }} GROUP BY ?s",
         "groups are not made by ?o, and COUNT(DISTINCT …) must see equal values of all parts together",
     ),
+    "groups that look around": (
+        f"""SELECT ?o ?k (COUNT(*) AS ?n) {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v ; :by ?s }} }}
+        GROUP BY ?o (EXISTS {{ WINDOW :w {{ ?y :by ?s }} }} AS ?k)""",
+        "the groups depend on EXISTS",
+    ),
     "no common variable": (
         f"SELECT ?v ?x {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v . ?s :by ?x }} }}",
         "not every triple pattern",
