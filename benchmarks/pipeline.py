@@ -22,7 +22,7 @@ from headwater.pipeline.evaluation import EvaluatorName
 _TRIPLES = 10_000_000
 _REFERENCE_SHARE = 200
 _SMALLEST_REFERENCE = 14_000
-_BATCHES = 10
+_BATCHES = 6
 
 
 class Runs:

@@ -39,7 +39,8 @@ _STATEFUL = {
 
 # The work is done in Python. With Java's quick compiler alone, start-up and small batches take about half. What comes
 # and goes with a batch has room enough to go before anybody looks at it.
-_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xmn512m"
+_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+_MOST_JAVA_MEGABYTES = 3072
 _ONE_MACHINE = {
     # Files of the checkpoint are renamed as always, but without a process that is started to set their permissions.
     "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.execution.streaming.checkpointing."
@@ -95,11 +96,12 @@ def embedded_session(
         # spark-submit has started Java, and said where and how to run.
         return prepared(SparkSession.builder.appName("headwater").getOrCreate())
     classes = using(archive(check_java()))
+    memory = java_megabytes()
     settings = {
         "spark.master": master,
         "spark.app.name": "headwater",
-        "spark.driver.extraJavaOptions": f"{_JAVA_OPTIONS} {java_options or classes}".strip(),
-        "spark.driver.memory": "2g",
+        "spark.driver.extraJavaOptions": f"{_JAVA_OPTIONS} -Xmn{memory // 3}m {java_options or classes}".strip(),
+        "spark.driver.memory": f"{memory}m",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
@@ -118,6 +120,15 @@ def embedded_session(
         settings |= _ONE_MACHINE
     with _environment(variables), _interrupts_later():
         return _start(settings | _STATEFUL)
+
+
+def java_megabytes() -> int:
+    """What Java may take: an eighth of the memory of the machine, but no more than it can use and no less than 1 GB."""
+    try:
+        there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
+    except (ValueError, OSError):
+        there = 0
+    return max(1024, min(_MOST_JAVA_MEGABYTES, there // 8))
 
 
 def _python(master: str, variables: Mapping[str, str]) -> str:
