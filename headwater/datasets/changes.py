@@ -27,7 +27,7 @@ from headwater.datasets.stored_terms import StoredTerms
 from headwater.terms.ids import encode, term_text
 from headwater.terms.inline_layout import NO_TERM, is_inline
 from headwater.terms.model import NamedNode, Quad, Term
-from headwater.terms.term_texts import Kind, Kinds, kind_of_text, term_of_text
+from headwater.terms.term_texts import Kind, Kinds, kinds_of_texts, term_of_text
 
 IdQuad = tuple[int, int, int, int]
 """Graph, subject, predicate, object."""
@@ -230,10 +230,10 @@ class Overlay:
     def kinds_of(self, ids: Ints) -> Kinds:
         """What ids stand for, as far as it is known here."""
         found = self.base.terms.texts.kinds_of(ids)
-        for place in np.flatnonzero(found == Kind.UNKNOWN).tolist() if self.texts else ():
-            text = self.texts.get(int(ids[place]))
-            if text is not None:
-                found[place] = kind_of_text(text)
+        unknown = np.flatnonzero(found == Kind.UNKNOWN).tolist() if self.texts else []
+        texts = {place: text for place in unknown if (text := self.texts.get(int(ids[place]))) is not None}
+        if texts:
+            found[list(texts)] = kinds_of_texts(texts.values())
         return found
 
     def text_of(self, number: int) -> bytes | None:

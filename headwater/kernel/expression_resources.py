@@ -7,7 +7,7 @@ import numpy as np
 from headwater.kernel.expression_numbers import enter
 from headwater.kernel.index import Ints
 from headwater.kernel.vocabulary import Vocabulary
-from headwater.terms.model import BlankNode, NamedNode
+from headwater.terms.term_texts import Kind
 
 _REMEMBERED = 65_536
 _SMALLEST = 64
@@ -33,11 +33,11 @@ class Resources:
         if len(self._asked) + len(new) > _REMEMBERED:
             self._forget()
         self._asked |= new
-        term_of = self._vocabulary.term_of
-        found = [number for number in new if isinstance(term_of(number), NamedNode | BlankNode)]
-        if not found:
+        fresh = np.fromiter(new, dtype=np.int64, count=len(new))
+        kinds = self._vocabulary.kinds_of(fresh)
+        fresh = fresh[(kinds == Kind.IRI) | (kinds == Kind.BLANK)]
+        if not fresh.shape[0]:
             return False
-        fresh = np.array(found, dtype=np.int64)
         self._found = np.concatenate([self._found, fresh])
         if 2 * self._found.shape[0] > self.members.shape[0]:
             size = 1 << (4 * self._found.shape[0] - 1).bit_length()

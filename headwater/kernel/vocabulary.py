@@ -22,7 +22,7 @@ from headwater.terms.encoded_rows import EncodedRows
 from headwater.terms.ids import decode_inline, encode, is_inline, term_text
 from headwater.terms.model import Row, Term
 from headwater.terms.scanning.hashing import text_hashes
-from headwater.terms.term_texts import Kind, Kinds, TermTexts, as_term_texts, kind_of_text, term_of_text
+from headwater.terms.term_texts import Kind, Kinds, TermTexts, as_term_texts, kinds_of_texts, term_of_text
 
 _REMEMBERED_VALUES = 1 << 16
 """How many terms of inline ids are kept at hand; they can be had again from their ids."""
@@ -125,8 +125,9 @@ class Vocabulary:
     def kinds_of(self, ids: Ints) -> Kinds:
         """What hashed ids stand for."""
         found = np.zeros(ids.shape[0], np.uint8) if self._kinds_outside is None else self._kinds_outside(ids)
-        for place in np.flatnonzero(found == Kind.UNKNOWN).tolist():
-            found[place] = kind_of_text(term_text(cast(Term, self.term_of(int(ids[place])))).encode())
+        unknown = np.flatnonzero(found == Kind.UNKNOWN)
+        if unknown.shape[0]:
+            found[unknown] = kinds_of_texts(map(self.text_of, ids[unknown].tolist()))
         return found
 
     @property

@@ -34,9 +34,10 @@ class Kind(IntEnum):
     TRIPLE = 4
 
 
-def kind_of_text(text: bytes) -> Kind:
-    """What a term is whose text this is."""
-    return Kind(int(_kinds(np.frombuffer(text[:1], np.uint8), np.frombuffer(text[1:2], np.uint8))[0]))
+def kinds_of_texts(texts: Iterable[bytes]) -> Kinds:
+    """What terms are whose texts these are."""
+    beginnings = np.frombuffer(b"".join([text[:2] for text in texts]), np.uint8).reshape(-1, 2)
+    return _kinds(beginnings[:, 0], beginnings[:, 1])
 
 
 def _kinds(first: npt.NDArray[np.uint8], second: npt.NDArray[np.uint8]) -> Kinds:
