@@ -101,7 +101,7 @@ class Sizes:
 
     static_triples: int = 100_000
     data_sizes: tuple[int, ...] = (10_000, 100_000, 1_000_000)
-    window: int = 20_000
+    window: int = 100_000
     windows: tuple[int, ...] = (1_000, 10_000, 100_000)
     rounds: int = 7
 
