@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from headwater.pipeline.sources import files, memory
     from headwater.pipeline.spans import SourceError
     from headwater.reference.answers import Answer
-    from headwater.reference.program import RegistrationError
+    from headwater.reference.registered import RegistrationError
     from headwater.terms.model import Element
     from headwater.terms.reading import RdfSyntaxError
 
@@ -73,7 +73,7 @@ _PLACES = {
     "memory": "headwater.pipeline.sources",
     "SourceError": "headwater.pipeline.spans",
     "Answer": "headwater.reference.answers",
-    "RegistrationError": "headwater.reference.program",
+    "RegistrationError": "headwater.reference.registered",
     "Element": "headwater.terms.model",
     "RdfSyntaxError": "headwater.terms.reading",
 }

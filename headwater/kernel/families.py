@@ -30,7 +30,7 @@ from headwater.optimizer import bind_equalities, join_filters, optimise, push_fi
 from headwater.reference.answers import Answer
 from headwater.reference.construct import Template
 from headwater.reference.numeric import integer_literal
-from headwater.reference.program import Registered
+from headwater.reference.registered import Registered
 from headwater.reference.static_data import StaticData
 from headwater.terms.model import Row
 

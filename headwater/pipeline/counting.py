@@ -50,7 +50,10 @@ class QueryMeasure:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One batch where it was evaluated: elements by stream, queries, the log, seconds by step."""
+    """One batch where it was evaluated: elements by stream, queries, the log, seconds by step.
+
+    In the middle of a batch nobody looks at the queries and the log.
+    """
 
     elements: Mapping[str, int] = field(default_factory=dict)
     queries: Mapping[str, QueryMeasure] = field(default_factory=dict)
@@ -137,8 +140,8 @@ class Counts:
             rate=outcome.elements / seconds,
             watermarks=outcome.watermarks or before.watermarks,
             alerts=before.alerts + sum(len(one.quality.alerts) for one in outcome.answers if one.quality is not None),
-            state_rows=measure.log.rows,
-            state_bytes=measure.log.bytes or 0,
+            state_rows=measure.log.rows if measure.queries else before.state_rows,
+            state_bytes=measure.log.bytes or 0 if measure.queries else before.state_bytes,
             steps=added(added(before.steps, measure.steps), steps),
             queries=self._queries(outcome, seconds),
         )

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from headwater.datasets.dataset import DataSet
 from headwater.datasets.linked_data import LinkedData
-from headwater.pipeline.counting import Measure, measured
+from headwater.pipeline.counting import Measure, added, measured
 from headwater.pipeline.feed import Chunk
 from headwater.pipeline.merging import shard_query
 from headwater.pipeline.packing import pack, unpack
 from headwater.pipeline.sharding import Sharding
 from headwater.pipeline.shared_files import DataFolder
-from headwater.reference import Answer, MakeEvaluator, Program, ReferenceEvaluator, Registered
+from headwater.reference import Answer, MakeEvaluator, Program, ReferenceEvaluator, Registered, Step
 from headwater.reference.log import Changes, Segment, WindowLog
 from headwater.reference.program import FindFamilies, LateElement, no_families
 from headwater.reference.static_data import Version
@@ -135,6 +135,19 @@ class Outcome:
     measure: Measure = field(default_factory=Measure)
 
 
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """The chunks of a batch put together; `seconds` is how long it took to read them, `read` is when that was done."""
+
+    arrivals: Mapping[str, Arrivals] = field(default_factory=dict)
+    ended: frozenset[str] = frozenset()
+    letters: tuple[Letter, ...] = ()
+    sources: Mapping[tuple[str, int], str] = field(default_factory=dict)
+    version: Version | None = None
+    seconds: float = 0.0
+    read: float = field(default_factory=time.monotonic)
+
+
 class Evaluation:
     """A program at work, new or continued from a snapshot."""
 
@@ -143,44 +156,37 @@ class Evaluation:
 
     def step(self, chunks: Iterable[Chunk]) -> Outcome:
         """Take one batch in, whole: the order of its chunks does not matter."""
-        batch: dict[str, list[Arrivals]] = {}
-        ended: set[str] = set()
-        letters: list[Letter] = []
-        sources: dict[tuple[str, int], str] = {}
-        begin = time.monotonic()
-        version: Version | None = None
-        for chunk in chunks:
-            if chunk.stream is None:
-                version = chunk.version or version
-                continue
-            elements = chunk.elements
-            batch.setdefault(chunk.stream, []).append(list(elements) if isinstance(elements, tuple) else elements)
-            if chunk.source:
-                sources[chunk.stream, chunk.number] = chunk.source
-            letters.extend(
-                Letter("bad", chunk.stream, bad.reason, bad.text, bad.source, bad.position, bad.line)
-                for bad in chunk.bad
-            )
-            if chunk.ended:
-                ended.add(chunk.stream)
-        arrivals = {stream: joined(parts) for stream, parts in batch.items()}
-        read = time.monotonic()
-        step = self._program.advance(arrivals, ended, version)
-        steps = {"read": read - begin, "evaluate": time.monotonic() - read}
+        batch = _gathered(chunks)
+        return self._outcome(batch, self._program.advance(batch.arrivals, batch.ended, batch.version))
+
+    def ticks(self, chunks: Iterable[Chunk], version: Callable[[], Version]) -> Iterator[Outcome]:
+        """Take one batch in, and give what each of its ticks led to; `version` says of each what data it sees."""
+        batch = _gathered(chunks)
+        seconds: dict[str, float] = {}
+        for step in self._program.ticks(batch.arrivals, batch.ended, version):
+            seconds = step.seconds = added(seconds, step.seconds)
+            yield self._outcome(batch, step)
+            # What it told of the batch is told once.
+            batch = _Batch(sources=batch.sources)
+
+    def _outcome(self, batch: _Batch, step: Step) -> Outcome:
+        letters = [*batch.letters]
         for stream, element in step.late:
-            letters.append(_late(stream, element, sources))
+            letters.append(_late(stream, element, batch.sources))
         for stream, bad in step.bad:
-            source = sources.get((stream, bad.position[0] if bad.position else 0), bad.source)
+            source = batch.sources.get((stream, bad.position[0] if bad.position else 0), bad.source)
             letters.append(Letter("bad", stream, bad.reason, bad.text, source, bad.position, bad.line))
         letters.sort(key=lambda letter: (letter.stream, letter.position, letter.kind))
-        counts = {stream: len(elements) for stream, elements in arrivals.items()}
-        measure = replace(measured(self._program, counts, step.seconds), steps=steps)
+        counts = {stream: len(elements) for stream, elements in batch.arrivals.items()}
+        # To look at all of the state takes longer than a tick.
+        measure = measured(self._program, counts, step.seconds) if step.is_last else Measure(counts)
+        measure = replace(measure, steps={"read": batch.seconds, "evaluate": time.monotonic() - batch.read})
         return Outcome(tuple(step.answers), tuple(letters), sum(counts.values()), self._program.watermarks(), measure)
 
     @property
-    def instants(self) -> tuple[int | None, ...]:
-        """The last tick of each evaluator."""
-        return tuple(evaluator.ticker.answered for evaluator in self._program.evaluators.values())
+    def data_version(self) -> Version:
+        """The version of the data that the last tick saw."""
+        return self._program.data_version or ()
 
     def prepared(self, version: Version, patience: float) -> Version:
         """How far on the way to a version of the data the next batch can go without a pause."""
@@ -212,7 +218,31 @@ class Evaluation:
         self._program.restore(saved, unpack)
 
 
-def _late(stream: str, element: LateElement, sources: dict[tuple[str, int], str]) -> Letter:
+def _gathered(chunks: Iterable[Chunk]) -> _Batch:
+    batch: dict[str, list[Arrivals]] = {}
+    ended: set[str] = set()
+    letters: list[Letter] = []
+    sources: dict[tuple[str, int], str] = {}
+    begin = time.monotonic()
+    version: Version | None = None
+    for chunk in chunks:
+        if chunk.stream is None:
+            version = chunk.version or version
+            continue
+        elements = chunk.elements
+        batch.setdefault(chunk.stream, []).append(list(elements) if isinstance(elements, tuple) else elements)
+        if chunk.source:
+            sources[chunk.stream, chunk.number] = chunk.source
+        letters.extend(
+            Letter("bad", chunk.stream, bad.reason, bad.text, bad.source, bad.position, bad.line) for bad in chunk.bad
+        )
+        if chunk.ended:
+            ended.add(chunk.stream)
+    arrivals = {stream: joined(parts) for stream, parts in batch.items()}
+    return _Batch(arrivals, frozenset(ended), tuple(letters), sources, version, time.monotonic() - begin)
+
+
+def _late(stream: str, element: LateElement, sources: Mapping[tuple[str, int], str]) -> Letter:
     number = element.position[0] if element.position else 0
     source = sources.get((stream, number), stream)
     return Letter("late", stream, "late", element.text, source, element.position, None, element.time)

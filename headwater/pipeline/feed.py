@@ -106,9 +106,12 @@ class Feed:
             ends = self._target is not None and self._drain and share >= left[stream]
             streams[stream] = StreamOffset(moved, ends or (before.ended and moved == before.marks))
         # Streams without a source now keep what is known of them for a later run.
-        version = tuple(one.newest() for one in self._datasets)
-        end = Offset({**start.streams, **streams}, begun=True, version=version)
+        end = Offset({**start.streams, **streams}, begun=True, version=self.newest_version())
         return start if end == start else end
+
+    def newest_version(self) -> tuple[int, ...]:
+        """The newest versions of the data sets."""
+        return tuple(one.newest() for one in self._datasets)
 
     def _listing(self, stream: str) -> list[Found]:
         return self._sources[stream].listing() if self._target is None else self._target[stream]

@@ -1,6 +1,6 @@
 """The runner without Spark: one loop in this process. For notebooks, tests, small data and the lowest latency.
 
-A checkpoint is one file with the offset and the state, replaced after each batch that was delivered.
+A checkpoint is one file with the offset and the state, replaced after what was read at once has been delivered.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from headwater.pipeline.delivery import Delivery
 from headwater.pipeline.evaluation import Evaluation
 from headwater.pipeline.feed import Feed
 from headwater.pipeline.offsets import Offset
-from headwater.pipeline.pace import Pace
-from headwater.pipeline.version_choice import VersionChoice, most_ticks
+from headwater.pipeline.version_choice import VersionChoice
 from headwater.pipeline.work import Changes, Work
+from headwater.reference.static_data import Version
+
+_BATCH_BYTES = 1 << 20
 
 
 def run_in_process(
@@ -37,41 +39,41 @@ def run_in_process(
 ) -> None:
     """Read, evaluate and deliver until everything is read or, when following, until `stop` is set.
 
-    `data_changes` says that there is data that may be another one with the next batch.
+    `data_changes` says that there is data that may be another one at any tick. Then each tick is delivered before the
+    next one is answered, so that it may see what somebody changed who heard of it.
     """
-    pace = Pace(batch_bytes, data_changes=data_changes)
     batch, offset, saved = _load(checkpoint)
     evaluation = Evaluation(work.program)
     if saved is not None:
         evaluation.restore(saved)
     choice = VersionChoice(evaluation.prepared)
     feed = _feed(work, follow, drain)
+
+    def version() -> Version:
+        return choice.next(evaluation.data_version, feed.newest_version())
+
     while not stop.is_set():
         if (other := changes.take()) is not None:
             evaluation.go_on_with(other.program)
             feed = _feed(other, follow, drain)
-        end = feed.next(offset, pace.bytes)
+        end = feed.next(offset, batch_bytes or _BATCH_BYTES)
         if changes.are_due:
             # What came after a change is for those who are there then.
             continue
-        # When streams end there may be many ticks at once, and none later.
-        if not end.ends_a_stream_of(offset) and (version := choice.next(offset.version, end.version)) != end.version:
-            # A tick or less with the version before.
-            end = replace(feed.next(offset, max(1, pace.bytes // 2)), version=version)
-        if end == offset:
+        if replace(end, version=offset.version) == offset:
             if not follow:
                 return
+            evaluation.prepare_newest()
             stop.wait(trigger_seconds)
             continue
         chunks = (chunk for piece in feed.pieces(offset, end) for chunk in feed.read(piece))
-        before = evaluation.instants
-        outcome = evaluation.step(chunks)
-        delivery.deliver(batch, outcome)
-        ticks = most_ticks(outcome.answers)
-        pace.told(ticks)
-        # A tick at which nobody said anything is one, too.
-        choice.told(end.version, max(ticks, int(evaluation.instants != before)))
-        batch, offset = batch + 1, end
+        outcomes = evaluation.ticks(chunks, version) if data_changes else iter([evaluation.step(chunks)])
+        for outcome in outcomes:
+            delivery.deliver(batch, outcome)
+            batch += 1
+            if choice.is_behind(evaluation.data_version):
+                evaluation.prepare_newest()
+        offset = replace(end, version=evaluation.data_version)
         if checkpoint is not None:
             begin = time.monotonic()
             try:

@@ -19,7 +19,7 @@ from headwater.algebra.scope import map_plan
 from headwater.federation.endpoint_settings import Credentials, EndpointSettings, Way
 from headwater.federation.limits import Limits
 from headwater.language.service_options import Preference, ServiceOptions, Strategy, strategy_of
-from headwater.reference.program import RegistrationError
+from headwater.reference.registered import RegistrationError
 from headwater.terms.durations import parse_duration
 from headwater.terms.model import Variable
 

@@ -3,7 +3,8 @@
 from headwater.reference.answers import Answer, WindowView
 from headwater.reference.evaluator import ReferenceEvaluator
 from headwater.reference.log import StreamKey
-from headwater.reference.program import MakeEvaluator, Program, Registered, RegistrationError, Step
+from headwater.reference.program import MakeEvaluator, Program, Step
+from headwater.reference.registered import Registered, RegistrationError
 from headwater.reference.ticking import Evaluator
 
 __all__ = [

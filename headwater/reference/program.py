@@ -7,26 +7,24 @@ the queries that read it within the same step, whatever the order of registratio
 
 from __future__ import annotations
 
-import hashlib
 import pickle
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from graphlib import CycleError, TopologicalSorter
 from typing import Any, TypeAlias
 
-from headwater.algebra.plan import QueryKind, QueryPlan
-from headwater.language.stream_clauses import RegistrationKind
+from headwater.algebra.plan import QueryPlan
 from headwater.reference.answers import Answer
 from headwater.reference.beginning import NOT_YET, Beginning, Known, beginning
 from headwater.reference.evaluator import ReferenceEvaluator
 from headwater.reference.log import StreamKey, WindowLog
 from headwater.reference.reading import EVERYTHING, Patterns, Reads, patterns_of, union
+from headwater.reference.registered import Registered, feeders_first, streams_produced
 from headwater.reference.static_data import PreparedData, StaticData, Version, VersionedData, is_before, may_matter
 from headwater.reference.ticking import Evaluator, EvaluatorState
 from headwater.terms.columns import ElementColumns
 from headwater.terms.model import BadElement, Element, Literal
-from headwater.terms.names import iri_to_name, name_to_iri
+from headwater.terms.names import iri_to_name
 from headwater.terms.timestamps import parse_time
 from headwater.windows import QuerySettings, StreamClock, combined
 from headwater.windows.arrivals import Arrivals, elements_of, in_arrival_order, joined, numbered
@@ -37,32 +35,6 @@ MakeEvaluator: TypeAlias = Callable[[QueryPlan, QuerySettings, StaticData], Eval
 
 
 _ETERNITY = 1 << 62
-
-
-class RegistrationError(ValueError):
-    """Queries that cannot run together: equal names, a cycle, a stream nobody can provide, a graph that is missing."""
-
-
-@dataclass(frozen=True)
-class Registered:
-    """A plan and the settings under which it runs."""
-
-    plan: QueryPlan
-    settings: QuerySettings
-
-    @property
-    def produces(self) -> str | None:
-        """The stream that this query feeds, if it is a REGISTER STREAM."""
-        registration = self.plan.registration
-        if registration is None or registration.kind is not RegistrationKind.STREAM:
-            return None
-        return name_to_iri(registration.name).value
-
-    @property
-    def fingerprint(self) -> str:
-        """Equal for queries that can continue each other's state."""
-        parts = (self.plan.text, self.plan.windows, self.settings)
-        return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
 
 
 FindFamilies: TypeAlias = Callable[[Sequence[Registered], StaticData], Sequence[Evaluator]]
@@ -92,6 +64,8 @@ class Step:
     bad: list[tuple[str, BadElement]] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     """How long each query took."""
+    is_last: bool = True
+    """Whether the batch is done with it."""
 
 
 @dataclass
@@ -108,8 +82,6 @@ class Summary:
     gone: dict[StreamKey, int]
     reads: Reads
     begun: dict[str, Beginning]
-    ticks: int
-    bad: int
     data_version: Version | None
 
     @property
@@ -159,11 +131,12 @@ class Program:
             "encodes_rows": encodes_rows,
         }
         self._versioned: VersionedData | None = static if isinstance(static, VersionedData) else None
-        self._produced = _check(queries, static)
+        self._in_background: PreparedData | None = static if isinstance(static, PreparedData) else None
+        self._produced = streams_produced(queries, static)
         shared = {name: one for one in families(queries, static) for name in one.names}
         self._evaluators = {
             query.plan.name: shared.get(query.plan.name) or evaluator(query.plan, query.settings, static)
-            for query in _ordered(queries)
+            for query in feeders_first(queries)
         }
         # Members of a family read the same streams: those that feed one feed all, and stand before the first of them.
         self._in_turn = tuple(dict.fromkeys(self._evaluators.values()))
@@ -185,8 +158,6 @@ class Program:
         self._begun: dict[str, Beginning] = {}
         self._unread: dict[StreamKey, StreamClock] = {}
         """The clocks of streams that were read before, and that nobody reads now."""
-        self.ticks = 0
-        self.bad = 0
         self._name_version()
 
     @property
@@ -220,16 +191,13 @@ class Program:
 
     def prepared(self, version: Version, patience: float = 0.0) -> Version:
         """How far on the way to a version `move_static` comes without a pause; the rest is done in the background."""
-        static = self._versioned
-        return static.prepared(version, patience) if isinstance(static, PreparedData) else version
+        return version if self._in_background is None else self._in_background.prepared(version, patience)
 
     def prepare_newest(self) -> None:
         """Begin with the version that is the newest one now, for whoever will ask for it. Nothing is seen of it yet."""
-        static = self._versioned
-        if isinstance(static, PreparedData):
-            newest = static.latest()
-            if newest != static.version:
-                static.prepared(newest, 0.0)
+        static = self._in_background
+        if static is not None and (newest := static.latest()) != static.version:
+            static.prepared(newest, 0.0)
 
     def _name_version(self) -> None:
         version = self.data_version
@@ -246,35 +214,84 @@ class Program:
         if version is not None:
             self.move_static(version)
         step = Step()
+        self._evaluate_all(self._arrived(batch, ended, step), step)
+        self._trim_log()
+        return self._told(step)
+
+    def ticks(
+        self, batch: Mapping[str, Arrivals], ended: Collection[str], version: Callable[[], Version]
+    ) -> Iterator[Step]:
+        """As `advance`, in steps: one for each instant at which some query has a tick, or one where none has.
+
+        `version` is asked before each of them, when the steps before have been given out.
+        """
+        step = Step()
+        # What has come is taken in, and nothing answered yet.
+        self._evaluate_all(self._arrived(batch, ended, step), step, -_ETERNITY)
+        tick = self._next_tick()
+        while tick is not None:
+            self.move_static(version())
+            self._evaluate_all({}, step, tick + 1)
+            tick = self._next_tick()
+            if tick is not None:
+                step.is_last = False
+                yield self._told(step)
+                step = Step()
+        self._trim_log()
+        yield self._told(step)
+
+    def _arrived(self, batch: Mapping[str, Arrivals], ended: Collection[str], step: Step) -> dict[StreamKey, Arrivals]:
+        """What a batch has in time, by those who read it."""
         arrived: dict[StreamKey, Arrivals] = {}
         for stream, elements in batch.items():
             self._admit(stream, in_arrival_order(elements), arrived, step)
         for key, clock in self._clocks.items():
             if key[0] in ended:
                 clock.ended = True
-        for evaluator in self._in_turn:
-            self._evaluate(evaluator, arrived, step)
-        self._trim_log()
+        return arrived
+
+    def _told(self, step: Step) -> Step:
+        """A step that is complete."""
         step.answers.sort(key=lambda a: (a.time, self._places[a.query], a.part))
-        self.ticks += len(step.answers)
-        self.bad += len(step.bad)
         return step
 
-    def _evaluate(self, evaluator: Evaluator, arrived: dict[StreamKey, Arrivals], step: Step) -> None:
+    def _reach(self, evaluator: Evaluator) -> tuple[int | None, bool, int | None]:
+        """How far the streams of an evaluator have come, whether all have ended, and if so since when."""
         clocks = self.clocks_of(evaluator)
         watermark, ended = combined(clocks)
-        floor = max((clock.highest + 1 for clock in clocks if clock.highest is not None), default=None)
+        return watermark, ended, max((one.highest + 1 for one in clocks if one.highest is not None), default=None)
+
+    def _next_tick(self) -> int | None:
+        """The first instant at which an evaluator has a tick that is due."""
+        found: list[int] = []
+        for evaluator in self._in_turn:
+            watermark, ended, floor = self._reach(evaluator)
+            if (ended or watermark is not None) and (tick := evaluator.ticker.next(watermark, floor)) is not None:
+                found.append(tick)
+        return min(found, default=None)
+
+    def _evaluate_all(self, arrived: dict[StreamKey, Arrivals], step: Step, until: int | None = None) -> None:
+        for evaluator in self._in_turn:
+            self._evaluate(evaluator, arrived, step, until)
+
+    def _evaluate(
+        self, evaluator: Evaluator, arrived: dict[StreamKey, Arrivals], step: Step, until: int | None
+    ) -> None:
+        watermark, ended, floor = self._reach(evaluator)
         mine = {key: arrived[key] for key in evaluator.keys if key in arrived}
         begin = time.perf_counter()
-        answers = evaluator.advance(mine, watermark, ended=ended, floor=floor)
+        answers = evaluator.advance(mine, watermark, ended=ended, floor=floor, until=until)
+        # One with ticks left has more to say to those whom it feeds.
+        ended = ended and (until is None or evaluator.ticker.next(None, floor) is None)
         share = (time.perf_counter() - begin) / len(evaluator.names)
-        step.seconds |= dict.fromkeys(evaluator.names, share)
+        for name in evaluator.names:
+            step.seconds[name] = step.seconds.get(name, 0.0) + share
         if self._begun:
             answers = [self._judged(answer) for answer in answers]
         step.answers.extend(answers)
         answered = evaluator.ticker.answered
         if ended and answered is not None:
-            for clock in clocks:
+            for clock in self.clocks_of(evaluator):
                 clock.close(answered + 1)
         for produced, query in self._produced.items():
             name = query.plan.name
@@ -349,19 +366,6 @@ class Program:
         """How far each stream has come."""
         return {iri_to_name(stream): clock.watermark for (stream, _), clock in self._clocks.items()}
 
-    @property
-    def late(self) -> int:
-        return sum(clock.late for clock in self._clocks.values())
-
-    @property
-    def seen(self) -> int:
-        """Elements that came from outside."""
-        streams: dict[str, int] = {}
-        for (stream, _), clock in self._clocks.items():
-            if stream not in self._produced:
-                streams[stream] = max(streams.get(stream, 0), clock.seen)
-        return sum(streams.values())
-
     def clocks_of(self, evaluator: Evaluator) -> list[StreamClock]:
         """The clocks of the streams that an evaluator reads."""
         return [self._clocks[key] for key in evaluator.keys]
@@ -407,8 +411,6 @@ class Program:
             gone=self.log.gone,
             reads=self._reads,
             begun=self._begun,
-            ticks=self.ticks,
-            bad=self.bad,
             data_version=self.data_version,
         )
 
@@ -436,7 +438,6 @@ class Program:
             # What was said before followed from the data as it was then.
             self.move_static(version)
         self._log, log.gone = log, summary.gone
-        self.ticks, self.bad = summary.ticks, summary.bad
         self._unread = {key: clock for key, clock in summary.clocks.items() if key not in self._clocks}
         for key, fresh in self._clocks.items():
             if key in summary.clocks:
@@ -541,50 +542,3 @@ def _late(arrivals: Arrivals) -> Iterator[LateElement]:
         return
     for element in elements_of(arrivals):
         yield LateElement(element.time, element.position, "\n".join(f"{triple} ." for triple in element.triples))
-
-
-def _check(queries: Sequence[Registered], static: StaticData) -> dict[str, Registered]:
-    """The streams that queries produce; an error for what cannot work."""
-    produced: dict[str, Registered] = {}
-    names: set[str] = set()
-    known = {graph.value for graph in static.named_graphs()}
-    for query in queries:
-        if query.plan.name in names:
-            raise RegistrationError(f"two queries are named {query.plan.name!r}; give one another name")
-        names.add(query.plan.name)
-        if query.produces is not None:
-            produced[query.produces] = query
-        for graph in (*(query.plan.default_graphs or ()), *(query.plan.named_graphs or ())):
-            if graph.value not in known:
-                raise RegistrationError(
-                    f"query {query.plan.name!r} reads FROM <{iri_to_name(graph.value)}>, but no such graph is loaded; "
-                    f"load it with --data FILE@{iri_to_name(graph.value)} or engine.dataset(FILE, graph=…)"
-                )
-    for query in queries:
-        for source in query.plan.windows:
-            feeder = produced.get(source.stream.value)
-            if feeder is not None and feeder.plan.kind not in (QueryKind.CONSTRUCT, QueryKind.DESCRIBE):
-                raise RegistrationError(
-                    f"query {query.plan.name!r} reads the stream {feeder.plan.name!r}, which gives rows, "
-                    "not triples; only CONSTRUCT and DESCRIBE make an RDF stream"
-                )
-            if source.graph is not None and source.graph.value in known:
-                raise RegistrationError(f"<{source.graph.value}> is the name of a stream and of a loaded graph")
-    return produced
-
-
-def _ordered(queries: Sequence[Registered]) -> list[Registered]:
-    """The queries such that whoever feeds another comes first."""
-    by_name = {query.plan.name: query for query in queries}
-    feeders = {query.produces: query.plan.name for query in queries if query.produces is not None}
-    graph = {
-        query.plan.name: {
-            feeders[source.stream.value] for source in query.plan.windows if source.stream.value in feeders
-        }
-        for query in queries
-    }
-    try:
-        return [by_name[name] for name in TopologicalSorter(graph).static_order()]
-    except CycleError as error:
-        circle = " → ".join(str(name) for name in error.args[1])
-        raise RegistrationError(f"these queries feed each other in a circle: {circle}") from error

@@ -192,10 +192,12 @@ class Evaluator(ABC):
         *,
         ended: bool = False,
         floor: int | None = None,
+        until: int | None = None,
     ) -> list[Answer]:
         """Take elements in; answer every tick before the watermark, or all that remain when the streams have ended.
 
-        `floor` is the instant up to which ended streams are known to have been silent.
+        `floor` is the instant up to which ended streams are known to have been silent; with `until`, the ticks from
+        that instant on are left for another call.
         """
         for key, elements in batch.items():
             self.waiting[key] = joined((self.waiting.get(key, []), elements))
@@ -205,7 +207,7 @@ class Evaluator(ABC):
             return self._answer_once()
         limit = None if ended else watermark
         self._take_in(limit)
-        return [answer for tick in self.ticker.due(limit, floor) for answer in self._at(tick, watermark)]
+        return [answer for tick in self.ticker.due(limit, floor, until) for answer in self._at(tick, watermark)]
 
     def _take_in(self, limit: int | None) -> None:
         """Give the windows what has waited for the watermark."""

@@ -21,6 +21,8 @@ import numpy.typing as npt
 from headwater.windows.model import CountWindow, TimeWindow
 from headwater.windows.settings import QuerySettings, Report
 
+_ETERNITY = 1 << 62
+
 
 @dataclass
 class Ticker:
@@ -96,28 +98,45 @@ class Ticker:
         self._newest_event = instant
         heapq.heappush(self._events, instant)
 
-    def due(self, watermark: int | None, floor: int | None = None) -> Iterator[int]:
-        """The ticks before the watermark that were not given before, in order.
+    def due(self, watermark: int | None, floor: int | None = None, until: int | None = None) -> Iterator[int]:
+        """The ticks before the watermark that were not given before, in order; with `until`, those before that instant.
 
         With no watermark the streams have ended and all that remain are due; `floor` is then the instant up to which
         they are known to have been silent.
         """
-        end = watermark if watermark is not None else max(self._horizon(), floor or self._horizon())
-        sources: list[Iterable[int]] = [
-            line for first, step in self._lines() if (line := self._progression(first, step, end))
-        ]
-        if events := self._due_events(watermark):
+        until = _ETERNITY if until is None else until
+        sources: list[Iterable[int]] = [*self._progressions(min(until, self._end(watermark, floor)))]
+        if events := self._due_events(until if watermark is None else min(until, watermark)):
             sources.append(events)
         for tick in sources[0] if len(sources) == 1 else heapq.merge(*sources):
             if (past := self._past) is None or tick > past:
                 self._answered = tick
                 yield tick
 
-    def _due_events(self, watermark: int | None) -> list[int]:
+    def next(self, watermark: int | None, floor: int | None = None) -> int | None:
+        """The first tick that is due, if there is one."""
+        while self._events and (past := self._past) is not None and self._events[0] <= past:
+            heapq.heappop(self._events)
+        found = [progression[0] for progression in self._progressions(self._end(watermark, floor))]
+        if self._events and (watermark is None or self._events[0] < watermark):
+            found.append(self._events[0])
+        return min(found, default=None)
+
+    def _end(self, watermark: int | None, floor: int | None) -> int:
+        """Ticks of a rhythm are due before this instant."""
+        return watermark if watermark is not None else max(self._horizon(), floor or self._horizon())
+
+    def _due_events(self, end: int) -> list[int]:
         events: list[int] = []
-        while self._events and (watermark is None or self._events[0] < watermark):
+        while self._events and self._events[0] < end:
             events.append(heapq.heappop(self._events))
         return events
+
+    def _progressions(self, end: int) -> Iterator[range]:
+        """The ticks of a rhythm before an instant, those that were not given before."""
+        for first, step in self._lines():
+            if line := self._progression(first, step, end):
+                yield line
 
     def _lines(self) -> Iterator[tuple[int, int]]:
         """The first instant and the step of each arithmetic progression of ticks."""
@@ -157,7 +176,7 @@ class Ticker:
             window = self.settings.windows[number]
             left = window.leave(last) if isinstance(window, TimeWindow) else None
             ends.append(left if left is not None else self._stays_until(number, last))
-        return max(ends, default=-(1 << 62))
+        return max(ends, default=-_ETERNITY)
 
     def _stays_until(self, number: int, last: int) -> int:
         """Where nothing ever leaves, the first tick at or after the last element is the last to report."""

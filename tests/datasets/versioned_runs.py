@@ -17,15 +17,20 @@ from headwater.datasets.dataset import DataSet
 from headwater.datasets.linked_data import LinkedData
 from headwater.datasets.scratch import put
 from headwater.kernel.choice import fastest_evaluator
+from headwater.language.stream_clauses import StreamOperator
 from headwater.reference import Answer, MakeEvaluator, Program, ReferenceEvaluator, Registered
 from headwater.reference.static_data import StaticData
 from headwater.terms.exact import stored_quad
 from headwater.terms.model import Element, NamedNode
+from headwater.windows import Report
 from tests.kernel.generated_queries import GRAPHS, STREAMS, Case, a_case, a_triple
 from tests.kernel.generated_runs import compared
 
 Change = tuple[list[Quad], list[Quad]]
 """What comes and what goes."""
+
+Piece = dict[str, list[Element]]
+"""Some elements of each stream."""
 
 
 class Stores:
@@ -77,10 +82,10 @@ def changes_of(case: Case, random: Random, count: int) -> list[Change]:
     ]
 
 
-def pieces_of(case: Case, random: Random) -> list[dict[str, list[Element]]]:
+def pieces_of(case: Case, random: Random) -> list[Piece]:
     """The streams in parts."""
     left = {stream: list(elements) for stream, elements in case.elements.items()}
-    found: list[dict[str, list[Element]]] = []
+    found: list[Piece] = []
     while any(left.values()):
         piece: dict[str, list[Element]] = {}
         for stream, elements in left.items():
@@ -93,7 +98,7 @@ def pieces_of(case: Case, random: Random) -> list[dict[str, list[Element]]]:
 def answers_over(
     static: StaticData,
     registered: Registered,
-    pieces: list[dict[str, list[Element]]],
+    pieces: list[Piece],
     versions: list[int],
     evaluator: MakeEvaluator,
     restarts: bool = False,
@@ -117,6 +122,52 @@ def answers_over(
     return answers + program.advance({}, ended=list(STREAMS), version=(versions[-1],)).answers
 
 
+def answers_by_ticks(
+    static: StaticData,
+    registered: Registered,
+    pieces: list[Piece],
+    newest: int,
+    evaluator: MakeEvaluator,
+    seed: int,
+) -> list[Answer]:
+    """The answers, with the data at a version of its own for each tick: the same ones for everybody."""
+    program = Program([registered], static, 0, evaluator)
+    random, version = Random(seed), 1
+
+    def next_version() -> tuple[int, ...]:
+        nonlocal version
+        version = random.choice([version, random.randint(version, newest)])
+        return (version,)
+
+    program.move_static((1,))
+    found: list[Answer] = []
+    for piece, ended in [*((dict(piece), ()) for piece in pieces), ({}, STREAMS)]:
+        for step in program.ticks(piece, ended, next_version):
+            assert len({answer.time for answer in step.answers}) <= 1
+            found += step.answers
+    return found
+
+
+def check_by_ticks(number: int, folder: Path, case: Case, changes: list[Change], pieces: list[Piece]) -> None:
+    """What each tick shows is what it would show if the data had always been as it is then."""
+    registered = Registered(*case.plan())
+    newest = len(changes) + 1
+    stores = Stores(list(case.quads), changes)
+    truth = answers_by_ticks(stores, registered, pieces, newest, ReferenceEvaluator, number)
+    if registered.settings.emit is StreamOperator.RSTREAM and registered.settings.report is not Report.CHANGE:
+        always = {
+            version: answers_over(stores, registered, pieces, [version] * (len(pieces) + 1), ReferenceEvaluator)
+            for version in range(1, newest + 1)
+        }
+        assert [*map(compared, truth)] == [
+            compared(always[one.data_version[0]][place]) for place, one in enumerate(truth) if one.data_version
+        ]
+    data = LinkedData([DataSet.open(folder, version=1)])
+    found = answers_by_ticks(data, registered, pieces, newest, fastest_evaluator, number)
+    assert [*map(compared, found)] == [*map(compared, truth)], f"case {number} by ticks: {case.text}\n{changes}"
+    assert [one.data_version for one in found] == [one.data_version for one in truth]
+
+
 def check_case(number: int, folder: Path) -> bool:
     """Whether a case in which all agree has answers."""
     random = Random(number)
@@ -137,4 +188,5 @@ def check_case(number: int, folder: Path) -> bool:
         what = f"case {number}, {evaluator.__name__}, versions {versions}, restarts {restarts}: {case.text}\n{changes}"
         assert [*map(compared, found)] == [*map(compared, truth)], what
         assert {answer.data_version for answer in found} <= {(version,) for version in versions}
+    check_by_ticks(number, folder, case, changes, pieces)
     return any(not answer.is_empty for answer in truth)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -66,7 +67,7 @@ class Run:
     def __init__(self, folder: Path, at: dict[int, Callable[[DataSet], object]], *names: str) -> None:
         lines = [f"{i * 250}\t<http://ex/car{i}> <http://ex/at> <http://ex/g{i % 2}> .\n" for i in range(80)]
         (folder / "s.tnq").write_text("".join(lines))
-        engine = hw.Engine(in_process=True, batch_bytes=120)
+        engine = hw.Engine(in_process=True)
         engine.stream("http://ex/s", hw.files(str(folder / "s.tnq")))
         for name in names:
             engine.register(
@@ -201,26 +202,51 @@ def choice(*ready: int) -> VersionChoice:
 
 def test_a_version_waits_for_one_tick() -> None:
     one = choice()
-    one.told((1,), 1)
+    assert one.next((1,), (1,)) == (1,)
     assert one.next((1,), (2,)) == (1,)
-    one.told((1,), 0)
-    assert one.next((1,), (3,)) == (1,), "no tick has missed it"
-    one.told((1,), 1)
-    assert one.next((1,), (4,)) == (3,), "the newest that a tick has missed"
-    one.told((3,), 1)
+    assert one.next((1,), (3,)) == (2,), "the newest that a tick has missed"
+    assert one.next((2,), (4,)) == (3,)
     assert one.next((3,), (4,)) == (4,)
-
-
-def test_a_version_does_not_wait_where_a_batch_had_several_ticks() -> None:
-    one = choice()
-    assert one.next((), (2,)) == (2,), "a run begins with what there is"
-    one.told((2,), 2)
-    assert one.next((2,), (3,)) == (3,)
 
 
 def test_what_is_ready_is_taken() -> None:
     one = choice(3)
-    one.told((1,), 1)
     assert one.next((1,), (4,)) == (3,)
-    one.told((3,), 1)
     assert one.next((3,), (4,)) == (4,)
+    assert one.next((4,), (5,)) == (3,), "nothing else is ready, and no tick has missed it"
+
+
+@pytest.mark.parametrize(
+    ("apart", "slide"),
+    [(1, 1), (50, 1), (10, 20)],
+    ids=["each element is a tick", "an element is fifty ticks", "two elements are a tick"],
+)
+def test_a_change_is_in_the_next_tick_however_many_are_read_at_once(tmp_path: Path, apart: int, slide: int) -> None:
+    """All of the stream is read in one go, and the gate is renamed again and again by whoever hears of a tick."""
+    lines = [f"{i * apart}\t<http://ex/car{i}> <http://ex/at> <http://ex/g0> .\n" for i in range(40)]
+    (tmp_path / "s.tnq").write_text("".join(lines))
+    (tmp_path / "gates.ttl").write_text('<http://ex/g0> <http://ex/name> "1" .')
+    engine = hw.Engine(in_process=True)
+    engine.stream("http://ex/s", hw.files(str(tmp_path / "s.tnq")))
+    data = engine.dataset(tmp_path / "gates.ttl")
+    for name in ("one", "other"):
+        engine.register(
+            "PREFIX : <http://ex/> SELECT ?name "
+            f"WHERE {{ STREAM <http://ex/s> [RANGE 2s SLIDE {slide}ms] {{ ?car :at ?gate }} ?gate :name ?name }}",
+            name=name,
+            emit="rstream",
+        )
+    seen: list[tuple[str, int]] = []
+
+    def on_answer(answer: hw.Answer) -> None:
+        assert answer.data_version == (data.version,)
+        assert {term.value for (term,) in answer.rows if isinstance(term, Literal)} <= {str(data.version)}
+        seen.append((answer.query, answer.time))
+        if answer.query == "other" and len(seen) <= 200:
+            rename(data)
+
+    engine.run(on_answer=on_answer)
+    assert data.version == min(100, len(seen) // 2) + 1
+    assert [query for query, _ in seen] == ["one", "other"] * (len(seen) // 2)
+    instants = [time for query, time in seen if query == "one"]
+    assert instants[0] == 0 and {b - a for a, b in pairwise(instants)} == {slide * 1000}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hypothesis import given
@@ -15,6 +16,7 @@ from headwater.language.stream_clauses import StreamOperator
 from headwater.reference import Answer, Program, Registered
 from headwater.terms.model import Element, Literal, NamedNode, Triple
 from headwater.windows import Bounds, Content, Options, Report, settle
+from headwater.windows.arrivals import Arrivals
 from tests.reference.naive import (
     Evaluate,
     Fact,
@@ -283,19 +285,26 @@ def test_definition(case: Case) -> None:
 
 @given(cases(), st.data())
 def test_batching(case: Case, data: st.DataObject) -> None:
-    """Answers do not depend on how the streams were cut into batches."""
+    """Answers do not depend on how the streams were cut into batches, and each batch into its ticks."""
     program = case.program()
     answers: list[tuple[int, Counter[Solution]]] = []
+    in_ticks = data.draw(st.booleans())
+
+    def advance(batch: dict[str, Arrivals], ended: Sequence[str] = ()) -> None:
+        steps = list(program.ticks(batch, ended, tuple)) if in_ticks else [program.advance(batch, ended)]
+        assert [step.is_last for step in steps] == [False] * (len(steps) - 1) + [True]
+        for step in steps:
+            assert len({answer.time for answer in step.answers}) <= 1 or not in_ticks
+            answers.extend((answer.time, as_solutions(answer)) for answer in step.answers)
+
     waiting = case.batches()
     while any(waiting.values()):
         taken = {stream: data.draw(st.integers(0, len(elements))) for stream, elements in waiting.items()}
         if not any(taken.values()):
             taken = {stream: 1 for stream in waiting}
-        step = program.advance({stream: elements[: taken[stream]] for stream, elements in waiting.items()})
-        answers.extend((answer.time, as_solutions(answer)) for answer in step.answers)
+        advance({stream: elements[: taken[stream]] for stream, elements in waiting.items()})
         waiting = {stream: elements[taken[stream] :] for stream, elements in waiting.items()}
-    step = program.advance({}, ended=[f"{EX}s0", f"{EX}s1"])
-    answers.extend((answer.time, as_solutions(answer)) for answer in step.answers)
+    advance({}, ended=[f"{EX}s0", f"{EX}s1"])
     assert answers == run_whole(case)
 
 
