@@ -1,1 +1,5 @@
 """The incremental operators: columns of 64-bit ids, compiled with numba, no Spark."""
+
+from headwater.terms.compiled_code import forget_own_stale_code
+
+forget_own_stale_code()

@@ -5,13 +5,41 @@ from __future__ import annotations
 from random import Random
 
 import pytest
+from pyoxigraph import Store
 
+from headwater.algebra import plan_query
 from headwater.kernel.choice import fastest_evaluator
+from headwater.language import parse
+from headwater.language.stream_clauses import StreamOperator
 from headwater.pipeline.encoded_answers import all_with_rows
 from headwater.reference import Program, Registered
+from headwater.terms.model import SECOND, Element, Literal, NamedNode, Triple
+from headwater.windows import Options, settle
 from headwater.windows.arrivals import Arrivals
 from tests.kernel.generated_queries import STREAMS, a_case
 from tests.kernel.generated_runs import compared
+
+GAP = 9 * SECOND
+"""Longer than the windows: when something comes again, all that they showed has gone."""
+
+
+def test_rows_that_come_and_go_after_all_was_new() -> None:
+    text = "PREFIX : <http://ex/> SELECT ?s ?o WHERE { STREAM :s [RANGE 3s SLIDE 1s] { ?s :p ?o } }"
+    plan = plan_query(parse(text))
+    registered = Registered(plan, settle(plan, Options(emit=StreamOperator.RSTREAM)))
+    times = [round_ * GAP + second * SECOND // 2 for round_ in range(4) for second in range(6)]
+    p = NamedNode("http://ex/p")
+    elements = [
+        Element(time, (Triple(NamedNode(f"http://ex/s{i % 2}"), p, Literal(str(i))),), None, (i,))
+        for i, time in enumerate(times)
+    ]
+    said = []
+    for encodes in (False, True):
+        program = Program([registered], Store(), 0, fastest_evaluator, encodes_rows=encodes)
+        answers = program.advance({"http://ex/s": elements}, ended=["http://ex/s"]).answers
+        assert any(answer.encoded is not None for answer in answers) is encodes
+        said.append([*map(compared, all_with_rows(answers))])
+    assert said[0] == said[1]
 
 
 @pytest.mark.parametrize("block", range(4))

@@ -11,6 +11,7 @@ In the order of the data:
 - `warm`: has numba compile all this once.
 """
 
+from headwater.terms.compiled_code import forget_own_stale_code
 from headwater.terms.scanning.buffers import PaddedText
 from headwater.terms.scanning.columns import Scanned
 from headwater.terms.scanning.elements import scanned_elements
@@ -30,3 +31,5 @@ __all__ = [
     "scan_range",
     "scanned_elements",
 ]
+
+forget_own_stale_code()
