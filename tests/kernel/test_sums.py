@@ -79,7 +79,7 @@ singles = (
 @example([typed("0.1", "float")] * 3, [])
 @example([typed("16777216", "float"), typed("1", "float")], [])
 @example([typed("16777216", "float"), typed("1", "float"), typed("0.001", "float")], [])
-@example([typed("8388608", "float"), typed("0.5", "float"), typed("0.0000000001", "float")], [])
+@example([typed("8388610", "float"), typed("0.5", "float"), typed("0.0000000001", "float")], [])
 @example([typed("8.5", "float"), typed("-8.5", "float")], [typed("7", "integer")])
 @example([typed("12345.67", "float"), typed("0.0123", "float")], [])
 def test_floats(values: list[Literal], gone: list[Literal]) -> None:
