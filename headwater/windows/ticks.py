@@ -115,8 +115,6 @@ class Ticker:
 
     def next(self, watermark: int | None, floor: int | None = None) -> int | None:
         """The first tick that is due, if there is one."""
-        while self._events and (past := self._past) is not None and self._events[0] <= past:
-            heapq.heappop(self._events)
         found = [progression[0] for progression in self._progressions(self._end(watermark, floor))]
         if self._events and (watermark is None or self._events[0] < watermark):
             found.append(self._events[0])

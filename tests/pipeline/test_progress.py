@@ -54,6 +54,9 @@ def test_each_query_has_its_counts(tmp_path: Path) -> None:
     assert middle.answered < middle.watermark and 0 <= middle.lag <= 5 * SECOND
     assert 0 < middle.state_rows <= 21 and (middle.state_bytes or 0) > 24 * middle.state_rows
     assert middle.is_complete
+    held = [progress.state_rows for progress in during]
+    first = next(place for place, rows in enumerate(held) if rows)
+    assert all(held[first:-1]), "in the middle of a batch the counts are those before it"
 
 
 def test_the_reference_says_why_it_is_there(tmp_path: Path) -> None:
