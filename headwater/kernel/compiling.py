@@ -11,6 +11,7 @@ What an expression asks for beside the values of its row becomes a column of its
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from headwater.algebra.nodes import (
     Aggregation,
@@ -36,6 +37,7 @@ from headwater.algebra.nodes import (
 )
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.presentation import Presentation
+from headwater.algebra.resources import resources
 from headwater.algebra.scope import certain, visible
 from headwater.algebra.translate import conjunction
 from headwater.kernel.constant import Constant
@@ -115,7 +117,7 @@ class Compiler:
     def input(self, node: Node, graph: NamedNode) -> Input:
         """A part of the plan with `graph` as the active one, and what its rows always bind."""
         operator = self._node(node, graph)
-        return Input(operator, frozenset(names(certain(node))))
+        return Input(operator, frozenset(names(certain(node))), resources(node))
 
     def filtered(self, given: Input, condition: Expression, graph: NamedNode) -> Operator:
         """The rows that satisfy a condition."""
@@ -241,7 +243,8 @@ class Compiler:
         branches: list[Operator] = [Constant(tuple(shown), no_rows(len(shown)))] if not places else []
         for label, graph in places:
             called = Constant((name.value,), self._vocabulary.rows_of([(label,)], 1))
-            inputs = [Input(called, frozenset({name.value})), self.input(inner, graph)]
+            always = frozenset({name.value})
+            inputs = [Input(called, always, always), self.input(inner, graph)]
             branches.append(joined(inputs).operator)
         return branches[0] if len(branches) == 1 else UnionRows(branches)
 
@@ -263,7 +266,7 @@ class Compiler:
         listed = tuple(keys)
         for variable, expression in listed:
             if expression is not None:
-                given = Input(self.extended(given, variable.value, expression, graph), given.sure)
+                given = replace(given, operator=self.extended(given, variable.value, expression, graph))
         specs: list[tuple[str, AggregateSpec]] = []
         for variable, aggregate in aggregates:
             argument = aggregate.argument
@@ -272,7 +275,7 @@ class Compiler:
                 column = argument.variable.value
             elif argument is not None:
                 column = self.fresh("a")
-                given = Input(self.extended(given, column, argument, graph), given.sure)
+                given = replace(given, operator=self.extended(given, column, argument, graph))
             spec = AggregateSpec(aggregate.function, column, aggregate.distinct, aggregate.separator)
             specs.append((variable.value, spec))
         source = self._without_helpers(given.operator, names(v for v, _ in listed))
@@ -289,14 +292,15 @@ class Compiler:
         inner = self.input(node.inner, graph)
         groups = {v.value for _, _, group in node.clauses for v in group}
         all_there = projected(inner.operator, tuple(dict.fromkeys([*inner.operator.variables, *sorted(groups)])))
-        rows = Input(Shared(all_there, self.clock), inner.sure)
+        rows = replace(inner, operator=Shared(all_there, self.clock))
         inputs = [rows.operator]
         for variable, aggregate, group in node.clauses:
             inputs.append(self._group(rows, [(v, None) for v in group], [(variable, aggregate)], graph))
         found: Operator = MultiwayJoin(inputs, tuple(dict.fromkeys(v for one in inputs for v in one.variables)))
         found = projected(found, tuple(v for v in found.variables if v in inner.operator.variables or v not in groups))
         if node.conditions:
-            found = self.filtered(Input(found, inner.sure), conjunction(list(node.conditions)), graph)
+            given = Input(found, inner.sure, resources(node))
+            found = self.filtered(given, conjunction(list(node.conditions)), graph)
         return found
 
 

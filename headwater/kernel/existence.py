@@ -14,7 +14,7 @@ told apart by it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -135,7 +135,8 @@ class Existence:
         left, shared = self._told_apart(given, outside)
         columns = tuple(dict.fromkeys([*outside, *shared]))
         values = Shared(DistinctRows(Projection(left.operator, columns)), self._compiler.clock)
-        right = self._within(pattern, graph, Input(values, left.sure & frozenset(columns)), around)
+        outer = Input(values, left.sure & frozenset(columns), left.resources & frozenset(columns))
+        right = self._within(pattern, graph, outer, around)
         return _Pair(left.operator, right.operator, shared)
 
     def _told_apart(self, given: Input, outside: Sequence[str]) -> tuple[Input, tuple[str, ...]]:
@@ -146,7 +147,8 @@ class Existence:
             if name not in given.sure:
                 shared.append(self._compiler.fresh("k"))
                 rows = Extension(rows, shared[-1], _marking_gaps(rows.column(name)))
-        return Input(Shared(rows, self._compiler.clock), given.sure | frozenset(shared)), tuple(shared)
+        told = Input(Shared(rows, self._compiler.clock), given.sure | frozenset(shared), given.resources)
+        return told, tuple(shared)
 
     def _within(self, plan: Node, graph: NamedNode, outer: Input, around: Variables) -> Input:
         """The solutions of a pattern under each combination of the values around it, which stay columns."""
@@ -156,7 +158,7 @@ class Existence:
         match plan:
             case Filter(inner, condition):
                 below = self._within(inner, graph, outer, around)
-                return Input(compiler.filtered(below, condition, graph), below.sure)
+                return replace(below, operator=compiler.filtered(below, condition, graph))
             case Join(left, right):
                 return joined([self._within(left, graph, outer, around), self._beside(right, graph, outer, around)])
             case Union(left, right):

@@ -97,12 +97,21 @@ def is_steady(part: Expression) -> bool:
 
 
 class CompiledExpression:
-    """An expression over rows with these columns. `can_evaluate` must hold for it; `base` resolves IRI()."""
+    """An expression over rows with these columns. `can_evaluate` must hold for it; `base` resolves IRI().
+
+    `resources` names columns that hold no literals: equality is identity there (`headwater.algebra.resources`).
+    """
 
     def __init__(
-        self, expression: Expression, variables: tuple[str, ...], vocabulary: Vocabulary, *, base: str | None = None
+        self,
+        expression: Expression,
+        variables: tuple[str, ...],
+        vocabulary: Vocabulary,
+        *,
+        base: str | None = None,
+        resources: frozenset[str] = frozenset(),
     ) -> None:
-        compiler = _Compiler(variables, vocabulary, base)
+        compiler = _Compiler(variables, vocabulary, base, resources)
         self._test = compiler.test(expression)
         self._source = compiler.source(expression)
         # Machine code is made, or loaded, now and not while a stream flows.
@@ -127,11 +136,14 @@ def _in_order(rows: Ints) -> Ints:
 class _Compiler:
     """Makes closures: a test gives the truth of each row, a source the column of an expression's values."""
 
-    def __init__(self, variables: tuple[str, ...], vocabulary: Vocabulary, base: str | None) -> None:
+    def __init__(
+        self, variables: tuple[str, ...], vocabulary: Vocabulary, base: str | None, never_literals: frozenset[str]
+    ) -> None:
         self._columns = {variable: i for i, variable in enumerate(variables)}
         self._vocabulary = vocabulary
         self._base = base
         self._resources = Resources(vocabulary)
+        self._never_literals = never_literals
 
     def test(self, expression: Expression) -> Test:
         """The effective boolean value of an expression."""
@@ -226,15 +238,24 @@ class _Compiler:
     def _comparison(self, operator: str, left: Expression, right: Expression) -> Test:
         if isinstance(left, Constant) and not isinstance(right, Constant):
             left, right, operator = right, left, _MIRRORED[operator]
+        if operator in ("=", "!=") and (self._is_resource(left) or self._is_resource(right)):
+            # An IRI or a blank node equals nothing but itself, whatever it is compared with.
+            outcome = (TRUE, FALSE) if operator == "=" else (FALSE, TRUE)
+            return _sameness(self.source(left), self.source(right), *outcome)
         if isinstance(right, Constant):
-            if isinstance(right.value, NamedNode) and operator in ("=", "!="):
-                # An IRI equals nothing but itself, whatever it is compared with.
-                outcome = (TRUE, FALSE) if operator == "=" else (FALSE, TRUE)
-                return _sameness(self.source(left), self.source(right), *outcome)
             tables = comparison_tables(operator, right.value) if isinstance(right.value, Literal) else None
             if tables is not None:
                 return self._with_constant(operator, self.source(left), right, tables)
         return self._of_two(operator, self._operand(left), self._operand(right))
+
+    def _is_resource(self, expression: Expression) -> bool:
+        """Whether an expression has no literals among its values."""
+        match expression:
+            case VariableReference(variable):
+                return variable.value in self._never_literals
+            case Constant(value):
+                return isinstance(value, NamedNode)
+        return False
 
     def _with_constant(self, operator: str, source: Source, constant: Constant, tables: Tables) -> Test:
         operation = Operation(operator, (VariableReference(_LEFT), constant))

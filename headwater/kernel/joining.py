@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from headwater.algebra.resources import Known, joined_resources
 from headwater.kernel.compatible_join import CompatibleJoin
 from headwater.kernel.constant import Constant
 from headwater.kernel.join import MultiwayJoin
@@ -23,10 +24,16 @@ UNIT = np.zeros((1, 0), dtype=np.int64)
 
 @dataclass(frozen=True)
 class Input:
-    """An input of a join, and the variables that are bound in each of its rows."""
+    """An input of a join, the variables that are bound in each of its rows, and those that are never a literal."""
 
     operator: Operator
     sure: frozenset[str]
+    resources: frozenset[str] = frozenset()
+
+    @property
+    def known(self) -> Known:
+        """What is known of the rows before there are any."""
+        return Known(frozenset(self.operator.variables), self.sure, self.resources)
 
 
 def joined(inputs: Sequence[Input]) -> Input:
@@ -45,7 +52,8 @@ def joined(inputs: Sequence[Input]) -> Input:
         nearest = max(rest, key=lambda one: len(set(one.variables) & set(result.variables)))
         rest.remove(nearest)
         result = CompatibleJoin(result, nearest)
-    return Input(result, frozenset().union(*(one.sure for one in inputs)))
+    sure: frozenset[str] = frozenset().union(*(one.sure for one in inputs))
+    return Input(result, sure, joined_resources(one.known for one in inputs))
 
 
 def _multiway(inputs: list[Operator]) -> Operator:

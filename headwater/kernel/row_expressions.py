@@ -10,11 +10,12 @@ What an expression asks for beside its row is given to it as columns:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from headwater.algebra.nodes import ExistsPlan
 from headwater.algebra.notation import conjuncts
 from headwater.algebra.plan import QueryPlan
+from headwater.algebra.resources import joined_resources
 from headwater.algebra.scope import map_expression, mentioned, sub_expressions
 from headwater.algebra.translate import conjunction
 from headwater.kernel.existence import Existence, PlanCompiler
@@ -46,8 +47,10 @@ class RowExpressions:
     def __post_init__(self) -> None:
         self._existence = Existence(self.compiler)
 
-    def compiled(self, expression: Expression, variables: tuple[str, ...]) -> CompiledExpression:
-        """An expression over rows with these columns."""
+    def compiled(
+        self, expression: Expression, variables: tuple[str, ...], resources: frozenset[str] = frozenset()
+    ) -> CompiledExpression:
+        """An expression over rows with these columns, of which some are known to be never a literal."""
         here = [time for time in self.times if time[2].value in variables]
         streams = [source.stream for source in self.plan.windows]
 
@@ -57,7 +60,7 @@ class RowExpressions:
         written = map_expression(expression, change)
         if not can_evaluate(written):
             raise NotForTheKernel(_reason(written))
-        return CompiledExpression(written, variables, self.vocabulary, base=self.plan.base)
+        return CompiledExpression(written, variables, self.vocabulary, base=self.plan.base, resources=resources)
 
     def selected(self, given: Input, condition: Expression, graph: NamedNode) -> Operator:
         """FILTER: what the row alone decides first, then patterns, then what may change from tick to tick."""
@@ -67,20 +70,22 @@ class RowExpressions:
         others = [c for c in conditions if _helpers(c) and c not in exists]
         rows = given.operator
         if plain:
-            rows = selected(rows, self.compiled(conjunction(plain), rows.variables).holds)
+            rows = selected(rows, self.compiled(conjunction(plain), rows.variables, given.resources).holds)
         for one in exists:
-            rows = self._existence.kept(Input(rows, given.sure), one, graph)
+            rows = self._existence.kept(replace(given, operator=rows), one, graph)
         if others:
             shown = rows.variables
-            rows, (test,) = self.prepared(Input(rows, given.sure), [conjunction(others)], graph)
-            rows = self._cut(Selection(rows, self.compiled(test, rows.variables).holds), shown, others)
+            rows, (test,) = self.prepared(replace(given, operator=rows), [conjunction(others)], graph)
+            holds = self.compiled(test, rows.variables, given.resources).holds
+            rows = self._cut(Selection(rows, holds), shown, others)
         return rows
 
     def extended(self, given: Input, variable: str, expression: Expression, graph: NamedNode) -> Operator:
         """BIND: the rows with one more column."""
         shown = (*given.operator.variables, variable)
         rows, (value,) = self.prepared(given, [expression], graph)
-        return self._cut(Extension(rows, variable, self.compiled(value, rows.variables).values), shown, [expression])
+        compiled = self.compiled(value, rows.variables, given.resources)
+        return self._cut(Extension(rows, variable, compiled.values), shown, [expression])
 
     def left_joined(self, left: Input, right: Input, condition: Expression | None, graph: NamedNode) -> Operator:
         """OPTIONAL with its condition, which sees both sides."""
@@ -89,7 +94,8 @@ class RowExpressions:
         if _helpers(condition):
             return self._existence.left_joined(left, right, condition, graph)
         both = dict.fromkeys((*left.operator.variables, *right.operator.variables))
-        return LeftJoin(left.operator, right.operator, self.compiled(condition, tuple(both)).holds)
+        resources = joined_resources([left.known, right.known])
+        return LeftJoin(left.operator, right.operator, self.compiled(condition, tuple(both), resources).holds)
 
     def prepared(
         self, given: Input, expressions: Sequence[Expression], graph: NamedNode
@@ -100,7 +106,7 @@ class RowExpressions:
         for part in dict.fromkeys(part for expression in expressions for part in _helpers(expression)):
             name = self.compiler.fresh("x")
             if isinstance(part, ExistsPlan):
-                rows = self._existence.marked(Input(rows, given.sure), part, graph, name)
+                rows = self._existence.marked(replace(given, operator=rows), part, graph, name)
             else:
                 now = Now(name, self.compiler.clock, self.vocabulary)
                 everything = frozenset(rows.variables)

@@ -22,6 +22,7 @@ from headwater.algebra.nodes import (
     Window,
 )
 from headwater.algebra.plan import QueryKind, QueryPlan
+from headwater.algebra.resources import resources
 from headwater.algebra.scope import certain, expressions_of, nodes, sub_expressions, visible
 from headwater.kernel.constant import Constant
 from headwater.kernel.delta import UNBOUND
@@ -118,7 +119,8 @@ class StaticParts:
 
     def view(self, parts: list[Placed]) -> Input:
         """Several static parts joined."""
-        return Input(*self._asked(reduce(Join, [placed(*part) for part in parts])))
+        part = reduce(Join, [placed(*part) for part in parts])
+        return Input(*self._asked(part), resources(part))
 
     def in_static_graphs(self, name: Variable, inner: Node) -> Operator:
         """`GRAPH ?g` over the graphs that are no stream's, with ?g bound to each."""
