@@ -6,6 +6,7 @@ from typing import TypeVar
 
 import numba as nb
 import numpy as np
+import numpy.typing as npt
 
 from headwater.kernel.index import MOST_ROWS, Ints, Links
 
@@ -117,7 +118,7 @@ def grown(needed: int, before: int) -> int:
     return max(needed, 16, before + before // 2)
 
 
-Table = TypeVar("Table", Ints, Links)
+Table = TypeVar("Table", Ints, Links, npt.NDArray[np.uint8])
 
 
 def enlarged(table: Table, capacity: int) -> Table:

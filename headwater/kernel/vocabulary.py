@@ -1,7 +1,7 @@
 """Terms and their ids inside one evaluator (CQ5, OA10).
 
 Ids are those of `headwater.terms.ids`: values that fit are inside the id, everything else is a hash whose term is kept
-here, as the text that it came with until somebody asks.
+here, as the text that it came with (`text_table`) until somebody asks.
 Terms of static data stay outside until somebody asks for them.
 Nothing is counted on the way; instead `sweep` forgets every term that is no longer in use, and is worth calling when
 the dictionary has grown to twice what was left after the last sweep, or by a share of what has to be looked through.
@@ -16,13 +16,23 @@ import numpy as np
 
 from headwater.kernel.delta import UNBOUND
 from headwater.kernel.index import Ints
+from headwater.kernel.text_table import Marks, TextTable
 from headwater.reference.ordering import SEPARATOR
 from headwater.terms.dictionary import HashCollision
 from headwater.terms.encoded_rows import EncodedRows
 from headwater.terms.ids import decode_inline, encode, is_inline, term_text
 from headwater.terms.model import Row, Term
 from headwater.terms.scanning.hashing import text_hashes
-from headwater.terms.term_texts import Kind, Kinds, TermTexts, as_term_texts, kinds_of_texts, term_of_text
+from headwater.terms.term_texts import (
+    Kind,
+    Kinds,
+    TermTexts,
+    as_columns,
+    as_term_texts,
+    joined_texts,
+    kinds_of_texts,
+    term_of_text,
+)
 
 _REMEMBERED_VALUES = 1 << 16
 """How many terms of inline ids are kept at hand; they can be had again from their ids."""
@@ -64,8 +74,8 @@ class Vocabulary:
         self._kinds_outside = kinds_outside
         self._ids: dict[Term, int] = {}
         self._terms: dict[int, Term] = {}
-        self._texts: dict[int, bytes] = {}
-        """Terms that nobody has asked for yet, as they came."""
+        self._texts = TextTable()
+        """Terms as they came."""
         self._values: dict[int, Term] = {}
         self._value_ids: dict[Term, int] = {}
         self._written = _Written(self.term_of)
@@ -99,9 +109,11 @@ class Vocabulary:
         if known is None:
             known = self._values.get(number)
         if known is None:
-            text = self._texts.pop(number, None)
-            if text is None and number >= 0:
-                text = self._outside(number)
+            text = None
+            if number >= 0:
+                text = self._texts.get(number)
+                if text is None:
+                    text = self._outside(number)
             if text is not None:
                 known = self._terms[number] = term_of_text(text)
             elif number != UNBOUND:
@@ -119,13 +131,23 @@ class Vocabulary:
 
     def encoded(self, ids: Ints) -> EncodedRows:
         """Rows of ids with what it takes to have the terms again."""
-        hashed = np.unique(ids[ids >= 0]).tolist()
-        return EncodedRows(ids, as_term_texts({number: self.text_of(number) for number in hashed}))
+        hashed = np.unique(ids[ids >= 0])
+        places = self._texts.places(hashed)
+        is_here = places >= 0
+        texts = self._texts.at(places[is_here])
+        if not is_here.all():
+            others = as_term_texts({number: self.text_of(number) for number in hashed[~is_here].tolist()})
+            texts = joined_texts([texts, others])
+        return EncodedRows(ids, texts)
 
     def kinds_of(self, ids: Ints) -> Kinds:
         """What hashed ids stand for."""
         found = np.zeros(ids.shape[0], np.uint8) if self._kinds_outside is None else self._kinds_outside(ids)
         unknown = np.flatnonzero(found == Kind.UNKNOWN)
+        places = self._texts.places(ids[unknown])
+        is_here = places >= 0
+        found[unknown[is_here]] = self._texts.kinds_at(places[is_here])
+        unknown = unknown[~is_here]
         if unknown.shape[0]:
             found[unknown] = kinds_of_texts(map(self.text_of, ids[unknown].tolist()))
         return found
@@ -140,18 +162,12 @@ class Vocabulary:
     def learn(self, texts: Iterable[TermTexts]) -> None:
         """Take in the terms of ids that came without them."""
         for part in texts:
-            self._take_in(part.items())
-
-    def _take_in(self, texts: Iterable[tuple[int, bytes]]) -> None:
-        known, terms = self._texts, self._terms
-        for number, text in texts:
-            if number not in terms and known.setdefault(number, text) != text:
-                raise HashCollision(number, term_of_text(known[number]), term_of_text(text))
+            self._texts.add(part)
 
     def ids_of_texts(self, texts: Sequence[bytes]) -> Ints:
         """The ids of terms that do not fit into their ids, and that come as they are written."""
         hashes = text_hashes(texts)
-        self._take_in(zip(hashes.tolist(), texts, strict=True))
+        self._texts.add(as_columns(hashes, texts))
         return hashes
 
     def rows_of(self, rows: Iterable[Row], width: int) -> Ints:
@@ -180,20 +196,18 @@ class Vocabulary:
         """Forget every term whose id is in none of these arrays, and that is not kept."""
         if not self.size:
             return
-        known = np.fromiter([*self._terms, *self._texts], dtype=np.int64, count=self.size)
-        known.sort()
-        is_used = np.zeros(known.shape[0], dtype=np.bool_)
+        loose = [number for number in self._terms if number not in self._kept]
+        marks = [self._texts.marks(), Marks(np.array(loose, dtype=np.int64))]
         looked_at = 0
-        for array in used if known.shape[0] else ():
+        for array in used:
             looked_at += array.size
-            # Each id is looked up among those known: they are fewer than what windows and results hold.
-            ids = array.ravel()
-            places = known.searchsorted(ids)
-            places[places == known.shape[0]] = 0
-            is_used[places[known[places] == ids]] = True
-        alive = self._kept.union(known[is_used].tolist())
-        self._terms = {number: term for number, term in self._terms.items() if number in alive}
-        self._texts = {number: text for number, text in self._texts.items() if number in alive}
-        self._ids = {term: number for term, number in self._ids.items() if number in alive}
+            ids = np.ascontiguousarray(array).reshape(-1)
+            for one in marks:
+                one.see(ids)
+        self._texts.keep(marks[0])
+        gone = {number for number, is_used in zip(loose, marks[1].seen.tolist(), strict=True) if not is_used}
+        if gone:
+            self._terms = {number: term for number, term in self._terms.items() if number not in gone}
+            self._ids = {term: number for term, number in self._ids.items() if number not in gone}
         self._written = _Written(self.term_of)
         self._after_sweep = max(1024, self.size, looked_at // _IDS_PER_TERM)

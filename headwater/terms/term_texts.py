@@ -37,10 +37,11 @@ class Kind(IntEnum):
 def kinds_of_texts(texts: Iterable[bytes]) -> Kinds:
     """What terms are whose texts these are."""
     beginnings = np.frombuffer(b"".join([text[:2] for text in texts]), np.uint8).reshape(-1, 2)
-    return _kinds(beginnings[:, 0], beginnings[:, 1])
+    return kinds_of_beginnings(beginnings[:, 0], beginnings[:, 1])
 
 
-def _kinds(first: npt.NDArray[np.uint8], second: npt.NDArray[np.uint8]) -> Kinds:
+def kinds_of_beginnings(first: npt.NDArray[np.uint8], second: npt.NDArray[np.uint8]) -> Kinds:
+    """What terms are whose texts begin with these two letters."""
     is_pointed = first == ord("<")
     choices = [first == ord('"'), first == ord("_"), is_pointed & (second == ord("<")), is_pointed]
     found = np.select(choices, [Kind.LITERAL, Kind.BLANK, Kind.TRIPLE, Kind.IRI], Kind.UNKNOWN)
@@ -73,7 +74,7 @@ class TermTexts:
         places = np.minimum(self.ids.searchsorted(ids), len(self) - 1)
         is_here = self.ids[places] == ids
         starts = self.offsets[places[is_here]]
-        found[is_here] = _kinds(self.blob[starts], self.blob[starts + 1])
+        found[is_here] = kinds_of_beginnings(self.blob[starts], self.blob[starts + 1])
         return found
 
     def terms(self) -> dict[int, Term]:
@@ -96,10 +97,14 @@ def texts_of(terms: Iterable[tuple[int, Term]]) -> TermTexts:
 
 def as_term_texts(texts: Mapping[int, bytes]) -> TermTexts:
     """Ids and their texts as columns."""
+    return as_columns(np.array(list(texts), dtype=np.int64), list(texts.values()))
+
+
+def as_columns(ids: Ints, texts: Sequence[bytes]) -> TermTexts:
+    """The texts of some ids as columns."""
     offsets = np.zeros(len(texts) + 1, dtype=np.int64)
-    np.cumsum([len(text) for text in texts.values()], out=offsets[1:])
-    blob = np.frombuffer(b"".join(texts.values()), dtype=np.uint8)
-    return TermTexts(np.array(list(texts), dtype=np.int64), offsets, blob)
+    np.cumsum([len(text) for text in texts], out=offsets[1:])
+    return TermTexts(ids, offsets, np.frombuffer(b"".join(texts), dtype=np.uint8))
 
 
 def picked_texts(texts: TermTexts, ids: Ints) -> TermTexts:
