@@ -58,14 +58,15 @@ Known = dict[int, tuple[Key, Found]]
 class _Candidate:
     """An input that may come next: the columns it is probed on, and where their values stand in the leaves so far.
 
-    `holder` is the leaf that has them all, in `columns`, or None where several have some.
+    `holder` is the leaf that has them all, in `columns`, or None where several have some: then `gathered` says of each
+    of these which columns they are and where in the key they go.
     """
 
     number: int
     key: Key
-    holders: tuple[tuple[int, int], ...]
     holder: int | None
     columns: Links
+    gathered: tuple[tuple[int, Links, Links], ...]
     done: int
 
 
@@ -117,16 +118,13 @@ class MultiwayJoin(Operator):
         self._until_review = _REVIEWED_EVERY
         self._sources = self._sources_of(variables)
 
-    def _sources_of(self, variables: tuple[str, ...]) -> list[tuple[int, Links, Links]]:
+    def _sources_of(self, variables: tuple[str, ...]) -> tuple[tuple[int, Links, Links], ...]:
         """The inputs that give values to the results: their columns, and where the values go."""
-        found: dict[int, list[tuple[int, int]]] = {}
-        for place, variable in enumerate(variables):
+        holders = []
+        for variable in variables:
             i, one = next((i, one) for i, one in enumerate(self._inputs) if variable in one.variables)
-            found.setdefault(i, []).append((one.column(variable), place))
-        return [
-            (i, np.array([c for c, _ in pairs], dtype=np.int32), np.array([p for _, p in pairs], dtype=np.int32))
-            for i, pairs in found.items()
-        ]
+            holders.append((i, one.column(variable)))
+        return _by_leaf(holders)
 
     def advance(self) -> Delta:
         removed: list[Ints] = []
@@ -337,7 +335,8 @@ class MultiwayJoin(Operator):
         holders = tuple(holder for _, holder in shared)
         is_one = len({leaf for leaf, _ in holders}) == 1
         columns = np.array([column for _, column in holders] if is_one else range(len(key)), dtype=np.int32)
-        return _Candidate(number, key, holders, holders[0][0] if is_one else None, columns, done | 1 << number)
+        holder = holders[0][0] if is_one else None
+        return _Candidate(number, key, holder, columns, _by_leaf(holders), done | 1 << number)
 
     def _holder(self, variable: str, done: int) -> tuple[int, int] | None:
         """The input and column among those joined so far that have a variable."""
@@ -354,9 +353,9 @@ class MultiwayJoin(Operator):
         if to.holder is not None:
             leaves = self._relations[to.holder].rows
             return index.probe_leaf(relation.rows, leaves, tree, to.holder, to.columns)
-        keys = np.empty((tree.shape[0], len(to.holders)), dtype=np.int64)
-        for place, (i, column) in enumerate(to.holders):
-            keys[:, place] = self._relations[i].rows[tree[:, i], column]
+        keys = np.empty((tree.shape[0], len(to.key)), dtype=np.int64)
+        for i, columns, places in to.gathered:
+            _fetch(self._relations[i].rows, tree, i, columns, places, keys)
         return index.probe(relation.rows, keys, to.columns)
 
     def _step(self, tree: Ints, to: _Candidate, found: Known) -> list[Ints]:
@@ -426,6 +425,17 @@ class MultiwayJoin(Operator):
 
 
 _NOTHING_FOUND: Found = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), 0)
+
+
+def _by_leaf(holders: Sequence[tuple[int, int]]) -> tuple[tuple[int, Links, Links], ...]:
+    """Values that stand in columns of leaves, by leaf: the columns, and which of the values they are."""
+    found: dict[int, list[tuple[int, int]]] = {}
+    for place, (leaf, column) in enumerate(holders):
+        found.setdefault(leaf, []).append((column, place))
+    return tuple(
+        (leaf, np.array([c for c, _ in pairs], dtype=np.int32), np.array([p for _, p in pairs], dtype=np.int32))
+        for leaf, pairs in found.items()
+    )
 
 
 def _picked(found: Known, places: Ints) -> Known:
