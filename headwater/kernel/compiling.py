@@ -312,6 +312,6 @@ def projected(source: Operator, shown: tuple[str, ...]) -> Operator:
     """Some columns; a variable that the source lacks is unbound. A join gives any columns in any order by itself."""
     if source.variables == shown:
         return source
-    if isinstance(source, MultiwayJoin) and set(shown) <= set(source.variables):
+    if isinstance(source, MultiwayJoin) and source.condition is None and set(shown) <= set(source.variables):
         return MultiwayJoin(source.inputs, shown)
     return Projection(source, shown)

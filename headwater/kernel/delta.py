@@ -10,11 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 
 from headwater.kernel.index import Ints
 from headwater.terms.inline_layout import NO_TERM
 
 UNBOUND = NO_TERM
+
+Mask = npt.NDArray[np.bool_]
+Condition = Callable[[Ints], Mask]
+"""Which of the rows satisfy a condition; an error counts as not."""
 
 
 def no_rows(width: int) -> Ints:

@@ -15,11 +15,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from headwater.kernel.delta import Delta, stacked
+from headwater.kernel.delta import Condition, Delta, stacked
 from headwater.kernel.index import Ints
 from headwater.kernel.operator import Operator
 from headwater.kernel.relation import Relation
-from headwater.kernel.selection import Condition
 
 _AT_ONCE = 1 << 18
 """So many pairs are made at a time."""

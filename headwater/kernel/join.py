@@ -29,7 +29,7 @@ import numba as nb
 import numpy as np
 
 from headwater.kernel.constant import Constant
-from headwater.kernel.delta import Delta, no_rows, stacked
+from headwater.kernel.delta import Condition, Delta, no_rows, stacked
 from headwater.kernel.index import AHEAD, Ints, Links, plain
 from headwater.kernel.operator import Operator
 from headwater.kernel.prefetching import prefetch
@@ -87,6 +87,8 @@ class MultiwayJoin(Operator):
 
     An index that saw more inserts than `inserts_per_probe` for each probe is dropped until it is needed again (CQ7):
     windows that move a lot and are seldom asked do without. None keeps all.
+
+    Of the results those are made that satisfy a `condition`, if there is one: what goes was judged when it came.
     """
 
     def __init__(
@@ -96,8 +98,10 @@ class MultiwayJoin(Operator):
         *,
         order: tuple[int, ...] | None = None,
         inserts_per_probe: float | None = 100.0,
+        condition: Condition | None = None,
     ) -> None:
         self.variables = variables
+        self.condition = condition
         self.order = order
         self.steps: Counter[tuple[int, int]] = Counter()
         """How many mappings of so many leaves went to which input next."""
@@ -242,6 +246,12 @@ class MultiwayJoin(Operator):
         if not results.shape[0]:
             return []
         values = self._values(results)
+        if self.condition is not None:
+            kept = np.flatnonzero(self.condition(values))
+            if not kept.shape[0]:
+                return []
+            if kept.shape[0] < values.shape[0]:
+                results, values = results[kept], values[kept]
         self._young.append((results, values))
         if self.result_count > _FEW:
             self._keep_young()
@@ -335,8 +345,8 @@ class MultiwayJoin(Operator):
         holders = tuple(holder for _, holder in shared)
         is_one = len({leaf for leaf, _ in holders}) == 1
         columns = np.array([column for _, column in holders] if is_one else range(len(key)), dtype=np.int32)
-        holder = holders[0][0] if is_one else None
-        return _Candidate(number, key, holder, columns, _by_leaf(holders), done | 1 << number)
+        only = holders[0][0] if is_one else None
+        return _Candidate(number, key, only, columns, _by_leaf(holders), done | 1 << number)
 
     def _holder(self, variable: str, done: int) -> tuple[int, int] | None:
         """The input and column among those joined so far that have a variable."""

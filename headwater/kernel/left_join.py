@@ -12,12 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from headwater.kernel.compatibility import Layout
-from headwater.kernel.delta import Delta
+from headwater.kernel.delta import Condition, Delta
 from headwater.kernel.index import Ints
 from headwater.kernel.matching import Matching
 from headwater.kernel.operator import Operator
 from headwater.kernel.projection import Columns
-from headwater.kernel.selection import Condition
 
 
 class LeftJoin(Operator):

@@ -14,11 +14,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from headwater.kernel.compatibility import Layout, Pairs, Side
-from headwater.kernel.delta import Delta, no_rows, stacked
+from headwater.kernel.delta import Condition, Delta, no_rows, stacked
 from headwater.kernel.index import Ints, Links
 from headwater.kernel.numbering import enlarged, grown
 from headwater.kernel.operator import Operator
-from headwater.kernel.selection import Condition
 
 
 @dataclass(slots=True)

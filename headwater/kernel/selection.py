@@ -6,25 +6,17 @@ No state: the condition depends on its row only, so a row that goes is judged as
 
     σ(ε(R)) = ε(σ(R))
 
-Of a window that is a set, what does not pass need not be told apart.
+Of a window that is a set, what does not pass need not be told apart, and a join need not remember it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import numpy as np
-import numpy.typing as npt
-
-from headwater.kernel.delta import Delta
+from headwater.kernel.delta import Condition, Delta
 from headwater.kernel.distinct import Distinct
 from headwater.kernel.index import Ints
+from headwater.kernel.join import MultiwayJoin
 from headwater.kernel.operator import Operator
 from headwater.kernel.triples import PatternMatch, Renamed, Shared
-
-Mask = npt.NDArray[np.bool_]
-Condition = Callable[[Ints], Mask]
-"""Which of the rows satisfy a condition; an error counts as not."""
 
 
 class Selection(Operator):
@@ -50,7 +42,10 @@ class Selection(Operator):
 
 
 def selected(source: Operator, condition: Condition) -> Operator:
-    """The rows that satisfy a condition; those of a triple pattern are tried before equal ones are counted."""
+    """The rows that satisfy a condition; those of a triple pattern are tried before equal ones are counted, and a join
+    keeps no others."""
+    if isinstance(source, MultiwayJoin) and source.condition is None:
+        return MultiwayJoin(source.inputs, source.variables, condition=condition)
     match = _matches_counted_by(source)
     if match is None:
         return Selection(source, condition)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from headwater.kernel.compatible_join import CompatibleJoin
 from headwater.kernel.constant import Constant
-from headwater.kernel.delta import UNBOUND
+from headwater.kernel.delta import UNBOUND, Mask
 from headwater.kernel.distinct import Distinct
 from headwater.kernel.extension import Extension
 from headwater.kernel.index import Ints
@@ -21,7 +21,7 @@ from headwater.kernel.negation import Minus, SemiJoin
 from headwater.kernel.operator import Operator
 from headwater.kernel.ordering import Recomputed
 from headwater.kernel.projection import Projection
-from headwater.kernel.selection import Mask, Selection
+from headwater.kernel.selection import Selection
 from headwater.kernel.union import Union
 from tests.kernel import naive_algebra as naive
 from tests.kernel.fed import Bag, Fed, as_rows
