@@ -277,8 +277,8 @@ class Engine:
 
         `follow` goes on with what is added to the sources until `stop` is called. `drain` (without `follow`) answers
         the windows that are still open when everything is read; without it they stay open for a later run from the
-        same checkpoint. `on_answer` gets every answer in the order of time, `on_progress` the counts after each
-        batch. What they raise ends the run. `sinks` take the answers batch by batch, before `on_answer` does.
+        same checkpoint. `on_answer` gets every answer, those of a query in the order of time, `on_progress` the counts
+        after each batch. What they raise ends the run. `sinks` take the answers of each batch before `on_answer` does.
         """
         if not self._running.acquire(blocking=False):
             raise RuntimeError("this engine is running already: stop it, or wait for its end")

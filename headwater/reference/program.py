@@ -29,6 +29,7 @@ from headwater.terms.timestamps import parse_time
 from headwater.windows import QuerySettings, StreamClock, combined
 from headwater.windows.arrivals import Arrivals, elements_of, in_arrival_order, joined, numbered
 from headwater.windows.parted_clock import PartedClock
+from headwater.windows.progress import FedClock
 
 MakeEvaluator: TypeAlias = Callable[[QueryPlan, QuerySettings, StaticData], Evaluator]
 """What makes the evaluator of a plan under its settings, over static data."""
@@ -148,10 +149,15 @@ class Program:
         keys = {key for evaluator in self._in_turn for key in evaluator.keys}
         self._clocks: dict[StreamKey, StreamClock] = {}
         for key in sorted(keys, key=str):
-            allowed, silent = 0 if key[0] in self._produced else delay, (idle or {}).get(key[0])
+            silent = (idle or {}).get(key[0])
             # A stream in partitions has no order across them.
             skew = (skews or {}).get(key[0])
-            clock = StreamClock(allowed, idle=silent) if skew is None else PartedClock(allowed, idle=silent, skew=skew)
+            if key[0] in self._produced:
+                clock: StreamClock = FedClock(idle=silent)
+            elif skew is None:
+                clock = StreamClock(delay, idle=silent)
+            else:
+                clock = PartedClock(delay, idle=silent, skew=skew)
             self._clocks[key] = clock
         self._is_filtered = is_filtered
         self._reads = Reads(union(map(self.patterns, self._queries)))

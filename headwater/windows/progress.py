@@ -36,6 +36,11 @@ class StreamClock:
         """No element below this is still expected; None before the first one."""
         return None if self.highest is None else self.highest - self.delay
 
+    @property
+    def passed(self) -> int | None:
+        """All ticks before this instant can be answered."""
+        return self.watermark
+
     def admit(self, arrivals: Arrivals) -> tuple[Arrivals, Arrivals]:
         """Elements in arrival order, parted into those in time and those too late."""
         if not len(arrivals):
@@ -79,6 +84,15 @@ class StreamClock:
         self.closed = before if self.closed is None else max(self.closed, before)
 
 
+@dataclass
+class FedClock(StreamClock):
+    """The progress of a stream that a query feeds: all that it says at one instant comes at once."""
+
+    @property
+    def passed(self) -> int | None:
+        return None if self.highest is None else self.highest + 1
+
+
 def combined(clocks: Iterable[StreamClock]) -> tuple[int | None, bool]:
     """The watermark of a query over several streams, and whether all of them have ended.
 
@@ -89,7 +103,7 @@ def combined(clocks: Iterable[StreamClock]) -> tuple[int | None, bool]:
     running = [clock for clock in clocks if not clock.ended]
     if not running:
         return None, True
-    marks = [clock.watermark for clock in running]
+    marks = [clock.passed for clock in running]
     newest = max((mark for mark in marks if mark is not None), default=None)
     if newest is not None:
         for number, clock in enumerate(running):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 
 import pytest
@@ -27,8 +28,14 @@ CHAIN = (
 )
 
 
-def program(evaluator: MakeEvaluator) -> Program:
-    plans = [plan_query(parse(text)) for text in CHAIN]
+READER = (
+    "REGISTER QUERY Reader COMPUTED EVERY 1s AS PREFIX : <http://ex/> SELECT * "
+    "FROM STREAM <http://ex/quick> [RANGE 2s STEP 1s] WHERE { ?car :seen ?gate }"
+)
+
+
+def program(evaluator: MakeEvaluator, texts: Sequence[str] = CHAIN) -> Program:
+    plans = [plan_query(parse(text)) for text in texts]
     return Program([Registered(plan, settle(plan, Options())) for plan in plans], Store(), 0, evaluator)
 
 
@@ -62,6 +69,16 @@ def test_queries_that_feed_each_other(evaluator: MakeEvaluator) -> None:
                 one_by_one += step.answers
         said = sorted(map(_said, at_once))
         assert sorted(map(_said, one_by_one)) == said and len({query for query, *_ in said}) == len(CHAIN)
+
+
+def test_a_reader_is_as_far_as_its_feeder() -> None:
+    both = program(fastest_evaluator, [CHAIN[0], READER])
+    for batch in batches(Random(1)):
+        times: dict[str, list[int]] = {"http://ex/quick": [], "Reader": []}
+        for answer in both.advance(batch).answers:
+            times[answer.query].append(answer.time)
+        fed, read = times.values()
+        assert fed == read
 
 
 def _said(answer: Answer) -> tuple[str, int, str]:
