@@ -29,6 +29,7 @@ from headwater.terms.term_texts import (
     TermTexts,
     as_columns,
     as_term_texts,
+    different,
     joined_texts,
     kinds_of_texts,
     term_of_text,
@@ -131,7 +132,7 @@ class Vocabulary:
 
     def encoded(self, ids: Ints) -> EncodedRows:
         """Rows of ids with what it takes to have the terms again."""
-        hashed = np.unique(ids[ids >= 0])
+        hashed = different(ids[ids >= 0])
         places = self._texts.places(hashed)
         is_here = places >= 0
         texts = self._texts.at(places[is_here])

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from headwater.terms.ids import decode_inline, encode, is_inline
 from headwater.terms.model import Element, Term, Triple
-from headwater.terms.term_texts import Ints, TermTexts, joined_texts, picked_texts, term_of_text, texts_of
+from headwater.terms.term_texts import Ints, TermTexts, different, joined_texts, picked_texts, term_of_text, texts_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class ElementColumns:
 
     def with_own_texts(self) -> ElementColumns:
         """Without the texts of terms that these elements do not have, and each text once."""
-        ids = np.unique(self.triples)
+        ids = different(self.triples)
         own: list[TermTexts] = []
         for texts in self.texts:
             found = picked_texts(texts, ids)

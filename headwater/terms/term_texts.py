@@ -112,12 +112,21 @@ def picked_texts(texts: TermTexts, ids: Ints) -> TermTexts:
     wanted = np.isin(texts.ids, ids)
     if wanted.all():
         return texts
-    places, offsets = np.flatnonzero(wanted), texts.offsets.tolist()
-    parts = [texts.blob[offsets[place] : offsets[place + 1]] for place in places.tolist()]
+    places = np.flatnonzero(wanted)
+    starts, lengths = texts.offsets[places], np.diff(texts.offsets)[places]
     kept = np.zeros(places.shape[0] + 1, dtype=np.int64)
-    np.cumsum([len(part) for part in parts], out=kept[1:])
-    blob = np.concatenate(parts) if parts else texts.blob[:0]
-    return TermTexts(texts.ids[places], kept, blob)
+    np.cumsum(lengths, out=kept[1:])
+    # Where each byte of what is kept stands in the whole.
+    bytes_ = np.arange(kept[-1]) + np.repeat(starts - kept[:-1], lengths)
+    return TermTexts(texts.ids[places], kept, texts.blob[bytes_])
+
+
+def different(ids: Ints) -> Ints:
+    """Each id once, in order. Sorting is many times as fast here as the hashing of `numpy.unique`."""
+    ordered = np.sort(ids, axis=None)
+    is_first = np.ones(ordered.shape[0], dtype=np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
+    return ordered[is_first]
 
 
 def joined_texts(parts: Sequence[TermTexts]) -> TermTexts:
