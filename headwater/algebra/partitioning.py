@@ -8,11 +8,6 @@ Static data is in every shard, so a part that no stream touches may be joined to
     ?o a :Rainfall ; :procedure ?sensor ; :value ?v           keyed by ?o: all by the subject
     … GROUP BY ?o                                             keyed by ?o
     … GROUP BY ?sensor                                        not keyed by ?o, since a sensor has many observations
-
-Where no variable stands in every pattern, the triples of some predicates can be *copied* to every shard, and are there
-what static data is. At least half of the patterns must have the key, or the shards would share too little of the work.
-
-    ?a :tag ?t . ?b :tag ?t . ?user :wrote ?a , ?b            keyed by ?t, with :wrote copied
 """
 
 from __future__ import annotations
@@ -46,10 +41,7 @@ from headwater.language.stream_clauses import StreamOperator
 from headwater.terms.model import BlankNode, NamedNode, Variable
 
 Routes = Mapping[str, Mapping[NamedNode, int]]
-"""For each stream and predicate the place of the key in a triple: 0 the subject's, 2 the object's, or `COPIED`."""
-
-COPIED = -1
-"""In place of a place: such triples go to every shard."""
+"""For each stream and predicate the place of the key in a triple: 0 the subject's, 2 the object's."""
 
 
 class _Unkeyed(Exception):
@@ -75,10 +67,8 @@ class OneShard:
     reason: str
 
 
-def partitioning_of(
-    plan: QueryPlan, operator: StreamOperator, *, may_copy: bool = False
-) -> list[Partitioning] | OneShard:
-    """The ways in which a plan can be cut, or why it cannot; triples are copied only if they may be."""
+def partitioning_of(plan: QueryPlan, operator: StreamOperator) -> list[Partitioning] | OneShard:
+    """The ways in which a plan can be cut, or why it cannot."""
     if plan.kind is QueryKind.DESCRIBE:
         return OneShard("DESCRIBE looks at everything")
     if any(isinstance(term, BlankNode) for one in plan.template for term in (one.subject, one.predicate, one.object)):
@@ -87,7 +77,7 @@ def partitioning_of(
     reasons: list[str] = []
     for variable in _candidates(plan):
         try:
-            routes = _Keyed(plan, variable, may_copy).routes(operator)
+            routes = _Keyed(plan, variable).routes(operator)
         except _Unkeyed as why:
             reasons.append(str(why))
             continue
@@ -135,12 +125,9 @@ def _candidates(plan: QueryPlan) -> list[Variable]:
 class _Keyed:
     """Checks one variable; collects where it stands."""
 
-    def __init__(self, plan: QueryPlan, key: Variable, may_copy: bool) -> None:
+    def __init__(self, plan: QueryPlan, key: Variable) -> None:
         self._plan = plan
         self._key = key
-        self._may_copy = may_copy
-        self._with_key: set[tuple[TriplePattern, str]] = set()
-        self._copied: set[tuple[TriplePattern, str]] = set()
         self._routes: dict[str, dict[NamedNode, int]] = {}
         self._default = [w.stream.value for w in plan.windows if w.in_default_graph]
         self._graphs: dict[NamedNode, list[str]] = {}
@@ -154,13 +141,10 @@ class _Keyed:
             raise _Unkeyed("no triple pattern over a stream")
         if operator is not StreamOperator.RSTREAM and self._key not in visible(root):
             raise _Unkeyed(f"changes are compared as a whole, and ?{self._key.value} is not in the answer")
-        if len(self._copied) > len(self._with_key):
-            raise _Unkeyed(f"most triple patterns over a stream are without ?{self._key.value}")
         return self._routes
 
     def _keyed(self, node: Node, streams: list[str]) -> bool:
-        """Whether a node's solutions all have the key; false where each shard has all of them, because no stream
-        touches the node or what it reads is copied. Raises where it is neither."""
+        """Whether a node's solutions all have the key; false where no stream touches it. Raises where it is neither."""
         match node:
             case Bgp(triples):
                 return self._patterns(triples, streams)
@@ -232,25 +216,20 @@ class _Keyed:
     def _patterns(self, triples: tuple[TriplePattern, ...], streams: list[str]) -> bool:
         if not streams or not triples:
             return False
-        return any([self._has_key(triple, streams) for triple in triples])
-
-    def _has_key(self, triple: TriplePattern, streams: list[str]) -> bool:
-        if not isinstance(triple.predicate, NamedNode):
-            raise _Unkeyed("a predicate is a variable or a path")
-        if triple.subject == self._key:
-            place = 0
-        elif triple.object == self._key:
-            place = 2
-        elif self._may_copy:
-            place = COPIED
-        else:
-            raise _Unkeyed(f"not every triple pattern over a stream has ?{self._key.value}")
-        for stream in streams:
-            known = self._routes.setdefault(stream, {})
-            if known.setdefault(triple.predicate, place) != place:
-                raise _Unkeyed(f"?{self._key.value} stands in two places of {triple.predicate}")
-            (self._copied if place == COPIED else self._with_key).add((triple, stream))
-        return place != COPIED
+        for triple in triples:
+            if not isinstance(triple.predicate, NamedNode):
+                raise _Unkeyed("a predicate is a variable or a path")
+            if triple.subject == self._key:
+                place = 0
+            elif triple.object == self._key:
+                place = 2
+            else:
+                raise _Unkeyed(f"not every triple pattern over a stream has ?{self._key.value}")
+            for stream in streams:
+                known = self._routes.setdefault(stream, {})
+                if known.setdefault(triple.predicate, place) != place:
+                    raise _Unkeyed(f"?{self._key.value} stands in two places of {triple.predicate}")
+        return True
 
 
 def _below_presentation(root: Node) -> Node:

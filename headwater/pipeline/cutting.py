@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from headwater.algebra.nodes import Service
 from headwater.algebra.outer_grouping import OuterGrouping
-from headwater.algebra.partitioning import COPIED, OneShard, Partitioning, joint_routes, partitioning_of
+from headwater.algebra.partitioning import OneShard, Partitioning, joint_routes, partitioning_of
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.presentation import Presentation
 from headwater.algebra.scope import expressions_of, nodes
@@ -17,14 +17,11 @@ from headwater.optimizer import NotDistributable, optimise
 from headwater.optimizer.distribution import partition_keys, splits_of
 from headwater.optimizer.reading import has_exists
 from headwater.pipeline.merging import presentation_of
-from headwater.pipeline.sharding import Sharding, spreading_keys
+from headwater.pipeline.sharding import Sharding
 from headwater.reference import Registered, RegistrationError
 from headwater.terms.ids import encode
 from headwater.terms.names import iri_to_name
 from headwater.windows import CountWindow, Report, timestamp_predicate
-
-_MOST_COPIES = 4
-"""More shards than this each do little less, and what is copied to all of them has to be carried to all of them."""
 
 
 def choose(queries: Sequence[Registered], *, has_static_default: bool) -> tuple[list[Partitioning], object] | OneShard:
@@ -67,9 +64,6 @@ def _choices(query: Registered, *, has_static_default: bool) -> list[Partitionin
         found = _partitionings(rewritten, settings.emit, presentation)
         whole = whole if isinstance(found, OneShard) else found
         in_parts = _in_parts(plan, rewritten, settings.emit)
-        if isinstance(whole, OneShard) and isinstance(in_parts, OneShard | None):
-            copying = _partitionings(plan, settings.emit, presentation, may_copy=True)
-            whole = whole if isinstance(copying, OneShard) else copying
     ways = [one for found in (whole, in_parts) if isinstance(found, list) for one in found]
     if ways or isinstance(whole, list):
         return ways
@@ -77,11 +71,11 @@ def _choices(query: Registered, *, has_static_default: bool) -> list[Partitionin
 
 
 def _partitionings(
-    plan: QueryPlan, emit: StreamOperator, presentation: Presentation | None, *, may_copy: bool = False
+    plan: QueryPlan, emit: StreamOperator, presentation: Presentation | None
 ) -> list[Partitioning] | OneShard:
     """The ways to cut what is below a presentation, which is for the rows of all shards together."""
     below = plan.root if presentation is None else Presentation.of_all(plan.root)[1]
-    return partitioning_of(replace(plan, root=below), emit, may_copy=may_copy)
+    return partitioning_of(replace(plan, root=below), emit)
 
 
 def _in_parts(plan: QueryPlan, rewritten: QueryPlan, emit: StreamOperator) -> list[Partitioning] | OneShard | None:
@@ -125,14 +119,6 @@ def sharding(queries: Sequence[Registered], keys: tuple[int, ...], *, has_static
     return Sharding(keys, {stream: tuple(places.items()) for stream, places in routes.items()}, by, in_parts)
 
 
-def sharding_for(queries: Sequence[Registered], processors: int, *, has_static_default: bool) -> Sharding | OneShard:
-    """How to run queries on so many processors."""
-    found = sharding(queries, spreading_keys(processors), has_static_default=has_static_default)
-    if isinstance(found, OneShard) or not found.copies or processors <= _MOST_COPIES:
-        return found
-    return sharding(queries, spreading_keys(_MOST_COPIES), has_static_default=has_static_default)
-
-
 def same_sharding(cut: Sharding, queries: Sequence[Registered], *, has_static_default: bool) -> Sharding:
     """The shards of a pipeline at work, for other queries; a `RegistrationError` where they do not fit."""
     found = sharding(queries, cut.keys, has_static_default=has_static_default)
@@ -163,8 +149,7 @@ def in_words(query: Registered) -> str:
     places = {place for routes in partitioning.routes.values() for place in routes.values()}
     stands = " and ".join(word for place, word in ((0, "subject"), (2, "object")) if place in places)
     merged = any(source.in_default_graph for source in query.plan.windows)
-    more = "; others are copied to each" if COPIED in places else ""
-    more += "; their groups are put together" if partitioning.in_parts else ""
+    more = "; their groups are put together" if partitioning.in_parts else ""
     more += "; ordered, cut or told apart when they are together" if presentation_of(query) is not None else ""
     more += "; one where the default graph has static data" if merged else ""
     return f"any number, by ?{partitioning.variable.value} ({stands} of its triples){more}"

@@ -35,7 +35,7 @@ from headwater.pipeline.connectors.receiving import (
 )
 from headwater.pipeline.connectors.records import RecordSource, skews
 from headwater.pipeline.counting import before_the_run
-from headwater.pipeline.cutting import same_sharding, sharding, sharding_for
+from headwater.pipeline.cutting import same_sharding, sharding
 from headwater.pipeline.delivery import Answers, Delivery, OnAnswer, OnProgress, Subscription
 from headwater.pipeline.engine_data import EngineData
 from headwater.pipeline.evaluation import Definition, EvaluatorName, evaluator_named, families_named
@@ -427,17 +427,10 @@ class Engine:
         known = Record.read(self._checkpoint) if self._checkpoint else None
         if known is not None and not known.shards:
             return None
-        shards = self._shards or (len(known.shards) if known else None)
+        shards = self._shards or (len(known.shards) if known else self.session().sparkContext.defaultParallelism)
         if shards == 1:
             return None
-        has_default = self._data.has_default_graph
-        if shards is not None:
-            found = sharding(queries, spreading_keys(shards), has_static_default=has_default)
-        else:
-            processors = self.session().sparkContext.defaultParallelism
-            if processors == 1:
-                return None
-            found = sharding_for(queries, processors, has_static_default=has_default)
+        found = sharding(queries, spreading_keys(shards), has_static_default=self._data.has_default_graph)
         return None if isinstance(found, OneShard) else found
 
     def _definition(self, queries: tuple[Registered, ...]) -> Definition:

@@ -1,9 +1,8 @@
 """Several shards: which triples go where.
 
 A shard is a key of the stateful step. Every shard hears of every element, its time and its place in the stream, so that
-all of them have the same clocks and the same ticks; of the triples it gets those whose key is its own, and those that
-are copied to every shard. How queries are cut is found in `cutting`, how the answers of the shards become one in
-`merging`.
+all of them have the same clocks and the same ticks; of the triples it gets those whose key is its own. How queries are
+cut is found in `cutting`, how the answers of the shards become one in `merging`.
 """
 
 from __future__ import annotations
@@ -14,20 +13,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from headwater.algebra.partitioning import COPIED
 from headwater.pipeline.feed import Chunk
 from headwater.terms.columns import ElementColumns
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _HALF = np.uint64(32)
-_NOBODY, _EVERYONE = -1, -2
-"""In place of the number of a shard."""
 
 
 @dataclass(frozen=True)
 class Sharding:
-    """`keys` are the shards' keys in the stateful step; `routes` say by which place (0 or 2) a predicate's triples go,
-    or that they are `COPIED`.
+    """`keys` are the shards' keys in the stateful step; `routes` say by which place (0 or 2) a predicate's triples go.
 
     `by` names for each query the variable that its shards are made by; `in_parts` are the queries whose groups are
     spread over shards (`group_parts`).
@@ -38,11 +33,6 @@ class Sharding:
     by: Mapping[str, str]
     in_parts: frozenset[str] = frozenset()
 
-    @property
-    def copies(self) -> bool:
-        """Whether some triples go to every shard."""
-        return any(place == COPIED for routes in self.routes.values() for _, place in routes)
-
     def split(self, chunk: Chunk) -> Iterator[tuple[int, Chunk]]:
         """A chunk's part for each shard, with the key of the shard. What is not an element goes to the first."""
         columns = chunk.elements
@@ -51,7 +41,7 @@ class Sharding:
         routes = () if chunk.stream is None else self.routes.get(chunk.stream, ())
         owners = _owners(columns.triples, routes, len(self.keys))
         for number, key in enumerate(self.keys):
-            mine = (owners == number) | (owners == _EVERYONE)
+            mine = owners == number
             before = np.zeros(mine.shape[0] + 1, dtype=np.int64)
             np.cumsum(mine, out=before[1:])
             part = replace(columns, starts=before[columns.starts], triples=columns.triples[mine])
@@ -59,22 +49,17 @@ class Sharding:
 
 
 def _owners(triples: npt.NDArray[np.int64], routes: Sequence[tuple[int, int]], shards: int) -> npt.NDArray[np.int64]:
-    """The shard of each triple, or `_EVERYONE`; `_NOBODY` where no query looks at its predicate."""
+    """The shard of each triple; -1 where no query looks at its predicate."""
     keys = np.zeros(triples.shape[0], dtype=np.int64)
     routed = np.zeros(triples.shape[0], dtype=np.bool_)
-    copied = np.zeros(triples.shape[0], dtype=np.bool_)
     for predicate, place in routes:
         mask = triples[:, 1] == predicate
-        if place == COPIED:
-            copied |= mask
-        else:
-            keys[mask] = triples[mask, place]
-            routed |= mask
+        keys[mask] = triples[mask, place]
+        routed |= mask
     mixed = keys.view(np.uint64) * _MIX
     mixed ^= mixed >> _HALF
     owners = (mixed % np.uint64(shards)).astype(np.int64)
-    owners[~routed] = _NOBODY
-    owners[copied] = _EVERYONE
+    owners[~routed] = -1
     return owners
 
 

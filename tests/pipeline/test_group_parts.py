@@ -64,8 +64,8 @@ WHOLE = {
     ),
     "a grouping below a join": (
         f"""SELECT ?s ?n {WINDOWS} WHERE {{ GRAPH :rooms {{ ?s :in ?r }}
-        {{ SELECT ?s (COUNT(*) AS ?n) WHERE {{ WINDOW :w {{ ?o :value ?v ; :by ?s ; :in ?x }} }} GROUP BY ?s }} }}""",
-        "groups are not made by ?o",
+        {{ SELECT ?s (COUNT(*) AS ?n) WHERE {{ WINDOW :w {{ ?o :value ?v ; :by ?s }} }} GROUP BY ?s }} }}""",
+        "not every triple pattern over a stream has ?s",
     ),
 }
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from headwater.algebra.partitioning import COPIED, OneShard
+from headwater.algebra.partitioning import OneShard
 from headwater.pipeline.chunks import with_columns
-from headwater.pipeline.cutting import in_words, sharding, sharding_for
+from headwater.pipeline.cutting import in_words, sharding
 from headwater.pipeline.feed import Chunk
 from headwater.pipeline.sharding import Sharding, spreading_keys
-from headwater.reference import Registered
 from tests.pipeline.shards import EX, WINDOWS, A, cut, elements, registered, sharded_answers, whole_answers
 
 KEYED = {
@@ -47,32 +46,9 @@ KEYED = {
     "an empty branch": f"""SELECT ?v {WINDOWS} WHERE {{ WINDOW :w {{
         {{ ?o :value ?v }} UNION {{ ?x :value ?v FILTER(1 = 2) }} }} }}""",
 }
-COPYING = {
-    "nothing shared": f"SELECT ?v ?x {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v . ?s :by ?x }} }}",
-    "a cycle": f"""SELECT ?a ?b ?v {WINDOWS} WHERE {{ WINDOW :w {{
-        ?a :value ?v . ?b :value ?v . ?a :by ?s . ?b :by ?s }} FILTER(?a != ?b) }}""",
-    "other groups": f"""SELECT ?s (COUNT(DISTINCT ?v) AS ?n) {WINDOWS}
-        WHERE {{ WINDOW :w {{ ?o :value ?v ; :by ?s }} }} GROUP BY ?s""",
-    "changes": f"REGISTER ISTREAM q AS SELECT ?v {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v ; :by ?s }} }}",
-    "changes of the distinct": f"""REGISTER ISTREAM q AS SELECT DISTINCT ?v {WINDOWS}
-        WHERE {{ WINDOW :w {{ ?o :value ?v ; :by ?s }} }}""",
-    "optional copies": f"""SELECT ?o ?y {WINDOWS}
-        WHERE {{ WINDOW :w {{ ?o :by ?s }} OPTIONAL {{ WINDOW :v {{ ?x :about ?y }} }} }}""",
-    "without copies": f"""SELECT ?o ?v {WINDOWS}
-        WHERE {{ WINDOW :w {{ ?o :value ?v MINUS {{ ?y :by :s1 ; :value ?v }} }} }}""",
-    "where copies are": f"""SELECT ?o ?v {WINDOWS}
-        WHERE {{ WINDOW :w {{ ?o :value ?v FILTER NOT EXISTS {{ ?y :by :s1 ; :value ?v }} }} }}""",
-    "the number of copies": f"""SELECT ?o ?n {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v
-        {{ SELECT (COUNT(*) AS ?n) WHERE {{ ?y :by ?s }} }} }} }}""",
-    "the first copies": f"""SELECT ?o ?y {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v
-        {{ SELECT ?y WHERE {{ ?y :by ?s }} LIMIT 2 }} }} }}""",
-    "the copies of two branches": f"""SELECT ?o ?y {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v , ?w
-        {{ ?y :by :s1 }} UNION {{ ?y :by :s2 }} }} }}""",
-}
 WHOLE = {
     "another key": (
-        f"""SELECT ?s (COUNT(DISTINCT ?v) AS ?n) {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v ; :by ?s ; :in ?r }} }}
-        GROUP BY ?s""",
+        f"SELECT ?s (COUNT(DISTINCT ?v) AS ?n) {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v ; :by ?s }} }} GROUP BY ?s",
         "groups are not made by ?o, and COUNT(DISTINCT …) must see equal values of all parts together",
     ),
     "groups that look around": (
@@ -81,19 +57,7 @@ WHOLE = {
         "the groups depend on EXISTS",
     ),
     "no common variable": (
-        f"SELECT ?v ?x {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v . ?s :by ?x . ?y :in ?z }} }}",
-        "not every triple pattern",
-    ),
-    "a predicate with and without the key": (
-        f"SELECT ?v ?x {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v ; :by ?s . ?x :by ?y }} }}",
-        "not every triple pattern",
-    ),
-    "a branch with all copies": (
-        f"SELECT ?v ?x {WINDOWS} WHERE {{ WINDOW :w {{ {{ ?o :value ?v }} UNION {{ ?x :by ?y }} }} }}",
-        "not every triple pattern",
-    ),
-    "copies with something optional": (
-        f"SELECT ?v ?x {WINDOWS} WHERE {{ WINDOW :w {{ ?x :by ?y OPTIONAL {{ ?o :value ?v ; :in ?r }} }} }}",
+        f"SELECT ?v ?x {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v . ?s :by ?x }} }}",
         "not every triple pattern",
     ),
     "changes of first rows": (
@@ -101,8 +65,7 @@ WHOLE = {
         "needs all solutions in one place",
     ),
     "changes of what is distinct without its key": (
-        f"""REGISTER ISTREAM q AS SELECT DISTINCT ?v {WINDOWS}
-        WHERE {{ WINDOW :w {{ ?o :value ?v ; :by ?s ; :in ?r }} }}""",
+        f"REGISTER ISTREAM q AS SELECT DISTINCT ?v {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v ; :by ?s }} }}",
         "does not leave",
     ),
     "first rows of a sub-query": (
@@ -115,7 +78,7 @@ WHOLE = {
         "more than its row",
     ),
     "changes without their key": (
-        f"REGISTER ISTREAM q AS SELECT ?v {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v ; :by ?s ; :in ?r }} }}",
+        f"REGISTER ISTREAM q AS SELECT ?v {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v ; :by ?s }} }}",
         "is not in the answer",
     ),
     "any predicate": (f"SELECT ?o {WINDOWS} WHERE {{ WINDOW :w {{ ?o ?p ?v }} }}", "a predicate is a variable"),
@@ -134,21 +97,6 @@ def test_shards_answer_as_one(name: str, shards: int) -> None:
     query = registered(KEYED[name])
     found = sharding([query], tuple(range(shards)), has_static_default=False)
     assert isinstance(found, Sharding), found
-    assert not found.copies
-    check_answers(query, found)
-
-
-@pytest.mark.parametrize("name", COPYING)
-@pytest.mark.parametrize("shards", [2, 5])
-def test_shards_with_copies_answer_as_one(name: str, shards: int) -> None:
-    query = registered(COPYING[name])
-    found = sharding([query], tuple(range(shards)), has_static_default=False)
-    assert isinstance(found, Sharding), found
-    assert found.copies
-    check_answers(query, found)
-
-
-def check_answers(query: Registered, found: Sharding) -> None:
     rows = 0
     for seed, pieces in ((1, 1), (2, 3), (3, 8)):
         streams = elements(seed)
@@ -188,31 +136,6 @@ def test_triples_of_one_key_stay_together_and_the_shards_share_the_work() -> Non
     subjects = [set(part.elements.triples[:, 0].tolist()) for part in parts.values()]  # type: ignore[union-attr]
     assert subjects[0] and subjects[1] and not subjects[0] & subjects[1]
     assert all(len(part.elements) == len(chunk.elements) for part in parts.values())
-
-
-def test_copied_triples_are_in_every_shard_and_shards_that_copy_are_few() -> None:
-    query = registered(COPYING["a cycle"])
-    found = sharding([query], (0, 1), has_static_default=False)
-    assert isinstance(found, Sharding)
-    chunk = with_columns(Chunk(A, elements=tuple(elements(4)[A])))
-    triples = [part.elements.triples for _, part in found.split(chunk)]  # type: ignore[union-attr]
-    (copied,) = (predicate for predicate, place in found.routes[A] if place == COPIED)
-    copies = [one[one[:, 1] == copied].tolist() for one in triples]
-    assert copies[0] and copies[0] == copies[1]
-    values = [set(one[one[:, 1] != copied][:, 2].tolist()) for one in triples]
-    assert values[0] and values[1] and not values[0] & values[1]
-    many = [
-        sharding_for([registered(text)], 9, has_static_default=False) for text in (COPYING["a cycle"], KEYED["star"])
-    ]
-    assert [len(one.keys) for one in many if isinstance(one, Sharding)] == [4, 9]
-    assert in_words(query) == "any number, by ?v (object of its triples); others are copied to each"
-
-
-def test_a_predicate_is_not_copied_for_one_query_and_cut_for_another() -> None:
-    queries = [registered(COPYING["a cycle"], "p"), registered(KEYED["star"], "q")]
-    found = sharding(queries, (0, 1), has_static_default=False)
-    assert isinstance(found, OneShard)
-    assert "different keys" in found.reason
 
 
 def test_queries_that_want_different_keys_stay_together() -> None:
