@@ -5,6 +5,8 @@
 
 Deletion is lazy, as in section 3.4 of the paper: once more than half of the rows are gone, all of those are dropped
 together. Counts may go below zero within a difference, since rows that come and go at once may go first.
+
+What a window loses are the rows that came first. As long as that is so, they are not looked up but taken in turn.
 """
 
 from __future__ import annotations
@@ -12,8 +14,8 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from headwater.kernel.index import Ints, Links, first_slot, hashed
-from headwater.kernel.numbering import enlarged, grown
+from headwater.kernel.index import Ints, Links, first_slot, hashed, same
+from headwater.kernel.numbering import Queue, enlarged, grown
 from headwater.kernel.prefetching import prefetch
 
 _SMALLEST = 16
@@ -25,15 +27,7 @@ _NO_NUMBERS: Ints = np.empty(0, dtype=np.int64)
 @nb.njit(cache=True, inline="always")
 def _slot_of(table, rows, key, values, i, slot):  # type: ignore[no-untyped-def]
     """The slot of a row whose search begins at some slot, or the empty one where it belongs."""
-    while table[slot] != 0:
-        number = table[slot] - 1
-        same = True
-        for c in range(key.shape[0]):
-            if rows[number, c] != values[i, c]:
-                same = False
-                break
-        if same:
-            break
+    while table[slot] != 0 and not same(rows, np.int64(table[slot]) - 1, key, values, i, key):
         slot += 1
         if slot == table.shape[0]:
             slot = np.int64(0)
@@ -44,7 +38,8 @@ def _slot_of(table, rows, key, values, i, slot):  # type: ignore[no-untyped-def]
 def _change(table, rows, counts, top, key, values, by, slots, crossed):  # type: ignore[no-untyped-def]
     """Count rows up or down; gives the new top, and how many rows came into being (by > 0) or ceased to be.
 
-    `slots` is room for the slots at which each search begins: the memory of later ones is asked for in time.
+    `slots` is room for the slots at which each search begins: the memory of later ones is asked for in time. The
+    numbers of the rows stand there afterwards.
     """
     n = 0
     size = values.shape[0]
@@ -59,17 +54,31 @@ def _change(table, rows, counts, top, key, values, by, slots, crossed):  # type:
                 prefetch(counts, following)
         slot = _slot_of(table, rows, key, values, i, slots[i])
         if table[slot] == 0:
-            rows[top] = values[i]
+            for c in range(key.shape[0]):
+                rows[top, c] = values[i, c]
             counts[top] = 0
             top += 1
             table[slot] = top
-        number = table[slot] - 1
+        number = np.int64(table[slot]) - 1
+        slots[i] = number
         before = counts[number]
         counts[number] = before + by
         if (before <= 0) != (before + by <= 0):
             crossed[n] = number
             n += 1
     return top, n
+
+
+@nb.njit(cache=True)
+def _count_down(counts, numbers, crossed):  # type: ignore[no-untyped-def]
+    """Count rows down; gives how many ceased to be."""
+    n = 0
+    for i in range(numbers.shape[0]):
+        counts[numbers[i]] -= 1
+        if counts[numbers[i]] == 0:
+            crossed[n] = numbers[i]
+            n += 1
+    return n
 
 
 @nb.njit(cache=True)
@@ -95,6 +104,8 @@ class RowCounts:
         self._changes = 0
         self._table: Links = np.zeros(_SMALLEST, dtype=np.int32)
         self._key: Links = np.arange(width, dtype=np.int32)
+        self._queue: Queue | None = Queue()
+        """The numbers of the rows in the order in which they came, as long as they leave in it."""
 
     def change(self, values: Ints, by: int) -> Ints:
         """Count rows up (by 1) or down (by -1); gives the numbers of those that came into being or ceased to be.
@@ -105,10 +116,20 @@ class RowCounts:
         if not n:
             return _NO_NUMBERS
         self._changes += n
-        self._make_room(n)
-        slots, crossed = np.empty((2, n), dtype=np.int64)
         values = np.require(values, np.int64, ("C", "W"))
-        self.top, found = _change(self._table, self.rows, self.counts, self.top, self._key, values, by, slots, crossed)
+        if by < 0 and self._queue is not None:
+            oldest = self._queue.taken(self.rows, values)
+            if oldest is not None:
+                crossed = np.empty(n, dtype=np.int64)
+                return crossed[: _count_down(self.counts, oldest, crossed)]
+            self._queue = None
+        self._make_room(n)
+        numbers, crossed = np.empty((2, n), dtype=np.int64)
+        self.top, found = _change(
+            self._table, self.rows, self.counts, self.top, self._key, values, by, numbers, crossed
+        )
+        if self._queue is not None:
+            self._queue.append(numbers)
         return crossed[:found]
 
     def bag(self) -> Ints:
@@ -142,6 +163,8 @@ class RowCounts:
             self.rows = enlarged(self.rows[present], capacity)
             self.counts = enlarged(self.counts[present], capacity)
             self._place(2 * capacity)
+            if self._queue is not None:
+                self._queue.renumber(present)
 
     def _make_room(self, more: int) -> None:
         needed = self.top + more
@@ -157,5 +180,11 @@ class RowCounts:
         _placed(self._table, self.rows, self._key, self.top)
 
     @property
+    def takes_in_turn(self) -> bool:
+        """Whether rows have left in the order in which they came until now."""
+        return self._queue is not None
+
+    @property
     def nbytes(self) -> int:
-        return self.rows.nbytes + self.counts.nbytes + self._table.nbytes
+        queue = 0 if self._queue is None else self._queue.nbytes
+        return self.rows.nbytes + self.counts.nbytes + self._table.nbytes + queue

@@ -75,39 +75,48 @@ def _head(entry):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, inline="always")
-def _same(rows, row, key, others, other, other_key):  # type: ignore[no-untyped-def]
-    same = True
+def same(rows, row, key, others, other, other_key):  # type: ignore[no-untyped-def]
+    """Whether a row and another one have the same key."""
+    are_same = True
     for i in range(key.shape[0]):
-        same &= rows[row, key[i]] == others[other, other_key[i]]
-    return same
+        are_same &= rows[row, key[i]] == others[other, other_key[i]]
+    return are_same
 
 
 @nb.njit(cache=True, inline="always")
-def _look_ahead(table, probes, i, probe_key):  # type: ignore[no-untyped-def]
-    """Ask for the slot of a probe some steps before its turn."""
-    prefetch(table, first_slot(hashed(probes, i, probe_key), table.shape[0]))
+def _hash_rows(rows, numbers, start, key, hashes):  # type: ignore[no-untyped-def]
+    """Hash some rows once: hashes are needed where memory is asked for and where it is looked at."""
+    for i in range(start, numbers.shape[0]):
+        prefetch(rows, numbers[min(i + AHEAD, numbers.shape[0] - 1)])
+        hashes[i] = hashed(rows, numbers[i], key)
 
 
 @nb.njit(cache=True, inline="always")
-def _look_ahead_at_row(table, rows, probes, i, probe_key):  # type: ignore[no-untyped-def]
-    """Ask for the row that the slot of a probe names, when the slot has arrived."""
-    entry = table[first_slot(hashed(probes, i, probe_key), table.shape[0])]
+def _hash_all(rows, key, hashes):  # type: ignore[no-untyped-def]
+    for i in range(rows.shape[0]):
+        hashes[i] = hashed(rows, i, key)
+
+
+@nb.njit(cache=True, inline="always")
+def _look_ahead(table, rows, hashes, i):  # type: ignore[no-untyped-def]
+    """Ask for the slot of a probe some steps before its turn, and for the row that it names when it has arrived."""
+    prefetch(table, first_slot(hashes[i + 2 * AHEAD], table.shape[0]))
+    entry = table[first_slot(hashes[i + AHEAD], table.shape[0])]
     if entry & _COUNT:
         prefetch(rows, _head(entry))
 
 
 @nb.njit(cache=True, inline="always")
-def _find(table, rows, key, probes, i, probe_key):  # type: ignore[no-untyped-def]
+def _find(table, rows, key, probes, i, probe_key, h):  # type: ignore[no-untyped-def]
     """The slot of a key, or -1."""
     size = table.shape[0]
-    h = hashed(probes, i, probe_key)
     tag = _tag(h)
     slot = first_slot(h, size)
     while True:
         entry = table[slot]
         if entry == 0:
             return np.int64(-1)
-        if entry >> _TAG == tag and entry & _COUNT and _same(rows, _head(entry), key, probes, i, probe_key):
+        if entry >> _TAG == tag and entry & _COUNT and same(rows, _head(entry), key, probes, i, probe_key):
             return slot
         slot += 1
         if slot == size:
@@ -115,7 +124,7 @@ def _find(table, rows, key, probes, i, probe_key):  # type: ignore[no-untyped-de
 
 
 @nb.njit(cache=True)
-def _insert(table, links, rows, key, added, start, room):  # type: ignore[no-untyped-def]
+def _insert(table, links, rows, key, added, start, room, hashes):  # type: ignore[no-untyped-def]
     """Link rows into the rings of their keys, until all are or no slot may be taken into use any more.
 
     Gives how many rows are linked now and how many slots were taken into use.
@@ -123,12 +132,12 @@ def _insert(table, links, rows, key, added, start, room):  # type: ignore[no-unt
     size = table.shape[0]
     double = links.shape[1] == 2
     used = 0
+    _hash_rows(rows, added, start, key, hashes)
     for i in range(start, added.shape[0]):
-        if i + 2 * AHEAD < added.shape[0]:
-            _look_ahead(table, rows, added[i + 2 * AHEAD], key)
-            _look_ahead_at_row(table, rows, rows, added[i + AHEAD], key)
+        if i + 2 * AHEAD < hashes.shape[0]:
+            _look_ahead(table, rows, hashes, i)
         row = added[i]
-        h = hashed(rows, row, key)
+        h = hashes[i]
         tag = _tag(h)
         slot = first_slot(h, size)
         free = np.int64(-1)
@@ -146,7 +155,7 @@ def _insert(table, links, rows, key, added, start, room):  # type: ignore[no-unt
             if entry & _COUNT == 0:
                 if free < 0:
                     free = slot
-            elif entry >> _TAG == tag and _same(rows, _head(entry), key, rows, row, key):
+            elif entry >> _TAG == tag and same(rows, _head(entry), key, rows, row, key):
                 count = entry & _COUNT
                 break
             slot += 1
@@ -216,26 +225,26 @@ def _unlink(table, links, slot, row):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True)
-def _remove(table, links, rows, key, removed):  # type: ignore[no-untyped-def]
+def _remove(table, links, rows, key, removed, hashes):  # type: ignore[no-untyped-def]
     freed = 0
+    _hash_rows(rows, removed, 0, key, hashes)
     for i in range(removed.shape[0]):
-        if i + 2 * AHEAD < removed.shape[0]:
-            _look_ahead(table, rows, removed[i + 2 * AHEAD], key)
-            _look_ahead_at_row(table, rows, rows, removed[i + AHEAD], key)
-        slot = _find(table, rows, key, rows, removed[i], key)
+        if i + 2 * AHEAD < hashes.shape[0]:
+            _look_ahead(table, rows, hashes, i)
+        slot = _find(table, rows, key, rows, removed[i], key, hashes[i])
         freed += _unlink(table, links, slot, removed[i])
     return freed
 
 
 @nb.njit(cache=True)
-def _take(table, links, rows, key, wanted, taken):  # type: ignore[no-untyped-def]
+def _take(table, links, rows, key, wanted, taken, hashes):  # type: ignore[no-untyped-def]
     """Find one row of each value and unlink it, so that equal values find different rows."""
     freed = 0
+    _hash_all(wanted, key, hashes)
     for i in range(wanted.shape[0]):
-        if i + 2 * AHEAD < wanted.shape[0]:
-            _look_ahead(table, wanted, i + 2 * AHEAD, key)
-            _look_ahead_at_row(table, rows, wanted, i + AHEAD, key)
-        slot = _find(table, rows, key, wanted, i, key)
+        if i + 2 * AHEAD < hashes.shape[0]:
+            _look_ahead(table, rows, hashes, i)
+        slot = _find(table, rows, key, wanted, i, key, hashes[i])
         if slot < 0:
             taken[i] = -1
         else:
@@ -255,26 +264,26 @@ def _found(table, slot, heads, counts, i):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True)
-def _probe(table, rows, key, probes, probe_key, heads, counts):  # type: ignore[no-untyped-def]
+def _probe(table, rows, key, probes, probe_key, heads, counts, hashes):  # type: ignore[no-untyped-def]
     total = 0
+    _hash_all(probes, probe_key, hashes)
     for i in range(probes.shape[0]):
-        if i + 2 * AHEAD < probes.shape[0]:
-            _look_ahead(table, probes, i + 2 * AHEAD, probe_key)
-            _look_ahead_at_row(table, rows, probes, i + AHEAD, probe_key)
-        total += _found(table, _find(table, rows, key, probes, i, probe_key), heads, counts, i)
+        if i + 2 * AHEAD < hashes.shape[0]:
+            _look_ahead(table, rows, hashes, i)
+        total += _found(table, _find(table, rows, key, probes, i, probe_key, hashes[i]), heads, counts, i)
     return total
 
 
 @nb.njit(cache=True)
-def _probe_leaf(table, rows, key, leaves, tree, place, probe_key, heads, counts):  # type: ignore[no-untyped-def]
+def _probe_leaf(table, rows, key, leaves, tree, place, probe_key, heads, counts, hashes):  # type: ignore[no-untyped-def]
     total = 0
     for i in range(tree.shape[0]):
-        if i + 3 * AHEAD < tree.shape[0]:
-            prefetch(leaves, tree[i + 3 * AHEAD, place])
-        if i + 2 * AHEAD < tree.shape[0]:
-            _look_ahead(table, leaves, tree[i + 2 * AHEAD, place], probe_key)
-            _look_ahead_at_row(table, rows, leaves, tree[i + AHEAD, place], probe_key)
-        total += _found(table, _find(table, rows, key, leaves, tree[i, place], probe_key), heads, counts, i)
+        prefetch(leaves, tree[min(i + AHEAD, tree.shape[0] - 1), place])
+        hashes[i] = hashed(leaves, tree[i, place], probe_key)
+    for i in range(tree.shape[0]):
+        if i + 2 * AHEAD < hashes.shape[0]:
+            _look_ahead(table, rows, hashes, i)
+        total += _found(table, _find(table, rows, key, leaves, tree[i, place], probe_key, hashes[i]), heads, counts, i)
     return total
 
 
@@ -298,7 +307,8 @@ def _expand(links, heads, counts, tree, place, which, longer):  # type: ignore[n
 def _partners(table, links, rows, key, leaves, tree, holder, probe_key, place):  # type: ignore[no-untyped-def]
     heads = np.empty(tree.shape[0], dtype=np.int64)
     counts = np.empty(tree.shape[0], dtype=np.int64)
-    total = _probe_leaf(table, rows, key, leaves, tree, holder, probe_key, heads, counts)
+    hashes = np.empty(tree.shape[0], dtype=np.uint64)
+    total = _probe_leaf(table, rows, key, leaves, tree, holder, probe_key, heads, counts, hashes)
     longer = np.empty((total, tree.shape[1]), dtype=np.int64)
     _expand(links, heads, counts, tree, place, heads[:0], longer)
     return longer
@@ -334,9 +344,10 @@ class RingIndex:
         n = added.shape[0]
         self.inserts += n
         done = 0
+        hashes = np.empty(n, dtype=np.uint64)
         while True:
             room = (self.table.shape[0] * 3) // 4 - self._used
-            after, used = _insert(self.table, self.links, rows, self.key, added, done, room)
+            after, used = _insert(self.table, self.links, rows, self.key, added, done, room, hashes)
             self._used += used
             if after == n:
                 return
@@ -368,12 +379,14 @@ class RingIndex:
 
     def remove(self, rows: Ints, removed: Ints) -> None:
         """Take out rows by number, while their values still stand in `rows`."""
-        self._used -= _remove(self.table, self.links, rows, self.key, removed)
+        hashes = np.empty(removed.shape[0], dtype=np.uint64)
+        self._used -= _remove(self.table, self.links, rows, self.key, removed, hashes)
 
     def take(self, rows: Ints, values: Ints) -> Ints:
         """One row of each value, taken out of this index; -1 where there is none."""
         taken = np.empty(values.shape[0], dtype=np.int64)
-        self._used -= _take(self.table, self.links, rows, self.key, plain(values), taken)
+        hashes = np.empty(values.shape[0], dtype=np.uint64)
+        self._used -= _take(self.table, self.links, rows, self.key, plain(values), taken, hashes)
         return taken
 
     def probe(self, rows: Ints, probes: Ints, probe_key: Links) -> tuple[Ints, Ints, int]:
@@ -382,7 +395,8 @@ class RingIndex:
         self.probes += n
         heads = np.empty(n, dtype=np.int64)
         counts = np.empty(n, dtype=np.int64)
-        return heads, counts, _probe(self.table, rows, self.key, probes, probe_key, heads, counts)
+        hashes = np.empty(n, dtype=np.uint64)
+        return heads, counts, _probe(self.table, rows, self.key, probes, probe_key, heads, counts, hashes)
 
     def probe_leaf(self, rows: Ints, leaves: Ints, tree: Ints, place: int, probe_key: Links) -> tuple[Ints, Ints, int]:
         """The same for probes that are some columns of the leaves that stand at a place of each tree."""
@@ -390,7 +404,8 @@ class RingIndex:
         self.probes += n
         heads = np.empty(n, dtype=np.int64)
         counts = np.empty(n, dtype=np.int64)
-        total = _probe_leaf(self.table, rows, self.key, leaves, tree, place, probe_key, heads, counts)
+        hashes = np.empty(n, dtype=np.uint64)
+        total = _probe_leaf(self.table, rows, self.key, leaves, tree, place, probe_key, heads, counts, hashes)
         return heads, counts, total
 
     def partners(self, rows: Ints, leaves: Ints, tree: Ints, holder: int, probe_key: Links, place: int) -> Ints:

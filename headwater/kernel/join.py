@@ -284,13 +284,15 @@ class MultiwayJoin(Operator):
                     continue
                 said = (one.key, self._probe(tree, one))
             total = said[1][2]
-            if not total:
-                return []
             if not found or total < fewest:
                 best, fewest = one, total
             found[one.number] = said
+            if not total:
+                break
         if best is not candidates[0]:
             self._candidates[done] = (best, *(one for one in candidates if one is not best))
+        if not fewest:
+            return []
         if len(found) == 1 or tree.shape[0] == 1:
             return self._step(tree, best, found)
         return self._part(tree, [one for one in candidates if one.number in found], best, found)

@@ -20,6 +20,15 @@ def _give(free, count, top, numbers):  # type: ignore[no-untyped-def]
             numbers[i] = top + i - count
 
 
+@nb.njit(cache=True)
+def _are_same(rows, numbers, values):  # type: ignore[no-untyped-def]
+    for i in range(numbers.shape[0]):
+        for column in range(values.shape[1]):
+            if rows[numbers[i], column] != values[i, column]:
+                return False
+    return True
+
+
 class Numbering:
     """Numbers below `top`, of which some are free."""
 
@@ -95,14 +104,23 @@ class Queue:
         self._numbers[self._end : end] = numbers
         self._end = end
 
-    def first(self, count: int) -> Ints:
-        """So many that came first, or all if they are fewer."""
-        numbers: Ints = self._numbers[self._begin : min(self._end, self._begin + count)].astype(np.int64)
+    def taken(self, rows: Ints, values: Ints) -> Ints | None:
+        """The numbers that came first, which are gone now, if their rows are these; None if they are not."""
+        end = self._begin + values.shape[0]
+        if end > self._end:
+            return None
+        numbers: Ints = self._numbers[self._begin : end].astype(np.int64)
+        if not _are_same(rows, numbers, values):
+            return None
+        self._begin = end
         return numbers
 
-    def drop(self, count: int) -> None:
-        """So many that came first are gone."""
-        self._begin += count
+    def renumber(self, kept: Ints) -> None:
+        """The numbers that are kept, in ascending order, are 0, 1, 2, … from now on."""
+        after = np.empty(int(kept[-1]) + 1 if kept.shape[0] else 0, dtype=np.int32)
+        after[kept] = np.arange(kept.shape[0])
+        self._numbers = after[self._numbers[self._begin : self._end]]
+        self._begin, self._end = 0, self._numbers.shape[0]
 
     def clear(self) -> None:
         """All are gone."""

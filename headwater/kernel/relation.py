@@ -132,10 +132,9 @@ class Relation:
         """Remove the rows that came first, if they have these values; gives the numbers they had."""
         if self._queue is None:
             return None
-        numbers = self._queue.first(values.shape[0])
-        if numbers.shape[0] < values.shape[0] or not _are_same(self.rows, numbers, plain(values)):
+        numbers = self._queue.taken(self.rows, plain(values))
+        if numbers is None:
             return None
-        self._queue.drop(values.shape[0])
         for index in self._all:
             index.remove(self.rows, numbers)
         self._numbering.give_back(numbers)
@@ -178,15 +177,6 @@ def _place(rows, numbers, values):  # type: ignore[no-untyped-def]
     for i in range(numbers.shape[0]):
         for column in range(values.shape[1]):
             rows[numbers[i], column] = values[i, column]
-
-
-@nb.njit(cache=True)
-def _are_same(rows, numbers, values):  # type: ignore[no-untyped-def]
-    for i in range(numbers.shape[0]):
-        for column in range(values.shape[1]):
-            if rows[numbers[i], column] != values[i, column]:
-                return False
-    return True
 
 
 def are_all_there(numbers: Ints) -> bool:

@@ -51,6 +51,7 @@ def many_in_order(tables: Sequence[Ints], vocabulary: Vocabulary) -> list[list[R
     ends = list(accumulate(sizes))
     different, places = np.unique(ids, return_inverse=True)
     places = places.reshape(ids.shape)
+    vocabulary.make_terms(different)
     written = vocabulary.written
     cells = [written[number] for number in different.tolist()]
     if written.by_parts:

@@ -56,40 +56,40 @@ _FLOAT_POWERS = np.array([10.0**i for i in range(FRACTION_DIGITS + 1)], dtype=np
 
 
 @nb.njit(cache=True, inline="always")
-def _add_whole(digits, whole):  # type: ignore[no-untyped-def]
-    digits[WHOLE] += whole & DIGIT
-    digits[WHOLE + 1] += whole >> 32
+def _add_whole(table, group, whole):  # type: ignore[no-untyped-def]
+    table[group, WHOLE] += whole & DIGIT
+    table[group, WHOLE + 1] += whole >> 32
 
 
 @nb.njit(cache=True, inline="always")
-def _add_decimal(digits, mantissa, scale):  # type: ignore[no-untyped-def]
+def _add_decimal(table, group, mantissa, scale):  # type: ignore[no-untyped-def]
     whole = mantissa // _POWERS[scale]
-    fraction = digits[FRACTION] + (mantissa - whole * _POWERS[scale]) * _POWERS[FRACTION_DIGITS - scale]
+    fraction = table[group, FRACTION] + (mantissa - whole * _POWERS[scale]) * _POWERS[FRACTION_DIGITS - scale]
     if fraction >= _UNIT:
         fraction -= _UNIT
         whole += 1
-    digits[FRACTION] = fraction
-    _add_whole(digits, whole)
+    table[group, FRACTION] = fraction
+    _add_whole(table, group, whole)
 
 
 @nb.njit(cache=True, inline="always")
-def _add_shifted(digits, sign, size, exponent):  # type: ignore[no-untyped-def]
+def _add_shifted(table, group, sign, size, exponent):  # type: ignore[no-untyped-def]
     """Add size x 2^exponent, the size positive and below 2^54."""
     place = exponent + BINARY_SCALE
     digit, shift = BINARY + (place >> 5), place & 31
     low = (size & DIGIT) << shift
     high = (size >> 32) << shift
-    digits[digit] += sign * (low & DIGIT)
-    digits[digit + 1] += sign * ((low >> 32) + (high & DIGIT))
-    digits[digit + 2] += sign * (high >> 32)
+    table[group, digit] += sign * (low & DIGIT)
+    table[group, digit + 1] += sign * ((low >> 32) + (high & DIGIT))
+    table[group, digit + 2] += sign * (high >> 32)
 
 
 @nb.njit(cache=True, inline="always")
-def _add_floating(digits, sign, kind, value):  # type: ignore[no-untyped-def]
+def _add_floating(table, group, sign, kind, value):  # type: ignore[no-untyped-def]
     if kind >= _BITS:
         size = np.int64(1) << FRACTION_BITS | value & ((np.int64(1) << FRACTION_BITS) - 1)
         exponent = (value >> FRACTION_BITS & 31) + LOWEST_EXPONENT - FRACTION_BITS
-        _add_shifted(digits, -sign if value >> (VALUE_BITS - 1) else sign, size, exponent)
+        _add_shifted(table, group, -sign if value >> (VALUE_BITS - 1) else sign, size, exponent)
         return
     mantissa = (value >> SCALE_BITS) - MANTISSA_BIAS
     if mantissa == 0:
@@ -105,7 +105,7 @@ def _add_floating(digits, sign, kind, value):  # type: ignore[no-untyped-def]
         number = np.float64(np.float32(number))
     fraction, exponent = math.frexp(abs(number))
     size = np.int64(fraction * 9007199254740992.0)
-    _add_shifted(digits, -sign if number < 0 else sign, size, np.int64(exponent) - 53)
+    _add_shifted(table, group, -sign if number < 0 else sign, size, np.int64(exponent) - 53)
 
 
 @nb.njit(cache=True)
@@ -119,30 +119,30 @@ def add_numbers(table, groups, ids, sign, rest):  # type: ignore[no-untyped-def]
             rest[left] = i
             left += 1
             continue
-        digits = table[groups[i]]
+        group = groups[i]
         value = number & VALUE_MASK
         if kind >= _INTEGER and kind <= _LAST_INTEGER:
-            _add_whole(digits, sign * (value - INTEGER_BIAS))
-            digits[KINDS] += sign
+            _add_whole(table, group, sign * (value - INTEGER_BIAS))
+            table[group, KINDS] += sign
         elif kind == _DECIMAL:
-            _add_decimal(digits, sign * ((value >> SCALE_BITS) - MANTISSA_BIAS), value & SCALE_MASK)
-            digits[KINDS + 1] += sign
+            _add_decimal(table, group, sign * ((value >> SCALE_BITS) - MANTISSA_BIAS), value & SCALE_MASK)
+            table[group, KINDS + 1] += sign
         elif kind > _DECIMAL and kind <= _LAST_BITS:
-            _add_floating(digits, sign, kind, value)
+            _add_floating(table, group, sign, kind, value)
             is_single = kind in (_FLOAT, _FLOAT_SCIENTIFIC)
-            digits[KINDS + (2 if is_single else 3)] += sign
+            table[group, KINDS + (2 if is_single else 3)] += sign
         else:
-            digits[ERRORS] += sign
+            table[group, ERRORS] += sign
     return left
 
 
 @nb.njit(cache=True, inline="always")
-def carry(digits, first, last):  # type: ignore[no-untyped-def]
+def carry(table, group, first, last):  # type: ignore[no-untyped-def]
     """Bring every digit but the last below 2^32; the last keeps the sign."""
     for place in range(first, last):
-        over = digits[place] >> 32
-        digits[place] &= DIGIT
-        digits[place + 1] += over
+        over = table[group, place] >> 32
+        table[group, place] &= DIGIT
+        table[group, place + 1] += over
 
 
 @nb.njit(cache=True, inline="always")
@@ -155,15 +155,15 @@ def _size_of(number):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True)
-def _leading(digits, magnitude):  # type: ignore[no-untyped-def]
+def _leading(table, group, magnitude):  # type: ignore[no-untyped-def]
     """Sign and first 53 bits of the binary digits, how many bits are cut off, the first of those, and whether others
     are set; `magnitude` is room for their absolute value."""
     last = BINARY_DIGITS - 1
-    negative = digits[BINARY + last] < 0
+    negative = table[group, BINARY + last] < 0
     borrowed = np.int64(0)
     top = -1
     for place in range(last + 1):
-        digit = digits[BINARY + place]
+        digit = table[group, BINARY + place]
         if negative:
             digit = -digit - borrowed
             borrowed = np.int64(digit < 0 and place < last)
@@ -188,9 +188,9 @@ def _leading(digits, magnitude):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True)
-def rounded(digits, magnitude):  # type: ignore[no-untyped-def]
+def rounded(table, group, magnitude):  # type: ignore[no-untyped-def]
     """The nearest double of the binary digits, ties to even."""
-    negative, size, cut, half, rest = _leading(digits, magnitude)
+    negative, size, cut, half, rest = _leading(table, group, magnitude)
     if half and (rest or size & 1):
         size += 1
     number = math.ldexp(np.float64(size), cut - BINARY_SCALE)
@@ -198,9 +198,9 @@ def rounded(digits, magnitude):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True)
-def rounded_to_single(digits, magnitude):  # type: ignore[no-untyped-def]
+def rounded_to_single(table, group, magnitude):  # type: ignore[no-untyped-def]
     """The nearest float of 32 bits, ties to even."""
-    negative, size, cut, half, rest = _leading(digits, magnitude)
+    negative, size, cut, half, rest = _leading(table, group, magnitude)
     if half or rest:
         # An odd last bit says that there is more, so that rounding a second time errs on no tie.
         size |= 1

@@ -52,24 +52,24 @@ _INTEGERS, _DECIMALS, _FLOATS, _DOUBLES, _OTHERS = 0, 1, 2, 3, -1
 
 
 @nb.njit(cache=True, inline="always")
-def _settled(digits, has_rest):  # type: ignore[no-untyped-def]
+def _settled(table, group, has_rest):  # type: ignore[no-untyped-def]
     """Carry; then the kind of the sum, where it is one of those that are written here."""
-    carry(digits, WHOLE, WHOLE + 1)
-    carry(digits, BINARY, BINARY + BINARY_DIGITS - 1)
-    if has_rest or digits[ERRORS]:
+    carry(table, group, WHOLE, WHOLE + 1)
+    carry(table, group, BINARY, BINARY + BINARY_DIGITS - 1)
+    if has_rest or table[group, ERRORS]:
         return _OTHERS
-    if digits[KINDS + 2] or digits[KINDS + 3]:
-        if digits[KINDS] or digits[KINDS + 1] or (digits[KINDS + 2] and digits[KINDS + 3]):
+    if table[group, KINDS + 2] or table[group, KINDS + 3]:
+        if table[group, KINDS] or table[group, KINDS + 1] or (table[group, KINDS + 2] and table[group, KINDS + 3]):
             return _OTHERS
-        return _DOUBLES if digits[KINDS + 3] else _FLOATS
-    if not -_LARGEST_WHOLE <= digits[WHOLE + 1] < _LARGEST_WHOLE:
+        return _DOUBLES if table[group, KINDS + 3] else _FLOATS
+    if not -_LARGEST_WHOLE <= table[group, WHOLE + 1] < _LARGEST_WHOLE:
         return _OTHERS
-    return _DECIMALS if digits[KINDS + 1] else _INTEGERS
+    return _DECIMALS if table[group, KINDS + 1] else _INTEGERS
 
 
 @nb.njit(cache=True, inline="always")
-def _whole(digits):  # type: ignore[no-untyped-def]
-    return (digits[WHOLE + 1] << 32) + digits[WHOLE]
+def _whole(table, group):  # type: ignore[no-untyped-def]
+    return (table[group, WHOLE + 1] << 32) + table[group, WHOLE]
 
 
 @nb.njit(cache=True, inline="always")
@@ -158,46 +158,50 @@ def _single(number):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True)
-def sums_of(table, groups, has_rest, ids, singles):  # type: ignore[no-untyped-def]
-    """SUM of some groups, and of floats in `singles`, too; gives how many are left to the caller."""
-    magnitude = np.zeros(BINARY_DIGITS + 1, dtype=np.int64)
+def sums_of(table, groups, has_rest, ids, singles, magnitude):  # type: ignore[no-untyped-def]
+    """SUM of some groups, and of floats in `singles`, too; gives how many are left to the caller.
+
+    `magnitude` is room for the digits of one number.
+    """
     unknown = 0
     for i in range(groups.shape[0]):
-        digits = table[groups[i]]
-        kind = _settled(digits, has_rest[groups[i]])
+        group = groups[i]
+        kind = _settled(table, group, has_rest[group])
         found = _UNKNOWN
         if kind == _INTEGERS:
-            found = _ZERO + _whole(digits)
+            found = _ZERO + _whole(table, group)
         elif kind == _DECIMALS:
-            found = _decimal(_whole(digits), digits[FRACTION])
+            found = _decimal(_whole(table, group), table[group, FRACTION])
         elif kind == _DOUBLES:
-            total = rounded(digits, magnitude)
+            total = rounded(table, group, magnitude)
             found = _ZERO_DOUBLE if total == 0.0 else double_id(total)
         elif kind == _FLOATS:
-            found, singles[i] = _single(rounded_to_single(digits, magnitude))
+            found, singles[i] = _single(rounded_to_single(table, group, magnitude))
         ids[i] = found
         unknown += found == _UNKNOWN
     return unknown
 
 
 @nb.njit(cache=True)
-def averages_of(table, groups, has_rest, ids, singles):  # type: ignore[no-untyped-def]
-    """AVG of some groups, and of floats in `singles`, too; gives how many are left to the caller."""
-    magnitude = np.zeros(BINARY_DIGITS + 1, dtype=np.int64)
+def averages_of(table, groups, has_rest, ids, singles, magnitude):  # type: ignore[no-untyped-def]
+    """AVG of some groups, and of floats in `singles`, too; gives how many are left to the caller.
+
+    `magnitude` is room for the digits of one number.
+    """
     unknown = 0
     for i in range(groups.shape[0]):
-        digits = table[groups[i]]
-        kind = _settled(digits, has_rest[groups[i]])
+        group = groups[i]
+        kind = _settled(table, group, has_rest[group])
         found = _UNKNOWN
         if kind in (_INTEGERS, _DECIMALS):
-            count = digits[KINDS] + digits[KINDS + 1]
-            found = _quotient(_whole(digits), digits[FRACTION], count) if count else _ZERO
+            count = table[group, KINDS] + table[group, KINDS + 1]
+            found = _quotient(_whole(table, group), table[group, FRACTION], count) if count else _ZERO
         elif kind == _DOUBLES:
-            average = rounded(digits, magnitude) / np.float64(digits[KINDS + 3])
+            average = rounded(table, group, magnitude) / np.float64(table[group, KINDS + 3])
             found = _ZERO_DOUBLE if average == 0.0 else double_id(average)
         elif kind == _FLOATS:
-            total = np.float64(rounded_to_single(digits, magnitude))
-            found, singles[i] = _single(np.float32(total / np.float64(np.float32(digits[KINDS + 2]))))
+            total = np.float64(rounded_to_single(table, group, magnitude))
+            found, singles[i] = _single(np.float32(total / np.float64(np.float32(table[group, KINDS + 2]))))
         ids[i] = found
         unknown += found == _UNKNOWN
     return unknown

@@ -20,6 +20,7 @@ from headwater.kernel.numbering import enlarged
 from headwater.kernel.relation import NOTHING
 from headwater.kernel.sum_digits import (
     BINARY,
+    BINARY_DIGITS,
     BINARY_SCALE,
     ERRORS,
     FRACTION,
@@ -48,6 +49,7 @@ class Sums:
         self._table: Ints = np.zeros((0, WIDTH), dtype=np.int64)
         self._rest: dict[int, ExactSum] = {}
         self._has_rest: npt.NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
+        self._magnitude: Ints = np.zeros(BINARY_DIGITS + 1, dtype=np.int64)
 
     def grow(self, capacity: int) -> None:
         """Make room for groups."""
@@ -78,7 +80,7 @@ class Sums:
     def sums(self, groups: Ints) -> Ints:
         """SUM of some groups."""
         found, singles = np.empty(groups.shape[0], dtype=np.int64), _no_singles(groups)
-        if sums_of(self._table, groups, self._has_rest, found, singles):
+        if sums_of(self._table, groups, self._has_rest, found, singles, self._magnitude):
             self._write_singles(found, singles)
             self._complete(found, groups, ExactSum.sum)
         return found
@@ -86,7 +88,7 @@ class Sums:
     def averages(self, groups: Ints) -> Ints:
         """AVG of some groups."""
         found, singles = np.empty(groups.shape[0], dtype=np.int64), _no_singles(groups)
-        if averages_of(self._table, groups, self._has_rest, found, singles):
+        if averages_of(self._table, groups, self._has_rest, found, singles, self._magnitude):
             self._write_singles(found, singles)
             self._complete(found, groups, ExactSum.average)
         return found

@@ -37,12 +37,11 @@ def _slot_of(slots, ids, number):  # type: ignore[no-untyped-def]
 @nb.njit(cache=True, inline="always")
 def _look_ahead(slots, ids, numbers, i):  # type: ignore[no-untyped-def]
     """Ask for the slot of an id some steps before its turn, and for what the slot names when that has arrived."""
-    if i + 2 * AHEAD < numbers.shape[0]:
-        mask = slots.shape[0] - 1
-        prefetch(slots, numbers[i + 2 * AHEAD] & mask)
-        following = slots[numbers[i + AHEAD] & mask]
-        if following:
-            prefetch(ids, np.int64(following) - 1)
+    mask = slots.shape[0] - 1
+    prefetch(slots, numbers[i + 2 * AHEAD] & mask)
+    following = slots[numbers[i + AHEAD] & mask]
+    if following:
+        prefetch(ids, np.int64(following) - 1)
 
 
 @nb.njit(cache=True)
@@ -56,13 +55,15 @@ def _enter(slots, ids, size):  # type: ignore[no-untyped-def]
 def _add(slots, ids, starts, blob, size, numbers, offsets, texts):  # type: ignore[no-untyped-def]
     """Take texts in, for which there is room; gives how many there are now, and the first that clashes or -1."""
     for i in range(numbers.shape[0]):
-        _look_ahead(slots, ids, numbers, i)
+        if i + 2 * AHEAD < numbers.shape[0]:
+            _look_ahead(slots, ids, numbers, i)
         slot = _slot_of(slots, ids, numbers[i])
         start = offsets[i]
         length = offsets[i + 1] - start
         if slots[slot] == 0:
             at = starts[size]
-            blob[at : at + length] = texts[start : start + length]
+            for k in range(length):
+                blob[at + k] = texts[start + k]
             ids[size] = numbers[i]
             size += 1
             starts[size] = at + length
@@ -80,14 +81,16 @@ def _add(slots, ids, starts, blob, size, numbers, offsets, texts):  # type: igno
 @nb.njit(cache=True)
 def _places(slots, ids, numbers, places):  # type: ignore[no-untyped-def]
     for i in range(numbers.shape[0]):
-        _look_ahead(slots, ids, numbers, i)
+        if i + 2 * AHEAD < numbers.shape[0]:
+            _look_ahead(slots, ids, numbers, i)
         places[i] = np.int64(slots[_slot_of(slots, ids, numbers[i])]) - 1
 
 
 @nb.njit(cache=True)
 def _mark(slots, ids, numbers, marks):  # type: ignore[no-untyped-def]
     for i in range(numbers.shape[0]):
-        _look_ahead(slots, ids, numbers, i)
+        if i + 2 * AHEAD < numbers.shape[0]:
+            _look_ahead(slots, ids, numbers, i)
         place = slots[_slot_of(slots, ids, numbers[i])]
         if place:
             marks[place - 1] = True
@@ -99,7 +102,8 @@ def _gather(starts, blob, places, offsets, texts):  # type: ignore[no-untyped-de
         start = starts[places[i]]
         length = starts[places[i] + 1] - start
         offsets[i + 1] = offsets[i] + length
-        texts[offsets[i] : offsets[i + 1]] = blob[start : start + length]
+        for k in range(length):
+            texts[offsets[i] + k] = blob[start + k]
 
 
 def _slots_for(size: int) -> Links:

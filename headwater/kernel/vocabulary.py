@@ -123,6 +123,16 @@ class Vocabulary:
                 known = self._values[number] = decode_inline(number)
         return known
 
+    def make_terms(self, ids: Ints) -> None:
+        """Make the terms of some different ids at once, as far as their texts are here: they will be asked for."""
+        hashed = ids[ids >= 0]
+        if self._terms:
+            unknown = [number for number in hashed.tolist() if number not in self._terms]
+            hashed = np.array(unknown, dtype=np.int64)
+        places = self._texts.places(hashed)
+        for number, text in self._texts.at(places[places >= 0]).items():
+            self._terms[number] = term_of_text(text)
+
     def text_of(self, number: int) -> bytes:
         """How the term of a hashed id is written in N-Triples."""
         text = self._texts.get(number)

@@ -6,7 +6,9 @@ driver learns the texts of a whole batch, and makes each term that it needs once
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import gc
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -41,12 +43,25 @@ def rows_of_each(groups: Sequence[Sequence[Answer]], vocabulary: Vocabulary) -> 
             tables.setdefault(encoded[0].shape[1], []).append((place, np.concatenate(encoded)))
         else:
             found[place] = sorted((row for one in answers for row in rows_of(one, vocabulary)), key=row_text)
-    for alike in tables.values():
-        # All at once: most of the work is the same for any number of rows.
-        ordered = many_in_order([ids for _, ids in alike], vocabulary)
-        for (place, _), rows in zip(alike, ordered, strict=True):
-            found[place] = rows
+    with _no_search_for_cycles():
+        for alike in tables.values():
+            # All at once: most of the work is the same for any number of rows.
+            ordered = many_in_order([ids for _, ids in alike], vocabulary)
+            for (place, _), rows in zip(alike, ordered, strict=True):
+                found[place] = rows
     return found
+
+
+@contextmanager
+def _no_search_for_cycles() -> Iterator[None]:
+    """For making many objects without cycles: looking for cycles among them takes as long as making them."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def all_with_rows(answers: Sequence[Answer]) -> list[Answer]:

@@ -20,6 +20,8 @@ from functools import partial
 from headwater.terms import inline_numbers, inline_times
 from headwater.terms.hashing import text_hash
 from headwater.terms.inline_layout import (
+    PAYLOAD_MASK,
+    VALUE_BITS,
     VALUE_MASK,
     InlineType,
     inline_id,
@@ -62,7 +64,9 @@ _TEXTS: tuple[tuple[InlineType, str, Callable[[int], str]], ...] = (
         for kind in (InlineType.DATE_TIME, InlineType.DATE_TIME_UTC, InlineType.DATE_TIME_OFFSET)
     ),
 )
-_DECODERS = {kind: (NamedNode(XSD + datatype), text) for kind, datatype, text in _TEXTS}
+_DECODERS: dict[int, tuple[NamedNode, Callable[[int], str]]] = {
+    int(kind): (NamedNode(XSD + datatype), text) for kind, datatype, text in _TEXTS
+}
 
 
 def encode(term: Term) -> int:
@@ -88,7 +92,10 @@ def term_hash(term: Term) -> int:
 
 def decode_inline(term_id: int) -> Literal:
     """The term inside an inline id; a `ValueError` where the id is a hash or no id of a term."""
-    datatype, text = _DECODERS[inline_type(term_id)]
+    found = _DECODERS.get((term_id & PAYLOAD_MASK) >> VALUE_BITS) if term_id < 0 else None
+    if found is None:
+        found = _DECODERS[inline_type(term_id)]
+    datatype, text = found
     return Literal(text(term_id & VALUE_MASK), datatype=datatype)
 
 

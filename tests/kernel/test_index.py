@@ -160,11 +160,17 @@ def test_too_many_rows_are_refused_with_advice() -> None:
         numbering.give(1)
 
 
-@given(st.lists(st.tuples(ROWS, st.integers(0, 30)), max_size=8))
-def test_row_counts_are_those_of_a_counter(steps: list[tuple[list[tuple[int, int]], int]]) -> None:
+MANY_ROWS = st.lists(st.tuples(VALUES, st.integers(0, 60)), max_size=30)
+
+
+@given(st.lists(st.tuples(MANY_ROWS, st.integers(0, 30), st.integers(0, 9)), max_size=8))
+def test_row_counts_are_those_of_a_counter(steps: list[tuple[list[tuple[int, int]], int, int]]) -> None:
     counts = RowCounts(2)
     expected: list[tuple[int, int]] = []
-    for rows, gone in steps:
+    for rows, gone, order in steps:
+        if not order:
+            # Seldom, so that others than the first go after those have gone in turn for a while, or never.
+            expected.reverse()
         counts.compact()
         before = set(expected)
         come = counts.change(as_rows(rows, 2), 1)
@@ -183,3 +189,18 @@ def test_rows_that_are_gone_give_their_memory_back() -> None:
         counts.change(np.arange(i * 10, i * 10 + 10).reshape(-1, 1), 1)
         counts.change(np.arange(i * 10, i * 10 + 10).reshape(-1, 1), -1)
     assert counts.nbytes < 5000
+
+
+def test_rows_that_leave_in_turn_are_never_looked_up() -> None:
+    counts = RowCounts(1)
+    rows = np.arange(5000).reshape(-1, 1)
+    counts.change(rows[:100], 1)
+    for i in range(100, 5000, 50):
+        counts.compact()
+        assert counts.rows[counts.change(rows[i - 100 : i - 50], -1)].tolist() == rows[i - 100 : i - 50].tolist()
+        counts.change(rows[i : i + 50], 1)
+    assert counts.bag().tolist() == rows[-100:].tolist()
+    assert counts.takes_in_turn
+    counts.change(rows[-50:], -1)
+    assert not counts.takes_in_turn
+    assert counts.bag().tolist() == rows[-100:-50].tolist()

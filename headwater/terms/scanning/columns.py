@@ -111,14 +111,15 @@ class Scanned:
             triples, spans, marks = triples[rows], spans[rows], marks[rows]
         base, extra = self.text.address, self.rewritten.address
         names, name_spans = self.element_graphs[named], self.element_graph_spans[named]
-        ids, addresses, lengths, count, clash = collect(base, extra, triples, spans, marks, names, name_spans)
+        found, clash = collect(base, extra, triples, spans, marks, names, name_spans)
         if clash.any():
             raise self._collision(*clash.tolist())
-        offsets = np.zeros(count + 1, dtype=np.int64)
-        np.cumsum(lengths[:count], out=offsets[1:])
+        ids, addresses, lengths = found.T.copy()
+        offsets = np.zeros(ids.shape[0] + 1, dtype=np.int64)
+        np.cumsum(lengths, out=offsets[1:])
         blob = PaddedText.empty(int(offsets[-1]))
-        gather(addresses[:count], offsets, blob.address)
-        return TermTexts(ids[:count].copy(), offsets, blob.content)
+        gather(addresses, offsets, blob.address)
+        return TermTexts(ids, offsets, blob.content)
 
     def _collision(self, known: int, known_length: int, other: int, other_length: int, term_id: int) -> HashCollision:
         texts = (self._at(known, known_length), self._at(other, other_length))

@@ -44,17 +44,20 @@ def group(rows, count, end, has_key, key_time, key_graph, groups):  # type: igno
 
     Gives how many rows are wanted, how many elements there are, and whether the last one may go on behind these rows.
     """
-    with_spans = rows.spans.shape[0] > 0
+    # Taken out of their tuples once: each time they are, references are counted.
+    times, graphs, positions, triples, spans, graph_spans, marks = rows
+    group_times, group_graphs, group_positions, first_rows, sizes, group_graph_spans = groups
+    with_spans = spans.shape[0] > 0
     kept = 0
     elements = 0
     owned = False
     for row in range(count):
-        mark = rows.marks[row]
+        mark = marks[row]
         if mark == BAD_LINE:
             continue
-        time = rows.times[row]
-        graph = rows.graphs[row]
-        position = rows.positions[row]
+        time = times[row]
+        graph = graphs[row]
+        position = positions[row]
         if has_key and time == key_time and graph == key_graph:
             if not owned:
                 continue
@@ -63,23 +66,23 @@ def group(rows, count, end, has_key, key_time, key_graph, groups):  # type: igno
                 return kept, elements, False
             has_key, owned = True, True
             key_time, key_graph = time, graph
-            groups.times[elements] = time
-            groups.graphs[elements] = graph
-            groups.positions[elements] = position
-            groups.first_rows[elements] = kept
-            groups.sizes[elements] = 0
+            group_times[elements] = time
+            group_graphs[elements] = graph
+            group_positions[elements] = position
+            first_rows[elements] = kept
+            sizes[elements] = 0
             if with_spans:
-                groups.graph_spans[elements, 0] = rows.graph_spans[row, 0]
-                groups.graph_spans[elements, 1] = rows.graph_spans[row, 1]
+                group_graph_spans[elements, 0] = graph_spans[row, 0]
+                group_graph_spans[elements, 1] = graph_spans[row, 1]
             elements += 1
-        groups.sizes[elements - 1] += 1
+        sizes[elements - 1] += 1
         if mark:
             if kept != row:
-                rows.marks[kept] = mark
+                marks[kept] = mark
                 for place in range(3):
-                    rows.triples[kept, place] = rows.triples[row, place]
+                    triples[kept, place] = triples[row, place]
                     if with_spans:
-                        rows.spans[kept, place, 0] = rows.spans[row, place, 0]
-                        rows.spans[kept, place, 1] = rows.spans[row, place, 1]
+                        spans[kept, place, 0] = spans[row, place, 0]
+                        spans[kept, place, 1] = spans[row, place, 1]
             kept += 1
     return kept, elements, owned

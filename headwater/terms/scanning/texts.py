@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numba as nb
 import numpy as np
+import numpy.typing as npt
 
 from headwater.terms.scanning.hashing import low_bytes
 from headwater.terms.scanning.memory import store_word, word_at
@@ -16,6 +17,11 @@ _ZERO = np.uint64(0)
 _HALF = np.uint64(32)
 _SMALLEST = 1024
 _PLACES = 3
+_ID, _ADDRESS, _LENGTH = 0, 1, 2
+
+Ints = npt.NDArray[np.int64]
+Spans = npt.NDArray[np.int32]
+Marks = npt.NDArray[np.uint8]
 
 
 @nb.njit(cache=True)
@@ -51,42 +57,25 @@ def _slot_of(term_id, size):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True)
-def _grown(slots, ids, count):  # type: ignore[no-untyped-def]
-    size = 2 * slots.shape[0]
-    larger = np.zeros(size, dtype=np.int32)
+def _enter(slots, found, count):  # type: ignore[no-untyped-def]
+    """Give each of some different ids a slot."""
+    size = slots.shape[0]
     for number in range(count):
-        slot = _slot_of(ids[number], size)
-        while larger[slot] != 0:
+        slot = _slot_of(found[number, _ID], size)
+        while slots[slot] != 0:
             slot = (slot + 1) & (size - 1)
-        larger[slot] = number + 1
-    return larger
+        slots[slot] = number + 1
 
 
 @nb.njit(cache=True)
-def _twice(array):  # type: ignore[no-untyped-def]
-    larger = np.empty(2 * array.shape[0], dtype=array.dtype)
-    larger[: array.shape[0]] = array
-    return larger
+def _collect(base, extra, triples, spans, marks, names, name_spans, row, count, slots, found, last, clash):  # type: ignore[no-untyped-def]
+    """Go on at a row while there is room in `found`; gives the row where it ends and how many ids there are.
 
-
-@nb.njit(cache=True)
-def collect(base, extra, triples, spans, marks, names, name_spans):  # type: ignore[no-untyped-def]
-    """The different hashed ids among the marked terms and some names, with the address and length of their texts.
-
-    Gives ids, addresses, lengths, their number, and of a collision the two addresses and lengths and the id (all zero
-    where there is none).
+    Room is made outside: compiled code that makes arrays counts references to all it has, again and again.
     """
-    slots = np.zeros(2 * _SMALLEST, dtype=np.int32)
-    ids = np.empty(_SMALLEST, dtype=np.int64)
-    addresses = np.empty(_SMALLEST, dtype=np.int64)
-    lengths = np.empty(_SMALLEST, dtype=np.int64)
-    last_id = np.full(_PLACES + 1, -1, dtype=np.int64)
-    last_address = np.zeros(_PLACES + 1, dtype=np.int64)
-    last_length = np.zeros(_PLACES + 1, dtype=np.int64)
-    clash = np.zeros(5, dtype=np.int64)
-    count = 0
     rows = triples.shape[0]
-    for row in range(rows + names.shape[0]):
+    size = slots.shape[0]
+    while row < rows + names.shape[0] and count + _PLACES <= found.shape[0]:
         first, behind = (0, _PLACES) if row < rows else (_PLACES, _PLACES + 1)
         for place in range(first, behind):
             if place < _PLACES:
@@ -100,29 +89,53 @@ def collect(base, extra, triples, spans, marks, names, name_spans):  # type: ign
             if term_id < 0:
                 continue
             address = address_of(base, extra, start)
-            if term_id == last_id[place]:
-                known, known_length = last_address[place], last_length[place]
+            if term_id == last[place, _ID]:
+                known, known_length = last[place, _ADDRESS], last[place, _LENGTH]
             else:
-                size = slots.shape[0]
                 slot = _slot_of(term_id, size)
-                while slots[slot] != 0 and ids[slots[slot] - 1] != term_id:
+                while slots[slot] != 0 and found[slots[slot] - 1, _ID] != term_id:
                     slot = (slot + 1) & (size - 1)
                 if slots[slot] == 0:
-                    ids[count], addresses[count], lengths[count] = term_id, address, length
+                    found[count, _ID], found[count, _ADDRESS], found[count, _LENGTH] = term_id, address, length
                     count += 1
                     slots[slot] = count
-                    if count == ids.shape[0]:
-                        ids, addresses, lengths = _twice(ids), _twice(addresses), _twice(lengths)
-                        slots = _grown(slots, ids, count)
                     known, known_length = address, length
                 else:
                     number = slots[slot] - 1
-                    known, known_length = addresses[number], lengths[number]
+                    known, known_length = found[number, _ADDRESS], found[number, _LENGTH]
             if known != address and (known_length != length or not same_text(known, address, length)):
                 clash[0], clash[1], clash[2], clash[3], clash[4] = known, known_length, address, length, term_id
-                return ids, addresses, lengths, count, clash
-            last_id[place], last_address[place], last_length[place] = term_id, address, length
-    return ids, addresses, lengths, count, clash
+                return rows + names.shape[0], count
+            last[place, _ID], last[place, _ADDRESS], last[place, _LENGTH] = term_id, address, length
+        row += 1
+    return row, count
+
+
+def collect(
+    base: int, extra: int, triples: Ints, spans: Spans, marks: Marks, names: Ints, name_spans: Spans
+) -> tuple[Ints, Ints]:
+    """The different hashed ids among the marked terms and some names, with the address and length of their texts.
+
+    Gives a row (id, address, length) for each, and of a collision the two addresses and lengths and the id, all zero
+    where there is none.
+    """
+    capacity = _SMALLEST
+    slots = np.zeros(2 * capacity, dtype=np.int32)
+    found = np.empty((capacity, 3), dtype=np.int64)
+    last = np.full((_PLACES + 1, 3), -1, dtype=np.int64)
+    clash = np.zeros(5, dtype=np.int64)
+    row = count = 0
+    while True:
+        row, count = _collect(
+            base, extra, triples, spans, marks, names, name_spans, row, count, slots, found, last, clash
+        )
+        if row == len(triples) + len(names):
+            return found[:count], clash
+        capacity *= 4
+        larger = np.empty((capacity, 3), dtype=np.int64)
+        larger[:count] = found[:count]
+        slots, found = np.zeros(2 * capacity, dtype=np.int32), larger
+        _enter(slots, found, count)
 
 
 @nb.njit(cache=True)
