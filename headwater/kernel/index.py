@@ -245,12 +245,10 @@ def _take(table, links, rows, key, wanted, taken, hashes):  # type: ignore[no-un
         if i + 2 * AHEAD < hashes.shape[0]:
             _look_ahead(table, rows, hashes, i)
         slot = _find(table, rows, key, wanted, i, key, hashes[i])
-        if slot < 0:
-            taken[i] = -1
-        else:
-            row = _head(table[slot])
-            taken[i] = row
-            freed += _unlink(table, links, slot, row)
+        taken[i] = -1
+        if slot >= 0:
+            taken[i] = _head(table[slot])
+            freed += _unlink(table, links, slot, taken[i])
     return freed
 
 

@@ -16,6 +16,9 @@ even kept. What the view said about those that stay is what the first step of th
 An input that lost all it had at once (`Delta.is_fresh`) takes every result with it: nothing is taken out row by row.
 Where NOW or [TRIPLES 1] is joined, that is at every tick, and results need no lists of who made them.
 
+Two inputs that are one pattern under two names (`twins`) are one relation: its rows are kept and indexed once. Those
+that come walk from the first of the two before they enter, and from the second after.
+
 Variables that inputs share must be bound in all of their rows; `CompatibleJoin` is for those that may not be.
 """
 
@@ -35,6 +38,7 @@ from headwater.kernel.operator import Operator
 from headwater.kernel.prefetching import prefetch
 from headwater.kernel.relation import IndexUse, Key, Relation
 from headwater.kernel.results import Results
+from headwater.kernel.triples import Renamed
 
 _WORTH_ASKING = 0.5
 """While the best input known has fewer partners than this for each mapping, another one is not worth the question."""
@@ -115,12 +119,35 @@ class MultiwayJoin(Operator):
         self._constants = [i for i, one in enumerate(inputs) if isinstance(one, Constant)]
         self._changing = [i for i, one in enumerate(inputs) if not isinstance(one, Constant)]
         self._screens = [[self._candidate(1 << i, j) for j in self._constants if i != j] for i in range(len(inputs))]
+        self._twins = self._found_twins()
+        """The second of two that are one, by the first."""
+        for i, twin in self._twins.items():
+            self._changing.remove(twin)
+            self._relations[twin] = self._relations[i]
         self._is_loaded = False
         self._nothing = Delta.nothing(len(variables))
         self._nothing_of = [no_rows(len(one.variables)) for one in inputs]
         self._inserts_per_probe = inserts_per_probe
         self._until_review = _REVIEWED_EVERY
         self._sources = self._sources_of(variables)
+
+    def _found_twins(self) -> dict[int, int]:
+        """Pairs of inputs with the same rows, of which no static input screens any out."""
+        waiting: dict[Operator, int] = {}
+        twins: dict[int, int] = {}
+        for j in self._changing:
+            one = self._inputs[j]
+            if isinstance(one, Renamed) and not any(self._screens[j]):
+                (source,) = one.inputs
+                if source in waiting:
+                    twins[waiting.pop(source)] = j
+                else:
+                    waiting[source] = j
+        return twins
+
+    def _roles(self, i: int) -> tuple[int, ...]:
+        """The inputs whose rows a relation holds."""
+        return (i, self._twins[i]) if i in self._twins else (i,)
 
     def _sources_of(self, variables: tuple[str, ...]) -> tuple[tuple[int, Links, Links], ...]:
         """The inputs that give values to the results: their columns, and where the values go."""
@@ -147,8 +174,9 @@ class MultiwayJoin(Operator):
             if not delta.is_fresh and delta.removed.shape[0] and (rows.shape[0] or self._relations[i].size):
                 numbers, rows = self._lose(i, rows, delta.removed)
                 if numbers.shape[0] and self._keep_young().size:
-                    trees = self._results.remove_made_by(i, numbers, self._capacities())
-                    removed.append(self._values(trees))
+                    for role in self._roles(i):
+                        trees = self._results.remove_made_by(role, numbers, self._capacities())
+                        removed.append(self._values(trees))
             if rows.shape[0]:
                 rows, known = self._screened(i, rows)
                 if rows.shape[0]:
@@ -194,7 +222,9 @@ class MultiwayJoin(Operator):
             return stacked(gone, len(self.variables)) if gone else self._nothing.removed
         results = self._keep_young()
         for i in fresh:
-            self._relations[i] = Relation(len(self._inputs[i].variables))
+            anew = Relation(len(self._inputs[i].variables))
+            for role in self._roles(i):
+                self._relations[role] = anew
         self._results = Results(len(self._inputs))
         if len(fresh) == len(self._changing):
             return lambda: self._values(results.trees(), relations)
@@ -236,7 +266,17 @@ class MultiwayJoin(Operator):
 
     def _gain(self, i: int, rows: Ints, known: Known) -> list[Ints]:
         """Rows that came to an input, and the results that they make with what is there."""
-        numbers = self._relations[i].add(rows)
+        relation, twin = self._relations[i], self._twins.get(i)
+        numbers = relation.place(rows)
+        if twin is None:
+            relation.enter()
+            return self._made_by(i, numbers, known)
+        made = self._made_by(i, numbers, known)
+        relation.enter()
+        return made + self._made_by(twin, numbers, known)
+
+    def _made_by(self, i: int, numbers: Ints, known: Known) -> list[Ints]:
+        """The results that some rows of an input make with what is there."""
         for relation in self._relations:
             if not relation.size:
                 return []
@@ -433,7 +473,8 @@ class MultiwayJoin(Operator):
     @property
     def nbytes(self) -> int:
         young = sum(tree.nbytes + values.nbytes for tree, values in self._young)
-        return self._results.nbytes + young + sum(relation.nbytes for relation in self._relations)
+        relations = {id(relation): relation.nbytes for relation in self._relations}
+        return self._results.nbytes + young + sum(relations.values())
 
 
 _NOTHING_FOUND: Found = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), 0)

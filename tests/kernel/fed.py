@@ -34,6 +34,11 @@ class Fed(Operator):
         width = len(self.variables)
         self._next = Delta(as_rows(added, width), as_rows(removed, width))
 
+    def begin_anew(self, added: Iterable[tuple[int, ...]], before: Iterable[tuple[int, ...]]) -> None:
+        """All rows that there were go at once."""
+        width = len(self.variables)
+        self._next = Delta(as_rows(added, width), lambda: as_rows(before, width), is_fresh=True)
+
     def feed_rows(self, added: Ints, removed: Ints) -> None:
         self._next = Delta(added, removed)
 

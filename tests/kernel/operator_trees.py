@@ -40,11 +40,16 @@ class Leaf:
     bag: Bag = field(default_factory=Counter)
 
     def feed(self, draw) -> None:
-        """A difference: new rows, some of the old, and sometimes rows that both come and go."""
+        """A difference: new rows, some of the old, and sometimes rows that both come and go; or all of the old go at
+        once, and are not even looked at."""
         values = (*VALUES, UNBOUND) if self.unbound else VALUES
         row = st.tuples(*(st.sampled_from(values) for _ in self.operator.variables))
         added = draw(st.lists(row, max_size=5))
         there = sorted(self.bag.elements())
+        if draw(st.integers(0, 7)) == 0:
+            self.operator.begin_anew(added, there)
+            self.bag = Counter(added)
+            return
         removed = draw(st.lists(st.sampled_from(range(len(there))), unique=True, max_size=6)) if there else []
         gone = [there[i] for i in removed]
         gone += [new for new in added if draw(st.integers(0, 9)) == 0]

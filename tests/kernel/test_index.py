@@ -200,7 +200,8 @@ def test_rows_that_leave_in_turn_are_never_looked_up() -> None:
         assert counts.rows[counts.change(rows[i - 100 : i - 50], -1)].tolist() == rows[i - 100 : i - 50].tolist()
         counts.change(rows[i : i + 50], 1)
     assert counts.bag().tolist() == rows[-100:].tolist()
-    assert counts.takes_in_turn
+    in_turn = [counts.takes_in_turn]
     counts.change(rows[-50:], -1)
-    assert not counts.takes_in_turn
+    in_turn.append(counts.takes_in_turn)
+    assert in_turn == [True, False]
     assert counts.bag().tolist() == rows[-100:-50].tolist()

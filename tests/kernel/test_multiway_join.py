@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import reduce
 from itertools import permutations
 
 import numpy as np
@@ -10,8 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headwater.kernel.constant import Constant
 from headwater.kernel.index import Ints
 from headwater.kernel.join import MultiwayJoin
+from headwater.kernel.operator import Operator
+from headwater.kernel.triples import Renamed, Shared, TickClock
 from tests.kernel import naive_algebra as naive
 from tests.kernel.fed import Fed, Watched, as_bag
 from tests.kernel.operator_trees import Leaf
@@ -55,6 +59,79 @@ def test_a_join_of_any_shape_equals_the_definition(shape: str, data: st.DataObje
             bag = Counter({row: n for row, n in bag.items() if row[0] != row[-1]})
         assert watched.advance() == bag
         assert join.result_count == bag.total()
+
+
+TWINS: dict[str, list[list[tuple[str, ...]]]] = {
+    "posts with a tag by one user": [[("p", "t"), ("q", "t")], [("u", "p"), ("u", "q")]],
+    "a path of one pattern": [[("a", "b"), ("b", "c"), ("c", "d")]],
+    "four of a kind": [[("a", "b"), ("a", "c"), ("d", "b"), ("d", "c")]],
+    "that share nothing": [[("a", "b"), ("c", "d")], [("a", "c")]],
+    "nothing but a product": [[("a",), ("b",)]],
+    "with a static view": [[("a", "b"), ("b", "c"), ("d", "c")]],
+}
+
+
+@pytest.mark.parametrize("shape", TWINS)
+@settings(max_examples=40)
+@given(data=st.data())
+def test_patterns_under_several_names_are_joined_as_if_each_had_its_own_rows(shape: str, data: st.DataObject) -> None:
+    clock = TickClock()
+    leaves = [Leaf(Fed(*names[0]), unbound=False) for names in TWINS[shape]]
+    inputs: list[Operator] = []
+    bags = []
+    for leaf, names in zip(leaves, TWINS[shape], strict=True):
+        shared = Shared(leaf.operator, clock)
+        inputs += [Renamed(shared, variables) for variables in names]
+        bags += [leaf] * len(names)
+    static: list[naive.Table] = []
+    if "static" in shape:
+        # A static input screens the first of the three: that one has no twin.
+        inputs.append(Constant(("a",), np.array([[0], [1]])))
+        static.append(naive.Table(("a",), Counter([(0,), (1,)])))
+    order = data.draw(st.sampled_from([None, *permutations(range(len(inputs)))]))
+    variables = tuple(dict.fromkeys(v for one in inputs for v in one.variables))
+    watched = Watched(MultiwayJoin(inputs, variables, order=order))
+    for _ in range(6):
+        clock.tick += 1
+        for leaf in leaves:
+            leaf.feed(data.draw)
+        tables = [naive.Table(one.variables, leaf.bag) for one, leaf in zip(inputs, bags, strict=False)]
+        assert watched.advance() == naive.project(reduce(naive.join, [*tables, *static]), variables).bag
+
+
+def test_a_pattern_under_two_names_begins_anew_with_thousands_of_rows() -> None:
+    random = np.random.default_rng(11)
+    clock, source = TickClock(), Fed("v0", "v1")
+    shared = Shared(source, clock)
+    join = MultiwayJoin([Renamed(shared, ("a", "b")), Renamed(shared, ("b", "c"))], ("a", "b", "c"))
+    watched = Watched(join)
+    before: list[tuple[int, ...]] = []
+    for size in (1000, 800, 3, 0, 1200):
+        rows = [tuple(row) for row in random.integers(0, 1000, (size, 2)).tolist()]
+        source.begin_anew(rows, before)
+        clock.tick += 1
+        ends: dict[int, list[int]] = {}
+        for begin, end in rows:
+            ends.setdefault(begin, []).append(end)
+        assert watched.advance() == Counter((a, b, c) for a, b in rows for c in ends.get(b, ()))
+        before = rows
+
+
+def test_two_names_for_one_pattern_cost_the_memory_of_one() -> None:
+    clock = TickClock()
+    rows = np.random.default_rng(5).integers(0, 1 << 60, (10_000, 2))
+
+    def memory(one: Fed, other: Fed) -> int:
+        sources = {source: Shared(source, clock) for source in (one, other)}
+        join = MultiwayJoin([Renamed(sources[one], ("a", "b")), Renamed(sources[other], ("b", "c"))], ("a", "b", "c"))
+        for source in sources:
+            source.feed_rows(rows, rows[:0])
+        clock.tick += 1
+        assert not join.advance().added.shape[0]
+        return join.nbytes
+
+    twice = Fed("v0", "v1")
+    assert memory(twice, twice) < 0.7 * memory(Fed("v0", "v1"), Fed("v0", "v1"))
 
 
 def joined_by_sorting(tables: list[Ints]) -> list[tuple[int, ...]]:
