@@ -36,6 +36,11 @@ _WORTH_KEEPING = 1024
 """A table of at most so many slots is faster emptied than made anew."""
 AHEAD = 8
 """How many steps ahead memory is asked for."""
+_BLOCK = 128
+"""So many pairs are made before the next index is asked about them."""
+
+Asked = tuple[Ints, Links]
+"""Keys of which some values are known for each probe, and the others stand in columns of a row; -1: it is known."""
 
 
 @nb.njit(cache=True, inline="always")
@@ -302,6 +307,45 @@ def _expand(links, heads, counts, tree, place, which, longer):  # type: ignore[n
 
 
 @nb.njit(cache=True)
+def _expand_matching(links, heads, counts, rows, table, others, key, known, columns, block, whole, hashes, pairs):  # type: ignore[no-untyped-def]
+    """Pairs of a probe and a row of its ring that have a row in another index; gives how many there are.
+
+    Their key in the other index has `known` values of the probe, and those of the row where `columns` says of which.
+    Pairs are made and asked about in blocks that stay in near memory; those without a row leave no trace.
+    """
+    n = 0
+    i = -1
+    left = np.int64(0)
+    row = np.int64(0)
+    while i < heads.shape[0]:
+        size = 0
+        while size < block.shape[0] and i < heads.shape[0]:
+            if left == 0:
+                i += 1
+                if i < heads.shape[0]:
+                    left, row = counts[i], heads[i]
+            else:
+                for c in range(columns.shape[0]):
+                    block[size, c] = rows[row, columns[c]] if columns[c] >= 0 else known[i, c]
+                pairs[0, n + size] = i
+                pairs[1, n + size] = row
+                row = np.int64(links[row, 0])
+                left -= 1
+                size += 1
+        for b in range(size):
+            hashes[b] = hashed(block, b, whole)
+            prefetch(table, first_slot(hashes[b], table.shape[0]))
+        kept = 0
+        for b in range(size):
+            if _find(table, others, key, block, b, whole, hashes[b]) >= 0:
+                pairs[0, n + kept] = pairs[0, n + b]
+                pairs[1, n + kept] = pairs[1, n + b]
+                kept += 1
+        n += kept
+    return n
+
+
+@nb.njit(cache=True)
 def _partners(table, links, rows, key, leaves, tree, holder, probe_key, place):  # type: ignore[no-untyped-def]
     heads = np.empty(tree.shape[0], dtype=np.int64)
     counts = np.empty(tree.shape[0], dtype=np.int64)
@@ -423,6 +467,22 @@ class RingIndex:
         longer = np.empty((total, tree.shape[1]), dtype=np.int64)
         _expand(self.links, heads, counts, tree, place, which, longer)
         return which, longer
+
+    def expand_matching(
+        self, rows: Ints, heads: Ints, counts: Ints, total: int, other: RingIndex, others: Ints, key: Asked
+    ) -> tuple[Ints, Ints]:
+        """The pairs of a probe and a row of this index that have a row in another index: which probe, which row."""
+        known, columns = key
+        other.probes += total
+        block = np.empty((_BLOCK, columns.shape[0]), dtype=np.int64)
+        whole = np.arange(columns.shape[0], dtype=np.int32)
+        hashes = np.empty(_BLOCK, dtype=np.uint64)
+        pairs = np.empty((2, total), dtype=np.int64)
+        links, table = self.links, other.table
+        n = _expand_matching(
+            links, heads, counts, rows, table, others, other.key, known, columns, block, whole, hashes, pairs
+        )
+        return pairs[0, :n], pairs[1, :n]
 
     def clear(self) -> None:
         """No rows are left."""

@@ -46,6 +46,9 @@ _WORTH_ASKING = 0.5
 _WORTH_PARTING = 256
 """So many rows less must be looked at before a batch is parted: a part costs as much as some hundred rows."""
 
+_WORTH_A_LOOK = 256
+"""So many mappings are looked up in the last input before they are made; fewer are sooner made."""
+
 _FEW = 256
 """So many rows that all go are read at once, and their tables emptied; more are left for whoever asks."""
 
@@ -308,9 +311,7 @@ class MultiwayJoin(Operator):
         """All results that begin with these mappings, over all ways that they choose."""
         if done == self._all_done:
             return [tree]
-        candidates = self._candidates.get(done)
-        if candidates is None:
-            candidates = self._candidates[done] = self._candidates_after(done)
+        candidates = self._after(done)
         if not candidates:
             return self._cross(tree, done)
         if len(candidates) == 1 and not known and candidates[0].holder is not None:
@@ -367,6 +368,13 @@ class MultiwayJoin(Operator):
                 results.extend(self._step(tree[chosen], one, _picked(found, chosen)))
         return results
 
+    def _after(self, done: int) -> tuple[_Candidate, ...]:
+        """The inputs that may come next, the one that was best last time first."""
+        candidates = self._candidates.get(done)
+        if candidates is None:
+            candidates = self._candidates[done] = self._candidates_after(done)
+        return candidates
+
     def _candidates_after(self, done: int) -> tuple[_Candidate, ...]:
         """The inputs that may come next: those that share a variable, or none."""
         order = range(len(self._inputs)) if self.order is None else self.order
@@ -419,8 +427,37 @@ class MultiwayJoin(Operator):
             longer[0, to.number] = heads[0]
             return self._walk(longer, to.done, found)
         index = self._relations[to.number].index(to.key)
+        last = self._last_after(to.done) if total >= _WORTH_A_LOOK else None
+        if last is not None and (last.number not in found or found[last.number][0] != last.key):
+            return self._finish(tree, to, last, (heads, counts, total))
         which, longer = index.expand_tree(tree, to.number, heads, counts, total)
         return self._walk(longer, to.done, _picked(found, which) if found else found)
+
+    def _last_after(self, done: int) -> _Candidate | None:
+        """The last input, if only one is left and several leaves have what it is probed on."""
+        if (self._all_done & ~done).bit_count() != 1:
+            return None
+        candidates = self._after(done)
+        return candidates[0] if candidates and candidates[0].holder is None else None
+
+    def _finish(self, tree: Ints, to: _Candidate, last: _Candidate, found: Found) -> list[Ints]:
+        """Join mappings with one input and with the last, where most have no partner: those are never made."""
+        relation, other = self._relations[to.number], self._relations[last.number]
+        known = np.empty((tree.shape[0], len(last.key)), dtype=np.int64)
+        columns = np.full(len(last.key), -1, dtype=np.int32)
+        for i, of_leaf, places in last.gathered:
+            if i == to.number:
+                columns[places] = of_leaf
+            else:
+                _fetch(self._relations[i].rows, tree, i, of_leaf, places, known)
+        heads, counts, total = found
+        which, rows = relation.index(to.key).expand_matching(
+            relation.rows, heads, counts, total, other.index(last.key), other.rows, (known, columns)
+        )
+        self.steps[last.done.bit_count() - 1, last.number] += total - which.shape[0]
+        longer = tree[which]
+        longer[:, to.number] = rows
+        return self._walk(longer, to.done, {}) if which.shape[0] else []
 
     def _cross(self, tree: Ints, done: int) -> list[Ints]:
         """Nothing is shared with what is left: pair with every row, of the smallest input first."""

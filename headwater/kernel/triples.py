@@ -6,10 +6,11 @@ pattern reads, and what makes a set of them, is said in `leaves`.
 
 from __future__ import annotations
 
+import numba as nb
 import numpy as np
 
 from headwater.kernel.delta import Delta, no_rows
-from headwater.kernel.index import Ints
+from headwater.kernel.index import Ints, plain
 from headwater.kernel.operator import Operator
 
 TRIPLE = ("s", "p", "o")
@@ -85,6 +86,23 @@ class Renamed(Operator):
         return (self._source,)
 
 
+@nb.njit(cache=True)
+def _match(triples, places, wanted, equal, columns, found):  # type: ignore[no-untyped-def]
+    """Write the bindings of the triples that match; gives how many do."""
+    n = 0
+    for i in range(triples.shape[0]):
+        matches = True
+        for k in range(places.shape[0]):
+            matches &= triples[i, places[k]] == wanted[k]
+        for k in range(equal.shape[0]):
+            matches &= triples[i, equal[k, 0]] == triples[i, equal[k, 1]]
+        if matches:
+            for c in range(columns.shape[0]):
+                found[n, c] = triples[i, columns[c]]
+            n += 1
+    return n
+
+
 class PatternMatch(Operator):
     """The solutions of one triple pattern: constants must be equal, equal variables must have equal values.
 
@@ -105,6 +123,12 @@ class PatternMatch(Operator):
         more = source.variables[len(TRIPLE) :]
         self.variables = (*names, *more)
         self._columns = [*names.values(), *range(len(TRIPLE), len(source.variables))]
+        self._tables = (
+            np.array([place for place, _ in self._constants], dtype=np.int64),
+            np.array([wanted for _, wanted in self._constants], dtype=np.int64),
+            np.array(self._equal, dtype=np.int64).reshape(len(self._equal), 2),
+            np.array(self._columns, dtype=np.int64),
+        )
         self._nothing = no_rows(len(self.variables))
         self._no_change = Delta.nothing(len(self.variables))
 
@@ -119,12 +143,8 @@ class PatternMatch(Operator):
             return self._nothing
         if count <= _FEW:
             return self._match_few(triples)
-        mask = np.ones(count, dtype=np.bool_)
-        for place, wanted in self._constants:
-            mask &= triples[:, place] == wanted
-        for one, other in self._equal:
-            mask &= triples[:, one] == triples[:, other]
-        return np.ascontiguousarray(triples[mask][:, self._columns])
+        found = np.empty((count, len(self._columns)), dtype=np.int64)
+        return found[: _match(plain(triples), *self._tables, found)]
 
     def _match_few(self, triples: Ints) -> Ints:
         found = []
