@@ -17,7 +17,8 @@ An input that lost all it had at once (`Delta.is_fresh`) takes every result with
 Where NOW or [TRIPLES 1] is joined, that is at every tick, and results need no lists of who made them.
 
 Two inputs that are one pattern under two names (`twins`) are one relation: its rows are kept and indexed once. Those
-that come walk from the first of the two before they enter, and from the second after.
+that come walk from the first of the two before they enter, and from the second after. Where the whole join is the same
+with the names exchanged, they walk once: every result with its twins exchanged is one, too.
 
 Variables that inputs share must be bound in all of their rows; `CompatibleJoin` is for those that may not be.
 """
@@ -127,6 +128,8 @@ class MultiwayJoin(Operator):
         for i, twin in self._twins.items():
             self._changing.remove(twin)
             self._relations[twin] = self._relations[i]
+        self._mirror = self._found_mirror()
+        """Where each leaf of a result stands in the result that has all twins exchanged, if that is always one."""
         self._is_loaded = False
         self._nothing = Delta.nothing(len(variables))
         self._nothing_of = [no_rows(len(one.variables)) for one in inputs]
@@ -147,6 +150,17 @@ class MultiwayJoin(Operator):
                 else:
                     waiting[source] = j
         return twins
+
+    def _found_mirror(self) -> Ints | None:
+        places = list(range(len(self._inputs)))
+        for i, twin in self._twins.items():
+            places[i], places[twin] = twin, i
+        other_name: dict[str, str] = {}
+        for one, place in zip(self._inputs, places, strict=True):
+            for variable, other in zip(one.variables, self._inputs[place].variables, strict=True):
+                if other_name.setdefault(variable, other) != other:
+                    return None
+        return np.array(places, dtype=np.int64) if self._twins else None
 
     def _roles(self, i: int) -> tuple[int, ...]:
         """The inputs whose rows a relation holds."""
@@ -274,12 +288,15 @@ class MultiwayJoin(Operator):
         if twin is None:
             relation.enter()
             return self._made_by(i, numbers, known)
+        if self._mirror is not None:
+            relation.enter()
+            return self._made_by(i, numbers, known, twin)
         made = self._made_by(i, numbers, known)
         relation.enter()
         return made + self._made_by(twin, numbers, known)
 
-    def _made_by(self, i: int, numbers: Ints, known: Known) -> list[Ints]:
-        """The results that some rows of an input make with what is there."""
+    def _made_by(self, i: int, numbers: Ints, known: Known, twin: int | None = None) -> list[Ints]:
+        """The results that some rows of an input make with what is there, and with a `twin` their mirror images."""
         for relation in self._relations:
             if not relation.size:
                 return []
@@ -288,6 +305,11 @@ class MultiwayJoin(Operator):
         results = stacked(self._walk(tree, 1 << i, known), len(self._inputs))
         if not results.shape[0]:
             return []
+        if twin is not None:
+            # Where both are new, the mirror image is among the results already.
+            is_new = np.zeros(self._relations[i].rows.shape[0], dtype=np.bool_)
+            is_new[numbers] = True
+            results = np.concatenate((results, results[~is_new[results[:, twin]]][:, self._mirror]))
         values = self._values(results)
         if self.condition is not None:
             kept = np.flatnonzero(self.condition(values))
