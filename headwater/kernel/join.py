@@ -16,9 +16,9 @@ even kept. What the view said about those that stay is what the first step of th
 An input that lost all it had at once (`Delta.is_fresh`) takes every result with it: nothing is taken out row by row.
 Where NOW or [TRIPLES 1] is joined, that is at every tick, and results need no lists of who made them.
 
-Two inputs that are one pattern under two names (`twins`) are one relation: its rows are kept and indexed once. Those
-that come walk from the first of the two before they enter, and from the second after. Where the whole join is the same
-with the names exchanged, they walk once: every result with its twins exchanged is one, too.
+Two inputs that are one pattern under two names (`twins`) are one relation, whose rows are kept and indexed once. What
+comes walks from the first of the two and from the second, or is mirrored instead of walking once more; results in which
+both rows are new are found twice, and counted once.
 
 Variables that inputs share must be bound in all of their rows; `CompatibleJoin` is for those that may not be.
 """
@@ -39,7 +39,7 @@ from headwater.kernel.operator import Operator
 from headwater.kernel.prefetching import prefetch
 from headwater.kernel.relation import IndexUse, Key, Relation
 from headwater.kernel.results import Results
-from headwater.kernel.triples import Renamed
+from headwater.kernel.twins import mirror_of, twins_among
 
 _WORTH_ASKING = 0.5
 """While the best input known has fewer partners than this for each mapping, another one is not worth the question."""
@@ -123,44 +123,18 @@ class MultiwayJoin(Operator):
         self._constants = [i for i, one in enumerate(inputs) if isinstance(one, Constant)]
         self._changing = [i for i, one in enumerate(inputs) if not isinstance(one, Constant)]
         self._screens = [[self._candidate(1 << i, j) for j in self._constants if i != j] for i in range(len(inputs))]
-        self._twins = self._found_twins()
-        """The second of two that are one, by the first."""
+        # What a static input screens is not all that its twin would hold.
+        self._twins = twins_among(inputs, [i for i in self._changing if not any(self._screens[i])])
+        self._mirror = mirror_of(inputs, self._twins)
         for i, twin in self._twins.items():
             self._changing.remove(twin)
             self._relations[twin] = self._relations[i]
-        self._mirror = self._found_mirror()
-        """Where each leaf of a result stands in the result that has all twins exchanged, if that is always one."""
         self._is_loaded = False
         self._nothing = Delta.nothing(len(variables))
         self._nothing_of = [no_rows(len(one.variables)) for one in inputs]
         self._inserts_per_probe = inserts_per_probe
         self._until_review = _REVIEWED_EVERY
         self._sources = self._sources_of(variables)
-
-    def _found_twins(self) -> dict[int, int]:
-        """Pairs of inputs with the same rows, of which no static input screens any out."""
-        waiting: dict[Operator, int] = {}
-        twins: dict[int, int] = {}
-        for j in self._changing:
-            one = self._inputs[j]
-            if isinstance(one, Renamed) and not any(self._screens[j]):
-                (source,) = one.inputs
-                if source in waiting:
-                    twins[waiting.pop(source)] = j
-                else:
-                    waiting[source] = j
-        return twins
-
-    def _found_mirror(self) -> Ints | None:
-        places = list(range(len(self._inputs)))
-        for i, twin in self._twins.items():
-            places[i], places[twin] = twin, i
-        other_name: dict[str, str] = {}
-        for one, place in zip(self._inputs, places, strict=True):
-            for variable, other in zip(one.variables, self._inputs[place].variables, strict=True):
-                if other_name.setdefault(variable, other) != other:
-                    return None
-        return np.array(places, dtype=np.int64) if self._twins else None
 
     def _roles(self, i: int) -> tuple[int, ...]:
         """The inputs whose rows a relation holds."""
@@ -284,32 +258,25 @@ class MultiwayJoin(Operator):
     def _gain(self, i: int, rows: Ints, known: Known) -> list[Ints]:
         """Rows that came to an input, and the results that they make with what is there."""
         relation, twin = self._relations[i], self._twins.get(i)
-        numbers = relation.place(rows)
-        if twin is None:
-            relation.enter()
-            return self._made_by(i, numbers, known)
-        if self._mirror is not None:
-            relation.enter()
-            return self._made_by(i, numbers, known, twin)
-        made = self._made_by(i, numbers, known)
-        relation.enter()
-        return made + self._made_by(twin, numbers, known)
+        numbers = relation.add(rows)
+        if not all(one.size for one in self._relations):
+            return []
+        results = self._made_by(i, numbers, known)
+        if twin is not None and numbers.shape[0] < relation.size:
+            others = self._made_by(twin, numbers, known) if self._mirror is None else results[:, self._mirror]
+            is_new = np.zeros(relation.rows.shape[0], dtype=np.bool_)
+            is_new[numbers] = True
+            results = np.concatenate((results, others[~is_new[others[:, i]]]))
+        return self._kept(results) if results.shape[0] else []
 
-    def _made_by(self, i: int, numbers: Ints, known: Known, twin: int | None = None) -> list[Ints]:
-        """The results that some rows of an input make with what is there, and with a `twin` their mirror images."""
-        for relation in self._relations:
-            if not relation.size:
-                return []
+    def _made_by(self, i: int, numbers: Ints, known: Known) -> Ints:
+        """The results that some rows of an input make with what is there."""
         tree = np.zeros((numbers.shape[0], len(self._inputs)), dtype=np.int64)
         tree[:, i] = numbers
-        results = stacked(self._walk(tree, 1 << i, known), len(self._inputs))
-        if not results.shape[0]:
-            return []
-        if twin is not None:
-            # Where both are new, the mirror image is among the results already.
-            is_new = np.zeros(self._relations[i].rows.shape[0], dtype=np.bool_)
-            is_new[numbers] = True
-            results = np.concatenate((results, results[~is_new[results[:, twin]]][:, self._mirror]))
+        return stacked(self._walk(tree, 1 << i, known), len(self._inputs))
+
+    def _kept(self, results: Ints) -> list[Ints]:
+        """Keep the results that satisfy the condition; gives their values."""
         values = self._values(results)
         if self.condition is not None:
             kept = np.flatnonzero(self.condition(values))

@@ -5,8 +5,6 @@ Removal is by number, or by value where the giver of a difference knows values o
 What a window loses are the rows that came first, so those are looked at first. Where others go, an index finds them; it
 is made at the first such removal, so rows that never leave (static data) or leave in turn do without.
 
-Rows may be placed before they enter: they have numbers and values then, but nobody finds them.
-
 Whether an index is worth its keep is seen from its counters (CQ7): `review` drops those that were inserted into much
 more often than probed, and `index` builds them again when somebody asks.
 """
@@ -48,8 +46,6 @@ class Relation:
         self._indexes: dict[Key, RingIndex] = {}
         self._all: list[RingIndex] = []
         self._drops: Counter[Key] = Counter()
-        self._waiting: Ints = NOTHING
-        """Rows that are placed and have not entered."""
         self._queue: Queue | None = Queue()
         """The rows in the order in which they came, as long as they leave in it."""
 
@@ -87,22 +83,14 @@ class Relation:
 
     @property
     def size(self) -> int:
-        return self._numbering.size - len(self._waiting)
+        return self._numbering.size
 
     def live(self) -> Ints:
         """The numbers of all rows there are."""
-        live = self._numbering.live()
-        return np.setdiff1d(live, self._waiting, assume_unique=True) if self._waiting.shape[0] else live
+        return self._numbering.live()
 
     def add(self, values: Ints) -> Ints:
         """Add rows; gives their numbers."""
-        numbers = self.place(values)
-        if numbers.shape[0]:
-            self.enter()
-        return numbers
-
-    def place(self, values: Ints) -> Ints:
-        """Give rows a place and numbers; they are there once they enter."""
         n = values.shape[0]
         if n == 0:
             return NOTHING
@@ -110,16 +98,11 @@ class Relation:
         if self._numbering.top > self.rows.shape[0]:
             self.rows = enlarged(self.rows, grown(self._numbering.top, self.rows.shape[0]))
         _place(self.rows, numbers, plain(values))
-        self._waiting = numbers
-        return numbers
-
-    def enter(self) -> None:
-        """The rows that were placed are there."""
-        numbers, self._waiting = self._waiting, NOTHING
         if self._queue is not None:
             self._queue.append(numbers)
         for index in self._all:
             index.insert(self.rows, numbers)
+        return numbers
 
     def remove(self, numbers: Ints) -> None:
         """Remove rows by number."""
