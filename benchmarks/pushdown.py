@@ -4,8 +4,7 @@ Figure 7 of the C-SPARQL paper: the sums of the transactions of at least 10 euro
 market segments that a broker trades in. Brokers are static, transactions stream; one filter is about each. The query
 runs with four plans of the same engine over the same data in turns: its filters where they were written, above the join
 (`none`), pushed to the brokers (`static`), to the transactions (`stream`), or to where each belongs (`both`, the plan
-that the engine chooses). Where a plan has a filter above a join, the kernel by itself has the join try it before it
-keeps a row, which is half the way of pushing: it does so in a fifth, `join`, with the plan of `none`, and in no other.
+that the engine chooses).
 
 An evaluation is a tumbling window from its triples, already read, to its answer. By window size the static data has
 `static_triples`; by data size the window has `window` transactions. Every answer is compared with those of the others.
@@ -22,10 +21,8 @@ import random
 import statistics
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from unittest.mock import patch
 
 import numpy as np
 import numpy.typing as npt
@@ -43,12 +40,7 @@ from benchmarks.reporting import (
     rounded,
 )
 from headwater.algebra import QueryPlan, plan_query
-from headwater.kernel import row_expressions
-from headwater.kernel.delta import Condition
 from headwater.kernel.evaluator import KernelEvaluator
-from headwater.kernel.join import MultiwayJoin
-from headwater.kernel.operator import Operator
-from headwater.kernel.selection import Selection, selected
 from headwater.language import parse
 from headwater.optimizer import (
     FINISHING,
@@ -96,7 +88,6 @@ _STAYING = tuple(rule for rule in REWRITES if rule not in _MOVING)
 _TIDYING = tuple(rule for rule in FINISHING if rule is not filter_static_parts.RULE)
 STRATEGIES: dict[str, tuple[tuple[Rule, ...], tuple[Rule, ...]]] = {
     "none": (_STAYING, _TIDYING),
-    "join": (_STAYING, _TIDYING),
     "static": ((*_STAYING, split_filters.RULE, TO_ONE_SIDE[Side.STATIC]), _TIDYING),
     "stream": ((*_STAYING, split_filters.RULE, TO_ONE_SIDE[Side.STREAM]), _TIDYING),
     "both": (REWRITES, FINISHING),
@@ -179,17 +170,6 @@ def _elements(triples: npt.NDArray[np.int64], number: int, base: int) -> Element
     return ElementColumns(times, starts, triples, positions, is_whole=False)
 
 
-@contextmanager
-def filters_apart() -> Iterator[None]:
-    """Have the kernel leave a filter above a join where it is."""
-
-    def apart(source: Operator, condition: Condition) -> Operator:
-        return Selection(source, condition) if isinstance(source, MultiwayJoin) else selected(source, condition)
-
-    with patch.object(row_expressions, "selected", apart):
-        yield
-
-
 @dataclass(frozen=True, slots=True)
 class Measured:
     """The median seconds of an evaluation and the seconds until the query was ready, by strategy."""
@@ -209,8 +189,7 @@ def evaluations(static_triples: int, window: int, rounds: int) -> Measured:
     evaluators: dict[str, KernelEvaluator] = {}
     for name, plan in plans().items():
         begun = time.perf_counter()
-        with nullcontext() if name == "join" else filters_apart():
-            evaluators[name] = KernelEvaluator(plan, settle(plan), store)
+        evaluators[name] = KernelEvaluator(plan, settle(plan), store)
         ready[name] = time.perf_counter() - begun
     taken: dict[str, list[float]] = {name: [] for name in evaluators}
     found = 0

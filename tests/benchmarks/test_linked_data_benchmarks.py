@@ -48,7 +48,6 @@ def test_each_plan_has_its_filters_where_its_name_says() -> None:
     # With both, the country is a constant in its pattern.
     assert places == {
         "none": {"above": 1, "below": 0},
-        "join": {"above": 1, "below": 0},
         "static": {"above": 1, "below": 1},
         "stream": {"above": 1, "below": 1},
         "both": {"above": 0, "below": 1},
