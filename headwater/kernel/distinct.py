@@ -33,8 +33,9 @@ class Distinct(Operator):
             return delta
         if delta.is_fresh:
             before, self._counts = self._counts, RowCounts(len(self.variables))
-            come = self._counts.change(delta.added, 1)
-            return Delta(self._counts.rows[come], before.present, is_fresh=True)
+            self._counts.change(delta.added, 1)
+            # The first rows of all; nothing is ever written over them.
+            return Delta(self._counts.rows[: self._counts.top], before.present, is_fresh=True)
         counts = self._counts
         counts.compact()
         gone = counts.change(delta.removed, -1)
