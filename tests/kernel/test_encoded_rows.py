@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from random import Random
 
 import pytest
@@ -39,7 +40,14 @@ def test_rows_that_come_and_go_after_all_was_new() -> None:
         answers = program.advance({"http://ex/s": elements}, ended=["http://ex/s"]).answers
         assert any(answer.encoded is not None for answer in answers) is encodes
         said.append([*map(compared, all_with_rows(answers))])
+        assert gc.isenabled()
     assert said[0] == said[1]
+    gc.disable()
+    try:
+        all_with_rows(answers)
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("block", range(4))
