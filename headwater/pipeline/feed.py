@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from headwater.terms.scanning import Patterns, Scanned
 
 _CHUNK_ELEMENTS = 4096
+_CHUNK_BYTES = 16 << 20
+"""As much is scanned at once: arrays of this size are quickly made, and one is on its way while the next is filled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,25 +158,29 @@ class Feed:
         if piece.stream is None or piece.span is None:
             yield Chunk(piece.stream, ended=piece.stream is not None, version=piece.version)
             return
-        source = self._sources[piece.stream]
-        scanned = source.columns(piece.span, self._patterns_of(piece.stream))
+        for part in piece.span.parts(_CHUNK_BYTES):
+            yield from self._chunks(piece.stream, piece.number, part)
+
+    def _chunks(self, stream: str, number: int, span: Span) -> Iterator[Chunk]:
+        """The elements of a span, scanned as one chunk of columns where the source can be."""
+        source, patterns = self._sources[stream], self._patterns_of(stream)
+        scanned = source.columns(span, patterns)
         if scanned is not None:
-            is_whole = self._patterns_of(piece.stream) is None
-            yield _scanned_chunk(piece, scanned, is_whole)
+            yield Chunk(stream, number, span.name, *_placed(scanned, number, is_whole=patterns is None))
             return
         elements: list[Element] = []
         bad: list[BadElement] = []
-        for found in source.read(piece.span):
-            placed = replace(found, position=(piece.number, *found.position))
+        for found in source.read(span):
+            placed = replace(found, position=(number, *found.position))
             if isinstance(placed, Element):
                 elements.append(placed)
             else:
                 bad.append(placed)
             if len(elements) + len(bad) >= _CHUNK_ELEMENTS:
-                yield Chunk(piece.stream, piece.number, piece.span.name, tuple(elements), tuple(bad))
+                yield Chunk(stream, number, span.name, tuple(elements), tuple(bad))
                 elements, bad = [], []
         if elements or bad:
-            yield Chunk(piece.stream, piece.number, piece.span.name, tuple(elements), tuple(bad))
+            yield Chunk(stream, number, span.name, tuple(elements), tuple(bad))
 
     def commit(self, end: Offset) -> None:
         """What was read up to here is safe: nobody will ask for it again."""
@@ -198,8 +204,8 @@ class Feed:
         return source.line_numbers(name, [position[1:] for position in positions])
 
 
-def _scanned_chunk(piece: Piece, scanned: Scanned, is_whole: bool) -> Chunk:
-    number = piece.number
+def _placed(scanned: Scanned, number: int, *, is_whole: bool) -> tuple[ElementColumns, tuple[BadElement, ...]]:
+    """What was scanned of the item with this number, elements and bad lines, with their positions in the stream."""
     positions = np.stack([np.full_like(scanned.element_positions, number), scanned.element_positions], axis=1)
     texts = scanned.texts()
     columns = ElementColumns(
@@ -210,8 +216,7 @@ def _scanned_chunk(piece: Piece, scanned: Scanned, is_whole: bool) -> Chunk:
         (texts,) if len(texts) else (),
         is_whole=is_whole,
     )
-    bad = tuple(replace(one, position=(number, *one.position)) for one in scanned.bad)
-    return Chunk(piece.stream, number, piece.span.name if piece.span else "", columns, bad)
+    return columns, tuple(replace(one, position=(number, *one.position)) for one in scanned.bad)
 
 
 def _with_new_items(marks: tuple[Mark, ...], listing: Iterable[Found]) -> tuple[Mark, ...]:
@@ -239,8 +244,5 @@ def _spans(old: Mark, new: Mark, size: int | None) -> Iterator[Span]:
     if new.whole or new.end < old.end:
         yield Span(new.name, old.end, new.end, whole=new.whole)
         return
-    step = size or new.end - old.end
-    for start in range(old.end, new.end, step):
-        end = min(start + step, new.end)
-        after_end = start == old.end and old.at_end
-        yield Span(new.name, start, end, after_end=after_end, limit=new.end if new.at_end else None)
+    whole = Span(new.name, old.end, new.end, after_end=old.at_end, limit=new.end if new.at_end else None)
+    yield from whole.parts(size or new.end - old.end)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from headwater.terms.model import BadElement, Element
@@ -38,6 +38,15 @@ class Span:
     whole: bool = False
     after_end: bool = False
     limit: int | None = None
+
+    def parts(self, size: int) -> Iterator[Span]:
+        """The same bytes in spans of at most `size`, where an item can be read in parts."""
+        if self.whole or self.end - self.start <= size:
+            yield self
+            return
+        for start in range(self.start, self.end, size):
+            end = min(start + size, self.end)
+            yield replace(self, start=start, end=end, after_end=self.after_end and start == self.start)
 
 
 class Source(Protocol):

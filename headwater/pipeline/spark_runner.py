@@ -32,6 +32,8 @@ logger = logging.getLogger(__name__)
 
 _BATCH_BYTES = 8 << 20
 _SMALLEST_PIECE = 256 << 10
+_ARROW_BYTES = 4 << 20
+"""Chunks go to the stateful step in packets of this size: while Python takes one, Java makes the next."""
 _POLL_SECONDS = 0.2
 _PATIENCE_SECONDS = 30.0
 _ATTEMPTS = 4
@@ -96,7 +98,7 @@ def run_on_spark(
         from headwater.pipeline.stateful import rows_to_outcome
 
         # A second action would run the stateful step a second time.
-        found: list[Any] = batch.collect()
+        found: list[Any] = batch.toArrow().to_pylist()
         if not found:
             return
         definition = work.definition
@@ -116,7 +118,7 @@ def run_on_spark(
             if follow
             else writer.trigger(availableNow=True)
         )
-        with _shuffled_into(spark, definition):
+        with _settings_of_a_query(spark, definition):
             return trigger.start()
 
     with tempfile.TemporaryDirectory(prefix="headwater-", ignore_cleanup_errors=True) as temporary:
@@ -183,16 +185,22 @@ def _drive(
 
 
 @contextmanager
-def _shuffled_into(spark: SparkSession, definition: Definition) -> Iterator[None]:
-    """A streaming query takes the number of partitions at its start: one for each shard."""
-    name = "spark.sql.shuffle.partitions"
-    before = spark.conf.get(name)
-    spark.conf.set(name, str(1 if definition.sharding is None else len(definition.sharding.keys)))
+def _settings_of_a_query(spark: SparkSession, definition: Definition) -> Iterator[None]:
+    """A streaming query takes its settings at its start, among them the number of partitions: one for each shard."""
+    shards = 1 if definition.sharding is None else len(definition.sharding.keys)
+    settings = {
+        "spark.sql.shuffle.partitions": str(shards),
+        "spark.sql.execution.arrow.maxBytesPerBatch": str(_ARROW_BYTES),
+    }
+    before = {name: spark.conf.get(name) for name in settings}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
     try:
         yield
     finally:
-        if before is not None:
-            spark.conf.set(name, before)
+        for name, old in before.items():
+            if old is not None:
+                spark.conf.set(name, old)
 
 
 def _wait(query: StreamingQuery, stop: Event, may_change: Callable[[], bool]) -> None:

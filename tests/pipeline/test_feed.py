@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -59,13 +60,17 @@ def finite(source: object, *, drain: bool = True) -> Feed:
     return feed
 
 
-@given(limit=st.integers(1, 3000), size=st.integers(1, 900), lines=st.integers(0, 60))
-def test_any_cut_of_files_gives_each_element_once(tmp_path_factory: object, limit: int, size: int, lines: int) -> None:
+@given(limit=st.integers(1, 3000), size=st.integers(1, 900), chunk=st.integers(1, 900), lines=st.integers(0, 60))
+def test_any_cut_of_files_gives_each_element_once(
+    tmp_path_factory: object, limit: int, size: int, chunk: int, lines: int
+) -> None:
     folder = tmp_path_factory.mktemp("feed")  # type: ignore[attr-defined]
     write(folder / "a1.tnq", sensor_lines(lines))
     write(folder / "a2.tnq", sensor_lines(lines // 2))
     whole, _ = read_all(finite(hw.files(folder)))
-    cut, end = read_all(finite(hw.files(folder)), limit=limit, size=size)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("headwater.pipeline.feed._CHUNK_BYTES", chunk)
+        cut, end = read_all(finite(hw.files(folder)), limit=limit, size=size)
     assert in_order(cut) == in_order(whole)
     assert len({element.position for element in cut}) == len(cut)
     assert end.of(S).ended
@@ -110,6 +115,24 @@ def test_what_is_appended_is_read_on_from_where_it_was(tmp_path: Path) -> None:
     # The first batch, planned before the file grew and read again after, has what it had.
     again = [element for chunk in chunks_between(feed, [Offset(), planned], 3) for element in elements_in(chunk)]
     assert again == first
+
+
+def test_a_large_piece_is_read_in_chunks_and_only_the_first_follows_what_was_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "a.tnq", [f"1\t<{S}> <{S}> {integer(1)} ."])
+    feed = Feed({S: hw.files(tmp_path)}, drain=False)
+    _, end = read_all(feed)
+    # The first of these has the time of the element that was read before, and is another one all the same.
+    with open(path, "a") as stream:
+        stream.writelines(f"1\t<{S}> <{S}> {integer(n)} .\n" for n in range(2, 30))
+    whole, _ = read_all(feed, end)
+    monkeypatch.setattr("headwater.pipeline.feed._CHUNK_BYTES", 100)
+    (piece,) = feed.pieces(end, feed.next(end, None))
+    chunks = list(feed.read(piece))
+    assert len(chunks) > 5
+    assert [element for chunk in chunks for element in elements_in(chunk)] == whole
+    assert len(whole) == 1
 
 
 def test_files_that_come_later_come_behind_those_seen(tmp_path: Path) -> None:
