@@ -241,8 +241,7 @@ def _moved(marks: Iterable[Mark], ahead: Mapping[str, _Ahead], share: int) -> tu
 
 
 def _spans(old: Mark, new: Mark, size: int | None) -> Iterator[Span]:
-    if new.whole or new.end < old.end:
-        yield Span(new.name, old.end, new.end, whole=new.whole)
-        return
-    whole = Span(new.name, old.end, new.end, after_end=old.at_end, limit=new.end if new.at_end else None)
-    yield from whole.parts(size or new.end - old.end)
+    """What lies between two marks of an item; one span where it is read as a whole, or was cut."""
+    limit = new.end if new.at_end else None
+    between = Span(new.name, old.end, new.end, whole=new.whole, after_end=old.at_end, limit=limit)
+    return between.parts(size or abs(new.end - old.end))

@@ -192,15 +192,17 @@ def _settings_of_a_query(spark: SparkSession, definition: Definition) -> Iterato
         "spark.sql.shuffle.partitions": str(shards),
         "spark.sql.execution.arrow.maxBytesPerBatch": str(_ARROW_BYTES),
     }
-    before = {name: spark.conf.get(name) for name in settings}
+    before = dict(spark.conf.getAll)
     for name, value in settings.items():
         spark.conf.set(name, value)
     try:
         yield
     finally:
-        for name, old in before.items():
-            if old is not None:
-                spark.conf.set(name, old)
+        for name in settings:
+            if name in before:
+                spark.conf.set(name, before[name])
+            else:
+                spark.conf.unset(name)
 
 
 def _wait(query: StreamingQuery, stop: Event, may_change: Callable[[], bool]) -> None:

@@ -194,7 +194,8 @@ def test_files_that_change_where_they_must_not_are_reported(tmp_path: Path) -> N
     assert [element.time for element in found if isinstance(element, Element)] == [9000]
 
 
-def test_gzipped_files_are_read_whole_whatever_the_limit(tmp_path: Path) -> None:
+def test_gzipped_files_are_read_whole_whatever_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headwater.pipeline.feed._CHUNK_BYTES", 10)
     lines = "".join(f"{line}\n" for line in sensor_lines(50, bad_every=0))
     (tmp_path / "a.tnq.gz").write_bytes(gzip.compress(lines.encode()))
     found, _ = read_all(finite(hw.files(tmp_path)), limit=1, size=1)

@@ -44,6 +44,12 @@ def run_city(engine: hw.Engine, folder: Path) -> tuple[list[Answer], hw.RunSumma
     return answers, engine.run(on_answer=answers.append)
 
 
+def of_one_query(spark: SparkSession) -> dict[str, str | None]:
+    """The settings that a streaming query takes at its start and its session must not keep."""
+    names = ("spark.sql.shuffle.partitions", "spark.sql.execution.arrow.maxBytesPerBatch")
+    return {name: spark.conf.getAll.get(name) for name in names}
+
+
 def letters(folder: Path) -> list[str]:
     return sorted(line for file in folder.iterdir() for line in file.read_text().splitlines())
 
@@ -51,6 +57,7 @@ def letters(folder: Path) -> list[str]:
 def test_spark_gives_the_answers_of_the_runner_in_process(spark: SparkSession, city: Path, tmp_path: Path) -> None:
     expected, counts = run_city(hw.Engine(in_process=True, dead_letters=tmp_path / "expected"), city)
     assert len(by_query(expected)) == len(QUERIES) + 1
+    settings = of_one_query(spark)
     for name, size in (("large", None), ("small", 2500)):
         answers, summary = run_city(hw.Engine(spark, dead_letters=tmp_path / name, batch_bytes=size), city)
         assert by_query(answers) == by_query(expected)
@@ -64,6 +71,7 @@ def test_spark_gives_the_answers_of_the_runner_in_process(spark: SparkSession, c
         assert letters(tmp_path / name) == letters(tmp_path / "expected")
         assert len(letters(tmp_path / name)) == summary.late + summary.bad == 19
     assert summary.batches > 2
+    assert of_one_query(spark) == settings
 
 
 def test_a_checkpoint_continues_after_an_orderly_end_and_after_a_failure(spark: SparkSession, tmp_path: Path) -> None:
