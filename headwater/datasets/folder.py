@@ -21,8 +21,10 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from headwater.datasets.errors import DataSetError
+from headwater.terms.inline_layout import ID_FORMAT
 
-FORMAT = 1
+FORMAT = ID_FORMAT
+"""The files hold ids; nothing else of their form has changed so far."""
 MANIFEST = "dataset.json"
 _KIND = "headwater data set"
 _POLL_SECONDS = 0.002

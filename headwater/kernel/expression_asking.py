@@ -6,9 +6,7 @@ same way (terms that a store would change are read through `headwater.reference.
 
     SELECT ?k ?r { VALUES (?k ?v0 ?v1) { (0 <a> 7) (1 <b> UNDEF) } BIND(… AS ?r) }
 
-Two things cannot be written as they are. pyoxigraph sorts the operands of `+` as it likes, but knows a time plus a
-duration in this order only; `a - (-b)` means the same and keeps the order. And VALUES cannot hold blank nodes: a column
-that has one is given by a function of the row's number:
+VALUES cannot hold blank nodes: a column that has one is given by a function of the row's number:
 
     SELECT ?k ?r { VALUES (?k ?v1) { (0 7) (1 8) } BIND(<urn:headwater:cell:0>(?k) AS ?v0) BIND(… AS ?r) }
 """
@@ -22,13 +20,14 @@ from typing import TypeAlias, cast
 import numpy as np
 from pyoxigraph import QuerySolutions, Store
 
+from headwater.algebra.engine_words import in_engine_words
 from headwater.algebra.nodes import Extend, Unit
 from headwater.algebra.scope import map_expression, sub_expressions
 from headwater.algebra.to_sparql import expression_text, term_text
 from headwater.kernel.expression_numbers import ERROR, FALSE, FALSE_ID, TRUE, TRUE_ID, Truths
 from headwater.kernel.index import Ints
 from headwater.kernel.vocabulary import Vocabulary
-from headwater.language.expressions import Constant, Expression, FunctionCall, Operation, VariableReference
+from headwater.language.expressions import Constant, Expression, FunctionCall, VariableReference
 from headwater.reference import exact
 from headwater.terms.exact import is_kept, original, stored
 from headwater.terms.model import XSD, BlankNode, Literal, NamedNode, Row, Term, Triple, Variable
@@ -57,16 +56,10 @@ class AskedExpression:
         others = (part.variable for part in parts if isinstance(part, VariableReference))
         names = {variable: Variable(f"v{i}") for i, variable in enumerate(dict.fromkeys([*variables, *others]))}
 
-        def rewritten(part: Expression) -> Expression | None:
-            match part:
-                case VariableReference(variable):
-                    return VariableReference(names[variable])
-                case Operation("+", (left, right)):
-                    negative = Operation("unary -", (map_expression(right, rewritten),))
-                    return Operation("-", (map_expression(left, rewritten), negative))
-            return None
+        def renamed(part: Expression) -> Expression | None:
+            return VariableReference(names[part.variable]) if isinstance(part, VariableReference) else None
 
-        plain = map_expression(expression, rewritten)
+        plain = in_engine_words(map_expression(expression, renamed))
         as_written = exact.over_stored_terms(Extend(Unit(), _RESULT, plain))
         self._texts = expression_text(plain), expression_text(cast(Extend, as_written).expression)
         self._writes_inexact = any(_is_changed(part.value) for part in parts if isinstance(part, Constant))

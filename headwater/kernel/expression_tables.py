@@ -44,13 +44,12 @@ from headwater.terms.inline_layout import (
     is_inline,
     unpack_double,
 )
+from headwater.terms.inline_numbers import SINGLE_MANTISSA, SINGLE_SCALE
 from headwater.terms.model import XSD, Literal
 
 _INTEGER_FORM = re.compile(r"[+-]?[0-9]{1,18}")
 _DECIMAL_FORM = re.compile(r"[+-]?(?:[0-9]{1,18}(?:\.[0-9]{0,15})?|\.[0-9]{1,15})")
 _DOUBLE_FORM = re.compile(r"[+-]?(?:[0-9]{1,18}(?:\.[0-9]{0,18})?|\.[0-9]{1,18})(?:[eE][+-]?[0-9]{1,2})?")
-_SINGLE_MANTISSA = 1 << 24
-_SINGLE_SCALE = 10
 _LEAST, _MOST = -(1 << 62), 1 << 62
 _HALF_OF_BITS = 1 << 57
 _ALL_BITS = range(-_HALF_OF_BITS, _HALF_OF_BITS)
@@ -197,8 +196,8 @@ def _of_bits(ordered: int) -> float:
 
 
 def _is_exact_single(constant: int | Decimal) -> bool:
-    """Whether digits and power of ten are exact in single precision, so that their quotient is correctly rounded."""
+    """Whether digits and power of ten are so small that rounding twice is rounding once (`float_value`)."""
     _, digits, power = Decimal(constant).normalize().as_tuple()
     mantissa = int("".join(map(str, digits)))
     assert isinstance(power, int)
-    return mantissa * 10 ** max(power, 0) <= _SINGLE_MANTISSA and -power <= _SINGLE_SCALE
+    return mantissa * 10 ** max(power, 0) <= SINGLE_MANTISSA and -power <= SINGLE_SCALE

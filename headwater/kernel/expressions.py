@@ -18,7 +18,7 @@ values it reads:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import TypeAlias
 
@@ -28,17 +28,16 @@ import numpy.typing as npt
 from headwater.algebra.nodes import ExistsPlan
 from headwater.algebra.scope import mentioned, sub_expressions
 from headwater.kernel.delta import UNBOUND, no_rows
+from headwater.kernel.expression_arithmetic import ARITHMETIC, ROUNDING, calculate
 from headwater.kernel.expression_asking import AskedExpression, as_truth
 from headwater.kernel.expression_kinds import KIND_TESTS, is_of_kind
 from headwater.kernel.expression_numbers import (
-    ARITHMETIC,
     FALSE,
     NO_ID,
     OUTCOMES,
     TRUE,
     UNDECIDED,
     Truths,
-    calculate,
     compare,
     compare_with_table,
     no_truths,
@@ -78,6 +77,7 @@ _CASTS = frozenset(
 """The functions by IRI that the general way knows; it refuses others."""
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
 _LEFT, _RIGHT = Variable("left"), Variable("right")
+_NAMES = VariableReference(_LEFT), VariableReference(_RIGHT)
 
 
 def can_evaluate(expression: Expression) -> bool:
@@ -166,6 +166,8 @@ class _Compiler:
                 return _sameness(self.source(left), self.source(right), TRUE, FALSE)
             case Operation("+" | "-" | "*" | "/" | "unary -", _) | FunctionCall("IF" | "COALESCE", _):
                 return self._truth_of(self.source(expression))
+            case FunctionCall(str() as name, (_,)) if name in ROUNDING:
+                return self._truth_of(self.source(expression))
         return self._asked_test(expression)
 
     def source(self, expression: Expression) -> Source:
@@ -178,10 +180,11 @@ class _Compiler:
                 vocabulary = self._vocabulary
                 # Asked for at each batch: the vocabulary may have been swept.
                 return lambda _: (np.array([[vocabulary.id_of(value)]], dtype=np.int64), 0, 0)
-            case Operation("+" | "-" | "*" | "/" as operator, (left, right)):
-                return self._arithmetic(operator, left, right)
-            case Operation("unary -", (operand,)):
-                return self._arithmetic("unary -", operand, operand)
+            case Operation(operator, operands) if operator in ARITHMETIC:
+                meant = Operation(operator, _NAMES[: len(operands)])
+                return self._arithmetic(ARITHMETIC[operator], meant, operands)
+            case FunctionCall(str() as name, (operand,)) if name in ROUNDING:
+                return self._arithmetic(ROUNDING[name], FunctionCall(name, _NAMES[:1]), (operand,))
             case FunctionCall("IF", (condition, then, otherwise)):
                 return _choice(self.test(condition), self.source(then), self.source(otherwise))
             case FunctionCall("COALESCE", arguments):
@@ -242,10 +245,10 @@ class _Compiler:
             # An IRI or a blank node equals nothing but itself, whatever it is compared with.
             outcome = (TRUE, FALSE) if operator == "=" else (FALSE, TRUE)
             return _sameness(self.source(left), self.source(right), *outcome)
-        if isinstance(right, Constant):
-            tables = comparison_tables(operator, right.value) if isinstance(right.value, Literal) else None
+        if isinstance(right, Constant) and isinstance(right.value, Literal):
+            tables = comparison_tables(operator, right.value)
             if tables is not None:
-                return self._with_constant(operator, self.source(left), right, tables)
+                return self._with_constant(operator, self.source(left), right.value, tables)
         return self._of_two(operator, self._operand(left), self._operand(right))
 
     def _is_resource(self, expression: Expression) -> bool:
@@ -257,9 +260,13 @@ class _Compiler:
                 return isinstance(value, NamedNode)
         return False
 
-    def _with_constant(self, operator: str, source: Source, constant: Constant, tables: Tables) -> Test:
-        operation = Operation(operator, (VariableReference(_LEFT), constant))
+    def _with_constant(self, operator: str, source: Source, constant: Literal, tables: Tables) -> Test:
+        operation = Operation(operator, (VariableReference(_LEFT), Constant(constant)))
         asked = AskedExpression(as_truth(operation), [_LEFT], self._vocabulary, None)
+        number = np.array([[value_id(constant)]], dtype=np.int64)
+        outcomes, resources = OUTCOMES[operator], self._resources
+        # To have its machine code.
+        compare(number, 0, 1, number, 0, 0, outcomes, resources.members, no_truths(1))
 
         def test(rows: Ints) -> Truths:
             table, column, step = source(rows)
@@ -268,7 +275,13 @@ class _Compiler:
                 table, column = _spread((table, column, step), rows.shape[0]).reshape(-1, 1), 0
             if compare_with_table(table, column, *tables, truths):
                 open_rows = np.flatnonzero(truths == UNDECIDED)
-                truths[open_rows] = asked.truths([table[open_rows, column]], open_rows.shape[0])
+                values = table[open_rows, column]
+                # Quotients have no place in the tables.
+                again = no_truths(open_rows.shape[0])
+                if compare(values.reshape(-1, 1), 0, 1, number, 0, 0, outcomes, resources.members, again):
+                    left_over = again == UNDECIDED
+                    again[left_over] = asked.truths([values[left_over]], int(np.count_nonzero(left_over)))
+                truths[open_rows] = again
             return truths
 
         return test
@@ -297,23 +310,18 @@ class _Compiler:
 
         return test
 
-    def _arithmetic(self, operator: str, left: Expression, right: Expression) -> Source:
-        first, second = self._operand(left), self._operand(right)
-        code = ARITHMETIC[operator]
-        unary = operator.startswith("unary")
-        names = [_LEFT] if unary else [_LEFT, _RIGHT]
-        operation = Operation(operator, tuple(map(VariableReference, names)))
-        asked = AskedExpression(operation, names, self._vocabulary, None)
+    def _arithmetic(self, code: int, meant: Expression, operands: Sequence[Expression]) -> Source:
+        """What is computed from one or two operands; `meant` says it for the rows that must be asked for."""
+        sources = [self._operand(operand) for operand in operands]
+        asked = AskedExpression(meant, [_LEFT, _RIGHT][: len(sources)], self._vocabulary, None)
 
         def source(rows: Ints) -> Column:
             ids = np.empty((rows.shape[0], 1), dtype=np.int64)
-            a = first(rows)
-            b = a if unary else second(rows)
+            columns = [of_operand(rows) for of_operand in sources]
             flat = ids[:, 0]
-            if calculate(code, *a, *b, flat):
+            if calculate(code, *columns[0], *columns[-1], flat):
                 open_rows = np.flatnonzero(flat == NO_ID)
-                columns = [_taken(a, open_rows)] if unary else [_taken(a, open_rows), _taken(b, open_rows)]
-                flat[open_rows] = asked.ids(columns, open_rows.shape[0])
+                flat[open_rows] = asked.ids([_taken(column, open_rows) for column in columns], open_rows.shape[0])
             return ids, 0, 1
 
         return source
@@ -377,7 +385,7 @@ def _combined(operator: str, left: Test, right: Test, careful: bool) -> Test:
 def _may_ask(expression: Expression) -> bool:
     """Whether an expression calls a function that ids alone cannot evaluate."""
     calls = (part.name for part in sub_expressions(expression) if isinstance(part, FunctionCall))
-    return any(name not in ("BOUND", "SAMETERM", "IF", "COALESCE") for name in calls)
+    return any(name not in ROUNDING and name not in ("BOUND", "SAMETERM", "IF", "COALESCE") for name in calls)
 
 
 def _choice(condition: Test, then: Source, otherwise: Source) -> Source:

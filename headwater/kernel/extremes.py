@@ -20,9 +20,9 @@ import numpy.typing as npt
 from headwater.kernel import pairing
 from headwater.kernel.counts import RowCounts
 from headwater.kernel.delta import UNBOUND
-from headwater.kernel.expression_numbers import double_of
 from headwater.kernel.heaps import Heaps, OrderOf
 from headwater.kernel.index import Ints, Links
+from headwater.kernel.inline_values import double_of
 from headwater.kernel.numbering import enlarged
 from headwater.kernel.vocabulary import Vocabulary
 from headwater.terms.inline_layout import (

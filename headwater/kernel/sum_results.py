@@ -14,7 +14,8 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from headwater.kernel.expression_numbers import NO_ID, decimal_id, double_id, float_id
+from headwater.kernel.expression_arithmetic import decimal_id, double_id, float_id, quotient_id
+from headwater.kernel.expression_numbers import NO_ID
 from headwater.kernel.sum_digits import (
     BINARY,
     BINARY_DIGITS,
@@ -28,20 +29,13 @@ from headwater.kernel.sum_digits import (
     rounded_to_single,
 )
 from headwater.terms.inline_layout import (
-    DENOMINATOR_BITS,
     INTEGER_BIAS,
-    MANTISSA_BIAS,
-    NUMERATOR_BIAS,
-    SCALE_MASK,
     InlineType,
     inline_id,
-    pack_scaled,
 )
 
 _UNKNOWN = np.int64(NO_ID)
 _ZERO = np.int64(inline_id(InlineType.INTEGER, INTEGER_BIAS))
-_ZERO_DOUBLE = np.int64(inline_id(InlineType.DOUBLE, pack_scaled(0, 0)))
-_QUOTIENTS = np.int64(inline_id(InlineType.QUOTIENT, 0))
 _UNIT = np.int64(10**FRACTION_DIGITS)
 _POWERS = np.array([10**i for i in range(19)], dtype=np.int64)
 _BILLION = np.int64(10**9)
@@ -112,13 +106,6 @@ def _decimal(whole, fraction):  # type: ignore[no-untyped-def]
     return decimal_id(-mantissa if whole < 0 else mantissa, places)
 
 
-@nb.njit(cache=True, inline="always")
-def _greatest_common_divisor(a, b):  # type: ignore[no-untyped-def]
-    while b:
-        a, b = b, a % b
-    return a
-
-
 @nb.njit(cache=True)
 def _quotient(whole, fraction, count):  # type: ignore[no-untyped-def]
     """The decimal (whole + fraction / 10^15) / count, cut after 18 digits."""
@@ -132,22 +119,9 @@ def _quotient(whole, fraction, count):  # type: ignore[no-untyped-def]
     more = left // count
     left = (left - more * count) * 1_000
     after = (after * _BILLION + more) * 1_000 + left // count
-    after, places = _without_zeros(after, 18)
-    if places <= SCALE_MASK:
-        mantissa = _scaled(before, after, places)
-        if not 0 <= mantissa < MANTISSA_BIAS:
-            return _UNKNOWN
-        return decimal_id(-mantissa if whole < 0 else mantissa, places)
     part, places = _without_zeros(part, FRACTION_DIGITS)
     numerator, denominator = _scaled(size, part, places), _scaled(count, np.int64(0), places)
-    if numerator < 0 or denominator < 0:
-        return _UNKNOWN
-    common = _greatest_common_divisor(numerator, denominator)
-    numerator, denominator = numerator // common, denominator // common
-    if numerator >= NUMERATOR_BIAS or denominator >> DENOMINATOR_BITS:
-        return _UNKNOWN
-    signed = -numerator if whole < 0 else numerator
-    return _QUOTIENTS + ((signed + NUMERATOR_BIAS) << DENOMINATOR_BITS | denominator)
+    return quotient_id(whole < 0, before, after, numerator, denominator)
 
 
 @nb.njit(cache=True, inline="always")
@@ -173,8 +147,7 @@ def sums_of(table, groups, has_rest, ids, singles, magnitude):  # type: ignore[n
         elif kind == _DECIMALS:
             found = _decimal(_whole(table, group), table[group, FRACTION])
         elif kind == _DOUBLES:
-            total = rounded(table, group, magnitude)
-            found = _ZERO_DOUBLE if total == 0.0 else double_id(total)
+            found = double_id(rounded(table, group, magnitude))
         elif kind == _FLOATS:
             found, singles[i] = _single(rounded_to_single(table, group, magnitude))
         ids[i] = found
@@ -197,8 +170,7 @@ def averages_of(table, groups, has_rest, ids, singles, magnitude):  # type: igno
             count = table[group, KINDS] + table[group, KINDS + 1]
             found = _quotient(_whole(table, group), table[group, FRACTION], count) if count else _ZERO
         elif kind == _DOUBLES:
-            average = rounded(table, group, magnitude) / np.float64(table[group, KINDS + 3])
-            found = _ZERO_DOUBLE if average == 0.0 else double_id(average)
+            found = double_id(rounded(table, group, magnitude) / np.float64(table[group, KINDS + 3]))
         elif kind == _FLOATS:
             total = np.float64(rounded_to_single(table, group, magnitude))
             found, singles[i] = _single(np.float32(total / np.float64(np.float32(table[group, KINDS + 2]))))

@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from pyoxigraph import QuerySolutions, Store
 
+from headwater.algebra.engine_words import in_engine_words
 from headwater.algebra.nodes import ExistsPlan
 from headwater.algebra.scope import sub_expressions
 from headwater.algebra.to_sparql import expression_text
@@ -34,9 +35,6 @@ FALSE = Constant(Literal("false", datatype=NamedNode(XSD + "boolean")))
 
 _BOUND_TO_THE_QUERY = frozenset({"IRI", "URI", "BOUND"})
 """IRI() resolves against the query's base, BOUND() is about a variable."""
-_NUMERIC = frozenset(
-    XSD + name for name in ("integer", "decimal", "double", "float", "int", "long", "short", "byte", "boolean")
-)
 
 
 def is_constant(expression: Expression) -> bool:
@@ -51,19 +49,9 @@ def _may_be_asked(part: Expression) -> bool:
         case Constant(Literal() as literal):
             # A store would change it, so that the value might be that of another term.
             return is_kept(literal)
-        case Operation("+", operands):
-            # A time plus a duration has a value or not by the order in which the engine takes them.
-            return not any(_is_temporal(operand) for operand in operands)
         case FunctionCall(str() as name, _):
             return name in ARGUMENT_COUNTS and name not in _BOUND_TO_THE_QUERY
     return True
-
-
-def _is_temporal(operand: Expression) -> bool:
-    return any(
-        isinstance(part, Constant) and isinstance(part.value, Literal) and part.value.datatype.value not in _NUMERIC
-        for part in sub_expressions(operand)
-    )
 
 
 def constant_value(expression: Expression) -> NamedNode | Literal | None:
@@ -82,7 +70,7 @@ def truth(expression: Expression) -> bool | None:
 
 @lru_cache(maxsize=4096)
 def _asked(expression: Expression) -> object:
-    found = Store().query(f"SELECT ({expression_text(expression)} AS ?value) WHERE {{}}")
+    found = Store().query(f"SELECT ({expression_text(in_engine_words(expression))} AS ?value) WHERE {{}}")
     assert isinstance(found, QuerySolutions)
     (solution,) = found
     return solution["value"]

@@ -18,6 +18,7 @@ from typing import Any
 
 from headwater.pipeline.evaluation import Definition
 from headwater.pipeline.sharding import Sharding
+from headwater.terms.inline_layout import ID_FORMAT
 from headwater.terms.names import iri_to_name
 
 logger = logging.getLogger(__name__)
@@ -78,6 +79,11 @@ class Record:
             return None
         try:
             known: dict[str, Any] = json.loads(path.read_text("utf-8"))
+            if known.get("ids", 1) != ID_FORMAT:
+                raise CheckpointError(
+                    f"the checkpoint {folder} was made by another version of Headwater, which has other ids for some "
+                    "terms: finish with that version, or use another folder and begin anew"
+                )
             routes = known["routes"]
             if routes is not None:
                 routes = {stream: tuple((number, place) for number, place in found) for stream, found in routes.items()}
@@ -98,6 +104,7 @@ class Record:
     def write(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         content = {
+            "ids": ID_FORMAT,
             "run": self.run,
             "runner": self.runner,
             "queries": dict(self.queries),

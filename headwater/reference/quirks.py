@@ -1,7 +1,6 @@
 """Plans written so that pyoxigraph answers them as the definition says, where it would not by itself.
 
-- It sorts the operands of `+` by their names, but knows a time plus a duration in this order only: `a - (-b)` means
-  the same and keeps the order.
+- Some expressions are written in other words (`headwater.algebra.engine_words`).
 - REDUCED keeps some duplicates, and which depends on the order in which the store gives them. Here it keeps none.
 - GROUP BY variables that nothing binds is one group even of no solutions, as if there were no keys. Here such a
   group counts its solutions and has to have one.
@@ -15,18 +14,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from headwater.algebra.engine_words import in_engine_words
 from headwater.algebra.nodes import Distinct, Filter, Group, LeftJoin, Minus, Node, Project, Reduced
 from headwater.algebra.scope import (
     certain,
     expressions_of,
-    map_expression,
     map_expressions,
     map_plan,
     mentioned,
     nodes,
     visible,
 )
-from headwater.language.expressions import Aggregate, Constant, Expression, Operation, VariableReference
+from headwater.language.expressions import Aggregate, Constant, Operation, VariableReference
 from headwater.terms.model import XSD, Literal, NamedNode, Variable
 
 _NONE = Constant(Literal("0", datatype=NamedNode(XSD + "integer")))
@@ -42,13 +41,13 @@ def avoided(plan: Node, fresh: Callable[[], Variable]) -> Node:
             case Minus(left, right) if not set(visible(left)) & set(visible(right)):
                 return left
             case LeftJoin(_, right, _) if _has_open_optional(right):
-                return Project(map_expressions(node, sums_in_order), (*visible(node), *_asked_for(node)))
+                return Project(map_expressions(node, in_engine_words), (*visible(node), *_asked_for(node)))
             case Group(inner, keys, aggregates) if keys and not {v for v, _ in keys} & set(visible(inner)):
                 if all(expression is None for _, expression in keys):
                     count = fresh()
                     counted = Group(inner, keys, (*aggregates, (count, Aggregate("COUNT", None))))
                     return Filter(counted, Operation(">", (VariableReference(count), _NONE)))
-        return map_expressions(node, sums_in_order)
+        return map_expressions(node, in_engine_words)
 
     return map_plan(plan, change)
 
@@ -65,15 +64,3 @@ def _asked_for(node: Node) -> list[Variable]:
     """The variables that expressions mention and nothing in the pattern binds: inside EXISTS they have outer values."""
     found = {variable for part in nodes(node) for one in expressions_of(part) for variable in mentioned(one)}
     return sorted(found - set(visible(node)), key=str)
-
-
-def sums_in_order(expression: Expression) -> Expression:
-    """The expression with `a - (-b)` for `a + b`."""
-
-    def change(part: Expression) -> Expression | None:
-        match part:
-            case Operation("+", (left, right)):
-                return Operation("-", (sums_in_order(left), Operation("unary -", (sums_in_order(right),))))
-        return None
-
-    return map_expression(expression, change)

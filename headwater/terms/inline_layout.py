@@ -34,6 +34,9 @@ import struct
 from decimal import Decimal
 from enum import IntEnum
 
+ID_FORMAT = 2
+"""Counts the changes of which id a term has: what keeps ids on a disk says which it has. 2: floats of up to 30 bits."""
+
 VALUE_BITS = 58
 VALUE_MASK = (1 << VALUE_BITS) - 1
 PAYLOAD_MASK = (1 << 63) - 1

@@ -35,9 +35,9 @@ InlineValue: TypeAlias = tuple[InlineType, int]
 
 _PLAIN = re.compile(r"(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?")
 _SCIENTIFIC = re.compile(r"(-?[0-9])\.([0-9]+)E(-?[0-9]{1,3})")
-SINGLE_MANTISSA = 1 << 24
-SINGLE_SCALE = 10
-"""Floats are inline up to this mantissa and, in plain notation, this scale."""
+SINGLE_MANTISSA = 1 << 30
+SINGLE_SCALE = 12
+"""Floats are inline up to this mantissa and scale: all nine digits that tell a float from its neighbours."""
 _BOOLEANS = ("false", "true", "0", "1")
 _LONGEST_INTEGER = len(str(-INTEGER_BIAS))
 _LONGEST_PLAIN = 40
@@ -184,10 +184,11 @@ def double_bits_scientific_text(value: int) -> str:
 
 
 def float_value(lexical: str) -> InlineValue | None:
-    """A float whose digits and power of ten are both exact in single precision.
+    """A float whose digits and power of ten are so small that its value can be computed with doubles.
 
-    Then rounding their quotient to double and on to single gives what rounding once would give, because a
-    double has more than twice the bits of a single.
+    Rounding a quotient m / 10^s to a double and on to a float goes wrong only where the double is the middle between
+    two floats and the quotient is not. Such a middle has 25 bits, so the two differ at least by one part in 2^25 x 5^s,
+    which for s up to 12 is more than half of the distance between doubles.
     """
     found = decimal_value(lexical, InlineType.FLOAT) or scientific_value(lexical, InlineType.FLOAT_SCIENTIFIC)
     if found is None:

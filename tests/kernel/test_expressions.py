@@ -15,6 +15,7 @@ from headwater.algebra.nodes import Extend, Filter, Project
 from headwater.algebra.scope import mentioned
 from headwater.kernel import expression_asking
 from headwater.kernel.delta import UNBOUND
+from headwater.kernel.expression_arithmetic import ROUNDING
 from headwater.kernel.expression_asking import AskedExpression
 from headwater.kernel.expressions import CompiledExpression, can_evaluate
 from headwater.kernel.vocabulary import Vocabulary
@@ -217,7 +218,11 @@ numerals = st.one_of(
     digits.map(lambda n: number(str(n))),
     st.tuples(digits, st.integers(0, 15)).map(lambda p: number(_scaled(*p), "decimal")),
     st.tuples(digits, st.integers(0, 15)).map(lambda p: number(_scaled(*p), "double")),
-    st.tuples(st.integers(-(2**24), 2**24), st.integers(0, 10)).map(lambda p: number(_scaled(*p), "float")),
+    st.tuples(st.integers(-1000, 1000), st.integers(0, 3)).map(lambda p: number(_scaled(*p), "decimal")),
+    st.tuples(st.integers(-(10**6), 10**6), st.integers(1, 10**5)).map(lambda p: number(_quotient(*p), "decimal")),
+    st.tuples(st.integers(-(2**30), 2**30), st.integers(0, 12)).map(lambda p: number(_scaled(*p), "float")),
+    st.tuples(st.integers(-(10**4), 10**4), st.integers(0, 2)).map(lambda p: number(_scaled(*p), "float")),
+    st.floats(-(2**20), 2**20, width=32).map(lambda x: number(_shortest(x), "float")),
     st.floats(allow_nan=False, allow_infinity=False).map(lambda x: number(repr(x), "double")),
     st.floats(2**-11, 2**21).map(lambda x: number(repr(x), "double")),
     st.floats(width=32, allow_nan=False, allow_infinity=False).map(lambda x: number(repr(x), "float")),
@@ -231,6 +236,15 @@ def _scaled(mantissa: int, scale: int) -> str:
     return f"{'-' if mantissa < 0 else ''}{shown[:-scale]}.{shown[-scale:]}"
 
 
+def _quotient(numerator: int, denominator: int) -> str:
+    """Cut after 18 digits."""
+    return _scaled((-1 if numerator < 0 else 1) * (abs(numerator) * 10**18 // denominator), 18)
+
+
+def _shortest(value: float) -> str:
+    return np.format_float_positional(np.float32(value), trim="-")
+
+
 @settings(max_examples=150, deadline=None)
 @given(
     st.sampled_from(BINARY),
@@ -240,9 +254,16 @@ def _scaled(mantissa: int, scale: int) -> str:
 @example("-", [(number("0"), number("1.00048828125", "double"))], number("-900719"))
 def test_numbers_at_the_edges(operator: str, rows: list[Row], constant: Literal) -> None:
     near: list[Row] = [*rows, *((a, a) for a, _ in rows), *((constant, b) for _, b in rows)]
-    forms = [op(operator, A, B), op(operator, A, Constant(constant)), op(operator, Constant(constant), A)]
+    forms: list[Expression] = [
+        op(operator, A, B),
+        op(operator, A, Constant(constant)),
+        op(operator, Constant(constant), A),
+    ]
+    forms += [op(operator, op("-", A, B), Constant(constant)), op(operator, op("/", A, B), A)]
+    forms += [call(name, A) for name in ROUNDING]
     vocabulary = Vocabulary()
     ids = vocabulary.rows_of(near, 2)
+    assert vocabulary.terms_of(ids) == near
     found = np.stack([CompiledExpression(form, ("a", "b"), vocabulary).values(ids) for form in forms], axis=1)
     assert vocabulary.terms_of(found) == reference_values(forms, ("a", "b"), near)
 
@@ -330,6 +351,50 @@ def test_inline_values_are_never_asked_for() -> None:
     with patch.object(AskedExpression, "_ask", side_effect=AssertionError("asked")):
         for condition, expected in conditions:
             assert CompiledExpression(condition, ("a",), vocabulary).holds(rows).tolist() == expected
+
+
+def test_computed_numbers_are_never_asked_for() -> None:
+    vocabulary = Vocabulary()
+    pairs = {
+        "float": [("20.3", "19.7"), ("7.25", "7.25"), ("-3.5", "1000000")],
+        "double": [("20.3", "19.7"), ("7.25", "7.25"), ("-3.5", "1000000")],
+        "decimal": [("20.3", "19.7"), ("0", "25.4"), ("-1", "0.3")],
+        "integer": [("20", "3"), ("0", "7"), ("-22", "7")],
+    }
+    rows: list[Row] = [(number(a, kind), number(b, kind)) for kind, listed in pairs.items() for a, b in listed]
+    ids = vocabulary.rows_of(rows, 2)
+    tested = ("?a - ?b > 2.5", "ABS(?a - ?b) < 1", "?a / ?b >= 0.5", "ROUND(?a * 3) = 61", "?a * 2 + ?b != CEIL(?b)")
+    conditions = [*map(expression_of, tested)]
+    with patch.object(AskedExpression, "_ask", side_effect=AssertionError("asked")):
+        found = [CompiledExpression(one, ("a", "b"), vocabulary).holds(ids).tolist() for one in conditions]
+    assert found == [reference_holds(condition, ("a", "b"), rows) for condition in conditions]
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.tuples(st.integers(-(10**6), 10**6), st.integers(1, 10**5)), min_size=1, max_size=10))
+@example([(1, 3), (2, 3), (-22, 7)])
+def test_quotients_beside_what_is_nearly_the_same(fractions: list[tuple[int, int]]) -> None:
+    rows: list[Row] = []
+    for numerator, denominator in fractions:
+        cut, near = number(_quotient(numerator, denominator), "decimal"), numerator / denominator
+        others = [number(repr(near), "double"), number(_shortest(near), "float"), number(f"{near:.14f}", "decimal")]
+        others += [cut, number(_quotient(numerator + 1, denominator), "decimal"), number(f"{near:.4f}", "float")]
+        rows += [(cut, other) for other in others]
+    forms = [op(operator, *pair) for operator in COMPARISONS for pair in ((A, B), (B, A))]
+    vocabulary = Vocabulary()
+    ids = vocabulary.rows_of(rows, 2)
+    found = np.stack([CompiledExpression(form, ("a", "b"), vocabulary).values(ids) for form in forms], axis=1)
+    assert vocabulary.terms_of(found) == reference_values(forms, ("a", "b"), rows)
+
+
+def test_zero_can_be_divided_by_any_other_number() -> None:
+    rows: list[Row] = [(number(a, kind), number("25.4", "decimal")) for kind in ("integer", "decimal") for a in "05"]
+    values = reference_values([expression_of("?a / ?b")], ("a", "b"), rows)
+    five = number("0.19685039370078740157"[:20], "decimal")
+    assert values == [(number("0", "decimal"),), (five,)] * 2
+    check(expression_of("?a / ?b"), rows, ("a", "b"))
+    check(expression_of("?a / 0.0"), rows, ("a", "b"))
+    check(expression_of("(?a + ?a) / (0.5 / ?b) / 1.5"), rows, ("a", "b"))
 
 
 def test_a_value_that_comes_again_is_remembered() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 import headwater as hw
 from headwater.reference import Answer
+from headwater.terms.inline_layout import ID_FORMAT
 from tests.pipeline.programs import (
     HOT,
     HOT_COUNT,
@@ -181,9 +182,8 @@ def test_strict_stops_with_the_place_and_the_reason(spark: SparkSession, tmp_pat
         engine.run()
     checkpoint = tmp_path / "checkpoint"
     checkpoint.mkdir()
-    (checkpoint / "headwater.json").write_text(
-        json.dumps({"run": "r", "runner": "in process", "queries": {}, "shards": [], "routes": None, "records": []})
-    )
+    known = {"ids": ID_FORMAT, "run": "r", "runner": "in process", "queries": {}}
+    (checkpoint / "headwater.json").write_text(json.dumps({**known, "shards": [], "routes": None, "records": []}))
     other = hw.Engine(spark, checkpoint=checkpoint)
     other.stream(SENSORS, tmp_path / "a.tnq")
     other.register(TUMBLING)

@@ -6,11 +6,13 @@ import struct
 import subprocess
 import sys
 from decimal import Decimal
+from fractions import Fraction
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from headwater.reference.numeric import as_single
 from headwater.terms import (
     NO_TERM,
     XSD,
@@ -104,7 +106,8 @@ def test_inlined(lexical: str, datatype: str, kind: InlineType) -> None:
         ("1e0", "double"),
         ("NaN", "double"),
         ("-0.0E0", "double"),
-        ("16777217", "float"),
+        ("1073741825", "float"),
+        ("0.0000000000001", "float"),
         ("TRUE", "boolean"),
         ("12345678", "string"),
         ("éééé", "string"),
@@ -207,6 +210,21 @@ def test_a_dictionary_gives_every_term_back_until_it_is_released(found: list[Ter
         assert term_id in dictionary
         dictionary.release(term_id)
     assert len(dictionary) == 0
+
+
+@given(st.floats(2**-20, 2**24, width=32), st.integers(0, 12), st.sampled_from([-1, 0, 1]))
+@example(1048576.25, 1, 0)
+def test_a_float_inside_an_id_is_rounded_once(below: float, scale: int, beside: int) -> None:
+    """Also where its digits are next to the middle between two floats."""
+    bits = struct.unpack("<i", struct.pack("<f", below))[0]
+    (above,) = struct.unpack("<f", struct.pack("<i", bits + 1))
+    digits = round((Fraction(below) + Fraction(above)) / 2 * 10**scale) + beside
+    text = f"{Decimal(digits).scaleb(-scale):f}"
+    term = typed(text, "float")
+    assert is_inline(encode(term)) == (digits <= 1 << 30)
+    if is_inline(encode(term)):
+        assert inline_number(encode(term)) == as_single(Fraction(text))
+        assert decode_inline(encode(term)) == term
 
 
 @given(iris)

@@ -21,6 +21,7 @@ from headwater.terms.inline_layout import (
     VALUE_BITS,
     InlineType,
 )
+from headwater.terms.inline_numbers import SINGLE_MANTISSA, SINGLE_SCALE
 from headwater.terms.scanning.hashing import low_bytes
 from headwater.terms.scanning.memory import byte_at, double_bits, turned, word_at
 
@@ -41,8 +42,6 @@ _DOUBLE_LIMIT = 2.0 ** (LOWEST_EXPONENT + 32)
 _NEAR = 1e-9
 _HIDDEN = 1 << FRACTION_BITS
 _IEEE_BIAS = 1023
-_SINGLE_MANTISSA = 1 << 24
-_SINGLE_SCALE = 10
 _STRING_BYTES = 7
 _FALSE = np.uint64(int.from_bytes(b"false", "little"))
 _TRUE = np.uint64(int.from_bytes(b"true", "little"))
@@ -277,12 +276,12 @@ def float_id(start, end):  # type: ignore[no-untyped-def]
     if notation == _NO_NUMBER or (digits == 0 and negative) or digits > _MOST_DIGITS:
         return np.int64(NOT_INLINE)
     if notation == _PLAIN:
-        if fraction > _SINGLE_SCALE or mantissa > _SINGLE_MANTISSA:
+        if fraction > SINGLE_SCALE or mantissa > SINGLE_MANTISSA:
             return np.int64(NOT_INLINE)
         return inline_of(_FLOAT, _packed(negative, mantissa, fraction))
     mantissa, fraction = _without_last_zero(mantissa, fraction)
     scale = exponent - fraction + SCIENTIFIC_BIAS
-    if scale < 0 or scale > SCALE_MASK or mantissa > _SINGLE_MANTISSA:
+    if scale < 0 or scale > SCALE_MASK or mantissa > SINGLE_MANTISSA:
         return np.int64(NOT_INLINE)
     return inline_of(_FLOAT_SCIENTIFIC, _packed(negative, mantissa, scale))
 
