@@ -123,16 +123,13 @@ def double_id(number):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True)
-def _is_single(mantissa, scale, single):  # type: ignore[no-untyped-def]
-    return np.float64(np.float32(mantissa / POWERS[scale])) == single
-
-
-@nb.njit(cache=True)
 def float_id(number):  # type: ignore[no-untyped-def]
     """The id of a float as the general way would write it, if its shortest digits fit into one; and whether that is
     sure.
 
-    A float times a power of ten up to 10^12 is exact as a double, and so are the comparisons.
+    A float times a power of ten up to 10^12 is exact as a double, and so are the comparisons. Below a power of two
+    floats are closer than above, so that other digits than the nearest might do; none of those few is written so (a
+    test has them all).
     """
     size = abs(np.float64(number))
     if size == 0.0:
@@ -140,18 +137,12 @@ def float_id(number):  # type: ignore[no-untyped-def]
         return _FLOAT_TYPE + _ZERO if is_plain else _UNKNOWN, is_plain
     if not size <= _DENSE_SINGLES:
         return _UNKNOWN, False
-    fraction, _ = math.frexp(size)
     for scale in range(SINGLE_SCALE + 1):
         scaled = size * POWERS[scale]
         nearest = np.rint(scaled)
         if nearest > _LARGEST_SINGLE_MANTISSA:
             break
-        if fraction == 0.5 and nearest != scaled:
-            # Below a power of two floats are closer than above, and the shortest digits need not be the nearest ones.
-            other = nearest + 1.0 if nearest < scaled else nearest - 1.0
-            if _is_single(nearest, scale, size) or _is_single(other, scale, size):
-                return _UNKNOWN, False
-        elif _is_single(nearest, scale, size):
+        if np.float64(np.float32(nearest / POWERS[scale])) == size:
             if abs(scaled - nearest) == 0.5:
                 return _UNKNOWN, False
             signed = np.int64(-nearest if number < 0 else nearest)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from unittest.mock import patch
 
@@ -212,6 +213,7 @@ def test_every_term_against_every_constant(operator: str, all_pairs: dict[str, d
 digits = (
     st.integers(-(2**57), 2**57)
     | st.integers(-1000, 1000)
+    | st.integers(2**31 - 9, 2**34)
     | st.sampled_from([2**53, 2**53 + 1, -(2**53) - 1, 2**24 + 1])
 )
 numerals = st.one_of(
@@ -370,6 +372,17 @@ def test_computed_numbers_are_never_asked_for() -> None:
     assert found == [reference_holds(condition, ("a", "b"), rows) for condition in conditions]
 
 
+def test_powers_of_two_and_their_neighbours_as_floats() -> None:
+    powers = [float(np.float32(2.0**power)) for power in range(-20, 27)]
+    beside = [float(np.nextafter(np.float32(one), np.float32(way))) for one in powers for way in (0.0, math.inf)]
+    check(
+        op("-", A, Constant(number("0", "float"))),
+        [(number(_shortest(one), "float"),) for one in powers + beside],
+        ("a",),
+    )
+    check(op("*", A, Constant(number("0.5", "float"))), [(number(_shortest(one), "float"),) for one in powers], ("a",))
+
+
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(st.integers(-(10**6), 10**6), st.integers(1, 10**5)), min_size=1, max_size=10))
 @example([(1, 3), (2, 3), (-22, 7)])
@@ -377,7 +390,8 @@ def test_quotients_beside_what_is_nearly_the_same(fractions: list[tuple[int, int
     rows: list[Row] = []
     for numerator, denominator in fractions:
         cut, near = number(_quotient(numerator, denominator), "decimal"), numerator / denominator
-        others = [number(repr(near), "double"), number(_shortest(near), "float"), number(f"{near:.14f}", "decimal")]
+        others = [number(repr(math.nextafter(near, way)), "double") for way in (-math.inf, near, math.inf)]
+        others += [number(_shortest(near), "float"), number(f"{near:.14f}", "decimal")]
         others += [cut, number(_quotient(numerator + 1, denominator), "decimal"), number(f"{near:.4f}", "float")]
         rows += [(cut, other) for other in others]
     forms = [op(operator, *pair) for operator in COMPARISONS for pair in ((A, B), (B, A))]
