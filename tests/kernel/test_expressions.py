@@ -254,6 +254,7 @@ def _shortest(value: float) -> str:
     numerals,
 )
 @example("-", [(number("0"), number("1.00048828125", "double"))], number("-900719"))
+@example("/", [(number(str(3 << 33)), number(str(1 << 35)))], number("7"))
 def test_numbers_at_the_edges(operator: str, rows: list[Row], constant: Literal) -> None:
     near: list[Row] = [*rows, *((a, a) for a, _ in rows), *((constant, b) for _, b in rows)]
     forms: list[Expression] = [
