@@ -443,12 +443,11 @@ class Engine:
 
     def session(self) -> SparkSession:
         """The Spark session that this engine uses, started if need be."""
-        from headwater.pipeline.session import embedded_session, prepared
+        from headwater.pipeline.session import embedded_session
 
         if self._spark is None:
             self._spark = embedded_session(master=self._master, shuffle_partitions=self._shuffle_partitions)
-            return self._spark
-        return prepared(self._spark)
+        return self._spark
 
     def subscribe(self, name: str) -> Answers:
         """What `Query.answers` gives."""
@@ -472,6 +471,7 @@ class Engine:
         if self._in_process:
             raise RuntimeError("a streaming DataFrame needs Spark: make the engine without in_process")
         from headwater.pipeline.dataframes import answers_as_rows
+        from headwater.pipeline.session import prepared
         from headwater.pipeline.spark_runner import outcome_rows
 
         queries, program = self._program()
@@ -484,7 +484,8 @@ class Engine:
         statistics = self._statistics(queries)
         definition = replace(definition, skews=skews(sources), services=self._services, statistics=statistics)
         drain = not any(isinstance(source, RecordSource) for source in sources.values())
-        rows = outcome_rows(self.session(), definition, sources, needed, drain=drain, batch_bytes=self._batch_bytes)
+        spark = prepared(self.session())
+        rows = outcome_rows(spark, definition, sources, needed, drain=drain, batch_bytes=self._batch_bytes)
         plan = next(query.plan for query in queries if query.plan.name == name)
         return answers_as_rows(rows, plan, terms=terms)
 

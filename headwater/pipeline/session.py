@@ -29,12 +29,13 @@ OLDEST_JAVA = 17
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
 _IS_LOCAL = re.compile(r"local(\[|$)")
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-_STATEFUL = {
+STATEFUL = {
     "spark.sql.streaming.stateStore.providerClass": _ROCKSDB,
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     # Time moves by the elements alone, so a batch without any has nothing to say.
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
 }
+"""What a query with the stateful step must have when it starts."""
 
 
 # The work is done in Python. With Java's quick compiler alone, start-up and small batches take about half. What comes
@@ -119,7 +120,7 @@ def embedded_session(
     if _IS_LOCAL.match(master):
         settings |= _ONE_MACHINE
     with _environment(variables), _interrupts_later():
-        return _start(settings | _STATEFUL)
+        return _start(settings | STATEFUL)
 
 
 def java_megabytes() -> int:
@@ -192,8 +193,8 @@ def _interrupts_later() -> Iterator[None]:
 
 
 def prepared(session: SparkSession) -> SparkSession:
-    """A session of the caller with the settings that the stateful step needs, and no others changed."""
-    for name, value in _STATEFUL.items():
+    """A session of the caller with the settings of the stateful step, for a query that the caller will start."""
+    for name, value in STATEFUL.items():
         session.conf.set(name, value)
     return session
 

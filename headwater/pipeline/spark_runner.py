@@ -26,6 +26,7 @@ from headwater.pipeline.work import Changes, Work
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.datasource import DataSource
     from pyspark.sql.streaming.query import StreamingQuery
 
 logger = logging.getLogger(__name__)
@@ -58,7 +59,7 @@ def outcome_rows(
     definition = replace(definition, datasets=tuple(shared(spark, one) for one in definition.datasets))
     size = batch_bytes or _BATCH_BYTES
     piece = max(min(size, _SMALLEST_PIECE), size // spark.sparkContext.defaultParallelism)
-    spark.dataSource.register(HeadwaterSource)
+    _register(spark, HeadwaterSource)
     read_here, records = _by_reader(sources, drain)
     feed = FeedSettings(read_here, drain, wanted, definition.sharding, definition.watched)
     options = source_options(feed, batch_bytes=size, piece_bytes=piece)
@@ -67,6 +68,18 @@ def outcome_rows(
         chunks = chunks.union(record_chunks(spark, stream, source, definition.sharding))
     processor = EvaluationProcessor(sent(spark, definition))
     return observed(chunks.groupBy("shard").transformWithStateInPandas(processor, OUTPUT_SCHEMA, "Append", "None"))
+
+
+def _register(spark: SparkSession, source: type[DataSource]) -> None:
+    """Have a session know a source, as another session of the same Spark may do already."""
+    from pyspark.errors import AnalysisException
+
+    try:
+        spark.dataSource.register(source)
+    except AnalysisException:
+        # Spark looks for the name in the active session, too, which was another one: this makes it the active one.
+        spark.createDataFrame([], "nothing int")
+        spark.dataSource.register(source)
 
 
 def _by_reader(sources: Mapping[str, Source], drain: bool) -> tuple[dict[str, Source], dict[str, RecordSource]]:
@@ -187,8 +200,11 @@ def _drive(
 @contextmanager
 def _settings_of_a_query(spark: SparkSession, definition: Definition) -> Iterator[None]:
     """A streaming query takes its settings at its start, among them the number of partitions: one for each shard."""
+    from headwater.pipeline.session import STATEFUL
+
     shards = 1 if definition.sharding is None else len(definition.sharding.keys)
     settings = {
+        **STATEFUL,
         "spark.sql.shuffle.partitions": str(shards),
         "spark.sql.execution.arrow.maxBytesPerBatch": str(_ARROW_BYTES),
     }

@@ -75,6 +75,24 @@ def test_spark_gives_the_answers_of_the_runner_in_process(spark: SparkSession, c
     assert of_one_query(spark) == settings
 
 
+def test_a_given_session_keeps_its_settings(spark: SparkSession, tmp_path: Path) -> None:
+    given = spark.newSession()
+    own = {
+        "spark.sql.shuffle.partitions": "3",
+        "spark.sql.execution.arrow.maxBytesPerBatch": "1000000",
+        "spark.sql.streaming.noDataMicroBatches.enabled": "true",
+        "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state."
+        "HDFSBackedStateStoreProvider",
+    }
+    for name, value in own.items():
+        given.conf.set(name, value)
+    engine = hw.Engine(given)
+    engine.stream(SENSORS, write(tmp_path / "a.tnq", sensor_lines(30)))
+    engine.register(TUMBLING)
+    assert engine.run().ticks
+    assert {name: given.conf.get(name) for name in own} == own
+
+
 def test_a_checkpoint_continues_after_an_orderly_end_and_after_a_failure(spark: SparkSession, tmp_path: Path) -> None:
     lines = sensor_lines(60)
     expected: list[Answer] = []
