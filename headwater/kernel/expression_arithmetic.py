@@ -50,7 +50,7 @@ from headwater.terms.inline_numbers import SINGLE_MANTISSA, SINGLE_SCALE
 _ADD, _SUBTRACT, _MULTIPLY, _DIVIDE, _NEGATE, _ABS, _CEIL, _FLOOR, _ROUND = range(9)
 ARITHMETIC = {"+": _ADD, "-": _SUBTRACT, "*": _MULTIPLY, "/": _DIVIDE, "unary -": _NEGATE}
 ROUNDING = {"ABS": _ABS, "CEIL": _CEIL, "FLOOR": _FLOOR, "ROUND": _ROUND}
-"""Functions of one number that gives a number of the same kind."""
+"""Functions of one number whose result is of the same kind."""
 
 _FRACTION = np.int64(1) << np.int64(FRACTION_BITS)
 _LARGEST_MANTISSA = float(MANTISSA_BIAS)
