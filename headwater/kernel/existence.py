@@ -221,7 +221,7 @@ def _chooses(plan: Node, around: Variables) -> bool:
             settled = around & frozenset(visible(right)) <= sure and seen <= sure | certain(right)
             return settled and _chooses(left, around) and _chooses(right, around)
         case Minus(left, right):
-            return not around & frozenset(visible(right)) and _chooses(left, around)
+            return not around & frozenset(visible(right)) and _chooses(left, around) and _chooses(right, around)
         case Project(inner, _):
             return _chooses(inner, shown)
         case Group(inner, keys, _):

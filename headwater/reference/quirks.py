@@ -5,7 +5,8 @@
 - GROUP BY variables that nothing binds is one group even of no solutions, as if there were no keys. Here such a
   group counts its solutions and has to have one.
 - Inside EXISTS it takes the values of the outer solution as bound on both sides of a MINUS, so that sides without a
-  common variable have one. Here such a MINUS, which removes nothing, is not there.
+  common variable have one. Here such a MINUS, which removes nothing, is not there; and where all common variables may
+  be unbound on some side, it says of each solution of its left side what must not exist.
 - Where an OPTIONAL within another one mentions variables that its own left side may leave unbound, values that come
   from outside of both reach it, though it should be evaluated without them. Here both are a sub-query, which is.
 """
@@ -13,19 +14,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import reduce
 
 from headwater.algebra.engine_words import in_engine_words
-from headwater.algebra.nodes import Distinct, Filter, Group, LeftJoin, Minus, Node, Project, Reduced
+from headwater.algebra.nodes import Distinct, ExistsPlan, Extend, Filter, Group, LeftJoin, Minus, Node, Project, Reduced
 from headwater.algebra.scope import (
     certain,
     expressions_of,
+    map_expression,
     map_expressions,
     map_plan,
     mentioned,
     nodes,
     visible,
 )
-from headwater.language.expressions import Aggregate, Constant, Operation, VariableReference
+from headwater.language.expressions import (
+    Aggregate,
+    Constant,
+    Expression,
+    FunctionCall,
+    Operation,
+    VariableReference,
+)
 from headwater.terms.model import XSD, Literal, NamedNode, Variable
 
 _NONE = Constant(Literal("0", datatype=NamedNode(XSD + "integer")))
@@ -33,6 +44,11 @@ _NONE = Constant(Literal("0", datatype=NamedNode(XSD + "integer")))
 
 def avoided(plan: Node, fresh: Callable[[], Variable]) -> Node:
     """The plan in terms that leave nothing to the ways of the store; `fresh` makes new variables."""
+
+    def inside_exists(part: Expression) -> Expression | None:
+        if isinstance(part, ExistsPlan):
+            return replace(part, plan=map_plan(part.plan, lambda node: _without_open_minus(node, fresh)))
+        return None
 
     def change(node: Node) -> Node:
         match node:
@@ -49,7 +65,41 @@ def avoided(plan: Node, fresh: Callable[[], Variable]) -> Node:
                     return Filter(counted, Operation(">", (VariableReference(count), _NONE)))
         return map_expressions(node, in_engine_words)
 
-    return map_plan(plan, change)
+    closed = map_plan(plan, lambda node: map_expressions(node, lambda one: map_expression(one, inside_exists)))
+    return map_plan(closed, change)
+
+
+def _without_open_minus(node: Node, fresh: Callable[[], Variable]) -> Node:
+    """A MINUS none of whose common variables is bound in all solutions of both sides, as a filter of its left side."""
+    if not isinstance(node, Minus):
+        return node
+    common = [variable for variable in visible(node.left) if variable in visible(node.right)]
+    if not common or set(common) & certain(node.left) & certain(node.right):
+        return node
+    removed = node.right
+    agree: list[Expression] = []
+    meet: list[Expression] = []
+    others = [variable for variable in visible(removed) if variable not in common]
+    for variable in common:
+        there = fresh()
+        removed = Extend(removed, there, VariableReference(variable))
+        pair = VariableReference(variable), VariableReference(there)
+        both = Operation("&&", tuple(FunctionCall("BOUND", (one,)) for one in pair))
+        agree.append(Operation("||", (Operation("!", (both,)), FunctionCall("SAMETERM", pair))))
+        meet.append(both)
+        others.append(there)
+    # What is not shown of a sub-query has no value from outside.
+    shown = Project(removed, (*others, *_asked_for(removed)))
+    condition = reduce(_and, agree, reduce(_or, meet))
+    return Filter(node.left, ExistsPlan(Filter(shown, condition), negated=True))
+
+
+def _and(left: Expression, right: Expression) -> Expression:
+    return Operation("&&", (left, right))
+
+
+def _or(left: Expression, right: Expression) -> Expression:
+    return Operation("||", (left, right))
 
 
 def _has_open_optional(node: Node) -> bool:

@@ -48,6 +48,7 @@ def test_a_block_of_cases(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.param(1000891, id="a filter on outer times beside an OPTIONAL that is open to values from outside"),
         pytest.param(1051465, id="MINUS of nothing common inside EXISTS"),
         pytest.param(1090663, id="an OPTIONAL that is open to values from outside"),
+        pytest.param(1413095, id="MINUS inside EXISTS of what an OPTIONAL may leave unbound"),
         pytest.param(1101338, id="the stream of timestamp() is a variable from around EXISTS"),
     ],
 )
