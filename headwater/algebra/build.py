@@ -79,7 +79,7 @@ def _form(query: Query, translator: Translator) -> tuple[QueryKind, Node, tuple[
         case DescribeQuery(terms, where, modifiers, values):
             root = translator.solutions(where or GroupPattern(()), modifiers, values, query.aggregates)
             described = tuple(terms) if terms is not None else visible(root)
-            variables = tuple(term for term in described if isinstance(term, Variable))
+            variables = tuple(dict.fromkeys(term for term in described if isinstance(term, Variable)))
             solutions: Node = root if where is not None else Values((), ((),))
             return QueryKind.DESCRIBE, Distinct(Project(solutions or Unit(), variables)), described
     raise TypeError(f"no plan for {type(query.form).__name__}")

@@ -209,7 +209,8 @@ class Translator:
         if items is None:
             variables = tuple(v for v in visible(node) if not self.is_fresh(v))
         else:
-            variables = tuple(variable for variable, _ in projections)
+            # Naming one twice asks for nothing more.
+            variables = tuple(dict.fromkeys(variable for variable, _ in projections))
         if order:
             node = OrderBy(node, order)
         node = Project(node, variables)
