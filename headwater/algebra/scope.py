@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import fields, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from headwater.algebra.nodes import (
@@ -201,3 +201,14 @@ def map_plan(plan: Node, change: Callable[[Node], Node]) -> Node:
 
     renewed = plan.with_children(*(map_plan(child, change) for child in plan.children))
     return change(map_expressions(renewed, lambda e: map_expression(e, inside)))
+
+
+def with_names(part: Any, names: Mapping[Variable, Variable]) -> Any:
+    """A plan, or any part of one, with other names for some variables wherever they stand."""
+    if isinstance(part, Variable):
+        return names.get(part, part)
+    if isinstance(part, tuple):
+        return tuple(with_names(one, names) for one in part)
+    if is_dataclass(part) and not isinstance(part, type):
+        return replace(part, **{field.name: with_names(getattr(part, field.name), names) for field in fields(part)})
+    return part

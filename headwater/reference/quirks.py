@@ -7,6 +7,8 @@
 - Inside EXISTS it takes the values of the outer solution as bound on both sides of a MINUS, so that sides without a
   common variable have one. Here such a MINUS, which removes nothing, is not there; and where all common variables may
   be unbound on some side, it says of each solution of its left side what must not exist.
+- Variables that a sub-query inside EXISTS keeps to itself have the values of the outer solution in its filters, too,
+  where they have the same names. Here they have names of their own.
 - Where an OPTIONAL within another one mentions variables that its own left side may leave unbound, values that come
   from outside of both reach it, though it should be evaluated without them. Here both are a sub-query, which is.
 """
@@ -20,6 +22,7 @@ from functools import reduce
 from headwater.algebra.engine_words import in_engine_words
 from headwater.algebra.nodes import Distinct, ExistsPlan, Extend, Filter, Group, LeftJoin, Minus, Node, Project, Reduced
 from headwater.algebra.scope import (
+    all_variables,
     certain,
     expressions_of,
     map_expression,
@@ -28,6 +31,7 @@ from headwater.algebra.scope import (
     mentioned,
     nodes,
     visible,
+    with_names,
 )
 from headwater.language.expressions import (
     Aggregate,
@@ -47,7 +51,7 @@ def avoided(plan: Node, fresh: Callable[[], Variable]) -> Node:
 
     def inside_exists(part: Expression) -> Expression | None:
         if isinstance(part, ExistsPlan):
-            return replace(part, plan=map_plan(part.plan, lambda node: _without_open_minus(node, fresh)))
+            return replace(part, plan=map_plan(part.plan, lambda node: _closed(node, fresh)))
         return None
 
     def change(node: Node) -> Node:
@@ -67,6 +71,14 @@ def avoided(plan: Node, fresh: Callable[[], Variable]) -> Node:
 
     closed = map_plan(plan, lambda node: map_expressions(node, lambda one: map_expression(one, inside_exists)))
     return map_plan(closed, change)
+
+
+def _closed(node: Node, fresh: Callable[[], Variable]) -> Node:
+    """A node inside EXISTS so that it has of the outer solution what it shall have, and nothing else."""
+    if isinstance(node, Project):
+        hidden = sorted(all_variables(node.inner) - set(node.variables), key=str)
+        return with_names(node, {variable: fresh() for variable in hidden}) if hidden else node
+    return _without_open_minus(node, fresh)
 
 
 def _without_open_minus(node: Node, fresh: Callable[[], Variable]) -> Node:

@@ -23,6 +23,12 @@ STREAM = "http://example.org/s"
         # ?v is bound around the group to 1; in the group it is free, and there is a 2.
         ("{ WINDOW <w> { ?x <urn:r> ?y } FILTER EXISTS { WINDOW <w> { ?x <urn:q> ?v } } }", 1),
         ("{ WINDOW <w> { ?x <urn:r> ?y } FILTER NOT EXISTS { WINDOW <w> { ?x <urn:q> ?v } } }", 0),
+        # A sub-query that does not show ?v has one of its own, which nothing binds.
+        (
+            "WINDOW <w> { ?x <urn:r> ?y } FILTER EXISTS { SELECT ?x { WINDOW <w> { ?x <urn:q> ?k } FILTER(BOUND(?v)) } }",
+            0,
+        ),
+        ("WINDOW <w> { ?x <urn:r> ?y } FILTER EXISTS { SELECT ?x { WINDOW <w> { ?x <urn:q> ?v } } }", 1),
         # In the same group it is bound, and there is no 1.
         ("WINDOW <w> { ?x <urn:r> ?y } FILTER EXISTS { WINDOW <w> { ?x <urn:q> ?v } }", 0),
         ("WINDOW <w> { ?x <urn:r> ?y } FILTER NOT EXISTS { WINDOW <w> { ?x <urn:q> ?v } }", 1),
