@@ -25,7 +25,7 @@ STREAM = "http://example.org/s"
         ("{ WINDOW <w> { ?x <urn:r> ?y } FILTER NOT EXISTS { WINDOW <w> { ?x <urn:q> ?v } } }", 0),
         # A sub-query that does not show ?v has one of its own, which nothing binds.
         (
-            "WINDOW <w> { ?x <urn:r> ?y } FILTER EXISTS { SELECT ?x { WINDOW <w> { ?x <urn:q> ?k } FILTER(BOUND(?v)) } }",
+            "WINDOW <w> { ?x <urn:r> 3 } FILTER EXISTS { SELECT ?x { WINDOW <w> { ?x <urn:q> 2 FILTER(BOUND(?v)) } } }",
             0,
         ),
         ("WINDOW <w> { ?x <urn:r> ?y } FILTER EXISTS { SELECT ?x { WINDOW <w> { ?x <urn:q> ?v } } }", 1),
