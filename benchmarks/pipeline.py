@@ -8,6 +8,8 @@ part of the same stream. Prints one JSON object last:
 - `vs_reference`: how many times as fast as evaluation anew, `vs_paper`: as the Operator-aware paper reports of CQELS
 - `shard_speedup`: two shards over one, both on two cores: reading and parsing have both of them in any case, so it says
   how much of the work is evaluation (all but a little for `rises`, the least for `star`)
+- `most_by_shards`: what it would be if shards halved all that they can share, which is what one shard does in its step:
+  unpacking, evaluating and saving, measured in one more run of one shard
 - `core_speedup`: two shards on two cores over one shard on one core
 
 The speed of a machine may change from minute to minute: what is compared takes turns, and the best of each counts.
@@ -32,6 +34,8 @@ _TRIPLES = 10_000_000
 _REFERENCE_SHARE = 200
 _SMALLEST_REFERENCE = 14_000
 _BATCHES = 6
+_STEPS = ("read", "evaluate", "save")
+"""What a shard does."""
 _PARTED = ("star", "aggregate", "rises")
 _TURNS = 2
 _TURNS_OF_SHARDS = 3
@@ -54,6 +58,17 @@ class Runs:
         self, workload: Workload, *, shards: int | None = None, evaluator: EvaluatorName = "auto", share: int = 1
     ) -> float:
         """Triples per second in steady state."""
+        return self.run(workload, shards=shards, evaluator=evaluator, share=share)[0]
+
+    def most_by_shards(self, workload: Workload) -> float:
+        """How many times as fast two shards could be as one, if they halved what one does in its step."""
+        _, in_step = self.run(workload, shards=1)
+        return 1 / (1 - in_step / 2)
+
+    def run(
+        self, workload: Workload, *, shards: int | None = None, evaluator: EvaluatorName = "auto", share: int = 1
+    ) -> tuple[float, float]:
+        """Triples per second in steady state, and which part of that time the steps of the shards took together."""
         triples = max(self._triples // max(share, workload.share), _SMALLEST_REFERENCE if share > 1 else 0)
         sizes, elements = 0, 0
         engine = hw.Engine(self._spark, shards=shards, evaluator=evaluator)
@@ -70,18 +85,22 @@ class Runs:
         engine._batch_bytes = max(sizes // _BATCHES, 1 << 16)
         engine.dataset(self._static)
         engine.register(workload.text, emit="rstream")
-        marks: list[tuple[float, int]] = []
+        marks: list[tuple[float, int, float]] = []
         rows = 0
 
         def count(answer: hw.Answer) -> None:
             nonlocal rows
             rows += len(answer.rows)
 
-        engine.run(on_answer=count, on_progress=lambda p: marks.append((time.perf_counter(), p.elements)))
-        (begun, first), (ended, last) = marks[0], marks[-1]
+        def mark(progress: hw.Progress) -> None:
+            in_steps = sum(progress.steps.get(step, 0.0) for step in _STEPS)
+            marks.append((time.perf_counter(), progress.elements, in_steps))
+
+        engine.run(on_answer=count, on_progress=mark)
+        (begun, first, before), (ended, last, after) = marks[0], marks[-1]
         steady = (last - first) / elements * triples / (ended - begun)
         progress(f"  {steady:,.0f} triples/s ({len(marks)} batches, {rows} rows, {evaluator}, shards {shards})")
-        return steady
+        return steady, (after - before) / (ended - begun)
 
 
 def measure(triples: int, names: Sequence[str]) -> dict[str, object]:
@@ -89,6 +108,7 @@ def measure(triples: int, names: Sequence[str]) -> dict[str, object]:
     rates: dict[str, float] = {}
     against: dict[str, float] = {}
     shards: dict[str, float] = {}
+    most: dict[str, float] = {}
     cores: dict[str, float] = {}
     parted = [name for name in _PARTED if name in names]
     with tempfile.TemporaryDirectory(prefix="headwater-benchmark-") as folder:
@@ -106,6 +126,7 @@ def measure(triples: int, names: Sequence[str]) -> dict[str, object]:
             ways = (partial(runs.rate, WORKLOADS[name], shards=count) for count in (2, 1))
             two[name], one = _in_turn(_TURNS_OF_SHARDS, *ways)
             shards[name] = two[name] / one
+            most[name] = runs.most_by_shards(WORKLOADS[name])
         runs.stop()
         if parted:
             runs = Runs(Path(folder), triples, "local[1]")
@@ -117,6 +138,7 @@ def measure(triples: int, names: Sequence[str]) -> dict[str, object]:
         "vs_reference": {name: rounded(ratio) for name, ratio in against.items()},
         "vs_paper": {name: rounded(ratio) for name, ratio in paper.items()},
         "shard_speedup": {name: rounded(ratio) for name, ratio in shards.items()},
+        "most_by_shards": {name: rounded(ratio) for name, ratio in most.items()},
         "core_speedup": {name: rounded(ratio) for name, ratio in cores.items()},
         "triples": triples,
     }
