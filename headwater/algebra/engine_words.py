@@ -20,6 +20,7 @@ from headwater.language.expressions import Constant, Expression, FunctionCall, O
 from headwater.terms.model import XSD, Literal, NamedNode
 
 _ZERO = Constant(Literal("0", datatype=NamedNode(XSD + "decimal")))
+_ERROR = Operation("/", (_ZERO, _ZERO))
 
 
 def in_engine_words(expression: Expression) -> Expression:
@@ -33,7 +34,7 @@ def in_engine_words(expression: Expression) -> Expression:
                 left, right = in_engine_words(left), in_engine_words(right)
                 quotient = Operation("/", (left, right))
                 is_zero = Operation("&&", (Operation("=", (left, _ZERO)), Operation("!=", (right, _ZERO))))
-                return FunctionCall("COALESCE", (quotient, FunctionCall("IF", (is_zero, _ZERO, quotient))))
+                return FunctionCall("COALESCE", (quotient, FunctionCall("IF", (is_zero, _ZERO, _ERROR))))
         return None
 
     return map_expression(expression, change)

@@ -44,6 +44,8 @@ from headwater.terms.inline_layout import (
     OFFSET_DIGIT_BITS,
     SCALE_BITS,
     SCALE_MASK,
+    SCALED_TYPES,
+    SCIENTIFIC_TYPES,
     VALUE_BITS,
     VALUE_MASK,
     ZONE_BITS,
@@ -62,16 +64,15 @@ OUTCOMES = {"<": 0b001, "=": 0b010, ">": 0b100, "!=": 0b101, "<=": 0b011, ">=": 
 CELLS_PER_TYPE = 1 << SCALE_BITS
 CELLS = 32 * CELLS_PER_TYPE
 
-_SCALED = {InlineType.DECIMAL, InlineType.DOUBLE, InlineType.FLOAT}
-_TENTH = {InlineType.DOUBLE_SCIENTIFIC, InlineType.FLOAT_SCIENTIFIC}
+_WITH_SCALE = SCALED_TYPES | SCIENTIFIC_TYPES
 _SHIFTS: dict[int, int] = {
-    **dict.fromkeys(_SCALED | _TENTH, SCALE_BITS),
+    **dict.fromkeys(_WITH_SCALE, SCALE_BITS),
     InlineType.DATE_TIME: INSTANT_DIGIT_BITS,
     InlineType.DATE_TIME_UTC: INSTANT_DIGIT_BITS,
     InlineType.DATE_TIME_OFFSET: ZONE_BITS + OFFSET_DIGIT_BITS,
 }
 _SHIFT = np.array([_SHIFTS.get(t, 0) for t in range(32)], dtype=np.int64)
-_CELL_MASK = np.array([SCALE_MASK if t in _SCALED | _TENTH else 0 for t in range(32)], dtype=np.int64)
+_CELL_MASK = np.array([SCALE_MASK if t in _WITH_SCALE else 0 for t in range(32)], dtype=np.int64)
 
 _NEVER = np.int64(NO_TERM)
 _APART, _SINGLES_APART = 2.0**-40, 2.0**-20

@@ -22,17 +22,12 @@ from headwater.kernel.counts import RowCounts
 from headwater.kernel.delta import UNBOUND
 from headwater.kernel.heaps import Heaps, OrderOf
 from headwater.kernel.index import Ints, Links
-from headwater.kernel.inline_values import double_of
+from headwater.kernel.inline_values import FAMILY, double_of, instant
 from headwater.kernel.numbering import enlarged
 from headwater.kernel.vocabulary import Vocabulary
 from headwater.terms.inline_layout import (
-    INSTANT_BIAS,
-    INSTANT_DIGIT_BITS,
-    OFFSET_DIGIT_BITS,
-    OFFSET_INSTANT_BIAS,
     VALUE_BITS,
     VALUE_MASK,
-    ZONE_BITS,
     InlineType,
 )
 
@@ -42,7 +37,7 @@ _HAS_KEY = np.zeros(64, dtype=np.bool_)
 """By the highest six bits of an id, the first of which says that it is an inline one."""
 _HAS_KEY[_INLINE + InlineType.INTEGER : _INLINE + InlineType.DOUBLE_BITS_SCIENTIFIC + 1] = True
 _HAS_KEY[[_INLINE + kind for kind in _TIMES]] = True
-_FIRST_TIME, _OFFSET_TIME = int(InlineType.DATE_TIME), int(InlineType.DATE_TIME_OFFSET)
+_FIRST_TIME = int(InlineType.DATE_TIME)
 _BEHIND_NUMBERS = np.int64((1 << 63) - (1 << 50))
 _POSITIVE = np.int64((1 << 63) - 1)
 
@@ -58,11 +53,7 @@ def _places(ids, doubles, times):  # type: ignore[no-untyped-def]
         if kind < _FIRST_TIME:
             doubles[i] = double_of(kind, value)
             continue
-        if kind == _OFFSET_TIME:
-            instant = ((value >> (ZONE_BITS + OFFSET_DIGIT_BITS)) - OFFSET_INSTANT_BIAS) * 1_000
-        else:
-            instant = (value >> INSTANT_DIGIT_BITS) - INSTANT_BIAS
-        times[i] = _BEHIND_NUMBERS + (instant >> 4)
+        times[i] = _BEHIND_NUMBERS + (instant(FAMILY[kind], value) >> 4)
 
 
 def order_keys(ids: Ints) -> Ints:

@@ -121,7 +121,7 @@ def fits(mantissa, places):  # type: ignore[no-untyped-def]
 
 @nb.njit(cache=True)
 def instant(family, value):  # type: ignore[no-untyped-def]
-    """Microseconds since 1970."""
-    if family == UTC_TIME:
-        return (value >> INSTANT_DIGIT_BITS) - INSTANT_BIAS
-    return ((value >> (ZONE_BITS + OFFSET_DIGIT_BITS)) - OFFSET_INSTANT_BIAS) * 1_000
+    """Microseconds since 1970; no zone is read as UTC."""
+    if family == OFFSET_TIME:
+        return ((value >> (ZONE_BITS + OFFSET_DIGIT_BITS)) - OFFSET_INSTANT_BIAS) * 1_000
+    return (value >> INSTANT_DIGIT_BITS) - INSTANT_BIAS

@@ -15,6 +15,7 @@ import math
 import numba as nb
 import numpy as np
 
+from headwater.kernel.inline_values import double_of
 from headwater.reference.numeric import Kind
 from headwater.terms.inline_layout import (
     FRACTION_BITS,
@@ -24,7 +25,6 @@ from headwater.terms.inline_layout import (
     PAYLOAD_MASK,
     SCALE_BITS,
     SCALE_MASK,
-    SCIENTIFIC_BIAS,
     VALUE_BITS,
     VALUE_MASK,
     InlineType,
@@ -45,14 +45,12 @@ DIGIT = np.int64(0xFFFFFFFF)
 _UNIT = np.int64(10**FRACTION_DIGITS)
 _INTEGER, _LAST_INTEGER, _DECIMAL = int(InlineType.INTEGER), int(InlineType.LONG), int(InlineType.DECIMAL)
 _FLOAT, _FLOAT_SCIENTIFIC = int(InlineType.FLOAT), int(InlineType.FLOAT_SCIENTIFIC)
-_SCIENTIFIC, _BITS, _LAST_BITS, _QUOTIENT = (
-    int(InlineType.DOUBLE_SCIENTIFIC),
+_BITS, _LAST_BITS, _QUOTIENT = (
     int(InlineType.DOUBLE_BITS),
     int(InlineType.DOUBLE_BITS_SCIENTIFIC),
     int(InlineType.QUOTIENT),
 )
 _POWERS = np.array([10**i for i in range(FRACTION_DIGITS + 1)], dtype=np.int64)
-_FLOAT_POWERS = np.array([10.0**i for i in range(FRACTION_DIGITS + 1)], dtype=np.float64)
 
 
 @nb.njit(cache=True, inline="always")
@@ -91,18 +89,9 @@ def _add_floating(table, group, sign, kind, value):  # type: ignore[no-untyped-d
         exponent = (value >> FRACTION_BITS & 31) + LOWEST_EXPONENT - FRACTION_BITS
         _add_shifted(table, group, -sign if value >> (VALUE_BITS - 1) else sign, size, exponent)
         return
-    mantissa = (value >> SCALE_BITS) - MANTISSA_BIAS
-    if mantissa == 0:
+    number = double_of(kind, value)
+    if number == 0.0:
         return
-    scale = value & SCALE_MASK
-    if kind < _SCIENTIFIC:
-        number = mantissa / _FLOAT_POWERS[scale]
-    elif scale < SCIENTIFIC_BIAS:
-        number = mantissa / _FLOAT_POWERS[SCIENTIFIC_BIAS - scale]
-    else:
-        number = mantissa * _FLOAT_POWERS[scale - SCIENTIFIC_BIAS]
-    if kind in (_FLOAT, _FLOAT_SCIENTIFIC):
-        number = np.float64(np.float32(number))
     fraction, exponent = math.frexp(abs(number))
     size = np.int64(fraction * 9007199254740992.0)
     _add_shifted(table, group, -sign if number < 0 else sign, size, np.int64(exponent) - 53)
