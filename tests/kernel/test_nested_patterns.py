@@ -142,3 +142,7 @@ def test_a_variable_that_is_asked_for_twice_is_there_once(make: MakeEvaluator) -
         text = f"FROM NAMED WINDOW <w> ON <{STREAM}> [RANGE 1s TUMBLING] WHERE {{ WINDOW <w> {{"
         (found,) = rows(make, f"SELECT ?x ?x {text} {{ {inner} }} }} }}", (triple,))
         assert found == ((triple.subject,),)
+    plan = plan_query(parse(f"DESCRIBE ?x ?x {text} ?x ?z ?y }} }}"))
+    program = Program([Registered(plan, settle(plan))], Store(), 0, make)
+    (answer,) = program.advance({STREAM: [Element(500_000, (triple,))]}, ended=[STREAM]).answers
+    assert answer.triples == (triple,)

@@ -75,7 +75,7 @@ def test_spark_gives_the_answers_of_the_runner_in_process(spark: SparkSession, c
     assert of_one_query(spark) == settings
 
 
-def test_a_given_session_keeps_its_settings(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_given_session_is_one_of_several_and_keeps_its_settings(spark: SparkSession, tmp_path: Path) -> None:
     given = spark.newSession()
     own = {
         "spark.sql.shuffle.partitions": "3",
@@ -86,10 +86,12 @@ def test_a_given_session_keeps_its_settings(spark: SparkSession, tmp_path: Path)
     }
     for name, value in own.items():
         given.conf.set(name, value)
-    engine = hw.Engine(given)
-    engine.stream(SENSORS, write(tmp_path / "a.tnq", sensor_lines(30)))
-    engine.register(TUMBLING)
-    assert engine.run().ticks
+    file = write(tmp_path / "a.tnq", sensor_lines(30))
+    for session in (spark, given):
+        engine = hw.Engine(session)
+        engine.stream(SENSORS, file)
+        engine.register(TUMBLING)
+        assert engine.run().ticks
     assert {name: given.conf.get(name) for name in own} == own
 
 
