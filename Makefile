@@ -23,7 +23,7 @@ $(STAMP): pyproject.toml constraints.txt scripts/setup
 # Without it everything works, and Spark starts more slowly.
 $(SPARK_STAMP): $(STAMP)
 	@echo "Running a first pipeline, so that later ones start sooner"
-	@$(WITH_JAVA) $(BIN)/python -m headwater.pipeline.warm || true
+	@$(WITH_JAVA) $(BIN)/python -m headwater.engine.spark_warm_up || true
 	@touch $@
 
 setup: $(STAMP) $(SPARK_STAMP) ## make .venv with the pinned packages, and see to Java 17 or newer

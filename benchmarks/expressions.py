@@ -18,14 +18,14 @@ from typing import TypeVar
 import numpy as np
 
 from benchmarks.reporting import machine, print_result, progress, rounded
-from headwater.algebra import plan_query
+from headwater.algebra.build import plan_query
 from headwater.algebra.nodes import Filter, Node
-from headwater.kernel.expression_asking import AskedExpression, as_truth
-from headwater.kernel.expression_numbers import TRUE
-from headwater.kernel.expressions import CompiledExpression
-from headwater.kernel.vocabulary import Vocabulary
-from headwater.language import parse
+from headwater.kernel.columns.vocabulary import Vocabulary
+from headwater.kernel.expressions.by_pyoxigraph import AskedExpression, as_truth
+from headwater.kernel.expressions.comparison import TRUE
+from headwater.kernel.expressions.compiled_expressions import CompiledExpression
 from headwater.language.expressions import Expression
+from headwater.language.parser import parse
 from headwater.terms.model import XSD, Literal, NamedNode, Row, Variable
 
 Found = TypeVar("Found")

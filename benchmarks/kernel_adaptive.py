@@ -17,8 +17,8 @@ import numpy as np
 from benchmarks.kernel_feeding import SlidingInput, drawn, hashed_ids, pairs
 from benchmarks.kernel_sizes import Sizes
 from benchmarks.reporting import Figure, Findings, Points, progress, rounded
-from headwater.kernel.index import Ints
-from headwater.kernel.join import MultiwayJoin
+from headwater.kernel.columns.ring_index import Ints
+from headwater.kernel.operators.multiway_join import MultiwayJoin
 
 _PARTNERS = 100
 """How many partners a mapping has on the side where it has many."""

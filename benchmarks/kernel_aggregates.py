@@ -17,13 +17,13 @@ from benchmarks import kernel_polars
 from benchmarks.kernel_feeding import ZERO, SlidingInput, drawn, hashed_ids, pairs
 from benchmarks.kernel_sizes import Sizes
 from benchmarks.reporting import Figure, Findings, Points, in_turns, progress, rounded
-from headwater.kernel.distinct import Distinct
-from headwater.kernel.grouping import AggregateSpec, Grouping
-from headwater.kernel.index import Ints
-from headwater.kernel.join import MultiwayJoin
-from headwater.kernel.operator import Operator
-from headwater.kernel.projection import Projection
-from headwater.kernel.vocabulary import Vocabulary
+from headwater.kernel.aggregation.grouping import AggregateSpec, Grouping
+from headwater.kernel.columns.ring_index import Ints
+from headwater.kernel.columns.vocabulary import Vocabulary
+from headwater.kernel.operators.distinct import Distinct
+from headwater.kernel.operators.multiway_join import MultiwayJoin
+from headwater.kernel.operators.operator import Operator
+from headwater.kernel.operators.projection import Projection
 
 if TYPE_CHECKING:
     import polars as pl

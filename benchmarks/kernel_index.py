@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.kernel_feeding import drawn, hashed_ids, pairs
 from benchmarks.kernel_sizes import Sizes
 from benchmarks.reporting import Figure, Findings, Points, progress, rounded, seconds
-from headwater.kernel.index import Ints, RingIndex
+from headwater.kernel.columns.ring_index import Ints, RingIndex
 
 _PROBE_KEY = np.zeros(1, dtype=np.int32)
 

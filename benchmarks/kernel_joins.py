@@ -15,8 +15,8 @@ from benchmarks import kernel_polars
 from benchmarks.kernel_feeding import SlidingInput, distinct_pairs
 from benchmarks.kernel_sizes import Sizes
 from benchmarks.reporting import Figure, Findings, Points, in_turns, progress, rounded
-from headwater.kernel.index import Ints
-from headwater.kernel.join import MultiwayJoin
+from headwater.kernel.columns.ring_index import Ints
+from headwater.kernel.operators.multiway_join import MultiwayJoin
 
 _GRAPHS = [NamedNode(f"urn:window:{name}") for name in "RST"]
 _QUERY = f"""SELECT ?x ?y ?z ?w {{

@@ -12,11 +12,12 @@ import time
 from benchmarks.kernel_conference import APART, QUERIES, Conference, conference
 from benchmarks.kernel_sizes import Sizes
 from benchmarks.reporting import Figure, Findings, progress, quantile, rounded
-from headwater.algebra import plan_query
-from headwater.kernel.evaluator import KernelEvaluator
-from headwater.language import parse
-from headwater.optimizer import optimise
-from headwater.windows import TimeWindow, settle
+from headwater.algebra.build import plan_query
+from headwater.kernel.kernel_evaluator import KernelEvaluator
+from headwater.language.parser import parse
+from headwater.optimizer.optimise import optimise
+from headwater.windows.model import TimeWindow
+from headwater.windows.settings import settle
 
 _PAPER_MS = (0.47, 3.90, 0.51, 0.53, 21.8)
 _SHARES = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))

@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.kernel_feeding import SlidingInput, pairs
 from benchmarks.kernel_sizes import Sizes
 from benchmarks.reporting import Figure, Findings, Points, progress, rounded
-from headwater.kernel.join import MultiwayJoin
+from headwater.kernel.operators.multiway_join import MultiwayJoin
 
 _SLIDES = 20
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headwater.kernel.index import Ints
+from headwater.kernel.columns.ring_index import Ints
 
 if TYPE_CHECKING:
     import polars as pl

@@ -50,9 +50,9 @@ from benchmarks.reporting import (
     rounded,
     seconds,
 )
-from headwater.reference import Evaluator
+from headwater.execution.evaluator import Evaluator
 from headwater.terms.model import MILLISECOND, Element
-from headwater.windows import TimeWindow
+from headwater.windows.model import TimeWindow
 
 _PAPER_MS = {"Q1": 0.47, "Q2": 3.90, "Q3": 0.51, "Q4": 0.53, "Q5": 21.83}
 """Table 2 of the paper, with 10^5 triples."""

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from benchmarks.kernel_conference import QUERIES
 from benchmarks.reporting import Points
-from headwater.algebra import plan_query
-from headwater.language import parse
-from headwater.reference import Registered
-from headwater.windows import settle
+from headwater.algebra.build import plan_query
+from headwater.execution.registered import Registered
+from headwater.language.parser import parse
+from headwater.windows.settings import settle
 
 INSTANTIATED = ("Q1", "Q3", "Q4")
 PAPER = (1024.0, 1.0)

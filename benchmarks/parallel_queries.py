@@ -36,12 +36,13 @@ from benchmarks.reporting import (
     rounded,
     seconds,
 )
-from headwater.kernel.choice import fastest_evaluator
-from headwater.kernel.families import FamilyEvaluator, families_of
-from headwater.reference import Answer, Program, Registered
-from headwater.reference.program import no_families
+from headwater.execution.answers import Answer
+from headwater.execution.program import Program, no_families
+from headwater.execution.registered import Registered
+from headwater.kernel.evaluator_choice import fastest_evaluator
+from headwater.kernel.families.family_evaluator import FamilyEvaluator, families_of
 from headwater.terms.model import Element
-from headwater.windows import TimeWindow
+from headwater.windows.model import TimeWindow
 
 
 def measure(sizes: Sizes) -> Findings:

@@ -28,7 +28,7 @@ import headwater as hw
 from benchmarks.pipeline_data import write_stream
 from benchmarks.pipeline_queries import WORKLOADS, Workload, static_data
 from benchmarks.reporting import machine, print_result, progress, rounded
-from headwater.pipeline.evaluation import EvaluatorName
+from headwater.running.named_evaluators import EvaluatorName
 
 _TRIPLES = 10_000_000
 _REFERENCE_SHARE = 200

@@ -39,26 +39,26 @@ from benchmarks.reporting import (
     progress,
     rounded,
 )
-from headwater.algebra import QueryPlan, plan_query
-from headwater.kernel.evaluator import KernelEvaluator
-from headwater.language import parse
-from headwater.optimizer import (
-    FINISHING,
-    REWRITES,
-    Rule,
+from headwater.algebra.build import plan_query
+from headwater.algebra.plan import QueryPlan
+from headwater.execution.answers import Answer
+from headwater.kernel.kernel_evaluator import KernelEvaluator
+from headwater.language.parser import parse
+from headwater.optimizer.optimise import optimise
+from headwater.optimizer.rewrites import (
     bind_equalities,
     filter_static_parts,
     narrow_static_parts,
-    optimise,
     push_filters,
     split_filters,
 )
-from headwater.optimizer.push_filters import TO_ONE_SIDE, Side
-from headwater.reference import Answer
-from headwater.terms.columns import ElementColumns
-from headwater.terms.ids import encode
+from headwater.optimizer.rewrites.push_filters import TO_ONE_SIDE, Side
+from headwater.optimizer.rule import Rule
+from headwater.optimizer.rules import FINISHING, REWRITES
+from headwater.terms.element_columns import ElementColumns
+from headwater.terms.ids.term_ids import encode
 from headwater.terms.model import SECOND
-from headwater.windows import settle
+from headwater.windows.settings import settle
 
 MARKET = "http://stockexchange.org/market.trdf"
 BROKERS = NamedNode("http://brokerscentral.org/brokers.rdf")

@@ -24,9 +24,13 @@ from pathlib import Path
 from pyoxigraph import RdfFormat, parse
 
 from benchmarks.reporting import in_turns, machine, print_result, progress, rounded
-from headwater.terms import XSD, Element, NamedNode, encode
-from headwater.terms.scanning import PaddedText, Pattern, Patterns, scan, scan_range
-from headwater.terms.scanning.warm import warm
+from headwater.terms.ids.term_ids import encode
+from headwater.terms.model import XSD, Element, NamedNode
+from headwater.terms.scanning.padded_text import PaddedText
+from headwater.terms.scanning.pattern_tables import Pattern, Patterns
+from headwater.terms.scanning.precompile_scanner import warm
+from headwater.terms.scanning.ranges import scan_range
+from headwater.terms.scanning.scanner import scan
 from headwater.terms.tnq import read_tnq
 
 _DATA = "http://example.org/data/"

@@ -17,8 +17,8 @@ from functools import cache
 from pathlib import Path
 
 from benchmarks.reporting import PROJECT
-from headwater.federation.lifetime import WindowKey, remaining_ticks
-from headwater.federation.simulated import Change, ChangeLog
+from headwater.federation.simulated_remote import Change, ChangeLog
+from headwater.federation.view.lifetime import WindowKey, remaining_ticks
 from headwater.terms.model import MILLISECOND, SECOND, Literal, NamedNode, Row
 
 WIDTH = 100 * SECOND

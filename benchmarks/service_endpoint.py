@@ -25,20 +25,22 @@ from pyoxigraph import Store
 
 from benchmarks.oxigraph_server import Running, oxigraph
 from benchmarks.reporting import progress, quantile, rounded
-from headwater.algebra import plan_query
+from headwater.algebra.build import plan_query
 from headwater.algebra.nodes import Service
-from headwater.federation.bindings import BoundFetcher
-from headwater.federation.endpoint import Endpoint
-from headwater.federation.endpoint_settings import EndpointSettings
-from headwater.federation.limits import Limits
-from headwater.federation.questions import Questions
-from headwater.federation.remote import Fetched, Page, Remote
+from headwater.execution.answers import Answer
+from headwater.execution.program import Program
+from headwater.execution.registered import Registered
+from headwater.federation.endpoint.bound_fetcher import BoundFetcher
+from headwater.federation.endpoint.client import Endpoint
+from headwater.federation.endpoint.endpoint_settings import EndpointSettings
+from headwater.federation.endpoint.limits import Limits
+from headwater.federation.endpoint.remote import Fetched, Page, Remote
+from headwater.federation.endpoint.request_queries import Questions
 from headwater.federation.service_evaluator import evaluator_with
 from headwater.federation.services import Keys, Services
-from headwater.language import parse
-from headwater.reference import Answer, Program, Registered
+from headwater.language.parser import parse
 from headwater.terms.model import SECOND, Element, Literal, NamedNode, Row, Triple
-from headwater.windows import settle
+from headwater.windows.settings import settle
 
 EX = "http://example.org/"
 ENTRIES, QUICK_ENTRIES = 100_000, 10_000
@@ -188,7 +190,7 @@ def run(accounts: Accounts, name: str, ticks: int) -> Ran:
                WHERE {{ ?who :mentionedIn ?post .
                         SERVICE <{accounts.running.url}> {{ ?who :followers ?n }} {options} }}"""
     plan = plan_query(parse(text), streams=[f"{EX}mentions"])
-    program = Program([Registered(plan, settle(plan))], Store(), evaluator=evaluator_with(Services(remote=remote)))
+    program = Program([Registered(plan, settle(plan))], Store(), 0, evaluator_with(Services(remote=remote)))
     ran = Ran()
     window: list[list[int]] = []
     for second in range(ticks + 10):

@@ -11,7 +11,7 @@ from statistics import fmean
 
 from benchmarks.service_data import SLIDE, Scenario
 from benchmarks.service_policies import prepared
-from headwater.federation.quality import Goals
+from headwater.federation.view.service_quality import Goals
 
 
 @dataclass(frozen=True, slots=True)

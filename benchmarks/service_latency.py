@@ -11,10 +11,10 @@ from statistics import fmean
 from benchmarks.reporting import Figure, Findings, rounded
 from benchmarks.service_data import SLIDE, Scenario, real, recording
 from benchmarks.service_policies import prepared
-from headwater.federation.clock import VirtualClock
-from headwater.federation.maintainer import Maintainer
-from headwater.federation.quality import Goals
-from headwater.federation.simulated import Behaviour
+from headwater.federation.endpoint.clock import VirtualClock
+from headwater.federation.policy.maintainer import Maintainer
+from headwater.federation.simulated_remote import Behaviour
+from headwater.federation.view.service_quality import Goals
 
 GOAL = 0.2
 QUERY_SECONDS = 0.01

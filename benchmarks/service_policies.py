@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from benchmarks.service_data import SLIDE, Scenario
-from headwater.federation.best_before import WindowBasedMaintenance
-from headwater.federation.bounds import Best, PerfectWindowBasedMaintenance
-from headwater.federation.changes import ChangeModel
-from headwater.federation.clock import VirtualClock
-from headwater.federation.maintainer import Maintainer
-from headwater.federation.policies import Policy, policy
-from headwater.federation.proposers import WindowServiceJoin
-from headwater.federation.quality import Goals
-from headwater.federation.running import VirtualRunner
-from headwater.federation.simulated import Behaviour, SimulatedRemote
-from headwater.federation.view import LocalView
+from headwater.federation.endpoint.clock import VirtualClock
+from headwater.federation.policy.best_before import WindowBasedMaintenance
+from headwater.federation.policy.bounds import Best, PerfectWindowBasedMaintenance
+from headwater.federation.policy.maintainer import Maintainer
+from headwater.federation.policy.policies import Policy, policy
+from headwater.federation.policy.proposers import WindowServiceJoin
+from headwater.federation.policy.request_runner import VirtualRunner
+from headwater.federation.simulated_remote import Behaviour, SimulatedRemote
+from headwater.federation.view.change_model import ChangeModel
+from headwater.federation.view.local_view import LocalView
+from headwater.federation.view.service_quality import Goals
 
 AT_ONCE = Behaviour(batch=100)
 """The remote of the accuracy experiments takes no time: budgets limit it."""

@@ -27,55 +27,55 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from headwater.engine.engine import Engine
+    from headwater.engine.query_handle import Query
+    from headwater.execution.answers import Answer
+    from headwater.execution.registered import RegistrationError
     from headwater.language.errors import QueryError
     from headwater.language.service_options import ServiceOptions
-    from headwater.pipeline.checkpoints import CheckpointError
-    from headwater.pipeline.connectors.dataframe import dataframe
-    from headwater.pipeline.connectors.kafka import kafka
-    from headwater.pipeline.connectors.mqtt import mqtt
-    from headwater.pipeline.connectors.sockets import tcp, websocket
-    from headwater.pipeline.dead_letters import StrictError
-    from headwater.pipeline.engine import Engine
-    from headwater.pipeline.progress import Progress, RunSummary
-    from headwater.pipeline.query import Query
-    from headwater.pipeline.run_error import RunError
-    from headwater.pipeline.session import JavaError
-    from headwater.pipeline.sinks_files import FileSink
-    from headwater.pipeline.sinks_kafka import KafkaSink
-    from headwater.pipeline.sources import files, memory
-    from headwater.pipeline.spans import SourceError
-    from headwater.reference.answers import Answer
-    from headwater.reference.registered import RegistrationError
+    from headwater.running.checkpoints import CheckpointError
+    from headwater.running.progress import Progress, RunSummary
+    from headwater.sinks.dead_letters import StrictError
+    from headwater.sinks.file_sink import FileSink
+    from headwater.sinks.kafka_sink import KafkaSink
+    from headwater.sources.dataframe import dataframe
+    from headwater.sources.files import files, memory
+    from headwater.sources.kafka import kafka
+    from headwater.sources.mqtt import mqtt
+    from headwater.sources.sockets import tcp, websocket
+    from headwater.sources.source import SourceError
+    from headwater.spark.run_error import RunError
+    from headwater.spark.session import JavaError
     from headwater.terms.model import Element
-    from headwater.terms.reading import RdfSyntaxError
+    from headwater.terms.rdf_documents import RdfSyntaxError
 
 __version__ = "0.1.0"
 
 _PLACES = {
     "QueryError": "headwater.language.errors",
     "ServiceOptions": "headwater.language.service_options",
-    "CheckpointError": "headwater.pipeline.checkpoints",
-    "dataframe": "headwater.pipeline.connectors.dataframe",
-    "kafka": "headwater.pipeline.connectors.kafka",
-    "mqtt": "headwater.pipeline.connectors.mqtt",
-    "tcp": "headwater.pipeline.connectors.sockets",
-    "websocket": "headwater.pipeline.connectors.sockets",
-    "StrictError": "headwater.pipeline.dead_letters",
-    "Engine": "headwater.pipeline.engine",
-    "Progress": "headwater.pipeline.progress",
-    "RunSummary": "headwater.pipeline.progress",
-    "Query": "headwater.pipeline.query",
-    "RunError": "headwater.pipeline.run_error",
-    "JavaError": "headwater.pipeline.session",
-    "FileSink": "headwater.pipeline.sinks_files",
-    "KafkaSink": "headwater.pipeline.sinks_kafka",
-    "files": "headwater.pipeline.sources",
-    "memory": "headwater.pipeline.sources",
-    "SourceError": "headwater.pipeline.spans",
-    "Answer": "headwater.reference.answers",
-    "RegistrationError": "headwater.reference.registered",
+    "CheckpointError": "headwater.running.checkpoints",
+    "dataframe": "headwater.sources.dataframe",
+    "kafka": "headwater.sources.kafka",
+    "mqtt": "headwater.sources.mqtt",
+    "tcp": "headwater.sources.sockets",
+    "websocket": "headwater.sources.sockets",
+    "StrictError": "headwater.sinks.dead_letters",
+    "Engine": "headwater.engine.engine",
+    "Progress": "headwater.running.progress",
+    "RunSummary": "headwater.running.progress",
+    "Query": "headwater.engine.query_handle",
+    "RunError": "headwater.spark.run_error",
+    "JavaError": "headwater.spark.session",
+    "FileSink": "headwater.sinks.file_sink",
+    "KafkaSink": "headwater.sinks.kafka_sink",
+    "files": "headwater.sources.files",
+    "memory": "headwater.sources.files",
+    "SourceError": "headwater.sources.source",
+    "Answer": "headwater.execution.answers",
+    "RegistrationError": "headwater.execution.registered",
     "Element": "headwater.terms.model",
-    "RdfSyntaxError": "headwater.terms.reading",
+    "RdfSyntaxError": "headwater.terms.rdf_documents",
 }
 """Where each name lives. It is taken from there when it is first asked for: processes that Spark starts need few."""
 

@@ -14,7 +14,8 @@ import typer
 
 from headwater.commands.ending import reports_its_end
 from headwater.language.stream_clauses import Dialect, StreamOperator
-from headwater.windows import Bounds, Content, Report
+from headwater.windows.model import Bounds
+from headwater.windows.settings import Content, Report
 
 app = typer.Typer(
     help="Continuous SPARQL (C-SPARQL, CQELS-QL, RSP-QL) over RDF streams and linked data, on Apache Spark.",
@@ -132,8 +133,8 @@ def run(
     ] = False,
 ) -> None:
     """Register queries over streams and static data, and print their answers."""
-    from headwater.commands.run import RunOptions
-    from headwater.commands.run import run as run_queries
+    from headwater.commands.run_command import RunOptions
+    from headwater.commands.run_command import run as run_queries
 
     run_queries(
         RunOptions(
@@ -198,15 +199,15 @@ def explain(
 ) -> None:
     """Show how a query was understood: its plan, as text or as a drawing, and what evaluates it."""
     if rules and query is not None:
-        from headwater.commands.rules import rules as show_rules
+        from headwater.commands.rules_command import rules as show_rules
 
         show_rules(query, dialect)
     elif coverage is not None and query is None:
-        from headwater.commands.coverage import coverage as show_coverage
+        from headwater.commands.coverage_command import coverage as show_coverage
 
         show_coverage(coverage, dialect)
     elif query is not None and coverage is None:
-        from headwater.commands.explain import explain as explain_query
+        from headwater.commands.explain_command import explain as explain_query
 
         explain_query(query, graph, output, dialect, data or ())
     else:
@@ -217,7 +218,7 @@ def explain(
 @reports_its_end
 def check(queries: QueryPaths, dialect: DialectOption = None) -> None:
     """Parse and plan queries, and say what is wrong with them. Exit code 2 when something is."""
-    from headwater.commands.check import check as check_queries
+    from headwater.commands.check_command import check as check_queries
 
     check_queries(queries, dialect)
 
@@ -242,7 +243,7 @@ def load(
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first line that cannot be read.")] = False,
 ) -> None:
     """Load linked data into a folder on disk. Given again after an interruption, it goes on where it stopped."""
-    from headwater.commands.load import load_files
+    from headwater.commands.load_command import load_files
 
     load_files(sources, into, graph, strict)
 
@@ -254,7 +255,7 @@ def demo(
     in_process: Annotated[bool, typer.Option("--in-process", help="Without Spark.")] = False,
 ) -> None:
     """A city's morning traffic, generated, and three queries over it: one in each language."""
-    from headwater.commands.demo import demo as run_demo
+    from headwater.commands.demo_command import demo as run_demo
 
     run_demo(seconds, in_process)
 
@@ -274,7 +275,7 @@ def conformance(
     ],
 ) -> None:
     """Run a public test suite and count what passed."""
-    from headwater.commands.conformance import conformance as run_suite
+    from headwater.commands.conformance_command import conformance as run_suite
 
     run_suite(suite, folder)
 

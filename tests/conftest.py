@@ -47,7 +47,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A small local session whose streaming state lives in RocksDB, as it does in a pipeline."""
     from pyspark.sql import SparkSession
 
-    from headwater.pipeline.process_server import Launcher
+    from headwater.spark.process_server import Launcher
 
     launcher = Launcher({}) if Launcher.is_possible() else None
     python = sys.executable if launcher is None else str(launcher.program)

@@ -34,12 +34,12 @@ from pathlib import Path
 
 from pyoxigraph import Quad, RdfFormat, Store, parse
 
-from headwater.algebra import QueryKind
-from headwater.reference import Answer
+from headwater.algebra.plan import QueryKind
+from headwater.execution.answers import Answer
 from headwater.terms.durations import parse_duration
-from headwater.terms.exact import stored_quad
 from headwater.terms.model import Element, Row, Triple
 from headwater.terms.names import name_to_iri
+from headwater.terms.stored_forms import stored_quad
 from headwater.terms.timestamps import parse_time
 
 SCENARIOS = Path(__file__).parent / "scenarios"

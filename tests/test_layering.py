@@ -25,11 +25,19 @@ ORDER = (
     "algebra",
     "optimizer",
     "windows",
+    "explain",
+    "values",
+    "execution",
     "reference",
     "kernel",
     "datasets",
     "federation",
-    "pipeline",
+    "sources",
+    "sinks",
+    "sharding",
+    "running",
+    "spark",
+    "engine",
     SURFACE,
     "demo",
     "conformance",
@@ -38,7 +46,7 @@ ORDER = (
     "cli",
     "__main__",
 )
-WITHOUT_SPARK = ("terms", "language", "algebra", "optimizer", "windows", "reference", "kernel")
+WITHOUT_SPARK = ORDER[: ORDER.index("datasets")]
 FOLDERS = ("headwater", "tests", "benchmarks", "examples")
 LONGEST_FILE = 600
 
@@ -107,11 +115,11 @@ def test_each_part_imports_only_those_before_it() -> None:
     [
         ("headwater.terms.model", "from headwater.language import parse"),
         ("headwater.terms.model", "import headwater.cli"),
-        ("headwater.terms.model", "from headwater import pipeline"),
-        ("headwater.windows.ticks", "from ..reference.evaluator import evaluate"),
-        ("headwater.windows.ticks", "def later():\n    from headwater.pipeline import session"),
-        ("headwater.pipeline.session", "import headwater as hw"),
-        ("headwater.pipeline.session", "from headwater import Engine"),
+        ("headwater.terms.model", "from headwater import spark"),
+        ("headwater.windows.ticks", "from ..reference.reference_evaluator import evaluate"),
+        ("headwater.windows.ticks", "def later():\n    from headwater.spark import session"),
+        ("headwater.spark.session", "import headwater as hw"),
+        ("headwater.spark.session", "from headwater import Engine"),
         ("headwater.unplaced.module", "import os"),
     ],
 )
@@ -122,7 +130,7 @@ def test_an_import_against_the_order_is_found(module: str, statement: str) -> No
 @pytest.mark.parametrize(
     ("module", "statement"),
     [
-        ("headwater.pipeline.session", "from headwater.terms import Term\nimport pyspark"),
+        ("headwater.spark.session", "from headwater.terms import Term\nimport pyspark"),
         ("headwater.windows.ticks", "from .definitions import Window\nfrom ..terms import model"),
         ("headwater.windows.ticks", "from . import definitions"),
         ("headwater.cli", "import headwater as hw\nfrom headwater import Engine"),
@@ -138,7 +146,7 @@ def test_a_package_resolves_its_relative_imports_from_itself() -> None:
     ]
 
 
-def test_the_parts_below_the_pipeline_run_without_spark() -> None:
+def test_the_parts_above_the_data_run_without_spark() -> None:
     found = [
         f"{module} imports {name}"
         for module, path in modules()

@@ -6,13 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from headwater.algebra import plan_query
-from headwater.language import Dialect, QueryError, parse
-from headwater.language.stream_clauses import StreamOperator
-from headwater.reference import Program, Registered, RegistrationError, Step
+from headwater.algebra.build import plan_query
+from headwater.execution.program import Program, Step
+from headwater.execution.registered import Registered, RegistrationError
+from headwater.language.errors import QueryError
+from headwater.language.parser import parse
+from headwater.language.stream_clauses import Dialect, StreamOperator
 from headwater.terms.durations import parse_duration
 from headwater.terms.timestamps import parse_time
-from headwater.windows import Bounds, Content, Options, Report, settle
+from headwater.windows.model import Bounds
+from headwater.windows.settings import Content, Options, Report, settle
+from tests.reference_programs import reference_program
 from tests.scenario_files import QueryText, Scenario, compare, read_scenario, scenario_paths
 
 
@@ -38,7 +42,7 @@ def registered(query: QueryText, streams: list[str]) -> Registered:
 
 def program(scenario: Scenario) -> Program:
     queries = [registered(query, list(scenario.streams)) for query in scenario.queries]
-    return Program(queries, scenario.data, parse_duration(scenario.delay) if scenario.delay != "0" else 0)
+    return reference_program(queries, scenario.data, parse_duration(scenario.delay) if scenario.delay != "0" else 0)
 
 
 def check(scenario: Scenario, steps: list[Step]) -> None:

@@ -24,7 +24,12 @@ from headwater.algebra.nodes import (
     Values,
     Window,
 )
-from headwater.language.expressions import Expression, Timestamp, VariableReference
+from headwater.language.expressions import (
+    Expression,
+    Operation,
+    Timestamp,
+    VariableReference,
+)
 from headwater.terms.model import Variable
 
 
@@ -212,3 +217,10 @@ def with_names(part: Any, names: Mapping[Variable, Variable]) -> Any:
     if is_dataclass(part) and not isinstance(part, type):
         return replace(part, **{field.name: with_names(getattr(part, field.name), names) for field in fields(part)})
     return part
+
+
+def conjuncts(condition: Expression) -> list[Expression]:
+    """The conditions that a conjunction puts together."""
+    if isinstance(condition, Operation) and condition.operator == "&&":
+        return [part for operand in condition.operands for part in conjuncts(operand)]
+    return [condition]

@@ -19,16 +19,18 @@ from pathlib import Path
 
 from pyoxigraph import Quad, Store
 
-from headwater.algebra import plan_query
-from headwater.language import parse
+from headwater.algebra.build import plan_query
+from headwater.execution.program import MakeEvaluator, Program
+from headwater.execution.registered import Registered
+from headwater.language.parser import parse
 from headwater.language.stream_clauses import Dialect, FromGraph
-from headwater.reference import MakeEvaluator, Program, ReferenceEvaluator, Registered
-from headwater.terms.elements import ElementReader, element_reader
-from headwater.terms.exact import stored_quad
+from headwater.running.named_evaluators import by_definition
+from headwater.terms.element_files import ElementReader, element_reader
 from headwater.terms.model import Element, NamedNode
-from headwater.terms.reading import read_quads
+from headwater.terms.rdf_documents import read_quads
+from headwater.terms.stored_forms import stored_quad
 from headwater.terms.timestamps import HOUR
-from headwater.windows import Options, settle
+from headwater.windows.settings import Options, settle
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "citybench"
 """Where the repository keeps the templates."""
@@ -87,7 +89,7 @@ class CityQuery:
             store.bulk_extend(quads if graph is None else _in_graph(quads, NamedNode(graph)))
         return store
 
-    def program(self, options: Options | None = None, evaluator: MakeEvaluator = ReferenceEvaluator) -> Program:
+    def program(self, options: Options | None = None, evaluator: MakeEvaluator = by_definition) -> Program:
         """The query, ready to be advanced in this process."""
         plan = plan_query(parse(self.text), name=self.name, streams=self.stream_iris)
         return Program([Registered(plan, settle(plan, options or Options()))], self.static_store(), 0, evaluator)

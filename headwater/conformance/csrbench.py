@@ -23,14 +23,17 @@ from typing import Any, TextIO
 
 from pyoxigraph import Store
 
-from headwater.algebra import plan_query
-from headwater.conformance.results import comparable
-from headwater.language import parse
+from headwater.algebra.build import plan_query
+from headwater.conformance.expected_results import comparable
+from headwater.execution.program import MakeEvaluator, Program
+from headwater.execution.registered import Registered
+from headwater.language.parser import parse
 from headwater.language.stream_clauses import StreamOperator
-from headwater.reference import MakeEvaluator, Program, ReferenceEvaluator, Registered
+from headwater.running.named_evaluators import by_definition
 from headwater.terms.model import MILLISECOND, SECOND, Element, Literal, NamedNode, Term
-from headwater.terms.reading import read_quads
-from headwater.windows import Bounds, Content, Options, Report, settle
+from headwater.terms.rdf_documents import read_quads
+from headwater.windows.model import Bounds
+from headwater.windows.settings import Content, Options, Report, settle
 
 DIALECTS = ("csparql", "cqels")
 _PROPERTY = re.compile(r"^srb\.query(\d)\.window\.(size|slide|firstt0)\s*=\s*(\d+)", re.MULTILINE)
@@ -52,7 +55,7 @@ class Bench:
     """The files of CSRBench, and what evaluates its queries."""
 
     folder: Path
-    evaluator: MakeEvaluator = ReferenceEvaluator
+    evaluator: MakeEvaluator = by_definition
 
     @cached_property
     def elements(self) -> list[Element]:

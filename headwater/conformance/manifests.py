@@ -21,7 +21,7 @@ from urllib.request import url2pathname
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad, Store
 
 from headwater.terms.model import RDF, Term
-from headwater.terms.reading import read_quads
+from headwater.terms.rdf_documents import read_quads
 
 MF = "http://www.w3.org/2001/sw/DataAccess/tests/test-manifest#"
 QT = "http://www.w3.org/2001/sw/DataAccess/tests/test-query#"

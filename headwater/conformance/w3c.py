@@ -17,9 +17,9 @@ from pathlib import Path
 
 from pyoxigraph import Quad, Store
 
-from headwater.algebra import QueryKind, QueryPlan, plan_query
-from headwater.conformance.manifests import Case, CaseKind, file_of, read_manifest
-from headwater.conformance.results import (
+from headwater.algebra.build import plan_query
+from headwater.algebra.plan import QueryKind, QueryPlan
+from headwater.conformance.expected_results import (
     Expected,
     Solutions,
     read_expected,
@@ -27,15 +27,19 @@ from headwater.conformance.results import (
     same_solutions,
     through_writer,
 )
-from headwater.language import parse
+from headwater.conformance.manifests import Case, CaseKind, file_of, read_manifest
+from headwater.execution.answers import Answer
+from headwater.execution.program import MakeEvaluator, Program
+from headwater.execution.registered import Registered
 from headwater.language.errors import QueryError
+from headwater.language.parser import parse
 from headwater.language.query import Query
 from headwater.language.stream_clauses import Dialect, FromGraph, FromStream, RangeSpec
-from headwater.reference import Answer, MakeEvaluator, Program, ReferenceEvaluator, Registered
-from headwater.terms.exact import stored_quad
+from headwater.running.named_evaluators import by_definition
 from headwater.terms.model import SECOND, Element, NamedNode, Triple
-from headwater.terms.reading import read_quads
-from headwater.windows import Options, settle
+from headwater.terms.rdf_documents import read_quads
+from headwater.terms.stored_forms import stored_quad
+from headwater.windows.settings import Options, settle
 
 STREAM = NamedNode("urn:headwater:w3c")
 WIDTH = 60 * SECOND
@@ -59,7 +63,7 @@ def cases(folder: Path) -> Iterator[Case]:
             yield from read_manifest(manifest, f"{suite}/{manifest.parent.name}")
 
 
-def run_case(case: Case, evaluator: MakeEvaluator = ReferenceEvaluator) -> Outcome:
+def run_case(case: Case, evaluator: MakeEvaluator = by_definition) -> Outcome:
     """Runs one test; whatever goes wrong inside is the test's failure, not the runner's."""
     if case.kind.evaluates and case.folder.endswith("/service"):
         return Outcome(case, skipped="asks endpoints on the web that do not exist; SERVICE is tested against our own")

@@ -18,18 +18,18 @@ from typing import Any
 
 from pyoxigraph import BlankNode, DefaultGraph
 
-from headwater.datasets.changes import Change, ChangeLog, IdQuad, Overlay, Tell, tell_nobody
-from headwater.datasets.columns import Columns, Place
+from headwater.datasets.change_log import Change, ChangeLog, IdQuad, Overlay, Tell, tell_nobody
 from headwater.datasets.errors import DataSetError
 from headwater.datasets.folder import MANIFEST, locked, read_manifest
-from headwater.datasets.publishing import publish
+from headwater.datasets.loading.publish import publish
+from headwater.datasets.statement_columns import Columns, Place
 from headwater.datasets.updates import changes_of
 from headwater.optimizer.statistics import PredicateCounts
-from headwater.terms.ids import decode_inline, encode
-from headwater.terms.inline_layout import NO_TERM, is_inline
+from headwater.terms.ids.inline_layout import NO_TERM, is_inline
+from headwater.terms.ids.term_ids import decode_inline, encode
+from headwater.terms.ids.term_texts import term_of_text
 from headwater.terms.model import Literal, NamedNode, Quad, Term, Triple
 from headwater.terms.names import name_to_iri
-from headwater.terms.term_texts import term_of_text
 
 PATIENCE_SECONDS = 10.0
 """How long a change waits for others."""

@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from headwater.datasets.errors import DataSetError
-from headwater.terms.inline_layout import ID_FORMAT
+from headwater.terms.ids.inline_layout import ID_FORMAT
 
 FORMAT = ID_FORMAT
 """The files hold ids; nothing else of their form has changed so far."""

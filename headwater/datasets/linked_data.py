@@ -14,21 +14,21 @@ from pyoxigraph import DefaultGraph
 
 from headwater.algebra.nodes import Node
 from headwater.algebra.plan import QueryPlan
-from headwater.datasets.changes import IdQuad, Overlay
-from headwater.datasets.columns import Pairs, Place, united
+from headwater.datasets.change_log import IdQuad, Overlay
 from headwater.datasets.dataset import DataSet, id_or_none
 from headwater.datasets.errors import DataSetError
-from headwater.datasets.mapped import Ints
-from headwater.datasets.preparing import Found, Preparation
-from headwater.datasets.views import Views
-from headwater.kernel.views import AskByDefinition, View
+from headwater.datasets.mapped_files import Ints
+from headwater.datasets.statement_columns import Pairs, Place, united
+from headwater.datasets.views.preparation import Found, Preparation
+from headwater.datasets.views.view_catalog import Views
+from headwater.execution.static_data import Version
+from headwater.kernel.compiling.static_views import AskByDefinition, View
 from headwater.optimizer.statistics import PredicateCounts, Statistics
-from headwater.reference.static_data import Version
-from headwater.terms.exact import original, stored_quad
-from headwater.terms.ids import decode_inline, encode
-from headwater.terms.inline_layout import NO_TERM, is_inline
+from headwater.terms.ids.inline_layout import NO_TERM, is_inline
+from headwater.terms.ids.term_ids import decode_inline, encode
+from headwater.terms.ids.term_texts import Kind, Kinds, term_of_text
 from headwater.terms.model import NamedNode, Quad, Term
-from headwater.terms.term_texts import Kind, Kinds, term_of_text
+from headwater.terms.stored_forms import original, stored_quad
 
 _REMEMBERED_TERMS = 1 << 16
 

@@ -17,14 +17,14 @@ from pathlib import Path
 import numba as nb
 import numpy as np
 
-from headwater.datasets.mapped import Ints, append, mapped_bytes, mapped_ints
-from headwater.terms.dictionary import HashCollision
-from headwater.terms.ids import encode
+from headwater.datasets.mapped_files import Ints, append, mapped_bytes, mapped_ints
+from headwater.terms.ids.dictionary import HashCollision
+from headwater.terms.ids.term_ids import encode
+from headwater.terms.ids.term_texts import TermTexts, parse_terms, texts_of
 from headwater.terms.model import Term
-from headwater.terms.scanning.buffers import PaddedText
 from headwater.terms.scanning.memory import PADDING
+from headwater.terms.scanning.padded_text import PaddedText
 from headwater.terms.scanning.texts import gather, same_text
-from headwater.terms.term_texts import TermTexts, parse_terms, texts_of
 
 _BYTES_AT_A_TIME = 64 << 20
 _ALL_HASHES = 1 << 63

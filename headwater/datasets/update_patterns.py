@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from headwater.algebra import plan_query
-from headwater.algebra.wanted import WantedPattern, wanted_by
-from headwater.language import QueryError, parse
+from headwater.algebra.build import plan_query
+from headwater.algebra.wanted_patterns import WantedPattern, wanted_by
+from headwater.language.errors import QueryError
 from headwater.language.lexer import tokenize
+from headwater.language.parser import parse
 
 _PATTERNS = frozenset({"WHERE", "DELETE"})
 _SIMPLE = frozenset({"WITH", "DELETE", "INSERT", "WHERE", "DATA", "USING", "NAMED"})

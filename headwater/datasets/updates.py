@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from pyoxigraph import RdfFormat, Store, parse
 
-from headwater.algebra.wanted import WantedPattern
+from headwater.algebra.wanted_patterns import WantedPattern
 from headwater.datasets.errors import DataSetError
 from headwater.datasets.update_patterns import patterns_of
-from headwater.terms.exact import original, stored_quad
 from headwater.terms.model import Quad
-from headwater.terms.reading import BlankNodeNames
+from headwater.terms.rdf_documents import BlankNodeNames
+from headwater.terms.stored_forms import original, stored_quad
 
 if TYPE_CHECKING:
     from headwater.datasets.dataset import DataSet

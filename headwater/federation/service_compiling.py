@@ -12,23 +12,22 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from headwater.algebra.nodes import Filter, LeftJoin, Node, Service
-from headwater.algebra.notation import conjuncts
 from headwater.algebra.plan import QueryPlan
-from headwater.algebra.scope import certain, visible
+from headwater.algebra.scope import certain, conjuncts, visible
+from headwater.execution.static_data import StaticData
 from headwater.federation.service_rows import Rhythm, ServiceRows
 from headwater.federation.services import Services
-from headwater.kernel.compiling import Compiler
-from headwater.kernel.constant import Constant
-from headwater.kernel.joining import UNIT, Input, joined
-from headwater.kernel.operator import Operator
-from headwater.kernel.refusing import NotForTheKernel
-from headwater.kernel.static_parts import Placed, connected
-from headwater.kernel.triples import Shared
-from headwater.kernel.vocabulary import Vocabulary
+from headwater.kernel.columns.vocabulary import Vocabulary
+from headwater.kernel.compiling.compiler import Compiler
+from headwater.kernel.compiling.join_inputs import UNIT, Input, joined
+from headwater.kernel.compiling.static_parts import Placed, connected
+from headwater.kernel.compiling.unsupported import NotForTheKernel
+from headwater.kernel.operators.constant import Constant
+from headwater.kernel.operators.operator import Operator
+from headwater.kernel.operators.triple_patterns import Shared
 from headwater.language.expressions import Expression
-from headwater.reference.static_data import StaticData
 from headwater.terms.model import NamedNode, Variable
-from headwater.windows import QuerySettings
+from headwater.windows.settings import QuerySettings
 
 
 @dataclass(frozen=True)

@@ -15,22 +15,25 @@ from typing import Any
 from headwater.algebra.nodes import Service
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import nodes
-from headwater.federation.quality import Quality
+from headwater.execution.answer_quality import AnswerQuality, QualityAlert, combined
+from headwater.execution.answers import Answer
+from headwater.execution.evaluator import Evaluator
+from headwater.execution.program import MakeEvaluator
+from headwater.execution.static_data import StaticData
 from headwater.federation.service_compiling import ServiceCompiler
 from headwater.federation.service_rows import ServiceRows
 from headwater.federation.services import Services
-from headwater.kernel.choice import Choice, kernel_or_reference, optimising
-from headwater.kernel.choice import choose as choose_without
-from headwater.kernel.delta import Delta
-from headwater.kernel.evaluator import KernelEvaluator
-from headwater.kernel.refusing import NotForTheKernel
-from headwater.kernel.vocabulary import Vocabulary
-from headwater.optimizer import Statistics, optimise
-from headwater.reference import Answer, Evaluator, MakeEvaluator, ReferenceEvaluator
-from headwater.reference.quality import AnswerQuality, QualityAlert, combined
-from headwater.reference.static_data import StaticData
-from headwater.terms.encoded_rows import EncodedRows
-from headwater.windows import QuerySettings
+from headwater.federation.view.service_quality import Quality
+from headwater.kernel.columns.delta import Delta
+from headwater.kernel.columns.vocabulary import Vocabulary
+from headwater.kernel.compiling.unsupported import NotForTheKernel
+from headwater.kernel.evaluator_choice import Choice, kernel_or_reference, optimising, reference_because
+from headwater.kernel.evaluator_choice import choose as choose_without
+from headwater.kernel.kernel_evaluator import KernelEvaluator
+from headwater.optimizer.optimise import optimise
+from headwater.optimizer.statistics import Statistics
+from headwater.terms.ids.encoded_rows import EncodedRows
+from headwater.windows.settings import QuerySettings
 
 logger = logging.getLogger(__name__)
 
@@ -148,8 +151,6 @@ def evaluator_with(services: Services, statistics: Statistics | None = None) -> 
         except NotForTheKernel as reason:
             if any(clause.options is not None for clause in clauses):
                 logger.warning("%s: OPTION of SERVICE is not in force, for the query needs %s", plan.name, reason)
-            evaluator = ReferenceEvaluator(plan, settings, static)
-            evaluator.why = str(reason)
-            return evaluator
+            return reference_because(reason, plan, settings, static)
 
     return optimising(make, statistics)

@@ -20,18 +20,19 @@ from typing import Any
 
 import numpy as np
 
-from headwater.federation.contact import Contact
-from headwater.federation.lifetime import WindowKey, ticks_in
-from headwater.federation.quality import Quality
-from headwater.federation.remote import Rows
+from headwater.federation.endpoint.contact import Contact
+from headwater.federation.endpoint.remote import Rows
 from headwater.federation.strategies import RowsOfKeys
-from headwater.kernel.delta import Delta, stacked
-from headwater.kernel.index import Ints
-from headwater.kernel.operator import Operator
-from headwater.kernel.triples import TickClock
-from headwater.kernel.vocabulary import Vocabulary
+from headwater.federation.view.lifetime import WindowKey, ticks_in
+from headwater.federation.view.service_quality import Quality
+from headwater.kernel.columns.delta import Delta, stacked
+from headwater.kernel.columns.ring_index import Ints
+from headwater.kernel.columns.vocabulary import Vocabulary
+from headwater.kernel.operators.operator import Operator
+from headwater.kernel.operators.triple_patterns import TickClock
 from headwater.terms.model import SECOND, BlankNode, Row, Variable
-from headwater.windows import QuerySettings, TimeWindow
+from headwater.windows.model import TimeWindow
+from headwater.windows.settings import QuerySettings
 
 _FOR_EVER = 10_000
 """Ticks that a key stays whose window never lets go."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from headwater.federation.endpoint_settings import EndpointSettings
+from headwater.federation.endpoint.endpoint_settings import EndpointSettings
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,23 +14,23 @@ from collections.abc import Callable
 
 from headwater.algebra.nodes import Service
 from headwater.algebra.scope import visible
-from headwater.federation.bindings import BoundFetcher
-from headwater.federation.changes import ChangeModel
-from headwater.federation.clock import Clock, SystemClock
-from headwater.federation.contact import Contact, NoEndpoint
-from headwater.federation.endpoint_errors import EndpointError
-from headwater.federation.endpoints import EndpointFromKey, Endpoints
-from headwater.federation.latency import LatencyModel
-from headwater.federation.maintainer import Maintainer
-from headwater.federation.policies import DEFAULT_POLICY, Policy, policy
-from headwater.federation.quality import Goal, Goals
-from headwater.federation.questions import Questions
-from headwater.federation.remote import Remote
-from headwater.federation.running import Runner
+from headwater.federation.endpoint.bound_fetcher import BoundFetcher
+from headwater.federation.endpoint.clock import Clock, SystemClock
+from headwater.federation.endpoint.contact import Contact, NoEndpoint
+from headwater.federation.endpoint.endpoint_errors import EndpointError
+from headwater.federation.endpoint.endpoints import EndpointFromKey, Endpoints
+from headwater.federation.endpoint.remote import Remote
+from headwater.federation.endpoint.request_queries import Questions
+from headwater.federation.policy.latency_model import LatencyModel
+from headwater.federation.policy.maintainer import Maintainer
+from headwater.federation.policy.policies import DEFAULT_POLICY, Policy, policy
+from headwater.federation.policy.request_runner import Runner
 from headwater.federation.service_rows import Clause
 from headwater.federation.service_settings import ServiceSettings
 from headwater.federation.strategies import Hashed, Maintained, RowsOfKeys
-from headwater.federation.view import CAPACITY, LocalView
+from headwater.federation.view.change_model import ChangeModel
+from headwater.federation.view.local_view import CAPACITY, LocalView
+from headwater.federation.view.service_quality import Goal, Goals
 from headwater.language.service_options import Preference, ServiceOptions, Strategy, strategy_of
 from headwater.terms.model import SECOND, Variable
 

@@ -16,14 +16,14 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, Protocol
 
-from headwater.federation.alert_log import AlertLog
-from headwater.federation.clock import Clock
-from headwater.federation.journal import ViewJournal
-from headwater.federation.lifetime import WindowKey
-from headwater.federation.maintainer import ROOM, Maintainer
-from headwater.federation.quality import Alert, Goal, Goals, Quality
-from headwater.federation.questions import Questions
-from headwater.federation.remote import Remote, Rows
+from headwater.federation.endpoint.clock import Clock
+from headwater.federation.endpoint.remote import Remote, Rows
+from headwater.federation.endpoint.request_queries import Questions
+from headwater.federation.policy.maintainer import ROOM, Maintainer
+from headwater.federation.view.alert_log import AlertLog
+from headwater.federation.view.lifetime import WindowKey
+from headwater.federation.view.service_quality import Alert, Goal, Goals, Quality
+from headwater.federation.view.view_journal import ViewJournal
 from headwater.terms.model import SECOND, Row
 
 logger = logging.getLogger(__name__)

@@ -13,22 +13,15 @@ from functools import lru_cache
 
 from pyoxigraph import QuerySolutions, Store
 
-from headwater.algebra.engine_words import in_engine_words
 from headwater.algebra.nodes import ExistsPlan
+from headwater.algebra.pyoxigraph_expressions import in_engine_words
 from headwater.algebra.scope import sub_expressions
 from headwater.algebra.to_sparql import expression_text
 from headwater.language.builtins import ARGUMENT_COUNTS
-from headwater.language.expressions import (
-    Aggregate,
-    Constant,
-    Expression,
-    FunctionCall,
-    Operation,
-    VariableReference,
-)
-from headwater.optimizer.reading import is_steady
-from headwater.terms.exact import is_kept
+from headwater.language.expressions import Aggregate, Constant, Expression, FunctionCall, Operation, VariableReference
+from headwater.optimizer.dependencies import is_steady
 from headwater.terms.model import XSD, Literal, NamedNode
+from headwater.terms.stored_forms import is_kept
 
 TRUE = Constant(Literal("true", datatype=NamedNode(XSD + "boolean")))
 FALSE = Constant(Literal("false", datatype=NamedNode(XSD + "boolean")))

@@ -22,14 +22,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from headwater.algebra.active_graphs import default_source
 from headwater.algebra.nodes import Aggregation, Graph, Group, Node, PathMatch, Service, Window
 from headwater.algebra.partitioning import OneShard, partitioning_of
 from headwater.algebra.plan import QueryKind, QueryPlan
 from headwater.algebra.scope import certain, nodes
-from headwater.algebra.sources import default_source
 from headwater.language.expressions import Aggregate
 from headwater.language.stream_clauses import StreamOperator
-from headwater.optimizer.reading import is_steady, patterns
+from headwater.optimizer.dependencies import is_steady, patterns
 from headwater.terms.model import Variable
 
 

@@ -24,7 +24,7 @@ from headwater.algebra.nodes import (
 )
 from headwater.algebra.scope import visible
 from headwater.language.expressions import Aggregate, Expression
-from headwater.optimizer.reading import reads
+from headwater.optimizer.dependencies import reads
 from headwater.terms.model import Variable
 
 Needs = frozenset[Variable]

@@ -10,15 +10,8 @@ three-valued logic, BOUND, COALESCE, IF, IN and EXISTS.
 from __future__ import annotations
 
 from headwater.algebra.nodes import ExistsPlan
-from headwater.language.expressions import (
-    Aggregate,
-    Expression,
-    FunctionCall,
-    Operation,
-    Timestamp,
-    VariableReference,
-)
-from headwater.optimizer.reading import is_steady
+from headwater.language.expressions import Aggregate, Expression, FunctionCall, Operation, Timestamp, VariableReference
+from headwater.optimizer.dependencies import is_steady
 from headwater.terms.model import Variable
 
 _FORGIVING = frozenset({"BOUND", "COALESCE", "IF", "BNODE"})

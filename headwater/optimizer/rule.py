@@ -11,20 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from headwater.algebra.nodes import (
-    Aggregation,
-    ExistsPlan,
-    Extend,
-    Filter,
-    Group,
-    LeftJoin,
-    Node,
-    OrderBy,
-    Service,
-)
+from headwater.algebra.active_graphs import Source, default_source, source_inside
+from headwater.algebra.nodes import Aggregation, ExistsPlan, Extend, Filter, Group, LeftJoin, Node, OrderBy, Service
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import expressions_of, map_expression, map_expressions, sub_expressions
-from headwater.algebra.sources import Source, default_source, source_inside
 from headwater.language.expressions import Expression
 from headwater.optimizer.statistics import Statistics
 

@@ -7,7 +7,7 @@ right and do not pay with the evaluators there are, each with the reason; `EVERY
 
 from __future__ import annotations
 
-from headwater.optimizer import (
+from headwater.optimizer.rewrites import (
     bind_equalities,
     drop_unused,
     filter_static_parts,

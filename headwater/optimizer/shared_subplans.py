@@ -15,13 +15,13 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from headwater.algebra.active_graphs import Source, StaticGraph, default_source, source_inside
 from headwater.algebra.nodes import Bgp, Node, OrderBy, PathMatch, Service, Unit, Values, Window
 from headwater.algebra.plan import QueryPlan, WindowSource
 from headwater.algebra.scope import nodes, visible
-from headwater.algebra.sources import Source, StaticGraph, default_source, source_inside
 from headwater.language.expressions import Expression
 from headwater.language.patterns import TriplePattern
-from headwater.optimizer.reading import is_steady_plan, patterns
+from headwater.optimizer.dependencies import is_steady_plan, patterns
 from headwater.terms.model import Variable
 
 

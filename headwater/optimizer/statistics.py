@@ -19,10 +19,10 @@ from typing import Any, Protocol, TypeAlias
 
 from pyoxigraph import DefaultGraph
 
+from headwater.algebra.active_graphs import Source
 from headwater.algebra.nodes import Bgp
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import nodes
-from headwater.algebra.sources import Source
 from headwater.terms.model import Literal, NamedNode, Quad, Term, Variable
 
 

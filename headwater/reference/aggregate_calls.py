@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 
 from headwater.algebra.nodes import ExistsPlan, Group, Node, Service
 from headwater.algebra.scope import map_expression, map_expressions, nodes
+from headwater.algebra.window_graphs import INTERNAL
 from headwater.language.expressions import Aggregate, Constant, Expression, FunctionCall, VariableReference
-from headwater.reference.aggregates import aggregate as value_of
-from headwater.reference.graphs import INTERNAL
-from headwater.terms.exact import original, stored
 from headwater.terms.model import NamedNode, Term
+from headwater.terms.stored_forms import original, stored
+from headwater.values.aggregates import aggregate as value_of
 
 if TYPE_CHECKING:
     from pyoxigraph import AggregateFunctionAccumulator

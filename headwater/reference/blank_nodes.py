@@ -13,8 +13,8 @@ from hashlib import blake2b
 
 from headwater.algebra.nodes import Extend, Node
 from headwater.algebra.scope import map_expression, map_plan, sub_expressions
+from headwater.algebra.window_graphs import INTERNAL
 from headwater.language.expressions import Expression, FunctionCall, VariableReference
-from headwater.reference.graphs import INTERNAL
 from headwater.terms.model import XSD, BlankNode, Literal, NamedNode, Term, Variable
 
 _NODE = NamedNode(INTERNAL + "bnode")

@@ -13,7 +13,21 @@ import os
 from functools import cache
 from pathlib import Path
 
-FOLDERS = ("kernel", "terms", "terms/scanning", "datasets")
+FOLDERS = (
+    "kernel/columns",
+    "kernel/expressions",
+    "kernel/operators",
+    "kernel/aggregation",
+    "kernel/compiling",
+    "kernel/families",
+    "kernel",
+    "terms",
+    "terms/ids",
+    "terms/scanning",
+    "datasets",
+    "datasets/loading",
+    "datasets/views",
+)
 """Where functions are compiled, and where the numbers come from that are compiled into them."""
 _NOTE = "compiled-from"
 

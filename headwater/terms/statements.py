@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pyoxigraph import DefaultGraph, RdfFormat, parse
 
 from headwater.terms.model import BlankNode, NamedNode, Quad
-from headwater.terms.reading import RdfSyntaxError
+from headwater.terms.rdf_documents import RdfSyntaxError
 
 
 def parse_statements(statements: Sequence[bytes]) -> list[Quad | str]:

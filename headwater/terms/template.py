@@ -51,7 +51,7 @@ from typing import NamedTuple, cast
 from pyoxigraph import RdfFormat, parse
 
 from headwater.terms.model import BlankNode, Element, NamedNode, Term, Triple
-from headwater.terms.reading import RdfSyntaxError
+from headwater.terms.rdf_documents import RdfSyntaxError
 from headwater.terms.template_terms import RELATIVE_BASE, Builder, Placeholders, Row
 from headwater.terms.template_time import ROW_NUMBER, TimeRule, time_rule
 

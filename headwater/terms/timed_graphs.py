@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from pyoxigraph import DefaultGraph, RdfFormat
 
 from headwater.terms.model import BadElement, BlankNode, Element, NamedNode, Quad, Term, Triple
-from headwater.terms.reading import RdfSyntaxError, read_quads
+from headwater.terms.rdf_documents import RdfSyntaxError, read_quads
 from headwater.terms.statements import graph_label, parse_statements
 from headwater.terms.text_lines import LineNumbers, Lines, lines_before, offset_lines, shown
 from headwater.terms.timestamps import format_time, parse_time

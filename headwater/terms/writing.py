@@ -19,7 +19,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from pyoxigraph import RdfFormat, serialize
 
-from headwater.terms.ids import term_text
+from headwater.terms.ids.term_ids import term_text
 from headwater.terms.model import XSD, BlankNode, NamedNode, Quad, Row, Term, Triple
 
 _XSD_STRING = XSD + "string"

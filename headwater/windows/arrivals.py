@@ -14,10 +14,10 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from headwater.terms.columns import ElementColumns
-from headwater.terms.columns import joined as joined_columns
+from headwater.terms.element_columns import ElementColumns
+from headwater.terms.element_columns import joined as joined_columns
+from headwater.terms.ids.term_texts import Ints
 from headwater.terms.model import Element
-from headwater.terms.term_texts import Ints
 
 Arrivals: TypeAlias = list[Element] | ElementColumns
 

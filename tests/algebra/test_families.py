@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.algebra import QueryPlan, plan_query
-from headwater.algebra.families import ConstantTerm, Family, form_of, with_constants
-from headwater.language import parse
+from headwater.algebra.build import plan_query
+from headwater.algebra.plan import QueryPlan
+from headwater.algebra.query_families import ConstantTerm, Family, form_of, with_constants
+from headwater.language.parser import parse
 from headwater.terms.model import XSD, Literal, NamedNode
 
 EX = "http://example.org/"

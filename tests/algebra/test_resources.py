@@ -5,13 +5,15 @@ from __future__ import annotations
 import pytest
 from pyoxigraph import Quad, Store
 
-from headwater.algebra import plan_query
-from headwater.algebra.resources import resources
-from headwater.kernel.evaluator import KernelEvaluator
-from headwater.language import parse
-from headwater.reference import Program, ReferenceEvaluator, Registered
+from headwater.algebra.build import plan_query
+from headwater.algebra.non_literals import resources
+from headwater.execution.program import Program
+from headwater.execution.registered import Registered
+from headwater.kernel.kernel_evaluator import KernelEvaluator
+from headwater.language.parser import parse
+from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.model import SECOND, XSD, BlankNode, Element, Literal, NamedNode, Triple
-from headwater.windows import settle
+from headwater.windows.settings import settle
 
 EX = "http://example.org/"
 INTEGER = NamedNode(XSD + "integer")

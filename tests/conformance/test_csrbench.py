@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from headwater.conformance import run
 from headwater.conformance.csrbench import Bench, csparql_problem, sparqlstream_problem, sparqlstream_t0
+from headwater.conformance.suites import run
 from tests.shared_data import shared_data
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.conformance.results import Solutions, read_expected, same_graph, same_solutions, through_writer
+from headwater.conformance.expected_results import Solutions, read_expected, same_graph, same_solutions, through_writer
 from headwater.terms.model import XSD, BlankNode, Literal, NamedNode, Row, Triple
 
 A, B, C = (BlankNode(label) for label in "abc")

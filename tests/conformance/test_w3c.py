@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from headwater.conformance import run
 from headwater.conformance.known_failures import KNOWN_FAILURES
+from headwater.conformance.suites import run
 from headwater.conformance.w3c import cases, run_case
-from headwater.reference import evaluator
+from headwater.reference import reference_evaluator as evaluator
 from tests.shared_data import shared_data
 
 

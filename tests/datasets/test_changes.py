@@ -10,9 +10,9 @@ from pyoxigraph import Quad, Store
 
 from headwater.datasets.dataset import DataSet
 from headwater.datasets.errors import DataSetError
-from headwater.datasets.loading import load
-from headwater.datasets.scratch import put
-from headwater.datasets.watching import VersionWatch
+from headwater.datasets.loading.bulk_load import load
+from headwater.datasets.loading.scratch import put
+from headwater.datasets.version_watch import VersionWatch
 from headwater.terms.model import XSD, Literal, NamedNode, Triple
 
 A, B, P, G = (NamedNode(f"http://ex/{name}") for name in "abpg")

@@ -6,16 +6,18 @@ from pathlib import Path
 
 from pyoxigraph import Quad
 
-from headwater.algebra import plan_query
+from headwater.algebra.build import plan_query
 from headwater.datasets.dataset import DataSet
 from headwater.datasets.linked_data import LinkedData
-from headwater.datasets.scratch import put
-from headwater.kernel.families import FamilyEvaluator, families_of
-from headwater.language import parse
-from headwater.reference import Answer, Program, Registered
-from headwater.reference.program import no_families
+from headwater.datasets.loading.scratch import put
+from headwater.execution.answers import Answer
+from headwater.execution.program import Program, no_families
+from headwater.execution.registered import Registered
+from headwater.kernel.families.family_evaluator import FamilyEvaluator, families_of
+from headwater.language.parser import parse
 from headwater.terms.model import Element, Literal, NamedNode, Triple
-from headwater.windows import settle
+from headwater.windows.settings import settle
+from tests.reference_programs import reference_program
 
 EX = "http://ex/"
 TEXT = """PREFIX : <http://ex/>
@@ -33,7 +35,7 @@ def iri(name: str) -> NamedNode:
 
 def answers(folder: Path, find: object) -> tuple[list[Answer], Program]:
     data = LinkedData([DataSet.open(folder, version=1)])
-    program = Program([registered(name) for name in ("ann", "bob", "cleo")], data, families=find)  # type: ignore[arg-type]
+    program = reference_program([registered(name) for name in ("ann", "bob", "cleo")], data, families=find)
     found: list[Answer] = []
     for second in range(12):
         triple = Triple(iri(f"car{second % 4}"), iri("at"), iri(f"gate{second}"))

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from pyoxigraph import BlankNode, DefaultGraph
 
-from headwater.datasets import loading
-from headwater.datasets.blocks import LoadProgress
 from headwater.datasets.dataset import DataSet
 from headwater.datasets.errors import DataSetError, StrictLoadError
 from headwater.datasets.folder import MANIFEST
 from headwater.datasets.linked_data import LinkedData
-from headwater.datasets.loading import load
+from headwater.datasets.loading import bulk_load as loading
+from headwater.datasets.loading.blocks import LoadProgress
+from headwater.datasets.loading.bulk_load import load
 from headwater.terms.model import XSD, Literal, NamedNode, Quad
 
 LINES = "".join(f'<http://ex/s{i}> <http://ex/p{i % 3}> "{i:03d}"^^<{XSD}integer> .\n' for i in range(200))
@@ -57,7 +57,7 @@ DOCUMENTS = {
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_every_format_is_read_as_a_document_of_it(tmp_path: Path, name: str) -> None:
-    from headwater.terms.reading import read_quads
+    from headwater.terms.rdf_documents import read_quads
 
     (tmp_path / name).write_text(DOCUMENTS[name])
     load(tmp_path / "set", [tmp_path / name])
@@ -105,7 +105,7 @@ def test_a_document_that_breaks_off_is_left_out_as_a_whole(tmp_path: Path) -> No
 
 def test_an_interrupted_load_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loading, "PART_STATEMENTS", 50)
-    monkeypatch.setattr("headwater.datasets.blocks.SLICE_BYTES", 1000)
+    monkeypatch.setattr("headwater.datasets.loading.blocks.SLICE_BYTES", 1000)
     (tmp_path / "a.nt").write_text(LINES)
     (tmp_path / "b.ttl").write_text(DOCUMENTS["a.ttl"])
     seen: list[LoadProgress] = []
@@ -128,7 +128,7 @@ def test_an_interrupted_load_goes_on_where_it_stopped(tmp_path: Path, monkeypatc
 
 def test_a_file_that_changed_meanwhile_is_read_from_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loading, "PART_STATEMENTS", 50)
-    monkeypatch.setattr("headwater.datasets.blocks.SLICE_BYTES", 1000)
+    monkeypatch.setattr("headwater.datasets.loading.blocks.SLICE_BYTES", 1000)
     (tmp_path / "a.nt").write_text(LINES)
 
     def stop(progress: LoadProgress) -> None:
@@ -147,7 +147,7 @@ def test_another_load_leaves_nothing_of_one_that_was_interrupted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loading, "PART_STATEMENTS", 50)
-    monkeypatch.setattr("headwater.datasets.blocks.SLICE_BYTES", 1000)
+    monkeypatch.setattr("headwater.datasets.loading.blocks.SLICE_BYTES", 1000)
     (tmp_path / "a.nt").write_text(LINES)
     (tmp_path / "b.nt").write_text("<http://ex/b> <http://ex/p> <http://ex/c> .\n")
 
@@ -180,10 +180,10 @@ def test_files_that_are_there_already_are_left_out_and_others_are_added(tmp_path
 
 
 def test_many_ranges_give_the_same_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headwater.datasets.columns.ROWS_AT_A_TIME", 7)
+    monkeypatch.setattr("headwater.datasets.statement_columns.ROWS_AT_A_TIME", 7)
     monkeypatch.setattr("headwater.datasets.stored_terms._BYTES_AT_A_TIME", 1000)
     monkeypatch.setattr(loading, "PART_STATEMENTS", 30)
-    monkeypatch.setattr("headwater.datasets.blocks.SLICE_BYTES", 500)
+    monkeypatch.setattr("headwater.datasets.loading.blocks.SLICE_BYTES", 500)
     (tmp_path / "a.nt").write_text(LINES + LINES)
     assert load(tmp_path / "set", [tmp_path / "a.nt"]).statements == 200
     assert statements(tmp_path / "set") == expected()

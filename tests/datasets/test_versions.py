@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headwater.datasets import views
+from headwater.datasets.views import view_catalog as views
 from tests.datasets.versioned_runs import check_case
 
 

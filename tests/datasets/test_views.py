@@ -12,21 +12,22 @@ import numpy as np
 import pytest
 from pyoxigraph import Quad, Store
 
-from headwater.algebra import QueryPlan, plan_query
+from headwater.algebra.build import plan_query
 from headwater.algebra.nodes import Node, Project
+from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import visible
-from headwater.datasets import views
 from headwater.datasets.dataset import DataSet
 from headwater.datasets.linked_data import LinkedData
-from headwater.datasets.scratch import put
-from headwater.datasets.stored_views import ViewRelation
-from headwater.kernel.views import View
-from headwater.language import parse
+from headwater.datasets.loading.scratch import put
+from headwater.datasets.views import view_catalog as views
+from headwater.datasets.views.stored_views import ViewRelation
+from headwater.execution.static_data import StaticData
+from headwater.kernel.compiling.static_views import View
+from headwater.language.parser import parse
 from headwater.optimizer.statistics import Statistics
-from headwater.reference import ReferenceEvaluator
-from headwater.reference.static_data import StaticData
+from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.model import XSD, Literal, NamedNode, Row
-from headwater.windows import settle
+from headwater.windows.settings import settle
 
 EX = "http://ex/"
 _LONG = 20.0

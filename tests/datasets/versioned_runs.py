@@ -15,14 +15,17 @@ from pyoxigraph import Quad, Store
 
 from headwater.datasets.dataset import DataSet
 from headwater.datasets.linked_data import LinkedData
-from headwater.datasets.scratch import put
-from headwater.kernel.choice import fastest_evaluator
+from headwater.datasets.loading.scratch import put
+from headwater.execution.answers import Answer
+from headwater.execution.program import MakeEvaluator, Program
+from headwater.execution.registered import Registered
+from headwater.execution.static_data import StaticData
+from headwater.kernel.evaluator_choice import fastest_evaluator
 from headwater.language.stream_clauses import StreamOperator
-from headwater.reference import Answer, MakeEvaluator, Program, ReferenceEvaluator, Registered
-from headwater.reference.static_data import StaticData
-from headwater.terms.exact import stored_quad
+from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.model import Element, NamedNode
-from headwater.windows import Report
+from headwater.terms.stored_forms import stored_quad
+from headwater.windows.settings import Report
 from tests.kernel.generated_queries import GRAPHS, STREAMS, Case, a_case, a_triple
 from tests.kernel.generated_runs import compared
 

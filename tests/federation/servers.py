@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from pyoxigraph import QueryResultsFormat, QueryTriples, Store
 
-from headwater.federation.endpoint_settings import Way
+from headwater.federation.endpoint.endpoint_settings import Way
 
 FORM = "application/x-www-form-urlencoded"
 JSON = "application/sparql-results+json"

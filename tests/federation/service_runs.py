@@ -6,14 +6,17 @@ from collections.abc import Iterable
 
 from pyoxigraph import Store
 
-from headwater.algebra import plan_query
+from headwater.algebra.build import plan_query
+from headwater.execution.answers import Answer
+from headwater.execution.program import Program
+from headwater.execution.registered import Registered
 from headwater.federation.service_evaluator import ServiceEvaluator, evaluator_with
 from headwater.federation.services import Services
 from headwater.federation.strategies import Maintained
-from headwater.language import parse
-from headwater.reference import Answer, Program, Registered
+from headwater.language.parser import parse
 from headwater.terms.model import SECOND, BlankNode, Element, NamedNode, Term, Triple
-from headwater.windows import settle
+from headwater.windows.settings import settle
+from tests.reference_programs import reference_program
 
 EX = "http://example.org/"
 MENTIONS = EX + "mentions"
@@ -43,9 +46,9 @@ class Run:
         registered = [Registered(plan, settle(plan))]
         data = static or Store()
         self.program = (
-            Program(registered, data)
+            reference_program(registered, data)
             if services is None
-            else Program(registered, data, evaluator=evaluator_with(services))
+            else Program(registered, data, 0, evaluator_with(services))
         )
 
     @property

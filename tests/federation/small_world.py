@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from headwater.federation.changes import ChangeModel
-from headwater.federation.clock import VirtualClock
-from headwater.federation.remote import Fetched, Rows
-from headwater.federation.simulated import ChangeLog
-from headwater.federation.view import LocalView
+from headwater.federation.endpoint.clock import VirtualClock
+from headwater.federation.endpoint.remote import Fetched, Rows
+from headwater.federation.simulated_remote import ChangeLog
+from headwater.federation.view.change_model import ChangeModel
+from headwater.federation.view.local_view import LocalView
 from headwater.terms.model import SECOND, Literal, NamedNode, Row
 
 

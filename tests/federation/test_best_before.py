@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.federation.best_before import FOR_EVER, WindowBasedMaintenance, renewed_best_before, ticks_until
-from headwater.federation.candidates import Candidate, Tick
-from headwater.federation.clock import VirtualClock
-from headwater.federation.lifetime import WindowKey, remaining_ticks
-from headwater.federation.maintainer import Maintainer
-from headwater.federation.proposers import WindowServiceJoin
-from headwater.federation.quality import Goals
-from headwater.federation.running import VirtualRunner
+from headwater.federation.endpoint.clock import VirtualClock
+from headwater.federation.policy.best_before import FOR_EVER, WindowBasedMaintenance, renewed_best_before, ticks_until
+from headwater.federation.policy.candidates import Candidate, Tick
+from headwater.federation.policy.maintainer import Maintainer
+from headwater.federation.policy.proposers import WindowServiceJoin
+from headwater.federation.policy.request_runner import VirtualRunner
+from headwater.federation.view.lifetime import WindowKey, remaining_ticks
+from headwater.federation.view.service_quality import Goals
 from tests.federation.small_world import ScriptedRemote, key, rows, view_of
 
 NOW, SLIDE, WIDTH = 8, 1, 5

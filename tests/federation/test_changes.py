@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwater.federation.changes import WITNESSES, ChangeModel, Floats
+from headwater.federation.view.change_model import WITNESSES, ChangeModel, Floats
 from headwater.terms.model import SECOND
 from tests.federation.small_world import key
 

@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 import pytest
 from pyoxigraph import QueryResultsFormat, Store
 
-from headwater.federation.endpoint import Endpoint
-from headwater.federation.endpoint_errors import (
+from headwater.federation.endpoint.client import Endpoint
+from headwater.federation.endpoint.endpoint_errors import (
     EndpointBusy,
     EndpointGarbage,
     EndpointRefused,
@@ -21,9 +21,9 @@ from headwater.federation.endpoint_errors import (
     EndpointTooLarge,
     EndpointUnreachable,
 )
-from headwater.federation.endpoint_settings import Credentials, EndpointSettings, Way
-from headwater.federation.limits import Limits, Timekeeper
-from headwater.federation.protocol import Table
+from headwater.federation.endpoint.endpoint_settings import Credentials, EndpointSettings, Way
+from headwater.federation.endpoint.limits import Limits, Timekeeper
+from headwater.federation.endpoint.protocol import Table
 from headwater.terms.model import Literal
 from tests.federation.servers import JSON, ONE_ROW, XML, Behaviour, Exchange, Served, in_turn, serving, sparql
 

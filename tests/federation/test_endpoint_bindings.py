@@ -13,10 +13,10 @@ import httpx
 import pytest
 from pyoxigraph import Quad, QueryResultsFormat, QuerySolutions, Store
 
-from headwater.federation.batches import BatchSize
-from headwater.federation.bindings import BoundFetcher
-from headwater.federation.endpoint import Endpoint
-from headwater.federation.endpoint_errors import (
+from headwater.federation.endpoint.batch_size import BatchSize
+from headwater.federation.endpoint.bound_fetcher import BoundFetcher
+from headwater.federation.endpoint.client import Endpoint
+from headwater.federation.endpoint.endpoint_errors import (
     EndpointBusy,
     EndpointRefused,
     EndpointTimeout,
@@ -24,10 +24,10 @@ from headwater.federation.endpoint_errors import (
     EndpointUnreachable,
     UnsendableKey,
 )
-from headwater.federation.endpoint_settings import EndpointSettings, Way
-from headwater.federation.limits import Limits
-from headwater.federation.questions import Questions
-from headwater.federation.remote import Remote
+from headwater.federation.endpoint.endpoint_settings import EndpointSettings, Way
+from headwater.federation.endpoint.limits import Limits
+from headwater.federation.endpoint.remote import Remote
+from headwater.federation.endpoint.request_queries import Questions
 from headwater.terms.model import XSD, BlankNode, Literal, NamedNode, Row, Triple
 from tests.federation.servers import Behaviour, Exchange, Served, in_turn, serving, sparql
 from tests.reference.test_service import endpoint as endpoint  # the fixture: a real server with anna and bert

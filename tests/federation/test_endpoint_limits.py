@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.federation.endpoint_errors import EndpointBusy
-from headwater.federation.endpoint_measures import Latency, Measuring
-from headwater.federation.limits import Backoff, Gate, Limits, Timekeeper, TokenBucket, retry_after
+from headwater.federation.endpoint.endpoint_errors import EndpointBusy
+from headwater.federation.endpoint.endpoint_measures import Latency, Measuring
+from headwater.federation.endpoint.limits import Backoff, Gate, Limits, Timekeeper, TokenBucket, retry_after
 
 TODAY = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 

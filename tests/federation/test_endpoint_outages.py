@@ -8,16 +8,16 @@ from collections.abc import Iterable
 import pytest
 from pyoxigraph import Quad, Store
 
-from headwater.federation.bindings import BoundFetcher
-from headwater.federation.changes import ChangeModel
-from headwater.federation.endpoint import Endpoint
-from headwater.federation.endpoint_settings import EndpointSettings
-from headwater.federation.lifetime import WindowKey
-from headwater.federation.maintainer import Maintainer
-from headwater.federation.policies import policy
-from headwater.federation.quality import Goals
-from headwater.federation.questions import Questions
-from headwater.federation.view import LocalView
+from headwater.federation.endpoint.bound_fetcher import BoundFetcher
+from headwater.federation.endpoint.client import Endpoint
+from headwater.federation.endpoint.endpoint_settings import EndpointSettings
+from headwater.federation.endpoint.request_queries import Questions
+from headwater.federation.policy.maintainer import Maintainer
+from headwater.federation.policy.policies import policy
+from headwater.federation.view.change_model import ChangeModel
+from headwater.federation.view.lifetime import WindowKey
+from headwater.federation.view.local_view import LocalView
+from headwater.federation.view.service_quality import Goals
 from headwater.terms.model import MILLISECOND, XSD, Literal, NamedNode, Row
 from tests.federation.servers import Behaviour, Exchange, Served, serving, sparql
 

@@ -12,8 +12,8 @@ from hypothesis import assume, event, given
 from hypothesis import strategies as st
 from pyoxigraph import DefaultGraph, Quad, QuerySolutions, Store
 
-from headwater.federation.questions import Questions
-from headwater.language import QueryError
+from headwater.federation.endpoint.request_queries import Questions
+from headwater.language.errors import QueryError
 from headwater.terms.model import XSD, BlankNode, Literal, NamedNode, Row, Term
 
 EX = "http://example.org/"

@@ -7,11 +7,11 @@ import time
 import pytest
 from pyoxigraph import Quad, Store
 
-from headwater.federation.endpoint_errors import EndpointRefused
-from headwater.federation.endpoint_settings import EndpointSettings
-from headwater.federation.endpoints import EndpointFromKey, Endpoints, silenced
-from headwater.federation.limits import Limits
-from headwater.federation.remote import Fetched, Remote
+from headwater.federation.endpoint.endpoint_errors import EndpointRefused
+from headwater.federation.endpoint.endpoint_settings import EndpointSettings
+from headwater.federation.endpoint.endpoints import EndpointFromKey, Endpoints, silenced
+from headwater.federation.endpoint.limits import Limits
+from headwater.federation.endpoint.remote import Fetched, Remote
 from headwater.terms.model import Literal, NamedNode, Row, Variable
 from tests.federation.servers import Exchange, Served, serving, sparql
 

@@ -8,9 +8,9 @@ import pickle
 
 import pytest
 
-from headwater.federation.endpoint import Endpoint
-from headwater.federation.endpoint_errors import EndpointBusy, EndpointError, EndpointRefused, EndpointTimeout
-from headwater.federation.endpoint_settings import Credentials, EndpointSettings
+from headwater.federation.endpoint.client import Endpoint
+from headwater.federation.endpoint.endpoint_errors import EndpointBusy, EndpointError, EndpointRefused, EndpointTimeout
+from headwater.federation.endpoint.endpoint_settings import Credentials, EndpointSettings
 from tests.federation.servers import NO_ROWS, Exchange, serving
 
 SELECT = "SELECT ?x WHERE { BIND(1 AS ?x) }"

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from headwater.federation.latency import MEMORY, LatencyModel
+from headwater.federation.policy.latency_model import MEMORY, LatencyModel
 
 
 def taught(*taken: tuple[int, float]) -> LatencyModel:

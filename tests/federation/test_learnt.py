@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwater.federation.candidates import Candidate, Tick
-from headwater.federation.changes import ChangeModel
-from headwater.federation.learnt import LearntRanker
-from headwater.federation.view import Entry, LocalView
+from headwater.federation.policy.candidates import Candidate, Tick
+from headwater.federation.policy.learnt_ranker import LearntRanker
+from headwater.federation.view.change_model import ChangeModel
+from headwater.federation.view.local_view import Entry, LocalView
 from headwater.terms.model import SECOND
 from tests.federation.small_world import key, rows, view_of
 

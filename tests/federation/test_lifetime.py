@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.federation.lifetime import remaining_ticks, ticks_in
+from headwater.federation.view.lifetime import remaining_ticks, ticks_in
 from headwater.windows.model import Bounds, TimeWindow
 
 

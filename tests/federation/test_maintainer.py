@@ -10,16 +10,16 @@ from collections.abc import Sequence
 
 import pytest
 
-from headwater.federation.candidates import Candidate, Tick
-from headwater.federation.clock import SystemClock, VirtualClock
-from headwater.federation.lifetime import WindowKey
-from headwater.federation.maintainer import Maintainer
-from headwater.federation.proposers import WindowServiceJoin
-from headwater.federation.quality import Alert, Goal, Goals
-from headwater.federation.rankers import LeastRecentlyRefreshed, NoRefresh, Ranker
-from headwater.federation.running import ThreadRunner, VirtualRunner
-from headwater.federation.simulated import Behaviour, Outage, SimulatedRemote
-from headwater.federation.view import LocalView
+from headwater.federation.endpoint.clock import SystemClock, VirtualClock
+from headwater.federation.policy.candidates import Candidate, Tick
+from headwater.federation.policy.maintainer import Maintainer
+from headwater.federation.policy.proposers import WindowServiceJoin
+from headwater.federation.policy.rankers import LeastRecentlyRefreshed, NoRefresh, Ranker
+from headwater.federation.policy.request_runner import ThreadRunner, VirtualRunner
+from headwater.federation.simulated_remote import Behaviour, Outage, SimulatedRemote
+from headwater.federation.view.lifetime import WindowKey
+from headwater.federation.view.local_view import LocalView
+from headwater.federation.view.service_quality import Alert, Goal, Goals
 from headwater.terms.model import SECOND
 from tests.federation.small_world import ScriptedRemote, counting_log, key, rows, view_of
 

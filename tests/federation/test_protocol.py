@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.federation.endpoint_settings import Way
-from headwater.federation.protocol import NotResults, Table, blank_node_scope, message, read_results
+from headwater.federation.endpoint.endpoint_settings import Way
+from headwater.federation.endpoint.protocol import NotResults, Table, blank_node_scope, message, read_results
 from headwater.terms.model import XSD, BlankNode, Literal, NamedNode, Row, Triple
 from headwater.terms.writing import json_bindings, json_boolean, write_xml, write_xml_boolean
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from headwater.federation.lifetime import WindowKey
-from headwater.federation.quality import Alert, Goal, Goals, estimate
+from headwater.federation.view.lifetime import WindowKey
+from headwater.federation.view.service_quality import Alert, Goal, Goals, estimate
 from headwater.terms.model import SECOND
 from tests.federation.small_world import key, rows, view_of
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from headwater.federation.best_before import FOR_EVER
-from headwater.federation.bounds import Best, PerfectWindowBasedMaintenance, is_stale
-from headwater.federation.candidates import Candidate, Tick
-from headwater.federation.lifetime import WindowKey
-from headwater.federation.policies import DEFAULT_POLICY, POLICIES, policy
-from headwater.federation.proposers import General, WindowServiceJoin
-from headwater.federation.rankers import LeastRecentlyRefreshed, NoRefresh, RandomRanker
-from headwater.federation.view import LocalView
+from headwater.federation.policy.best_before import FOR_EVER
+from headwater.federation.policy.bounds import Best, PerfectWindowBasedMaintenance, is_stale
+from headwater.federation.policy.candidates import Candidate, Tick
+from headwater.federation.policy.policies import DEFAULT_POLICY, POLICIES, policy
+from headwater.federation.policy.proposers import General, WindowServiceJoin
+from headwater.federation.policy.rankers import LeastRecentlyRefreshed, NoRefresh, RandomRanker
+from headwater.federation.view.lifetime import WindowKey
+from headwater.federation.view.local_view import LocalView
 from tests.federation.small_world import counting_log, key, rows, view_of
 
 TICK = Tick(now=100, slide=10)

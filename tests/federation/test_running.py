@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from headwater.federation.clock import SystemClock, VirtualClock
-from headwater.federation.remote import Fetched, Page
-from headwater.federation.running import ThreadRunner, VirtualRunner
+from headwater.federation.endpoint.clock import SystemClock, VirtualClock
+from headwater.federation.endpoint.remote import Fetched, Page
+from headwater.federation.policy.request_runner import ThreadRunner, VirtualRunner
 from headwater.terms.model import SECOND, Row
 from tests.federation.small_world import ScriptedRemote, key
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headwater.federation.best_before import WindowBasedMaintenance
-from headwater.federation.candidates import Candidate, Tick
-from headwater.federation.clock import VirtualClock
-from headwater.federation.policies import Policy
-from headwater.federation.proposers import WindowServiceJoin
-from headwater.federation.running import VirtualRunner
+from headwater.federation.endpoint.clock import VirtualClock
+from headwater.federation.policy.best_before import WindowBasedMaintenance
+from headwater.federation.policy.candidates import Candidate, Tick
+from headwater.federation.policy.policies import Policy
+from headwater.federation.policy.proposers import WindowServiceJoin
+from headwater.federation.policy.request_runner import VirtualRunner
 from headwater.federation.services import Services
-from headwater.federation.view import LocalView
+from headwater.federation.view.local_view import LocalView
 from headwater.terms.model import SECOND
 from tests.federation.service_runs import Run, heartbeat, mention, shown
 from tests.federation.small_world import ScriptedRemote, key, rows

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 import pytest
 from pyoxigraph import Quad, Store
 
-from headwater.federation.contact import ServiceError
-from headwater.federation.endpoint_settings import EndpointSettings
+from headwater.execution.answers import Answer
+from headwater.federation.endpoint.contact import ServiceError
+from headwater.federation.endpoint.endpoint_settings import EndpointSettings
 from headwater.federation.service_settings import ServiceSettings
 from headwater.federation.services import Services
-from headwater.reference import Answer
 from headwater.terms.model import Literal
 from tests.federation.servers import Exchange, Served, serving, sparql
 from tests.federation.service_runs import Run, heartbeat, iri, mention, shown

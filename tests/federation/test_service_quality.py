@@ -8,11 +8,11 @@ from statistics import fmean
 
 import pytest
 
-from headwater.federation.clock import VirtualClock
-from headwater.federation.running import VirtualRunner
+from headwater.execution.answers import Answer
+from headwater.federation.endpoint.clock import VirtualClock
+from headwater.federation.policy.request_runner import VirtualRunner
 from headwater.federation.services import Services
-from headwater.federation.simulated import Behaviour, ChangeLog, SimulatedRemote
-from headwater.reference import Answer
+from headwater.federation.simulated_remote import Behaviour, ChangeLog, SimulatedRemote
 from headwater.terms.model import SECOND
 from tests.federation.service_runs import Run, heartbeat, mention, shown
 from tests.federation.small_world import ScriptedRemote, counting_log, key

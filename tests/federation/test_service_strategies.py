@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from pyoxigraph import Quad, Store
 
 from benchmarks.oxigraph_server import NoServer, oxigraph
-from headwater.federation.endpoint_settings import EndpointSettings
+from headwater.execution.answers import Answer
+from headwater.federation.endpoint.endpoint_settings import EndpointSettings
 from headwater.federation.service_settings import ServiceSettings
 from headwater.federation.services import Services
-from headwater.reference import Answer
 from headwater.terms.model import SECOND, Element, NamedNode, Triple
 from tests.federation.service_runs import EX, Run, iri, mention, shown
 

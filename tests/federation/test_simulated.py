@@ -7,9 +7,9 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.federation.clock import VirtualClock
-from headwater.federation.remote import Remote
-from headwater.federation.simulated import Behaviour, ChangeLog, Outage, SimulatedRemote
+from headwater.federation.endpoint.clock import VirtualClock
+from headwater.federation.endpoint.remote import Remote
+from headwater.federation.simulated_remote import Behaviour, ChangeLog, Outage, SimulatedRemote
 from headwater.terms.model import SECOND
 from tests.federation.small_world import counting_log, key, rows
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.federation.changes import ChangeModel
-from headwater.federation.remote import Page
-from headwater.federation.view import LocalView, share_of_difference
+from headwater.federation.endpoint.remote import Page
+from headwater.federation.view.change_model import ChangeModel
+from headwater.federation.view.local_view import LocalView, share_of_difference
 from headwater.terms.model import SECOND, Literal, NamedNode, Triple
 from tests.federation.small_world import key, rows, view_of
 

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 from pyoxigraph import Quad, Store
 
-from headwater.algebra import plan_query
+from headwater.algebra.build import plan_query
 from headwater.algebra.scope import mentioned
 from headwater.algebra.to_sparql import expression_text
-from headwater.language import parse
 from headwater.language.expressions import Expression
-from headwater.reference.evaluator import ReferenceEvaluator
-from headwater.terms.exact import stored_quad
+from headwater.language.parser import parse
+from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.model import RDF, XSD, BlankNode, Literal, NamedNode, Row, Term, Variable
-from headwater.windows import Options, settle
+from headwater.terms.stored_forms import stored_quad
+from headwater.windows.settings import Options, settle
 
 
 def words(text: str) -> list[str]:

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from headwater.kernel.delta import Delta
-from headwater.kernel.index import Ints
-from headwater.kernel.operator import Operator
+from headwater.kernel.columns.delta import Delta
+from headwater.kernel.columns.ring_index import Ints
+from headwater.kernel.operators.operator import Operator
 
 Bag = Counter[tuple[int, ...]]
 

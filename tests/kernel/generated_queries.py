@@ -14,12 +14,14 @@ from random import Random
 
 from pyoxigraph import Quad, Store
 
-from headwater.algebra import QueryPlan, plan_query
-from headwater.language import parse
+from headwater.algebra.build import plan_query
+from headwater.algebra.plan import QueryPlan
+from headwater.language.parser import parse
 from headwater.language.stream_clauses import StreamOperator
-from headwater.terms.exact import stored_quad
 from headwater.terms.model import XSD, Element, Literal, NamedNode, Triple
-from headwater.windows import Bounds, Content, Options, QuerySettings, Report, settle
+from headwater.terms.stored_forms import stored_quad
+from headwater.windows.model import Bounds
+from headwater.windows.settings import Content, Options, QuerySettings, Report, settle
 
 EX = "http://example.org/"
 STREAMS = (EX + "s0", EX + "s1")

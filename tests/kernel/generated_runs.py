@@ -12,12 +12,15 @@ from dataclasses import dataclass
 from itertools import count
 from random import Random
 
-from headwater.kernel.choice import optimising
-from headwater.kernel.evaluator import KernelEvaluator
-from headwater.kernel.refusing import NotForTheKernel
-from headwater.optimizer import Statistics
-from headwater.reference import Answer, MakeEvaluator, Program, ReferenceEvaluator, Registered
-from headwater.terms.columns import ElementColumns
+from headwater.execution.answers import Answer
+from headwater.execution.program import MakeEvaluator, Program
+from headwater.execution.registered import Registered
+from headwater.kernel.compiling.unsupported import NotForTheKernel
+from headwater.kernel.evaluator_choice import optimising
+from headwater.kernel.kernel_evaluator import KernelEvaluator
+from headwater.optimizer.statistics import Statistics
+from headwater.reference.reference_evaluator import ReferenceEvaluator
+from headwater.terms.element_columns import ElementColumns
 from headwater.terms.model import Element
 from headwater.windows.arrivals import Arrivals
 from tests.kernel.generated_queries import STREAMS, Case, a_case

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from headwater.kernel.delta import UNBOUND
+from headwater.kernel.columns.delta import UNBOUND
 from tests.kernel.fed import Bag
 
 Variables = tuple[str, ...]

@@ -9,20 +9,20 @@ from dataclasses import dataclass, field
 import numpy as np
 from hypothesis import strategies as st
 
-from headwater.kernel.compatible_join import CompatibleJoin
-from headwater.kernel.constant import Constant
-from headwater.kernel.delta import UNBOUND, Mask
-from headwater.kernel.distinct import Distinct
-from headwater.kernel.extension import Extension
-from headwater.kernel.index import Ints
-from headwater.kernel.join import MultiwayJoin
-from headwater.kernel.left_join import LeftJoin
-from headwater.kernel.negation import Minus, SemiJoin
-from headwater.kernel.operator import Operator
-from headwater.kernel.ordering import Recomputed
-from headwater.kernel.projection import Projection
-from headwater.kernel.selection import Selection
-from headwater.kernel.union import Union
+from headwater.kernel.columns.delta import UNBOUND, Mask
+from headwater.kernel.columns.ring_index import Ints
+from headwater.kernel.operators.compatible_join import CompatibleJoin
+from headwater.kernel.operators.constant import Constant
+from headwater.kernel.operators.distinct import Distinct
+from headwater.kernel.operators.extend import Extension
+from headwater.kernel.operators.left_join import LeftJoin
+from headwater.kernel.operators.multiway_join import MultiwayJoin
+from headwater.kernel.operators.operator import Operator
+from headwater.kernel.operators.projection import Projection
+from headwater.kernel.operators.recomputed import Recomputed
+from headwater.kernel.operators.selection import Selection
+from headwater.kernel.operators.semi_join import Minus, SemiJoin
+from headwater.kernel.operators.union import Union
 from tests.kernel import naive_algebra as naive
 from tests.kernel.fed import Bag, Fed, as_rows
 

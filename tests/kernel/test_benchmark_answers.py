@@ -5,16 +5,20 @@ from __future__ import annotations
 import pytest
 from pyoxigraph import Store
 
-from headwater.algebra import QueryPlan, plan_query
+from headwater.algebra.build import plan_query
+from headwater.algebra.plan import QueryPlan
 from headwater.conformance.citybench import citybench_programs
 from headwater.conformance.csrbench import DIALECTS, Bench
-from headwater.kernel.choice import optimising
-from headwater.kernel.evaluator import KernelEvaluator
-from headwater.language import parse
-from headwater.optimizer import Statistics
-from headwater.reference import Answer, MakeEvaluator, Program, ReferenceEvaluator, Registered
+from headwater.execution.answers import Answer
+from headwater.execution.program import MakeEvaluator, Program
+from headwater.execution.registered import Registered
+from headwater.kernel.evaluator_choice import optimising
+from headwater.kernel.kernel_evaluator import KernelEvaluator
+from headwater.language.parser import parse
+from headwater.optimizer.statistics import Statistics
+from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.model import Element
-from headwater.windows import settle
+from headwater.windows.settings import settle
 from tests.shared_data import shared_data
 
 

@@ -7,30 +7,30 @@ from collections.abc import Iterator
 import pytest
 from pyoxigraph import Store
 
-from headwater.algebra import plan_query
+from headwater.algebra.build import plan_query
 from headwater.algebra.nodes import ExistsPlan, Node
 from headwater.algebra.presentation import Presentation
 from headwater.algebra.scope import all_variables, expressions_of, nodes, sub_expressions
-from headwater.kernel.compatible_join import CompatibleJoin
-from headwater.kernel.compiling import Compiler
-from headwater.kernel.delta import UNBOUND
-from headwater.kernel.existence import is_closed
-from headwater.kernel.join import MultiwayJoin
-from headwater.kernel.joining import Input, joined
-from headwater.kernel.left_join import LeftJoin
-from headwater.kernel.marking import Marked
-from headwater.kernel.moments import Netted, Now
-from headwater.kernel.negation import SemiJoin
-from headwater.kernel.operator import Operator
-from headwater.kernel.presenting import Presenter
-from headwater.kernel.refusing import NotForTheKernel
-from headwater.kernel.stamps import Newest, TimesAsTerms
-from headwater.kernel.triples import PatternMatch, Shared, TickClock
-from headwater.kernel.vocabulary import Vocabulary
-from headwater.language import parse
-from headwater.optimizer import optimise
+from headwater.kernel.columns.delta import UNBOUND
+from headwater.kernel.columns.vocabulary import Vocabulary
+from headwater.kernel.compiling.compiler import Compiler
+from headwater.kernel.compiling.existence import is_closed
+from headwater.kernel.compiling.join_inputs import Input, joined
+from headwater.kernel.compiling.unsupported import NotForTheKernel
+from headwater.kernel.operators.compatible_join import CompatibleJoin
+from headwater.kernel.operators.left_join import LeftJoin
+from headwater.kernel.operators.mark_existence import Marked
+from headwater.kernel.operators.multiway_join import MultiwayJoin
+from headwater.kernel.operators.now import Netted, Now
+from headwater.kernel.operators.operator import Operator
+from headwater.kernel.operators.presenter import Presenter
+from headwater.kernel.operators.semi_join import SemiJoin
+from headwater.kernel.operators.triple_patterns import PatternMatch, Shared, TickClock
+from headwater.kernel.operators.triple_times import Newest, TimesAsTerms
+from headwater.language.parser import parse
+from headwater.optimizer.optimise import optimise
 from headwater.terms.model import XSD, Literal, NamedNode, Variable
-from headwater.windows import settle
+from headwater.windows.settings import settle
 from tests.kernel.fed import Fed, Watched
 
 EX = "http://example.org/"

@@ -7,16 +7,18 @@ from collections import Counter
 import pytest
 from pyoxigraph import Store
 
-from headwater.algebra import QueryPlan, plan_query
+from headwater.algebra.build import plan_query
+from headwater.algebra.plan import QueryPlan
 from headwater.conformance.known_failures import KNOWN_FAILURES
 from headwater.conformance.w3c import cases, run_case
-from headwater.kernel.choice import choose, optimising
-from headwater.kernel.evaluator import KernelEvaluator
-from headwater.kernel.refusing import NotForTheKernel
-from headwater.language import parse
-from headwater.reference import Evaluator, ReferenceEvaluator
-from headwater.reference.static_data import StaticData
-from headwater.windows import QuerySettings, settle
+from headwater.execution.evaluator import Evaluator
+from headwater.execution.static_data import StaticData
+from headwater.kernel.compiling.unsupported import NotForTheKernel
+from headwater.kernel.evaluator_choice import choose, optimising
+from headwater.kernel.kernel_evaluator import KernelEvaluator
+from headwater.language.parser import parse
+from headwater.reference.reference_evaluator import ReferenceEvaluator
+from headwater.windows.settings import QuerySettings, settle
 from tests.language import benchmark_queries, paper_queries
 from tests.shared_data import shared_data
 

@@ -8,15 +8,16 @@ from random import Random
 import pytest
 from pyoxigraph import Store
 
-from headwater.algebra import plan_query
-from headwater.kernel.choice import fastest_evaluator
-from headwater.language import parse
+from headwater.algebra.build import plan_query
+from headwater.execution.program import Program
+from headwater.execution.registered import Registered
+from headwater.kernel.evaluator_choice import fastest_evaluator
+from headwater.language.parser import parse
 from headwater.language.stream_clauses import StreamOperator
-from headwater.pipeline.encoded_answers import all_with_rows
-from headwater.reference import Program, Registered
+from headwater.sharding.encoded_answers import all_with_rows
 from headwater.terms.model import SECOND, Element, Literal, NamedNode, Triple
-from headwater.windows import Options, settle
 from headwater.windows.arrivals import Arrivals
+from headwater.windows.settings import Options, settle
 from tests.kernel.generated_queries import STREAMS, a_case
 from tests.kernel.generated_runs import compared
 

@@ -11,18 +11,18 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from headwater.algebra import plan_query
+from headwater.algebra.build import plan_query
 from headwater.algebra.nodes import Extend, Filter, Project
 from headwater.algebra.scope import mentioned
-from headwater.kernel import expression_asking
-from headwater.kernel.delta import UNBOUND
-from headwater.kernel.expression_arithmetic import ROUNDING
-from headwater.kernel.expression_asking import AskedExpression
-from headwater.kernel.expressions import CompiledExpression, can_evaluate
-from headwater.kernel.vocabulary import Vocabulary
-from headwater.language import parse
+from headwater.kernel.columns.delta import UNBOUND
+from headwater.kernel.columns.vocabulary import Vocabulary
+from headwater.kernel.expressions import by_pyoxigraph as expression_asking
+from headwater.kernel.expressions.arithmetic import ROUNDING
+from headwater.kernel.expressions.by_pyoxigraph import AskedExpression
+from headwater.kernel.expressions.compiled_expressions import CompiledExpression, can_evaluate
 from headwater.language.builtins import ARGUMENT_COUNTS
 from headwater.language.expressions import Constant, Expression, FunctionCall, Operation, VariableReference
+from headwater.language.parser import parse
 from headwater.terms.model import XSD, BlankNode, Literal, NamedNode, Row, Term, Triple, Variable
 from tests.kernel.expression_pool import BASE, BLANKS, IRIS, LITERALS, TERMS, reference_holds, reference_values, words
 

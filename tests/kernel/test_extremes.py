@@ -9,14 +9,14 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from headwater.kernel.extremes import Extremes, order_keys
-from headwater.kernel.heaps import ascending, descending
-from headwater.kernel.index import Ints
-from headwater.kernel.vocabulary import Vocabulary
-from headwater.reference.aggregates import maximum, minimum
-from headwater.reference.value_order import order_key
-from headwater.terms.ids import encode, is_inline
+from headwater.kernel.aggregation.extremes import Extremes, order_keys
+from headwater.kernel.aggregation.value_heaps import ascending, descending
+from headwater.kernel.columns.ring_index import Ints
+from headwater.kernel.columns.vocabulary import Vocabulary
+from headwater.terms.ids.term_ids import encode, is_inline
 from headwater.terms.model import XSD, Literal, NamedNode, Term
+from headwater.values.aggregates import maximum, minimum
+from headwater.values.term_order import order_key
 from tests.kernel.test_grouping import SPECIAL
 
 GROUPS = 40

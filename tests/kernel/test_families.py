@@ -11,16 +11,20 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pyoxigraph import Store
 
-from headwater.algebra.families import ConstantTerm, form_of, with_constants
 from headwater.algebra.plan import QueryPlan
-from headwater.kernel.choice import fastest_evaluator
-from headwater.kernel.families import FamilyEvaluator, families_of, may_be_member
-from headwater.kernel.refusing import NotForTheKernel
+from headwater.algebra.query_families import ConstantTerm, form_of, with_constants
+from headwater.execution.answers import Answer
+from headwater.execution.evaluator import Evaluator
+from headwater.execution.program import Program
+from headwater.execution.registered import Registered
+from headwater.kernel.compiling.unsupported import NotForTheKernel
+from headwater.kernel.evaluator_choice import fastest_evaluator
+from headwater.kernel.families.family_evaluator import FamilyEvaluator, families_of, may_be_member
 from headwater.language.stream_clauses import StreamOperator
-from headwater.optimizer.bind_equalities import equal_means_same
-from headwater.reference import Answer, Evaluator, Program, ReferenceEvaluator, Registered
-from headwater.terms.exact import is_kept
+from headwater.optimizer.rewrites.bind_equalities import equal_means_same
+from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.model import Element, NamedNode
+from headwater.terms.stored_forms import is_kept
 from tests.kernel.generated_queries import OBJECTS, RESOURCES, STREAMS, Case, a_case
 
 SEEDS = st.integers(0, 1 << 32)

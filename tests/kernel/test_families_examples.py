@@ -8,18 +8,20 @@ from collections.abc import Sequence
 import pytest
 from pyoxigraph import Quad, Store
 
-from headwater.algebra import plan_query
+from headwater.algebra.build import plan_query
 from headwater.algebra.nodes import Filter
 from headwater.algebra.scope import nodes
-from headwater.kernel.choice import fastest_evaluator
-from headwater.kernel.evaluator import KernelEvaluator
-from headwater.kernel.families import FamilyEvaluator, families_of
-from headwater.kernel.refusing import NotForTheKernel
-from headwater.language import parse
-from headwater.reference import Answer, Program, ReferenceEvaluator, Registered
-from headwater.reference.answers import plain_text
+from headwater.execution.answers import Answer, plain_text
+from headwater.execution.program import Program
+from headwater.execution.registered import Registered
+from headwater.kernel.compiling.unsupported import NotForTheKernel
+from headwater.kernel.evaluator_choice import fastest_evaluator
+from headwater.kernel.families.family_evaluator import FamilyEvaluator, families_of
+from headwater.kernel.kernel_evaluator import KernelEvaluator
+from headwater.language.parser import parse
+from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.model import XSD, Element, Literal, NamedNode, Term, Triple
-from headwater.windows import settle
+from headwater.windows.settings import settle
 
 EX = "http://example.org/"
 STREAM = EX + "s"

@@ -8,10 +8,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.kernel.family_screening import Screened
-from headwater.kernel.family_tables import FamilyView, GivenRows, Key
-from headwater.kernel.family_threshold import ThresholdJoin
-from headwater.kernel.index import Ints
+from headwater.kernel.columns.ring_index import Ints
+from headwater.kernel.families.family_screening import Screened
+from headwater.kernel.families.member_tables import FamilyView, GivenRows, Key
+from headwater.kernel.families.threshold_join import ThresholdJoin
 from tests.kernel.fed import Bag, Fed, Watched, as_rows
 
 VALUES = st.integers(1, 4)

@@ -16,15 +16,16 @@ import numpy as np
 import pytest
 from pyoxigraph import Store
 
-from headwater.algebra import plan_query
-from headwater.kernel.evaluator import KernelEvaluator
-from headwater.kernel.operator import Operator
-from headwater.language import parse
-from headwater.reference import Program, Registered
-from headwater.terms.columns import ElementColumns
-from headwater.terms.scanning import scan
-from headwater.terms.term_texts import TermTexts
-from headwater.windows import settle
+from headwater.algebra.build import plan_query
+from headwater.execution.program import Program
+from headwater.execution.registered import Registered
+from headwater.kernel.kernel_evaluator import KernelEvaluator
+from headwater.kernel.operators.operator import Operator
+from headwater.language.parser import parse
+from headwater.terms.element_columns import ElementColumns
+from headwater.terms.ids.term_texts import TermTexts
+from headwater.terms.scanning.scanner import scan
+from headwater.windows.settings import settle
 
 STREAM, THINNED = "http://example.org/s", "http://example.org/t"
 _ELEMENT = b"""%d\t<urn:s:%d> <urn:knows> <urn:o:%d> .

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from headwater.kernel import join
+from headwater.kernel.operators import multiway_join as join
 from tests.kernel.generated_runs import check_case, check_cases
 
 BLOCKS, BLOCK = 20, 100

@@ -8,7 +8,7 @@ from random import Random
 from headwater.algebra.nodes import ExistsPlan, LeftJoin, Node, Project, Slice
 from headwater.algebra.plan import QueryKind
 from headwater.algebra.scope import all_variables, certain, expressions_of, nodes, sub_expressions, visible
-from headwater.kernel.existence import is_closed
+from headwater.kernel.compiling.existence import is_closed
 from headwater.language.expressions import Expression, FunctionCall, Timestamp
 from headwater.terms.model import Variable
 from tests.kernel.generated_queries import a_case

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwater.kernel.delta import UNBOUND
-from headwater.kernel.grouping import AggregateSpec, Grouping
-from headwater.kernel.vocabulary import Vocabulary
-from headwater.reference.aggregates import aggregate
-from headwater.terms.ids import is_inline
+from headwater.kernel.aggregation.grouping import AggregateSpec, Grouping
+from headwater.kernel.columns.delta import UNBOUND
+from headwater.kernel.columns.vocabulary import Vocabulary
+from headwater.terms.ids.term_ids import is_inline
 from headwater.terms.model import XSD, BlankNode, Literal, NamedNode, Term
+from headwater.values.aggregates import aggregate
 from tests.kernel.fed import Fed, Watched
 
 Value = Term | None

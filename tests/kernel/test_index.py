@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.kernel.counts import RowCounts
-from headwater.kernel.delta import UNBOUND
-from headwater.kernel.index import MOST_ROWS, Ints
-from headwater.kernel.numbering import Numbering
-from headwater.kernel.relation import Relation, without
+from headwater.kernel.columns.delta import UNBOUND
+from headwater.kernel.columns.relation import Relation, without
+from headwater.kernel.columns.ring_index import MOST_ROWS, Ints
+from headwater.kernel.columns.row_counts import RowCounts
+from headwater.kernel.columns.row_numbers import Numbering
 from tests.kernel.fed import as_bag, as_rows
 
 VALUES = st.sampled_from([0, 1, -1, 2, UNBOUND, (1 << 63) - 1])

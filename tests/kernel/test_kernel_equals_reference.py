@@ -10,16 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import Store
 
-from headwater.algebra import plan_query
-from headwater.kernel.choice import fastest_evaluator
-from headwater.kernel.evaluator import KernelEvaluator
-from headwater.kernel.refusing import NotForTheKernel
-from headwater.language import parse
-from headwater.reference import Program, Registered, Step
+from headwater.algebra.build import plan_query
+from headwater.execution.program import Program, Step
+from headwater.execution.registered import Registered
+from headwater.kernel.compiling.unsupported import NotForTheKernel
+from headwater.kernel.evaluator_choice import fastest_evaluator
+from headwater.kernel.kernel_evaluator import KernelEvaluator
+from headwater.language.parser import parse
 from headwater.terms.durations import parse_duration
-from headwater.windows import Bounds, Options, settle
+from headwater.windows.model import Bounds
+from headwater.windows.settings import Options, settle
+from tests.execution.test_laws import EX, Case, as_solutions, cases, run_whole
 from tests.reference.naive import Solution
-from tests.reference.test_laws import EX, Case, as_solutions, cases, run_whole
 from tests.scenario_files import Scenario, read_scenario, scenario_paths
 from tests.test_scenarios import check, registered
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from pyoxigraph import Store
 
-from headwater.algebra import plan_query
-from headwater.kernel.evaluator import KernelEvaluator
-from headwater.language import parse
-from headwater.pipeline.evaluation import EvaluatorName, evaluator_named
+from headwater.algebra.build import plan_query
+from headwater.kernel.kernel_evaluator import KernelEvaluator
+from headwater.language.parser import parse
+from headwater.running.named_evaluators import EvaluatorName, evaluator_named
 from headwater.terms.model import Element, Literal, NamedNode, Triple
-from headwater.windows import settle
+from headwater.windows.settings import settle
 
 STREAM = "http://example.org/s"
 QUERY = f"""SELECT ?x ?a ?b ?c WHERE {{ STREAM <{STREAM}> [RANGE 1m]

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwater.kernel.constant import Constant
-from headwater.kernel.index import Ints
-from headwater.kernel.join import MultiwayJoin
-from headwater.kernel.operator import Operator
-from headwater.kernel.triples import Renamed, Shared, TickClock
+from headwater.kernel.columns.ring_index import Ints
+from headwater.kernel.operators.constant import Constant
+from headwater.kernel.operators.multiway_join import MultiwayJoin
+from headwater.kernel.operators.operator import Operator
+from headwater.kernel.operators.triple_patterns import Renamed, Shared, TickClock
 from tests.kernel import naive_algebra as naive
 from tests.kernel.fed import Fed, Watched, as_bag
 from tests.kernel.operator_trees import Leaf
@@ -59,7 +59,7 @@ def test_a_join_of_any_shape_equals_the_definition(shape: str, data: st.DataObje
         bag = naive.project(expected, join.variables).bag
         if condition is not None:
             bag = Counter({row: n for row, n in bag.items() if row[0] != row[-1]})
-        with patch("headwater.kernel.join._WORTH_A_LOOK", 1 if looks_early else 1000):
+        with patch("headwater.kernel.operators.multiway_join._WORTH_A_LOOK", 1 if looks_early else 1000):
             assert watched.advance() == bag
         assert join.result_count == bag.total()
 

@@ -10,13 +10,15 @@ from random import Random
 import pytest
 from pyoxigraph import Store
 
-from headwater.algebra import plan_query
-from headwater.kernel.evaluator import KernelEvaluator
-from headwater.kernel.refusing import NotForTheKernel
-from headwater.language import parse
-from headwater.reference import MakeEvaluator, Program, ReferenceEvaluator, Registered
+from headwater.algebra.build import plan_query
+from headwater.execution.program import MakeEvaluator, Program
+from headwater.execution.registered import Registered
+from headwater.kernel.compiling.unsupported import NotForTheKernel
+from headwater.kernel.kernel_evaluator import KernelEvaluator
+from headwater.language.parser import parse
+from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.model import Element, Literal, NamedNode, Row, Triple
-from headwater.windows import settle
+from headwater.windows.settings import settle
 
 STREAM = "http://example.org/s"
 HERE = "http://example.org/"

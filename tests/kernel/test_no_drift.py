@@ -11,11 +11,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from headwater.kernel.grouping import AggregateSpec, Grouping
-from headwater.kernel.index import Ints
-from headwater.kernel.vocabulary import Vocabulary
-from headwater.reference.aggregates import aggregate
+from headwater.kernel.aggregation.grouping import AggregateSpec, Grouping
+from headwater.kernel.columns.ring_index import Ints
+from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.terms.model import XSD, Literal, NamedNode, Term
+from headwater.values.aggregates import aggregate
 from tests.kernel.fed import Fed
 
 Specs = tuple[tuple[str, AggregateSpec], ...]

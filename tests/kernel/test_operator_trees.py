@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwater.kernel.operator import Operator
+from headwater.kernel.operators.operator import Operator
 from tests.kernel.fed import Watched
 from tests.kernel.operator_trees import Tree, trees
 

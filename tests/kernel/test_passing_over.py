@@ -5,15 +5,16 @@ from __future__ import annotations
 import pytest
 from pyoxigraph import Quad, Store
 
-from headwater.algebra import plan_query
-from headwater.kernel import evaluator as kernel
-from headwater.kernel.evaluator import KernelEvaluator
-from headwater.language import parse
+from headwater.algebra.build import plan_query
+from headwater.execution.answers import Answer
+from headwater.execution.evaluator import Evaluator
+from headwater.kernel import kernel_evaluator as kernel
+from headwater.kernel.kernel_evaluator import KernelEvaluator
+from headwater.language.parser import parse
 from headwater.language.stream_clauses import StreamOperator
-from headwater.reference import Answer, ReferenceEvaluator
-from headwater.reference.ticking import Evaluator
+from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.model import MILLISECOND, Element, NamedNode, Triple
-from headwater.windows import Options, settle
+from headwater.windows.settings import Options, settle
 
 STREAM = "http://example.org/s"
 QUERY = f"""SELECT ?a ?b ?name WHERE {{

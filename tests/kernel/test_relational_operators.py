@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from headwater.kernel.compatible_join import CompatibleJoin
-from headwater.kernel.constant import Constant
-from headwater.kernel.delta import UNBOUND
-from headwater.kernel.distinct import Distinct
-from headwater.kernel.extension import Extension
-from headwater.kernel.left_join import LeftJoin
-from headwater.kernel.negation import Minus, SemiJoin
-from headwater.kernel.operator import Operator
-from headwater.kernel.ordering import Recomputed, difference
-from headwater.kernel.projection import Projection
-from headwater.kernel.selection import Selection
-from headwater.kernel.union import Union
+from headwater.kernel.columns.delta import UNBOUND
+from headwater.kernel.operators.compatible_join import CompatibleJoin
+from headwater.kernel.operators.constant import Constant
+from headwater.kernel.operators.distinct import Distinct
+from headwater.kernel.operators.extend import Extension
+from headwater.kernel.operators.left_join import LeftJoin
+from headwater.kernel.operators.operator import Operator
+from headwater.kernel.operators.projection import Projection
+from headwater.kernel.operators.recomputed import Recomputed, difference
+from headwater.kernel.operators.selection import Selection
+from headwater.kernel.operators.semi_join import Minus, SemiJoin
+from headwater.kernel.operators.union import Union
 from tests.kernel.fed import Bag, Fed, as_bag, as_rows
 
 Rows = list[tuple[int, ...]]

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import BlankNode, Literal, NamedNode
 
-from headwater.kernel.row_order import rows_in_order
-from headwater.kernel.vocabulary import Vocabulary
-from headwater.reference.ordering import row_text
+from headwater.kernel.columns.ordered_rows import rows_in_order
+from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.terms.model import Row, Term
+from headwater.values.row_order import row_text
 
 TERMS: st.SearchStrategy[Term | None] = st.one_of(
     st.none(),

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from headwater.kernel.sums import Sums
-from headwater.kernel.vocabulary import Vocabulary
-from headwater.reference.aggregates import average, partial_sum, total
-from headwater.terms.inline_layout import InlineType, inline_type
+from headwater.kernel.aggregation.sums import Sums
+from headwater.kernel.columns.vocabulary import Vocabulary
+from headwater.terms.ids.inline_layout import InlineType, inline_type
 from headwater.terms.model import XSD, Literal, NamedNode, Term
+from headwater.values.aggregates import average, partial_sum, total
 
 
 def typed(text: str, datatype: str) -> Literal:

@@ -7,12 +7,12 @@ from random import Random
 import numpy as np
 import pytest
 
-from headwater.kernel.text_table import TextTable
-from headwater.kernel.vocabulary import Vocabulary
-from headwater.terms.dictionary import HashCollision
-from headwater.terms.ids import encode
+from headwater.kernel.columns.text_table import TextTable
+from headwater.kernel.columns.vocabulary import Vocabulary
+from headwater.terms.ids.dictionary import HashCollision
+from headwater.terms.ids.term_ids import encode
+from headwater.terms.ids.term_texts import Kind, as_term_texts
 from headwater.terms.model import Literal, NamedNode
-from headwater.terms.term_texts import Kind, as_term_texts
 
 
 def a_text(number: int) -> bytes:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from pyoxigraph import Quad, Store
 
-from headwater.algebra import plan_query
-from headwater.kernel.evaluator import KernelEvaluator
-from headwater.kernel.vocabulary import Vocabulary
-from headwater.language import parse
-from headwater.reference import Answer
-from headwater.terms.ids import encode
+from headwater.algebra.build import plan_query
+from headwater.execution.answers import Answer
+from headwater.kernel.columns.vocabulary import Vocabulary
+from headwater.kernel.kernel_evaluator import KernelEvaluator
+from headwater.language.parser import parse
+from headwater.terms.ids.term_ids import encode
 from headwater.terms.model import SECOND, Element, Literal, NamedNode, Row, Term, Triple
-from headwater.windows import settle
+from headwater.windows.settings import settle
 from tests.kernel.generated_runs import SweepingEvaluator
 
 STREAM = "http://example.org/s"

@@ -6,7 +6,9 @@ import pickle
 
 import pytest
 
-from headwater.language import Dialect, QueryError, parse
+from headwater.language.errors import QueryError
+from headwater.language.parser import parse
+from headwater.language.stream_clauses import Dialect
 
 PREFIX = "PREFIX : <http://e/> "
 

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from headwater.language import QueryError, parse
+from headwater.language.errors import QueryError
 from headwater.language.lexer import tokenize
+from headwater.language.parser import parse
 from tests.language import benchmark_queries, paper_queries
 
 KEYWORD_TEXT = """

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwater.language import QueryError, parse
+from headwater.language.errors import QueryError
 from headwater.language.iris import resolve
 from headwater.language.lexer import tokenize
+from headwater.language.parser import parse
 from headwater.terms.durations import read_duration
 from tests.language import paper_queries
 

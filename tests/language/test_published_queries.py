@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from headwater.language import (
-    Dialect,
-    FromStream,
-    FromWindow,
-    GroupKey,
-    Operation,
-    QueryError,
-    RangeSpec,
-    SelectQuery,
-    VariableReference,
-    parse,
-)
+from headwater.language.errors import QueryError
+from headwater.language.expressions import Operation, VariableReference
+from headwater.language.parser import parse
+from headwater.language.query import GroupKey, SelectQuery
+from headwater.language.stream_clauses import Dialect, FromStream, FromWindow, RangeSpec
 from headwater.terms.model import Variable
 from tests.language import benchmark_queries, paper_queries
 

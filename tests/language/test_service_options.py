@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from headwater.algebra import plan_query
-from headwater.algebra.explain import explain
+from headwater.algebra.build import plan_query
 from headwater.algebra.nodes import Service
 from headwater.algebra.scope import nodes
 from headwater.algebra.to_sparql import to_sparql
-from headwater.federation.policies import POLICIES
-from headwater.language import QueryError, parse
+from headwater.explain.plan_text import explain
+from headwater.federation.policy.policies import POLICIES
+from headwater.language.errors import QueryError
+from headwater.language.parser import parse
 from headwater.language.service_options import POLICY_NAMES, Preference, ServiceOptions, Strategy, strategy_of
 
 ENDPOINT = "<http://example.org/sparql>"

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from headwater.language import (
+from headwater.language.errors import QueryError
+from headwater.language.expressions import (
     Aggregate,
-    Alternative,
-    AskQuery,
-    BindItem,
     Constant,
-    ConstructQuery,
-    DescribeQuery,
-    Dialect,
     Exists,
     Expression,
-    FilterItem,
-    FromGraph,
     FunctionCall,
+    Operation,
+    VariableReference,
+)
+from headwater.language.parser import parse
+from headwater.language.patterns import (
+    Alternative,
+    BindItem,
+    FilterItem,
     GraphPattern,
     GroupItem,
-    GroupKey,
     GroupPattern,
     InlineData,
     Inverse,
@@ -28,23 +28,19 @@ from headwater.language import (
     MinusPattern,
     NegatedSet,
     OneOrMore,
-    Operation,
     OptionalPattern,
-    OrderKey,
     Path,
-    QueryError,
-    SelectQuery,
     Sequence,
     ServicePattern,
     SubSelect,
     TriplePattern,
     TriplesBlock,
     UnionPattern,
-    VariableReference,
     ZeroOrMore,
     ZeroOrOne,
-    parse,
 )
+from headwater.language.query import AskQuery, ConstructQuery, DescribeQuery, GroupKey, OrderKey, SelectQuery
+from headwater.language.stream_clauses import Dialect, FromGraph
 from headwater.terms.model import RDF, XSD, BlankNode, Literal, NamedNode, Variable
 
 PREFIX = "PREFIX : <http://e/> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> "

@@ -4,33 +4,27 @@ from __future__ import annotations
 
 import pytest
 
-from headwater.language import (
+from headwater.language.errors import QueryError
+from headwater.language.expressions import Operation, Timestamp
+from headwater.language.parser import parse
+from headwater.language.patterns import FilterItem, GroupPattern, StreamPattern, SubSelect, WindowPattern
+from headwater.language.query import Projection, SelectQuery
+from headwater.language.stream_clauses import (
     AggregateClause,
     AllSpec,
     CountSpec,
     Dialect,
-    FilterItem,
     FromGraph,
     FromStream,
     FromWindow,
-    GroupPattern,
     IntervalSpec,
     LandmarkSpec,
     NowSpec,
-    Operation,
-    Projection,
-    QueryError,
     RangeSpec,
     Registration,
     RegistrationKind,
-    SelectQuery,
     StreamOperator,
-    StreamPattern,
-    SubSelect,
-    Timestamp,
-    WindowPattern,
     WindowSpec,
-    parse,
 )
 from headwater.terms.model import NamedNode, Variable
 

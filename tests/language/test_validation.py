@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from headwater.language import GroupKey, QueryError, SelectQuery, VariableReference, parse
+from headwater.language.errors import QueryError
+from headwater.language.expressions import VariableReference
+from headwater.language.parser import parse
+from headwater.language.query import GroupKey, SelectQuery
 from headwater.terms.model import Variable
 
 PREFIX = "PREFIX : <http://e/> "

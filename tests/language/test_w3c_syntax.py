@@ -9,7 +9,8 @@ from collections import Counter
 
 import pytest
 
-from headwater.language import QueryError, parse
+from headwater.language.errors import QueryError
+from headwater.language.parser import parse
 from tests.language.w3c_manifests import manifest_entries
 from tests.shared_data import shared_data
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from headwater.algebra import QueryPlan
-from headwater.reference import MakeEvaluator, Program, ReferenceEvaluator, Registered
+from headwater.algebra.plan import QueryPlan
+from headwater.execution.program import MakeEvaluator, Program
+from headwater.execution.registered import Registered
+from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.model import BlankNode, Term
 from tests.optimizer.random_queries import Case
 

@@ -15,9 +15,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from headwater.algebra import QueryPlan
-from headwater.algebra.explain import plan_lines
-from headwater.windows import Content
+from headwater.algebra.plan import QueryPlan
+from headwater.explain.plan_text import plan_lines
+from headwater.windows.settings import Content
 from tests.optimizer.random_queries import PREFIXES, Case, Maker
 from tests.optimizer.traps import MERGED, WINDOWS
 

@@ -12,11 +12,13 @@ from random import Random
 
 from pyoxigraph import Quad, Store
 
-from headwater.algebra import QueryPlan, plan_query
-from headwater.language import QueryError, parse
-from headwater.terms.exact import stored_quad
+from headwater.algebra.build import plan_query
+from headwater.algebra.plan import QueryPlan
+from headwater.language.errors import QueryError
+from headwater.language.parser import parse
 from headwater.terms.model import SECOND, XSD, BlankNode, Element, Literal, NamedNode, Triple
-from headwater.windows import Content, Options, QuerySettings, settle
+from headwater.terms.stored_forms import stored_quad
+from headwater.windows.settings import Content, Options, QuerySettings, settle
 
 EX = "http://example/"
 STREAMS = (EX + "s0", EX + "s1")

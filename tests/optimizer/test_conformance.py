@@ -8,18 +8,24 @@ from pathlib import Path
 import pytest
 from pyoxigraph import Quad, Store
 
-from headwater.algebra import QueryPlan, plan_query
+from headwater.algebra.build import plan_query
+from headwater.algebra.plan import QueryPlan
 from headwater.conformance.citybench import CityQuery, citybench_programs
 from headwater.conformance.csrbench import DIALECTS, Bench, close_windows
 from headwater.conformance.known_failures import KNOWN_FAILURES
 from headwater.conformance.w3c import cases, run_case
-from headwater.kernel.choice import kernel_or_reference, optimising
-from headwater.language import parse
-from headwater.optimizer import EVERY_FINISHING, Statistics, optimise
-from headwater.reference import Evaluator, MakeEvaluator, Program, ReferenceEvaluator, Registered
-from headwater.reference.static_data import StaticData
+from headwater.execution.evaluator import Evaluator
+from headwater.execution.program import MakeEvaluator, Program
+from headwater.execution.registered import Registered
+from headwater.execution.static_data import StaticData
+from headwater.kernel.evaluator_choice import kernel_or_reference, optimising
+from headwater.language.parser import parse
+from headwater.optimizer.optimise import optimise
+from headwater.optimizer.rules import EVERY_FINISHING
+from headwater.optimizer.statistics import Statistics
+from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.durations import parse_duration
-from headwater.windows import QuerySettings, settle
+from headwater.windows.settings import QuerySettings, settle
 from tests.scenario_files import read_scenario, scenario_paths
 from tests.shared_data import shared_data
 from tests.test_scenarios import check, registered

@@ -7,13 +7,19 @@ from dataclasses import replace
 
 import pytest
 
-from headwater.algebra import QueryPlan
 from headwater.algebra.nodes import Aggregation, Extend, Group, Node, Project
+from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import nodes
-from headwater.optimizer import NotDistributable, PartiallyDistributable, TotallyDistributable, distribution
-from headwater.optimizer.distribution import Split, clause_groups
-from headwater.reference.aggregates import aggregate
+from headwater.optimizer.distribution import (
+    NotDistributable,
+    PartiallyDistributable,
+    Split,
+    TotallyDistributable,
+    clause_groups,
+    distribution,
+)
 from headwater.terms.model import Element, Term, Triple, Variable
+from headwater.values.aggregates import aggregate
 from tests.optimizer.answers import answers
 from tests.optimizer.random_queries import PREFIXES, Case, Maker
 from tests.optimizer.traps import MERGED, WINDOWS

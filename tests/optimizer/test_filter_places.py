@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from headwater.algebra import plan_query
+from headwater.algebra.build import plan_query
 from headwater.algebra.nodes import Bgp, Filter, Node, Project
 from headwater.algebra.scope import nodes
 from headwater.algebra.to_sparql import expression_text
-from headwater.language import parse
-from headwater.optimizer import join_filters, optimise, push_filters, split_filters
+from headwater.language.parser import parse
+from headwater.optimizer.optimise import optimise
+from headwater.optimizer.rewrites import join_filters, push_filters, split_filters
 
 
 def places(pattern: str) -> list[tuple[str, str]]:

@@ -7,11 +7,13 @@ from collections.abc import Iterable
 
 import pytest
 
-from headwater.algebra import QueryPlan
-from headwater.algebra.explain import plan_lines
-from headwater.kernel.evaluator import KernelEvaluator
-from headwater.kernel.refusing import NotForTheKernel
-from headwater.optimizer import EVERY_FINISHING, RULES, Optimised, Statistics, optimise
+from headwater.algebra.plan import QueryPlan
+from headwater.explain.plan_text import plan_lines
+from headwater.kernel.compiling.unsupported import NotForTheKernel
+from headwater.kernel.kernel_evaluator import KernelEvaluator
+from headwater.optimizer.optimise import Optimised, optimise
+from headwater.optimizer.rules import EVERY_FINISHING, RULES
+from headwater.optimizer.statistics import Statistics
 from tests.optimizer.answers import Shown, answers
 from tests.optimizer.random_queries import Case, case_of
 

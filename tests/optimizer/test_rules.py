@@ -7,16 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from headwater.optimizer import (
-    EVERY_FINISHING,
-    RULES,
-    PredicateCounts,
-    Rule,
-    Statistics,
-    join_filters,
-    optimise,
-    split_filters,
-)
+from headwater.optimizer.optimise import optimise
+from headwater.optimizer.rewrites import join_filters, split_filters
+from headwater.optimizer.rule import Rule
+from headwater.optimizer.rules import EVERY_FINISHING, RULES
+from headwater.optimizer.statistics import PredicateCounts, Statistics
 from headwater.terms.model import NamedNode
 from tests.optimizer.answers import answers
 from tests.optimizer.fixture_files import FOLDER, Fixture, plans_text, read_fixtures, write_fixtures

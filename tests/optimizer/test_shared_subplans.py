@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from headwater.algebra import QueryPlan, plan_query
+from headwater.algebra.build import plan_query
 from headwater.algebra.nodes import Bgp, Filter, Join
-from headwater.language import parse
-from headwater.optimizer import SharedSubplan, shared_subplans
+from headwater.algebra.plan import QueryPlan
+from headwater.language.parser import parse
+from headwater.optimizer.shared_subplans import SharedSubplan, shared_subplans
 from headwater.terms.model import Variable
 
 PREFIX = "PREFIX : <http://example/> "

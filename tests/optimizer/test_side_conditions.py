@@ -6,7 +6,9 @@ from importlib import import_module
 
 import pytest
 
-from headwater.optimizer import EVERY_FINISHING, Statistics, optimise
+from headwater.optimizer.optimise import optimise
+from headwater.optimizer.rules import EVERY_FINISHING
+from headwater.optimizer.statistics import Statistics
 from tests.optimizer.answers import answers
 from tests.optimizer.traps import TRAPS, Trap
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import pytest
 from pyoxigraph import Quad, Store
 
-from headwater.algebra import QueryPlan, plan_query
+from headwater.algebra.active_graphs import Source, StaticGraph, default_source
+from headwater.algebra.build import plan_query
 from headwater.algebra.nodes import Bgp
+from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import nodes
-from headwater.algebra.sources import Source, StaticGraph, default_source
-from headwater.language import parse
-from headwater.optimizer import PredicateCounts, Statistics, optimise, statistics
-from headwater.optimizer.statistics import GUESS
+from headwater.language.parser import parse
+from headwater.optimizer import statistics
+from headwater.optimizer.optimise import optimise
+from headwater.optimizer.statistics import GUESS, PredicateCounts, Statistics
 from headwater.terms.model import Literal, NamedNode
 
 EX = "http://example/"

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from headwater.algebra import QueryPlan, plan_query
+from headwater.algebra.build import plan_query
 from headwater.algebra.nodes import Filter, Service
+from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import nodes
-from headwater.language import parse
 from headwater.language.expressions import Constant, Operation, VariableReference
-from headwater.optimizer import optimise
-from headwater.optimizer.bind_equalities import equal_means_same
+from headwater.language.parser import parse
 from headwater.optimizer.null_rejection import rejects_unbound
+from headwater.optimizer.optimise import optimise
+from headwater.optimizer.rewrites.bind_equalities import equal_means_same
 from headwater.terms.model import Literal, NamedNode, Row, Variable
 from tests.kernel.expression_pool import TERMS, reference_holds
 

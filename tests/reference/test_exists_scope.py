@@ -5,13 +5,15 @@ from __future__ import annotations
 import pytest
 from pyoxigraph import Store
 
-from headwater.algebra import plan_query
-from headwater.kernel.choice import kernel_or_reference
-from headwater.kernel.evaluator import KernelEvaluator
-from headwater.language import parse
-from headwater.reference import MakeEvaluator, Program, ReferenceEvaluator, Registered
+from headwater.algebra.build import plan_query
+from headwater.execution.program import MakeEvaluator, Program
+from headwater.execution.registered import Registered
+from headwater.kernel.evaluator_choice import kernel_or_reference
+from headwater.kernel.kernel_evaluator import KernelEvaluator
+from headwater.language.parser import parse
+from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.model import Element, Literal, NamedNode, Triple
-from headwater.windows import settle
+from headwater.windows.settings import settle
 
 STREAM = "http://example.org/s"
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 from pyoxigraph import Quad, Store
 
-from headwater.algebra import plan_query
-from headwater.language import parse
-from headwater.reference import Answer, Program, Registered
+from headwater.algebra.build import plan_query
+from headwater.execution.answers import Answer
+from headwater.execution.registered import Registered
+from headwater.language.parser import parse
 from headwater.terms.model import SECOND, Element, Literal, NamedNode, Triple
-from headwater.windows import settle
+from headwater.windows.settings import settle
+from tests.reference_programs import reference_program
 
 CITY, TRAFFIC = "http://linkedurbandata.org/city#", "http://linkedurbandata.org/traffic#"
 PREFIXES = f"PREFIX c: <{CITY}> PREFIX t: <{TRAFFIC}>\n"
@@ -62,7 +64,7 @@ def cars() -> list[Element]:
 
 def evaluations(text: str) -> dict[int, Answer]:
     plan = plan_query(parse(PREFIXES + text))
-    step = Program([Registered(plan, settle(plan))], city()).advance({STREAM: cars()}, ended=[STREAM])
+    step = reference_program([Registered(plan, settle(plan))], city()).advance({STREAM: cars()}, ended=[STREAM])
     return {answer.time: answer for answer in step.answers}
 
 

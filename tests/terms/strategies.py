@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from pyoxigraph import BaseDirection
 
-from headwater.terms import XSD, BlankNode, Literal, NamedNode, Term, Triple
+from headwater.terms.model import XSD, BlankNode, Literal, NamedNode, Term, Triple
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 iris = st.builds(

@@ -49,7 +49,7 @@ def test_a_later_time_is_a_change_and_so_is_a_new_file(package: Path) -> None:
 
 
 def test_code_that_nobody_knows_the_sources_of_is_stale(package: Path) -> None:
-    (package / "kernel" / "__pycache__" / "compiled-from").unlink()
+    (package / FOLDERS[0] / "__pycache__" / "compiled-from").unlink()
     forget_stale_code(package)
     assert compiled(package) == 0
 

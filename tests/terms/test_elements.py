@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from headwater.terms import BadElement, Element, StreamFormat, element_reader, split_ranges
+from headwater.terms.element_files import StreamFormat, element_reader, split_ranges
+from headwater.terms.model import BadElement, Element
 
 LINE = b"1000\t<a:s> <a:p> <a:o> .\n"
 

@@ -8,16 +8,8 @@ from pathlib import Path
 import pytest
 from pyoxigraph import RdfFormat
 
-from headwater.terms import (
-    BlankNode,
-    Literal,
-    NamedNode,
-    Quad,
-    RdfSyntaxError,
-    Triple,
-    rdf_format,
-    read_quads,
-)
+from headwater.terms.model import BlankNode, Literal, NamedNode, Quad, Triple
+from headwater.terms.rdf_documents import RdfSyntaxError, rdf_format, read_quads
 from tests.shared_data import shared_data
 
 EX = "http://example.org/"

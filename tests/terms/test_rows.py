@@ -10,18 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.terms import (
-    BadElement,
-    Element,
-    Literal,
-    StreamFormat,
-    Template,
-    element_reader,
-    parse_time,
-    read_csv,
-    read_json_array,
-    read_json_lines,
-)
+from headwater.terms.element_files import StreamFormat, element_reader
+from headwater.terms.model import BadElement, Element, Literal
+from headwater.terms.row_files import read_csv, read_json_array, read_json_lines
+from headwater.terms.template import Template
+from headwater.terms.timestamps import parse_time
 from tests.shared_data import shared_data
 
 SIMPLE = Template('@time {t}\n<http://x/{row}> <http://x/v> "{v}" .')

@@ -8,17 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.terms import (
-    XSD,
-    BadElement,
-    BlankNode,
-    Element,
-    Literal,
-    NamedNode,
-    Template,
-    TemplateError,
-    read_csv,
-)
+from headwater.terms.model import XSD, BadElement, BlankNode, Element, Literal, NamedNode
+from headwater.terms.row_files import read_csv
+from headwater.terms.template import Template, TemplateError
 
 HEAD = "@time {t}\n@prefix ex: <http://example.org/> .\n@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .\n"
 EX = "http://example.org/"

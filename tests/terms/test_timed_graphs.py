@@ -10,16 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.terms import (
-    BadElement,
-    Element,
-    element_reader,
-    format_time,
-    parse_time,
-    read_jsonld_lines,
-    read_timed_nquads,
-    read_timed_trig,
-)
+from headwater.terms.element_files import element_reader
+from headwater.terms.model import BadElement, Element
+from headwater.terms.timed_graphs import read_jsonld_lines, read_timed_nquads, read_timed_trig
+from headwater.terms.timestamps import format_time, parse_time
 
 PREFIXES = """@prefix prov: <http://www.w3.org/ns/prov#> .
 @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.terms import XSD, BlankNode, Literal, NamedNode, format_time, parse_duration, parse_time
-from headwater.terms.timestamps import EARLIEST, LATEST
+from headwater.terms.durations import parse_duration
+from headwater.terms.model import XSD, BlankNode, Literal, NamedNode
+from headwater.terms.timestamps import EARLIEST, LATEST, format_time, parse_time
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -9,7 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import DefaultGraph, RdfFormat, parse
 
-from headwater.terms import BadElement, Element, element_reader, parse_time, read_tnq
+from headwater.terms.element_files import element_reader
+from headwater.terms.model import BadElement, Element
+from headwater.terms.timestamps import parse_time
+from headwater.terms.tnq import read_tnq
 from tests.terms.strategies import triples
 
 good_lines = st.builds(

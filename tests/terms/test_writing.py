@@ -11,20 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import QueryResultsFormat, QuerySolutions, RdfFormat, parse, parse_query_results
 
-from headwater.terms import (
-    XSD,
-    BlankNode,
-    Literal,
-    NamedNode,
-    Quad,
-    Row,
-    Term,
-    Triple,
+from headwater.terms.ids.term_ids import term_text
+from headwater.terms.model import XSD, BlankNode, Literal, NamedNode, Quad, Row, Term, Triple
+from headwater.terms.writing import (
     json_bindings,
     json_boolean,
     nquads,
     ntriples,
-    term_text,
     term_to_json,
     turtle,
     write_csv,

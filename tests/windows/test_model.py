@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.windows import ALL, NOW, Bounds, TimeWindow
+from headwater.windows.model import ALL, NOW, Bounds, TimeWindow
 
 windows = st.builds(
     TimeWindow,

@@ -7,11 +7,11 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.terms.columns import ElementColumns
+from headwater.terms.element_columns import ElementColumns
 from headwater.terms.model import Element, Literal, NamedNode, Triple
 from headwater.windows.arrivals import Arrivals, elements_of, in_arrival_order
-from headwater.windows.parted_clock import PartedClock
-from headwater.windows.progress import StreamClock
+from headwater.windows.partitioned_clock import PartedClock
+from headwater.windows.stream_clock import StreamClock
 
 TRIPLE = Triple(NamedNode("http://ex/s"), NamedNode("http://ex/p"), Literal("1"))
 FAR = 1 << 40

@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.terms.model import Element
-from headwater.windows import StreamClock, combined, multiset_difference
 from headwater.windows.arrivals import elements_of
+from headwater.windows.stream_clock import StreamClock, combined
+from headwater.windows.stream_operators import multiset_difference
 
 
 def elements(*times: int) -> list[Element]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 
 from headwater.language.stream_clauses import StreamOperator
-from headwater.windows import Bounds, Content, CountWindow, QuerySettings, Report, Ticker, TimeWindow, Window
+from headwater.windows.model import Bounds, CountWindow, TimeWindow, Window
+from headwater.windows.settings import Content, QuerySettings, Report
+from headwater.windows.ticks import Ticker
 
 
 def ticker(*windows: Window, report: Report = Report.CLOSE, period: int | None = None, t0: int | None = None) -> Ticker:

@@ -12,24 +12,5 @@ In the order of the data:
 """
 
 from headwater.terms.compiled_code import forget_own_stale_code
-from headwater.terms.scanning.buffers import PaddedText
-from headwater.terms.scanning.columns import Scanned
-from headwater.terms.scanning.elements import scanned_elements
-from headwater.terms.scanning.formats import LineFormat
-from headwater.terms.scanning.patterns import ANY, Pattern, Patterns
-from headwater.terms.scanning.ranges import scan_range
-from headwater.terms.scanning.scanner import scan
-
-__all__ = [
-    "ANY",
-    "LineFormat",
-    "PaddedText",
-    "Pattern",
-    "Patterns",
-    "Scanned",
-    "scan",
-    "scan_range",
-    "scanned_elements",
-]
 
 forget_own_stale_code()

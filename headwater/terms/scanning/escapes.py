@@ -10,9 +10,9 @@ import numba as nb
 import numpy as np
 
 from headwater.terms.scanning.characters import character_length
+from headwater.terms.scanning.iri_ends import LONGEST, UNSURE_END
 from headwater.terms.scanning.literals import literal
 from headwater.terms.scanning.memory import byte_at, store_byte
-from headwater.terms.scanning.names import LONGEST, UNSURE_END
 from headwater.terms.scanning.strings import is_canonical_escape
 
 ROOM = LONGEST + 1024

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 import numba as nb
 import numpy as np
 
-from headwater.terms.inline_layout import NO_TERM
+from headwater.terms.ids.inline_layout import NO_TERM
+from headwater.terms.scanning.byte_hashes import hash_of
 from headwater.terms.scanning.escapes import rewritten_literal
-from headwater.terms.scanning.hashing import hash_of
+from headwater.terms.scanning.iri_ends import UNSURE_END, iri_end
 from headwater.terms.scanning.memory import BLOCK, byte_at, line_feeds, lowest, population
-from headwater.terms.scanning.names import UNSURE_END, iri_end
-from headwater.terms.scanning.patterns import has_predicate, mark_for
-from headwater.terms.scanning.terms import any_term, node_end, skip_blanks
+from headwater.terms.scanning.pattern_tables import has_predicate, mark_for
+from headwater.terms.scanning.term_ends import any_term, node_end, skip_blanks
 from headwater.terms.scanning.texts import same_text
 from headwater.terms.scanning.times import NO_TIME, timestamp
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from headwater.terms.inline_layout import InlineType
+from headwater.terms.ids.inline_layout import InlineType
 from headwater.terms.model import RDF, XSD
-from headwater.terms.scanning.hashing import hash_of, low_bytes
+from headwater.terms.scanning.byte_hashes import hash_of, low_bytes
+from headwater.terms.scanning.iri_ends import UNSURE_END, iri_end
 from headwater.terms.scanning.memory import byte_at, word_at
-from headwater.terms.scanning.names import UNSURE_END, iri_end
 from headwater.terms.scanning.numbers import (
     NOT_INLINE,
     UNSURE,

@@ -167,7 +167,7 @@ turned: Any = intrinsic(_turned)
 """A word with its bytes in the other order."""
 
 folded: Any = intrinsic(_folded)
-"""The 128 bits of a product, one half xor the other (`headwater.terms.hashing`)."""
+"""The 128 bits of a product, one half xor the other (`headwater.terms.ids.text_hash`)."""
 
 double_bits: Any = intrinsic(_double_bits)
 """The bits of a double."""

@@ -1,6 +1,6 @@
 """Lexical forms of numbers, booleans and short strings to inline ids, for compiled code.
 
-The same answers as `headwater.terms.inline_numbers`, from bytes. Each function takes the addresses of a lexical form
+The same answers as `terms.ids.inline_numbers`, from bytes. Each function takes the addresses of a lexical form
 and gives the id, `NOT_INLINE` where the term is to be hashed, or `UNSURE` where Python shall decide.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from headwater.terms.inline_layout import (
+from headwater.terms.ids.inline_layout import (
     FRACTION_BITS,
     INTEGER_BIAS,
     LOWEST_EXPONENT,
@@ -21,8 +21,8 @@ from headwater.terms.inline_layout import (
     VALUE_BITS,
     InlineType,
 )
-from headwater.terms.inline_numbers import SINGLE_MANTISSA, SINGLE_SCALE
-from headwater.terms.scanning.hashing import low_bytes
+from headwater.terms.ids.inline_numbers import SINGLE_MANTISSA, SINGLE_SCALE
+from headwater.terms.scanning.byte_hashes import low_bytes
 from headwater.terms.scanning.memory import byte_at, double_bits, turned, word_at
 
 NOT_INLINE = 0

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 from pyoxigraph import DefaultGraph, RdfFormat, parse
 
 from headwater.terms.model import BadElement, BlankNode, NamedNode, Quad, Triple
-from headwater.terms.reading import RdfSyntaxError
+from headwater.terms.rdf_documents import RdfSyntaxError
 from headwater.terms.scanning.formats import LineFormat
 from headwater.terms.text_lines import shown
 from headwater.terms.tnq import read_tnq

@@ -9,10 +9,10 @@ from __future__ import annotations
 from io import FileIO
 from pathlib import Path
 
-from headwater.terms.scanning.buffers import PaddedText
-from headwater.terms.scanning.columns import Scanned
 from headwater.terms.scanning.formats import LineFormat
-from headwater.terms.scanning.patterns import Patterns
+from headwater.terms.scanning.padded_text import PaddedText
+from headwater.terms.scanning.pattern_tables import Patterns
+from headwater.terms.scanning.scanned_columns import Scanned
 from headwater.terms.scanning.scanner import scan
 from headwater.terms.text_lines import count_lines, seek_line
 from headwater.terms.tnq import key_before

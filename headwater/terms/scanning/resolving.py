@@ -9,12 +9,12 @@ from typing import TypeAlias
 import numpy as np
 from pyoxigraph import DefaultGraph
 
-from headwater.terms.ids import encode, term_text
-from headwater.terms.inline_layout import NO_TERM
+from headwater.terms.ids.inline_layout import NO_TERM
+from headwater.terms.ids.term_ids import encode, term_text
 from headwater.terms.model import Term
 from headwater.terms.scanning.lines import BAD_LINE, Rows
 from headwater.terms.scanning.parsed_lines import LineContent, Refused
-from headwater.terms.scanning.patterns import Patterns
+from headwater.terms.scanning.pattern_tables import Patterns
 
 _Entry: TypeAlias = tuple[int, int, int]
 """The id of a term, and start and length of its text; a negative start says that it stands among the rewritten."""

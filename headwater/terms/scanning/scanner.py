@@ -17,18 +17,18 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from pyoxigraph import DefaultGraph
 
-from headwater.terms.ids import encode
-from headwater.terms.inline_layout import NO_TERM
+from headwater.terms.ids.inline_layout import NO_TERM
+from headwater.terms.ids.term_ids import encode
 from headwater.terms.model import BadElement
-from headwater.terms.scanning.buffers import Bytes, PaddedText
-from headwater.terms.scanning.columns import Scanned
 from headwater.terms.scanning.escapes import ROOM
 from headwater.terms.scanning.formats import LineFormat
 from headwater.terms.scanning.groups import Groups, group
 from headwater.terms.scanning.lines import Rows, count_lines, read_lines
+from headwater.terms.scanning.padded_text import Bytes, PaddedText
 from headwater.terms.scanning.parsed_lines import LineContent, Refused, read_lines_by_parser
-from headwater.terms.scanning.patterns import KEPT, Patterns, mark_of
+from headwater.terms.scanning.pattern_tables import KEPT, Patterns, mark_of
 from headwater.terms.scanning.resolving import resolve
+from headwater.terms.scanning.scanned_columns import Scanned
 from headwater.terms.text_lines import LineNumbers
 from headwater.terms.tnq import ElementKey
 

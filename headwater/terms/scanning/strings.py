@@ -10,8 +10,8 @@ import numba as nb
 import numpy as np
 
 from headwater.terms.scanning.characters import character_length
+from headwater.terms.scanning.iri_ends import LONGEST, UNSURE_END
 from headwater.terms.scanning.memory import BLOCK, byte_at, lowest, string_stops
-from headwater.terms.scanning.names import LONGEST, UNSURE_END
 
 _ZERO = np.uint64(0)
 

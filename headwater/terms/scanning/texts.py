@@ -10,7 +10,7 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from headwater.terms.scanning.hashing import low_bytes
+from headwater.terms.scanning.byte_hashes import low_bytes
 from headwater.terms.scanning.memory import store_word, word_at
 
 _ZERO = np.uint64(0)

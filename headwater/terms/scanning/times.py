@@ -1,6 +1,6 @@
 """Dates, date-times and timestamps from bytes, for compiled code.
 
-The same answers as `headwater.terms.inline_times` and, for the timestamps of `.tnq` lines in their usual forms,
+The same answers as `headwater.terms.ids.inline_times` and, for the timestamps of `.tnq` lines in their usual forms,
 `headwater.terms.timestamps.parse_time`.
 """
 
@@ -11,7 +11,7 @@ from datetime import date
 import numba as nb
 import numpy as np
 
-from headwater.terms.inline_layout import (
+from headwater.terms.ids.inline_layout import (
     INSTANT_BIAS,
     INSTANT_DIGIT_BITS,
     NO_TERM,

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from headwater.terms import BadElement, Element, encode, read_tnq
-from headwater.terms.scanning import LineFormat, Scanned, scan, scanned_elements
+from headwater.terms.ids.term_ids import encode
+from headwater.terms.model import BadElement, Element
+from headwater.terms.scanning.formats import LineFormat
+from headwater.terms.scanning.scanned_columns import Scanned
+from headwater.terms.scanning.scanned_elements import scanned_elements
+from headwater.terms.scanning.scanner import scan
+from headwater.terms.tnq import read_tnq
 
 
 def words(text: str) -> list[str]:

@@ -8,8 +8,14 @@ import pytest
 from hypothesis import assume, given
 from pyoxigraph import DefaultGraph, Quad, RdfFormat, parse, serialize
 
-from headwater.terms import NO_TERM, Element, RdfSyntaxError, encode, read_quads
-from headwater.terms.scanning import LineFormat, Scanned, scan, scanned_elements
+from headwater.terms.ids.inline_layout import NO_TERM
+from headwater.terms.ids.term_ids import encode
+from headwater.terms.model import Element
+from headwater.terms.rdf_documents import RdfSyntaxError, read_quads
+from headwater.terms.scanning.formats import LineFormat
+from headwater.terms.scanning.scanned_columns import Scanned
+from headwater.terms.scanning.scanned_elements import scanned_elements
+from headwater.terms.scanning.scanner import scan
 from tests.shared_data import shared_data
 from tests.terms.scanning.line_strategies import documents
 

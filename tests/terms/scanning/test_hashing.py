@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.terms.hashing import HASH_MASK, text_hash
-from headwater.terms.scanning import PaddedText
-from headwater.terms.scanning.hashing import hash_of
+from headwater.terms.ids.text_hash import HASH_MASK, text_hash
+from headwater.terms.scanning.byte_hashes import hash_of
+from headwater.terms.scanning.padded_text import PaddedText
 
 
 def compiled_hash(text: bytes, before: bytes = b"", behind: bytes = b"") -> int:

@@ -1,4 +1,4 @@
-"""Literals to ids: compiled code and `headwater.terms.ids` agree on every lexical form."""
+"""Literals to ids: compiled code and `headwater.terms.ids.term_ids` agree on every lexical form."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import Quad, RdfFormat, parse
 
-from headwater.terms import XSD, InlineType, Literal, NamedNode, encode, inline_type, is_inline
-from headwater.terms.scanning import LineFormat, scan
+from headwater.terms.ids.inline_layout import InlineType, inline_type
+from headwater.terms.ids.term_ids import encode, is_inline
+from headwater.terms.model import XSD, Literal, NamedNode
+from headwater.terms.scanning.formats import LineFormat
+from headwater.terms.scanning.scanner import scan
 from tests.terms.scanning.comparing import words
 from tests.terms.strategies import datatypes, lexical_forms, numbers
 

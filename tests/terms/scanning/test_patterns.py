@@ -9,8 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.terms import Element, NamedNode, encode, read_tnq
-from headwater.terms.scanning import ANY, Pattern, Patterns, scan
+from headwater.terms.ids.term_ids import encode
+from headwater.terms.model import Element, NamedNode
+from headwater.terms.scanning.pattern_tables import ANY, Pattern, Patterns
+from headwater.terms.scanning.scanner import scan
+from headwater.terms.tnq import read_tnq
 from tests.terms.scanning.comparing import timed, triple_ids
 from tests.terms.scanning.line_strategies import texts
 

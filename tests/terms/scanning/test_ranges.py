@@ -9,8 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.terms import BadElement, Element, element_reader
-from headwater.terms.scanning import LineFormat, ranges, scan, scan_range, scanned_elements
+from headwater.terms.element_files import element_reader
+from headwater.terms.model import BadElement, Element
+from headwater.terms.scanning import ranges
+from headwater.terms.scanning.formats import LineFormat
+from headwater.terms.scanning.ranges import scan_range
+from headwater.terms.scanning.scanned_elements import scanned_elements
+from headwater.terms.scanning.scanner import scan
 from tests.terms.scanning.comparing import triple_ids
 from tests.terms.scanning.line_strategies import texts
 

@@ -9,8 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.terms import Element, HashCollision, NamedNode, Term, encode, is_inline, read_tnq, term_text
-from headwater.terms.scanning import LineFormat, scan
+from headwater.terms.ids.dictionary import HashCollision
+from headwater.terms.ids.term_ids import encode, is_inline, term_text
+from headwater.terms.model import Element, NamedNode, Term
+from headwater.terms.scanning.formats import LineFormat
+from headwater.terms.scanning.scanner import scan
+from headwater.terms.tnq import read_tnq
 from tests.terms.scanning.comparing import timed, words
 from tests.terms.scanning.line_strategies import texts
 from tests.terms.strategies import terms

@@ -1,0 +1,17 @@
+"""The named graphs that hold the content of windows, and the name of the default graph where a graph needs one."""
+
+from __future__ import annotations
+
+from headwater.algebra.plan import WindowSource
+from headwater.terms.model import NamedNode
+
+INTERNAL = "urn:headwater:"
+
+
+DEFAULT = NamedNode(INTERNAL + "default")
+"""Stands for the default graph where occurrences are described."""
+
+
+def window_graph(number: int, source: WindowSource) -> NamedNode:
+    """The named graph that holds a window's content."""
+    return source.graph or NamedNode(f"{INTERNAL}window:{number}")

@@ -1,0 +1,42 @@
+"""`headwater explain`: how a query was understood, as text or as a drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from headwater.commands.query_files import QueryFile
+from headwater.explain.plan_text import explain as explain_plan
+from headwater.language.stream_clauses import Dialect
+from headwater.windows.settings import settle
+
+
+def explain(
+    path: str,
+    graph: Literal["operators", "denotational"] | None,
+    output: Literal["text", "mermaid", "svg"],
+    dialect: Dialect | None,
+    data: Sequence[str] = (),
+) -> None:
+    """Prints the plan of a query file, or one of its two graphs; `data` are data sets over which it would run."""
+    from headwater.datasets.dataset import DataSet
+    from headwater.datasets.linked_data import LinkedData
+    from headwater.execution.registered import Registered
+    from headwater.federation.service_evaluator import choose
+    from headwater.sharding.plan_cutting import in_words
+
+    plan = QueryFile.read(path).plan(dialect)
+    settings = settle(plan)
+    choice = choose(plan, settings, LinkedData([DataSet.open(folder) for folder in data]))
+    evaluator = "kernel (incremental)" if choice.is_kernel else f"reference, because of {choice.reason}"
+    text = explain_plan(
+        choice.plan,
+        graph=graph,
+        format=output,
+        settings=settings,
+        evaluator=evaluator,
+        static_parts=choice.static_parts,
+        shards=in_words(Registered(plan, settings)),
+        views=choice.found if data else (),
+    )
+    print(text.rstrip("\n"))

@@ -1,0 +1,113 @@
+"""What `--stream`, `--data`, `--template`, `--out` and `--endpoint` say, taken apart.
+
+>>> stream_option("http://city/tollgates=gates/*.tnq")
+('http://city/tollgates', 'gates/*.tnq')
+>>> stream_option("<http://city/gates?kind=toll>=gates.tnq")
+('http://city/gates?kind=toll', 'gates.tnq')
+>>> endpoint_option("http://example.org/sparql,per_second=5,retries=1")
+('http://example.org/sparql', {'retries': 1, 'per_second': 5.0})
+"""
+
+from __future__ import annotations
+
+import glob
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import typer
+
+import headwater as hw
+from headwater.sinks.answer_text import Sink
+from headwater.sinks.sink_addresses import sink_at
+from headwater.sources.addresses import is_address, source_at
+from headwater.sources.receivers import ReceivedSource
+from headwater.sources.source import Source
+
+_SETTING = re.compile(r"(.+),\s*([a-z_]+)=([^,=]*)")
+_ENDPOINT_SETTINGS: dict[str, Callable[[str], float | int | str]] = {
+    "per_second": float,
+    "concurrent": int,
+    "burst": int,
+    "timeout": float,
+    "retries": int,
+    "largest_response": int,
+    "method": str,
+}
+_PAIR = re.compile(r"(?:<([^>]+)>|([^=<>]+))=(.+)", re.DOTALL)
+
+
+def stream_option(text: str) -> tuple[str, str]:
+    """The stream and the source of `IRI=SOURCE`; an IRI that has an `=` itself stands in angle brackets."""
+    return _pair(text, "--stream", "IRI=SOURCE, such as http://city/tollgates='gates/*.tnq'")
+
+
+def template_option(text: str) -> tuple[str, Path]:
+    """The stream and the template file of `IRI=FILE`."""
+    stream, file = _pair(text, "--template", "IRI=FILE, such as http://city/sensors=sensors.template")
+    if not Path(file).is_file():
+        raise typer.BadParameter(f"there is no file {file}", param_hint="--template")
+    return stream, Path(file)
+
+
+def _pair(text: str, option: str, wanted: str) -> tuple[str, str]:
+    match = _PAIR.fullmatch(text.strip())
+    if match is None:
+        raise typer.BadParameter(f"{text!r} is not {wanted}", param_hint=option)
+    bracketed, bare, source = match.groups()
+    return (bracketed or bare).strip(), source.strip()
+
+
+def data_option(text: str) -> tuple[str, str | None]:
+    """The file (or pattern) and the graph of `FILE[@GRAPH-IRI]`; an `@` in the file's own name does no harm."""
+    if not Path(text).exists():
+        for position, character in enumerate(text):
+            if character == "@" and (Path(text[:position]).is_file() or glob.glob(text[:position])):
+                return text[:position], text[position + 1 :].removeprefix("<").removesuffix(">") or None
+    return text, None
+
+
+def sources_by_stream(options: Iterable[str]) -> dict[str, list[str]]:
+    """The sources of each stream, in the order in which they were given."""
+    sources: dict[str, list[str]] = {}
+    for option in options:
+        stream, source = stream_option(option)
+        sources.setdefault(stream, []).append(source)
+    return sources
+
+
+def endpoint_option(text: str) -> tuple[str, dict[str, float | int | str]]:
+    """The address and the settings of `URL[,NAME=VALUE…]`; an address that has a comma itself keeps it."""
+    address, found = text.strip(), dict[str, float | int | str]()
+    while (last := _SETTING.fullmatch(address)) is not None:
+        address, name, value = last.groups()
+        kind = _ENDPOINT_SETTINGS.get(name)
+        try:
+            if kind is None:
+                raise ValueError(f"{name!r} is no setting: use {', '.join(_ENDPOINT_SETTINGS)}")
+            found[name] = kind(value)
+        except ValueError as error:
+            raise typer.BadParameter(f"{text!r}: {error}", param_hint="--endpoint") from None
+    return address, found
+
+
+def source_option(named: list[str], template: Path | None) -> Source | ReceivedSource:
+    """The source of a stream: files by their patterns, or what is at an address."""
+    if not any(map(is_address, named)):
+        return hw.files(*named, template=template)
+    if len(named) > 1:
+        raise typer.BadParameter(
+            f"{' and '.join(named)}: a stream has one address, and no files beside it", param_hint="--stream"
+        )
+    try:
+        return source_at(named[0], template=template)
+    except hw.SourceError as error:
+        raise typer.BadParameter(str(error), param_hint="--stream") from None
+
+
+def sink_option(text: str, format: str) -> Sink:
+    """Where `--out` writes: a folder, or a topic of Kafka; as JSON where tables were asked for."""
+    try:
+        return sink_at(text, format="json" if format == "table" else format)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--out") from None

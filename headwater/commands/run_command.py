@@ -1,0 +1,187 @@
+"""`headwater run`: queries over streams and static data; answers to stdout, everything else to stderr."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import typer
+
+import headwater as hw
+from headwater.algebra.plan import QueryPlan
+from headwater.commands.answer_tables import Screen, answer_table
+from headwater.commands.ending import WrongInput
+from headwater.commands.option_values import (
+    data_option,
+    endpoint_option,
+    sink_option,
+    source_option,
+    sources_by_stream,
+    template_option,
+)
+from headwater.commands.progress_line import ProgressLine, summary_text
+from headwater.commands.query_files import QueryFile
+from headwater.execution.answers import Answer
+from headwater.explain.notation import Notation
+from headwater.language.stream_clauses import Dialect, StreamOperator
+from headwater.sinks.answer_text import answer_writer
+from headwater.terms.durations import parse_duration
+from headwater.terms.timestamps import parse_time
+from headwater.windows.model import Bounds
+from headwater.windows.settings import Content, Report
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What was typed."""
+
+    queries: tuple[str, ...]
+    streams: tuple[str, ...]
+    data: tuple[str, ...]
+    templates: tuple[str, ...]
+    format: str
+    in_process: bool
+    dialect: Dialect | None
+    bounds: Bounds | None
+    report: Report | None
+    emit: StreamOperator | None
+    content: Content | None
+    t0: str | None
+    delay: str
+    strict: bool
+    checkpoint: Path | None
+    dead_letters: Path | None
+    follow: bool
+    drain: bool
+    evaluator: Literal["auto", "reference"] = "auto"
+    out: tuple[str, ...] = ()
+    window_cap: int | None = None
+    endpoints: tuple[str, ...] = ()
+    progress_json: Path | None = None
+
+
+def run(options: RunOptions) -> None:
+    """Runs until the streams end or, when following, until Ctrl-C."""
+    t0 = _time(options.t0)
+    delay = _duration(options.delay)
+    sources = sources_by_stream(options.streams)
+    templates = dict(template_option(text) for text in options.templates)
+    for stream in templates.keys() - sources.keys():
+        raise typer.BadParameter(f"no --stream is named {stream}", param_hint="--template")
+    engine = hw.Engine(
+        in_process=options.in_process,
+        delay=delay,
+        checkpoint=options.checkpoint,
+        dead_letters=options.dead_letters,
+        strict=options.strict,
+        evaluator=options.evaluator,
+        window_cap=options.window_cap,
+    )
+    for stream, named in sources.items():
+        engine.stream(stream, source_option(named, templates.get(stream)))
+    for text in options.endpoints:
+        _endpoint(engine, text)
+    queries = [_register(engine, QueryFile.read(path), options, t0) for path in options.queries]
+    for text in options.data:
+        path, graph = data_option(text)
+        engine.dataset(path, graph=graph)
+    sinks = [sink_option(text, options.format) for text in options.out]
+    if options.format == "parquet" and not sinks:
+        raise typer.BadParameter("parquet is written to a folder: name it with --out DIR", param_hint="--format")
+    output = Output("json" if sinks else options.format, [query.plan for query in queries])
+    output.line.say("reading …" if options.in_process else "starting Spark …")
+    with _progress_file(options.progress_json) as write:
+
+        def on_progress(progress: hw.Progress) -> None:
+            output.line.update(progress)
+            write(progress)
+
+        summary = engine.run(
+            follow=options.follow,
+            drain=options.drain,
+            on_answer=None if sinks else output.answer,
+            on_progress=on_progress,
+            sinks=sinks,
+        )
+        write(summary)
+    output.line.clear()
+    print(summary_text(summary), file=sys.stderr)
+
+
+@contextmanager
+def _progress_file(path: Path | None) -> Iterator[Callable[[hw.Progress], None]]:
+    """What writes the counts of each batch as a line of JSON, and in the end those of the run."""
+    if path is None:
+        yield lambda progress: None
+        return
+    with open(path, "a", encoding="utf-8") as stream:
+
+        def write(progress: hw.Progress) -> None:
+            stream.write(progress.to_json() + "\n")
+            stream.flush()
+
+        yield write
+
+
+def _endpoint(engine: hw.Engine, text: str) -> None:
+    url, settings = endpoint_option(text)
+    try:
+        engine.endpoint(url, **settings)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--endpoint") from None
+
+
+def _register(engine: hw.Engine, file: QueryFile, options: RunOptions, t0: int | None) -> hw.Query:
+    """A query under its own name or, where it has none, under that of its file."""
+    try:
+        return engine.register(
+            file.text,
+            name=file.plan(options.dialect).name,
+            dialect=options.dialect,
+            bounds=options.bounds,
+            report=options.report,
+            emit=options.emit,
+            content=options.content,
+            t0=t0,
+        )
+    except hw.QueryError as error:
+        raise WrongInput(f"{file.shown}: {error}") from None
+
+
+def _time(text: str | None) -> int | None:
+    try:
+        return None if text is None else parse_time(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--t0") from None
+
+
+def _duration(text: str) -> int:
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--delay") from None
+
+
+class Output:
+    """Where answers go: tables through rich, everything else as the text of its format."""
+
+    def __init__(self, format: str, plans: list[QueryPlan]) -> None:
+        self.line = ProgressLine(sys.stderr)
+        self._tables = format == "table"
+        self._write = answer_writer(format, with_query=len(plans) > 1)
+        self._notations = {plan.name: Notation.of(plan) for plan in plans}
+        self._screen = Screen()
+
+    def answer(self, answer: Answer) -> None:
+        """Prints an answer at once, above the progress line."""
+        self.line.clear()
+        if self._tables:
+            self._screen.print(answer_table(answer, self._notations[answer.query]))
+        else:
+            sys.stdout.write(self._write(answer))
+        sys.stdout.flush()
+        self.line.paint()

@@ -1,0 +1,1 @@
+"""Bulk loading: RDF files become a data set on disk."""

@@ -1,0 +1,85 @@
+"""Static parts that are more than patterns and conditions, evaluated by the kernel's operators over columns.
+
+    ?paper dc:creator ?auth OPTIONAL { ?auth foaf:name ?n }
+
+    LeftJoin( Conjunction(?paper dc:creator ?auth), Conjunction(?auth foaf:name ?n) )
+
+The largest conjunctions inside a part come from the columns as they are; operators that are made for streams do the
+rest, once. What the kernel has no operator for is found by definition.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from headwater.algebra.nodes import Bgp, Node, PathMatch, Project
+from headwater.algebra.plan import QueryKind, QueryPlan
+from headwater.algebra.scope import nodes, visible
+from headwater.datasets.mapped_files import Ints
+from headwater.datasets.views.conjunctions import Conjunction
+from headwater.datasets.views.pattern_matching import solutions
+from headwater.kernel.columns.vocabulary import Vocabulary
+from headwater.kernel.compiling.compiler import Compiler
+from headwater.kernel.compiling.pattern_inputs import Leaves
+from headwater.kernel.compiling.static_parts import StaticParts, placed
+from headwater.kernel.compiling.unsupported import NotForTheKernel
+from headwater.kernel.operators.constant import Constant
+from headwater.kernel.operators.operator import Operator
+from headwater.terms.ids.term_ids import term_text
+from headwater.terms.model import NamedNode, Variable
+from headwater.windows.settings import QuerySettings, settle
+
+if TYPE_CHECKING:
+    from headwater.datasets.linked_data import LinkedData
+
+
+def rows_by_kernel(plan: QueryPlan, part: Node, data: LinkedData, texts: dict[int, bytes]) -> Ints | None:
+    """The solutions of a part, and the texts of terms that it made; None where the kernel cannot find them."""
+    shown = visible(part)
+    whole = replace(plan, root=Project(part, shown), variables=shown, kind=QueryKind.SELECT, windows=())
+    vocabulary = Vocabulary(data.text_of, data.kinds_of)
+    compiler = Compiler(whole, settings := settle(whole), data, vocabulary)
+    leaves = Leaves(whole, settings, data, vocabulary, compiler.clock, "none")
+    compiler.static_parts = _Conjunctions(whole, settings, data, vocabulary, leaves)
+    try:
+        root, presenter = compiler.compile()
+    except NotForTheKernel:
+        return None
+    if presenter is not None:
+        return None
+    rows = root.advance().added[:, [root.column(variable.value) for variable in shown]]
+    for number in {number for number in rows.ravel().tolist() if number >= 0}:
+        if data.text_of(number) is None:
+            term = vocabulary.term_of(number)
+            assert term is not None
+            texts[number] = term_text(term).encode()
+    return rows
+
+
+class _Conjunctions(StaticParts):
+    """Knows the conjunctions of a part."""
+
+    def __init__(
+        self, plan: QueryPlan, settings: QuerySettings, data: LinkedData, vocabulary: Vocabulary, leaves: Leaves
+    ) -> None:
+        super().__init__(plan, settings, data, vocabulary, leaves)
+        self._data = data
+
+    def holds(self, node: Node, graph: NamedNode) -> bool:
+        return Conjunction.of(self._plan, placed(node, graph)) is not None or not _reads_data(node)
+
+    def _asked(self, part: Node) -> tuple[Operator, frozenset[str]]:
+        names = tuple(variable.value for variable in visible(part))
+        conjunction = Conjunction.of(self._plan, part)
+        if conjunction is not None:
+            return Constant(names, solutions(conjunction, self._data)), frozenset(names)
+        found = self._vocabulary.rows_of(self._by_definition(part, visible(part)), len(names))
+        return Constant(names, found), frozenset()
+
+    def in_static_graphs(self, name: Variable, inner: Node) -> Operator:
+        raise NotForTheKernel("GRAPH with a variable over static data")
+
+
+def _reads_data(node: Node) -> bool:
+    return any(isinstance(inner, Bgp | PathMatch) for inner in nodes(node))

@@ -1,0 +1,134 @@
+"""Views in files: a relation with its indexes that a later start, or another process, takes as it is.
+
+    views/PART-VERSION/view.json      what the rows are, and of which version of the data
+                       rows           one after the other
+                       index-0.table  the ring index on the first column …
+                       index-0.links
+
+Files are mapped into memory copy-on-write: what nobody looks at stays on disk, pages are shared between processes
+through the cache of the system, and a change touches the process's own copy of a page only.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import uuid
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from headwater.datasets.mapped_files import Ints
+from headwater.kernel.columns.relation import Key, Relation
+from headwater.kernel.columns.ring_index import RingIndex
+from headwater.kernel.compiling.static_views import View
+
+
+class ViewRelation(Relation):
+    """The rows of a view. Its indexes are kept in a folder as long as the rows are those of the folder."""
+
+    def __init__(self, rows: Ints, folder: Path | None = None) -> None:
+        super().__init__(rows.shape[1])
+        self.rows = rows
+        self._numbering.give(rows.shape[0])
+        self.folder = folder
+
+    @property
+    def is_on_disk(self) -> bool:
+        """Whether the rows are mapped from files."""
+        return self.folder is not None
+
+    def described(self) -> str:
+        if not self.is_on_disk:
+            return super().described()
+        return (
+            f"{self.size:,} rows on disk ({self.rows.nbytes / 1e6:,.1f} MB), read through an index and the page cache"
+        )
+
+    def index(self, key: Key) -> RingIndex:
+        if key not in self._indexes and self.folder is not None:
+            self._indexes[key] = self._stored(self.folder, key)
+            self._all.append(self._indexes[key])
+        return super().index(key)
+
+    def _stored(self, folder: Path, key: Key) -> RingIndex:
+        name = folder / ("index-" + "-".join(map(str, key)))
+        index = RingIndex(key)
+        table, links = name.with_suffix(".table"), name.with_suffix(".links")
+        # The folder goes with its version, maybe while somebody still reads that.
+        with suppress(OSError):
+            index.take_over(_mapped(table, np.int64), _mapped(links, np.int32).reshape(-1, 2))
+            return index
+        index.rebuild(self.rows, self.live())
+        with suppress(OSError):
+            _write(links, index.links)
+            _write(table, index.table)
+        return index
+
+    def change(self, added: Ints, removed: Ints) -> None:
+        """Other rows from now on; they are no longer those of the folder."""
+        self.folder = None
+        _, left = self.exchange(added, removed)
+        self.add(left)
+
+
+def _write(path: Path, array: npt.NDArray[Any]) -> None:
+    unfinished = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
+    array.tofile(unfinished)
+    unfinished.replace(path)
+
+
+def _mapped(path: Path, kind: type[np.int32] | type[np.int64]) -> npt.NDArray[Any]:
+    if not path.stat().st_size:
+        return np.empty(0, dtype=kind)
+    return np.asarray(np.memmap(path, dtype=kind, mode="c"))
+
+
+@dataclass(frozen=True)
+class StoredView:
+    """A view as it was found in a folder, with the texts of the terms that the data itself does not have."""
+
+    view: View
+    texts: Mapping[int, bytes]
+
+
+def save_view(folder: Path, key: str, version: object, view: View, texts: Mapping[int, bytes]) -> None:
+    """Keep a view for later; those of other versions go. The folder is named after the part and the version."""
+    unfinished = folder.with_name(f"{folder.name}.{uuid.uuid4().hex}")
+    unfinished.mkdir(parents=True)
+    view.relation.rows.tofile(unfinished / "rows")
+    about = {
+        "key": key,
+        "version": version,
+        "width": view.relation.width,
+        "size": view.relation.size,
+        "sure": sorted(view.sure),
+        "texts": {str(number): text.decode() for number, text in texts.items()},
+    }
+    (unfinished / "view.json").write_text(json.dumps(about), "utf-8")
+    for other in folder.parent.glob(f"{folder.name.partition('-')[0]}-*"):
+        if other not in (folder, unfinished):
+            shutil.rmtree(other, ignore_errors=True)
+    with suppress(OSError):
+        unfinished.rename(folder)
+        return
+    # Another process was faster.
+    shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def saved_view(folder: Path, key: str, version: object) -> StoredView | None:
+    """The view of a folder, if it is this one at this version."""
+    try:
+        about = json.loads((folder / "view.json").read_text("utf-8"))
+        if about["key"] != key or about["version"] != version:
+            return None
+        rows = _mapped(folder / "rows", np.int64).reshape(about["size"], about["width"])
+    except (OSError, ValueError, KeyError):
+        return None
+    view = View(ViewRelation(rows, folder), frozenset(about["sure"]))
+    return StoredView(view, {int(number): text.encode() for number, text in about["texts"].items()})

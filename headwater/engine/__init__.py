@@ -1,0 +1,1 @@
+"""`Engine` and `Query`: what `import headwater` shows."""

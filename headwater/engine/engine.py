@@ -1,0 +1,505 @@
+"""The engine: streams, linked data and queries, and the run that brings them together.
+
+engine = Engine(in_process=True)
+engine.stream("tollgates", files("gates/*.tnq"))
+engine.dataset("city.ttl")
+query = engine.register("REGISTER QUERY busy AS SELECT … FROM STREAM <tollgates> [RANGE 10m STEP 1m] …")
+for answer in query.answers(): …
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
+
+from headwater.algebra.build import plan_query
+from headwater.algebra.partitioning import OneShard
+from headwater.datasets.dataset import DataSet
+from headwater.engine.engine_data import EngineData
+from headwater.engine.query_handle import Query
+from headwater.engine.registering import chosen, free_name, registered_together
+from headwater.engine.service_arguments import endpoint_settings, service_options, with_options
+from headwater.engine.static_files import Given
+from headwater.execution.program import Program
+from headwater.execution.registered import Registered, RegistrationError
+from headwater.federation.endpoint.endpoint_settings import EndpointSettings
+from headwater.federation.service_settings import ServiceSettings
+from headwater.language.parser import parse
+from headwater.language.service_options import ServiceOptions
+from headwater.language.stream_clauses import Dialect, StreamOperator
+from headwater.optimizer.statistics import Statistics
+from headwater.running.checkpoints import Continued, Record, claim, new_run
+from headwater.running.counting import before_the_run
+from headwater.running.delivery import Answers, Delivery, OnAnswer, OnProgress, Subscription
+from headwater.running.evaluation import Definition
+from headwater.running.in_process import run_in_process
+from headwater.running.named_evaluators import EvaluatorName, evaluator_named, families_named
+from headwater.running.progress import Progress, QueryProgress, RunSummary
+from headwater.running.work import Changes, Work
+from headwater.sharding.plan_cutting import same_sharding, sharding
+from headwater.sharding.sharding import Sharding, spreading_keys
+from headwater.sinks.answer_text import Sink
+from headwater.sources.addresses import is_address, source_at
+from headwater.sources.feed import Feed
+from headwater.sources.files import files
+from headwater.sources.receivers import ReceivedSource, opened, readable_as_frames, readable_in_process
+from headwater.sources.records import RecordSource, skews
+from headwater.sources.source import Source
+from headwater.sources.wanted_streams import wanted
+from headwater.terms.durations import parse_duration
+from headwater.terms.names import iri_to_name, name_to_iri
+from headwater.terms.timestamps import parse_time
+from headwater.windows.model import Bounds
+from headwater.windows.settings import Content, Options, Report, settle
+
+if TYPE_CHECKING:
+    from enum import Enum
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    Choice = TypeVar("Choice", bound=Enum)
+
+
+class Engine:
+    """Answers continuous queries, on Spark or, with `in_process`, in a loop of this process.
+
+    `spark` is a session to use; without one an embedded session is started when it is first needed. `delay` is how
+    late an element may be: microseconds, or a duration such as `"5s"`. `checkpoint` is a folder from which a later
+    run with the same queries goes on. `dead_letters` is a folder for elements that could not be used. `strict` stops
+    at the first of those. `batch_bytes` is about how much is read at a time. `evaluator` is `auto` (the incremental
+    kernel where it can, the reference where it cannot), `fixed-order` (the same with joins that do not adapt) or
+    `reference`. `shards` is into how many parts the work is cut on Spark, where the queries allow it: as many as
+    Spark runs tasks at a time, unless it is said. `window_cap` is how many triples a window may hold before the run
+    ends with a `WindowCapError`: ALL has no other bound.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession | None = None,
+        *,
+        in_process: bool = False,
+        delay: int | str = 0,
+        checkpoint: str | Path | None = None,
+        dead_letters: str | Path | None = None,
+        strict: bool = False,
+        batch_bytes: int | None = None,
+        master: str = "local[*]",
+        shuffle_partitions: int = 1,
+        evaluator: EvaluatorName = "auto",
+        shards: int | None = None,
+        window_cap: int | None = None,
+    ) -> None:
+        if evaluator not in get_args(EvaluatorName):
+            raise ValueError(f"{evaluator!r} is no evaluator: use one of {', '.join(get_args(EvaluatorName))}")
+        self._evaluator: EvaluatorName = evaluator
+        if shards is not None and shards < 1:
+            raise ValueError(f"there must be at least one shard, not {shards}")
+        self._shards = shards
+        if window_cap is not None and window_cap < 1:
+            raise ValueError(f"window_cap must be at least 1, and it is {window_cap}")
+        self._window_cap = window_cap
+        self._spark = spark
+        self._in_process = in_process
+        self._delay = parse_duration(delay) if isinstance(delay, str) else delay
+        if self._delay < 0:
+            raise ValueError(f"the delay must not be negative, and it is {delay}")
+        if batch_bytes is not None and batch_bytes < 1:
+            raise ValueError(f"batch_bytes must be at least 1, and it is {batch_bytes}")
+        self._checkpoint = None if checkpoint is None else Path(checkpoint).absolute()
+        self._dead_letters = None if dead_letters is None else Path(dead_letters).absolute()
+        self._strict = strict
+        self._batch_bytes = batch_bytes
+        self._master = master
+        self._shuffle_partitions = shuffle_partitions
+        self._sources: dict[str, Source | ReceivedSource] = {}
+        self._idle: dict[str, int] = {}
+        self._endpoints: dict[str, EndpointSettings] = {}
+        self._queries: dict[str, Query] = {}
+        self._data = EngineData()
+        self._subscriptions: list[Subscription] = []
+        self._stop = threading.Event()
+        self._running = threading.Lock()
+        self._progress = Progress()
+        self._changing = threading.Lock()
+        self._changes = Changes(lambda: self._work({}, ExitStack()))
+        self._at_work: Work | None = None
+        """What the runner was last told to do; None while nothing runs."""
+        self._continued: Continued | None = None
+
+    @property
+    def continued(self) -> Continued | None:
+        """What the run took over from its checkpoint, query by query; None where it began anew."""
+        return self._continued
+
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        """The registered queries in the order of their registration."""
+        return tuple(self._queries.values())
+
+    @property
+    def progress(self) -> Progress:
+        """The counts of the run at work, or of the last one."""
+        return self._progress
+
+    def stream(self, name: str, source: Source | ReceivedSource | str | Path, *, idle: int | str | None = None) -> None:
+        """Say where the elements of a stream come from: `files(…)`, `kafka(…)`, …, a path or pattern, an address.
+
+        A stream holds back those that are joined with it until its own time has come as far. `idle` bounds that: when
+        the others are ahead by so much event time (microseconds, or a duration such as `"30s"`), they go on without
+        it, and what it brings from before is late.
+        """
+        iri = name_to_iri(name).value
+        if iri in self._sources:
+            raise RegistrationError(
+                f"the stream {iri_to_name(iri)} has a source already; files(…) takes several patterns"
+            )
+        if idle is not None:
+            self._idle[iri] = parse_duration(idle) if isinstance(idle, str) else idle
+        if isinstance(source, str) and is_address(source):
+            source = source_at(source)
+        self._sources[iri] = files(source) if isinstance(source, str | Path) else source
+
+    def dataset(self, data: Given, graph: str | None = None, *, refresh: float | str | None = None) -> DataSet:
+        """Name linked data: the folder of a data set (`headwater load`), RDF files by path or pattern, the address of a
+        document, a pyoxigraph store, or quads. `insert`, `remove` and `update` of the data set that it gives may be
+        called while queries run.
+
+        With `graph`, what stands in no named graph goes into the one of that name. `refresh` is how often files or an
+        address are looked at again while queries run: seconds, or a duration such as `"30s"`. What is not given as the
+        folder of a data set is copied, and all of it that is not refreshed is one data set.
+        """
+        return self._data.add(data, graph, refresh)
+
+    def endpoint(self, url: str, **settings: Any) -> None:
+        """Say how to speak with an endpoint of SERVICE; without it, defaults and the environment's credentials hold.
+
+        `bearer`, `user` and `password`, or `headers` say who asks; `per_second` and `concurrent` limit the requests;
+        `timeout` (seconds), `retries`, `largest_response` (bytes) and `method` (GET or POST) say how they are made.
+        """
+        found = endpoint_settings(url, **settings)
+        self._endpoints[found.url] = found
+
+    @property
+    def _services(self) -> ServiceSettings:
+        return ServiceSettings(tuple(self._endpoints.values()))
+
+    def register(
+        self,
+        text: str,
+        *,
+        name: str | None = None,
+        dialect: Dialect | str | None = None,
+        bounds: Bounds | str | None = None,
+        report: Report | str | None = None,
+        emit: StreamOperator | str | None = None,
+        content: Content | str | None = None,
+        t0: int | str | None = None,
+        service: ServiceOptions | Mapping[str, Any] | None = None,
+    ) -> Query:
+        """Register a query of any dialect; a `QueryError` says what is wrong with its text, and where.
+
+        The switches override the defaults of the dialect. `t0` is in microseconds since 1970, or a text such as an
+        xsd:dateTime. Streams that the query reads may be named later. `service` says what OPTION (…) can say, for all
+        SERVICE clauses of the query: `ServiceOptions(…)`, or a mapping such as `{"latency": "200ms", "budget": 10}`.
+
+        A run at work takes the query up after the batch that it is at; then it is in `progress.queries`, which says
+        from when its answers are complete. It begins with what the windows of the others still hold.
+        """
+        parsed = parse(text, chosen(Dialect, dialect, "dialect"))
+        options = Options(
+            bounds=chosen(Bounds, bounds, "bounds"),
+            report=chosen(Report, report, "report"),
+            emit=chosen(StreamOperator, emit, "emit"),
+            content=chosen(Content, content, "content"),
+            t0=parse_time(t0) if isinstance(t0, str) else t0,
+            cap=self._window_cap,
+        )
+        called = name or (parsed.registration.name if parsed.registration else free_name(self._queries))
+        goals = service_options(service)
+        plan = with_options(plan_query(parsed, name=called, streams=sorted(self._sources)), goals)
+        settle(plan, options)
+        with self._changing:
+            if called in self._queries:
+                raise RegistrationError(f"two queries are named {called!r}; give one another name")
+            query = Query(self, parsed, plan, options, goals)
+            self._change({**self._queries, called: query})
+        return query
+
+    def drop(self, query: Query | str) -> None:
+        """Forget a query. Whoever takes its answers gets no more."""
+        name = query if isinstance(query, str) else query.name
+        with self._changing:
+            if name not in self._queries:
+                known = ", ".join(map(repr, self._queries)) or "none"
+                raise RegistrationError(f"no query is named {name!r}; registered: {known}")
+            self._change({other: one for other, one in self._queries.items() if other != name})
+        for subscription in [one for one in self._subscriptions if one.query == name]:
+            self._subscriptions.remove(subscription)
+            subscription.end(None)
+
+    def _change(self, queries: dict[str, Query]) -> None:
+        """Have other queries; a run at work goes on with them, if it can."""
+        before, self._queries = self._queries, queries
+        if self._at_work is None:
+            return
+        try:
+            registered, program = self._program()
+            if not self._in_process:
+                self._sharding(registered)
+            for stream in program.inputs:
+                if isinstance(self._sources[stream], RecordSource) and stream not in self._at_work.sources:
+                    raise RegistrationError(
+                        f"Spark cannot begin to read the records of {iri_to_name(stream)} while a pipeline is at work: "
+                        "stop it and begin again with this query"
+                    )
+        except BaseException:
+            self._queries = before
+            raise
+        self._changes.ask()
+
+    def run(
+        self,
+        *,
+        follow: bool = False,
+        drain: bool = True,
+        on_answer: OnAnswer | None = None,
+        on_progress: OnProgress | None = None,
+        sinks: Sequence[Sink] = (),
+        trigger_seconds: float = 1.0,
+    ) -> RunSummary:
+        """Answer everything there is to read, and say how much it was.
+
+        `follow` goes on with what is added to the sources until `stop` is called. `drain` (without `follow`) answers
+        the windows that are still open when everything is read; without it they stay open for a later run from the
+        same checkpoint. `on_answer` gets every answer, those of a query in the order of time, `on_progress` the counts
+        after each batch. What they raise ends the run. `sinks` take the answers of each batch before `on_answer` does.
+        """
+        if not self._running.acquire(blocking=False):
+            raise RuntimeError("this engine is running already: stop it, or wait for its end")
+        try:
+            self._stop.clear()
+            failure: BaseException | None = None
+            try:
+                return self._run(follow, drain, on_answer, on_progress, sinks, trigger_seconds)
+            except BaseException as error:
+                failure = error
+                raise
+            finally:
+                subscriptions, self._subscriptions = self._subscriptions, []
+                for subscription in subscriptions:
+                    subscription.end(failure)
+        finally:
+            self._running.release()
+
+    def _run(
+        self,
+        follow: bool,
+        drain: bool,
+        on_answer: OnAnswer | None,
+        on_progress: OnProgress | None,
+        sinks: Sequence[Sink],
+        trigger_seconds: float,
+    ) -> RunSummary:
+        with ExitStack() as stack:
+            open_sources: dict[str, Source] = {}
+            work = self._work(open_sources, stack)
+            stack.enter_context(self._data.refreshing())
+            for sink in sinks:
+                sink.open(None if self._in_process else self.session())
+            # What is received goes on until somebody stops it.
+            endless = any(isinstance(self._sources[stream], ReceivedSource) for stream in work.sources)
+
+            def renew() -> Work:
+                self._at_work = self._work(open_sources, stack)
+                self._claim(self._at_work)
+                delivery.renew(self._before_the_run(self._at_work))
+                self._progress = delivery.progress
+                return self._at_work
+
+            self._changes, self._at_work = Changes(renew), work
+            delivery = self._delivery(work, on_answer, on_progress, sinks)
+            try:
+                return self._run_over(work, delivery, follow or endless, drain, trigger_seconds)
+            finally:
+                self._at_work = None
+
+    def _work(self, open_sources: dict[str, Source], stack: ExitStack) -> Work:
+        """The registered queries with all that belongs to them; sources that are not open are opened."""
+        queries, program = self._program()
+        closed = {stream: self._sources[stream] for stream in program.inputs if stream not in open_sources}
+        open_sources |= stack.enter_context(opened(closed, self._checkpoint, self.stop))
+        sources = {stream: open_sources[stream] for stream in program.inputs}
+        if self._in_process:
+            readable_in_process(sources)
+        definition = self._definition(queries)
+        if not self._in_process:
+            definition = replace(definition, sharding=self._sharding(queries), skews=skews(sources))
+        definition = replace(definition, services=self._services, statistics=self._statistics(queries))
+        return Work(definition, program, sources, wanted(queries, program))
+
+    def _delivery(
+        self, work: Work, on_answer: OnAnswer | None, on_progress: OnProgress | None, sinks: Sequence[Sink]
+    ) -> Delivery:
+        run, self._continued = self._claim(work)
+
+        def report(progress: Progress) -> None:
+            self._progress = progress
+            if on_progress is not None:
+                on_progress(progress)
+            if self._subscriptions and on_answer is None and all(s.closed for s in self._subscriptions):
+                self._stop.set()
+
+        feed = work.feed(drain=True)
+        return Delivery(
+            on_answer=on_answer,
+            on_progress=report,
+            subscriptions=self._subscriptions,
+            sinks=sinks,
+            dead_letters=self._dead_letters,
+            run=run,
+            strict=self._strict,
+            line_numbers=feed.line_numbers,
+            text_at=feed.text_at,
+            queries=self._before_the_run(work),
+        )
+
+    def _run_over(
+        self, work: Work, delivery: Delivery, follow: bool, drain: bool, trigger_seconds: float
+    ) -> RunSummary:
+        if not follow:
+            work.feed(drain=drain).check()
+        if self._in_process:
+            run_in_process(
+                work,
+                self._changes,
+                delivery,
+                self._stop,
+                follow=follow,
+                drain=drain,
+                checkpoint=self._checkpoint,
+                batch_bytes=self._batch_bytes,
+                data_changes=bool(self._data.folders),
+                trigger_seconds=trigger_seconds,
+            )
+        else:
+            from headwater.spark.spark_runner import run_on_spark
+
+            run_on_spark(
+                self.session(),
+                work,
+                self._changes,
+                delivery,
+                self._stop,
+                follow=follow,
+                drain=drain,
+                checkpoint=self._checkpoint,
+                batch_bytes=self._batch_bytes,
+                trigger_seconds=trigger_seconds,
+            )
+        summary = delivery.summary(stopped=self._stop.is_set())
+        self._progress = summary
+        return summary
+
+    @staticmethod
+    def _before_the_run(work: Work) -> dict[str, QueryProgress]:
+        cut = work.definition.sharding
+        return before_the_run(work.definition.queries, work.program.evaluators, 1 if cut is None else len(cut.keys))
+
+    def _claim(self, work: Work) -> tuple[str, Continued | None]:
+        """The name of the run, and what it takes over from the checkpoint."""
+        if self._checkpoint is None:
+            return new_run(), None
+        runner = "in process" if self._in_process else "on Spark"
+        records = [stream for stream, source in work.sources.items() if isinstance(source, RecordSource)]
+        return claim(self._checkpoint, work.definition, runner, records)
+
+    def _sharding(self, queries: Sequence[Registered]) -> Sharding | None:
+        """How the work is cut on Spark; None where it is not. A checkpoint has been cut once and for all."""
+        if self._at_work is not None:
+            cut = self._at_work.definition.sharding
+            return cut and same_sharding(cut, queries, has_static_default=self._data.has_default_graph)
+        known = Record.read(self._checkpoint) if self._checkpoint else None
+        if known is not None and not known.shards:
+            return None
+        shards = self._shards or (len(known.shards) if known else self.session().sparkContext.defaultParallelism)
+        if shards == 1:
+            return None
+        found = sharding(queries, spreading_keys(shards), has_static_default=self._data.has_default_graph)
+        return None if isinstance(found, OneShard) else found
+
+    def _definition(self, queries: tuple[Registered, ...]) -> Definition:
+        silent = tuple(sorted(self._idle.items()))
+        return Definition(queries, self._data.folders, self._delay, self._evaluator, idle=silent)
+
+    def stop(self) -> None:
+        """End the run after the batch at work. May be called from any thread, and from `on_answer`."""
+        self._stop.set()
+
+    def session(self) -> SparkSession:
+        """The Spark session that this engine uses, started if need be."""
+        from headwater.spark.session import embedded_session
+
+        if self._spark is None:
+            self._spark = embedded_session(master=self._master, shuffle_partitions=self._shuffle_partitions)
+        return self._spark
+
+    def subscribe(self, name: str) -> Answers:
+        """What `Query.answers` gives."""
+        subscription = Subscription(name)
+        self._subscriptions.append(subscription)
+        return Answers(subscription, self._start_in_background)
+
+    def _start_in_background(self) -> None:
+        if self._running.locked():
+            return
+
+        def run() -> None:
+            # Whoever takes the answers gets the failure.
+            with suppress(BaseException):
+                self.run()
+
+        threading.Thread(target=run, name="headwater-run", daemon=True).start()
+
+    def dataframe(self, name: str, *, terms: bool = False, follow: bool = False) -> DataFrame:
+        """What `Query.to_dataframe` gives."""
+        if self._in_process:
+            raise RuntimeError("a streaming DataFrame needs Spark: make the engine without in_process")
+        from headwater.spark.answer_frames import answers_as_rows
+        from headwater.spark.session import prepared
+        from headwater.spark.spark_runner import outcome_rows
+
+        queries, program = self._program()
+        sources = readable_as_frames({stream: self._sources[stream] for stream in program.inputs})
+        if not follow:
+            Feed(sources).check()
+        definition = self._definition(queries)
+        needed = wanted(queries, program)
+        # Whoever starts the DataFrame knows when its records end.
+        statistics = self._statistics(queries)
+        definition = replace(definition, skews=skews(sources), services=self._services, statistics=statistics)
+        drain = not any(isinstance(source, RecordSource) for source in sources.values())
+        spark = prepared(self.session())
+        rows = outcome_rows(spark, definition, sources, needed, drain=drain, batch_bytes=self._batch_bytes)
+        plan = next(query.plan for query in queries if query.plan.name == name)
+        return answers_as_rows(rows, plan, terms=terms)
+
+    def _program(self) -> tuple[tuple[Registered, ...], Program]:
+        """The queries as they run with all streams known, and a program that shows that they can run together."""
+        registered = registered_together(self._queries, self._sources.keys())
+        return registered, Program(
+            registered,
+            self._data.as_one(),
+            self._delay,
+            evaluator_named(self._evaluator, self._services, self._statistics(registered)),
+            families=families_named(self._evaluator),
+            is_filtered=True,
+            idle=self._idle,
+        )
+
+    def _statistics(self, queries: Sequence[Registered]) -> Statistics | None:
+        """What the optimizer may know of the static data; the definition takes plans as they are."""
+        return None if self._evaluator == "reference" else self._data.statistics(queries)

@@ -1,0 +1,75 @@
+"""Registered texts become queries that run together: each stream has a source or a query that feeds it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, TypeVar
+
+from headwater.algebra.build import plan_query
+from headwater.engine.service_arguments import with_options
+from headwater.execution.registered import Registered, RegistrationError
+from headwater.language.stream_clauses import RegistrationKind
+from headwater.terms.names import iri_to_name, name_to_iri
+from headwater.windows.settings import settle
+
+if TYPE_CHECKING:
+    from enum import Enum
+
+    from headwater.engine.query_handle import Query
+
+    Choice = TypeVar("Choice", bound=Enum)
+
+
+def registered_together(queries: Mapping[str, Query], sources: Collection[str]) -> tuple[Registered, ...]:
+    """The queries as they run with all streams known; a `RegistrationError` where a stream has no source, or two."""
+    if not queries:
+        raise RegistrationError("no query is registered; engine.register(text) registers one")
+    produced = {
+        name: name_to_iri(query.parsed.registration.name).value
+        for name, query in queries.items()
+        if query.parsed.registration is not None and query.parsed.registration.kind is RegistrationKind.STREAM
+    }
+    for name, stream in produced.items():
+        if stream in sources:
+            raise RegistrationError(
+                f"the stream {iri_to_name(stream)} has a source, and the query {name!r} registers it, too; "
+                "give one of them another name"
+            )
+    registered: list[Registered] = []
+    for name, query in queries.items():
+        others = {stream for other, stream in produced.items() if other != name}
+        plan = plan_query(query.parsed, name=name, streams=sorted({*sources} | others))
+        plan = query.plan = with_options(plan, query.service)
+        registered.append(Registered(plan, settle(plan, query.options)))
+    _check_streams(registered, {*sources, *produced.values()})
+    return tuple(registered)
+
+
+def _check_streams(registered: Iterable[Registered], known: Collection[str]) -> None:
+    for query in registered:
+        for window in query.plan.windows:
+            if window.stream.value not in known:
+                names = ", ".join(sorted(map(iri_to_name, known))) or "none"
+                wanted = iri_to_name(window.stream.value)
+                raise RegistrationError(
+                    f"query {query.plan.name!r} reads the stream {wanted}, which has no source; known streams: "
+                    f"{names}. Name its source with engine.stream({wanted!r}, files(…)) or --stream {wanted}=FILES"
+                )
+
+
+def free_name(taken: Collection[str]) -> str:
+    """A name for a query that has none."""
+    number = 1
+    while (name := "query" if number == 1 else f"query-{number}") in taken:
+        number += 1
+    return name
+
+
+def chosen(kind: type[Choice], given: Choice | str | None, what: str) -> Choice | None:
+    """One of some choices, by itself or by its name."""
+    if given is None or isinstance(given, kind):
+        return given
+    for choice in kind:
+        if str(given).lower() == choice.value:
+            return choice
+    raise ValueError(f"{given!r} is no {what}: use one of {', '.join(str(choice.value) for choice in kind)}")

@@ -1,0 +1,55 @@
+"""Linked data that does not stream: what `engine.dataset` was given, as data sets."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from pyoxigraph import DefaultGraph, Store
+
+from headwater.datasets.loading.scratch import put
+from headwater.sources.files import natural_order
+from headwater.sources.source import SourceError
+from headwater.terms.model import Quad, Triple
+from headwater.terms.names import name_to_iri
+from headwater.terms.rdf_documents import read_quads
+from headwater.terms.stored_forms import original
+
+Given = str | Path | Store | Iterable[Quad | Triple]
+"""RDF files by path or pattern, a store, or statements."""
+
+
+def load(folder: Path, quads: Sequence[Quad], graph: str | None = None) -> None:
+    """Put statements into the data set of a folder."""
+    # A graph that is known to be empty differs from one that nobody knows.
+    put(folder, in_graph(quads, graph), [] if graph is None else [name_to_iri(graph)])
+
+
+def statements(data: Given) -> list[Quad]:
+    """The statements of what was given, as they were written; `RdfSyntaxError` for a file that breaks off."""
+    if isinstance(data, str | Path):
+        return [quad for path in paths(str(data)) for quad in read_quads(path)]
+    if isinstance(data, Store):
+        return [Quad(q.subject, q.predicate, original(q.object), q.graph_name) for q in data]
+    return [Quad(t.subject, t.predicate, t.object) if isinstance(t, Triple) else t for t in data]
+
+
+def in_graph(quads: Sequence[Quad], graph: str | None) -> Sequence[Quad]:
+    """The statements, with those in no named graph in the one of this name."""
+    if graph is None:
+        return quads
+    name, nowhere = name_to_iri(graph), DefaultGraph()
+    return [Quad(q.subject, q.predicate, q.object, name) if q.graph_name == nowhere else q for q in quads]
+
+
+def paths(pattern: str) -> list[str]:
+    """The files that a path or pattern names."""
+    if glob.has_magic(pattern) and not Path(pattern).exists():
+        names = sorted(filter(lambda name: Path(name).is_file(), glob.glob(pattern, recursive=True)), key=natural_order)
+        if not names:
+            raise SourceError(f"no file matches {pattern}: check the pattern of the static data")
+        return names
+    if not Path(pattern).is_file():
+        raise SourceError(f"there is no file {pattern}: check the path of the static data")
+    return [pattern]

@@ -1,0 +1,128 @@
+"""What a query says at a tick."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from headwater.algebra.plan import QueryKind
+from headwater.execution.answer_quality import AnswerQuality
+from headwater.language.stream_clauses import StreamOperator
+from headwater.terms.ids.encoded_rows import EncodedRows
+from headwater.terms.model import RDF, XSD, BlankNode, Literal, NamedNode, Row, Term, Triple
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_RESULT_SET = "http://www.w3.org/2001/sw/DataAccess/tests/result-set#"
+_WHOLE_NUMBERS = frozenset(XSD + name for name in ("integer", "int", "long", "short", "byte", "nonNegativeInteger"))
+_NUMBERS = frozenset(XSD + name for name in ("decimal", "double", "float"))
+
+
+@dataclass(frozen=True, slots=True)
+class WindowView:
+    """What one window held when an answer was made: its name, the timestamps it covered and how many items."""
+
+    label: str
+    low: int
+    high: int
+    items: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The result of one query at one tick, as its streaming operator lets it through.
+
+    SELECT fills `rows` (in the order of `variables`), CONSTRUCT and DESCRIBE fill `triples`, ASK fills `boolean`.
+    `part` numbers answers of one instant where a count window closed more than once in it. `inputs` and `watermark`
+    say what the answer was made from, `data_version` which version of each data set it saw, `quality` how good it is
+    where it rests on SERVICE; `complete` is false where the query came so late that its windows did not hold everything
+    yet. These take no part in comparisons. Between the processes of a pipeline `encoded` stands for `rows`.
+    """
+
+    query: str
+    time: int
+    kind: QueryKind
+    operator: StreamOperator = StreamOperator.RSTREAM
+    variables: tuple[str, ...] = ()
+    rows: tuple[Row, ...] = ()
+    triples: tuple[Triple, ...] = ()
+    boolean: bool | None = None
+    part: int = 0
+    inputs: tuple[WindowView, ...] = field(default=(), compare=False)
+    watermark: int | None = field(default=None, compare=False)
+    quality: AnswerQuality | None = field(default=None, compare=False)
+    complete: bool = field(default=True, compare=False)
+    data_version: tuple[int, ...] | None = field(default=None, compare=False)
+    encoded: EncodedRows | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing to say: no row, no triple and no verdict."""
+        return not self.rows and not self.triples and self.boolean is None and not self.encoded
+
+    def to_pandas(self, *, terms: bool = False) -> pd.DataFrame:
+        """The rows as a pandas DataFrame: a column per variable, or subject, predicate and object, or boolean.
+
+        Numbers and booleans become Python's, other literals and IRIs their text, unbound variables None. With `terms`
+        the cells are the RDF terms themselves.
+        """
+        import pandas as pd
+
+        columns, rows = self.table()
+        cells = [[cell if terms else plain_value(cell) for cell in row] for row in rows]
+        return pd.DataFrame(cells, columns=list(columns), dtype=object if terms else None)
+
+    def table(self) -> tuple[tuple[str, ...], tuple[Row, ...]]:
+        """Columns and rows, whatever the form of the query: triples have three columns, a verdict has one."""
+        if self.kind is QueryKind.SELECT:
+            return self.variables, self.rows
+        if self.kind is QueryKind.ASK:
+            verdict = [] if self.boolean is None else [(Literal(self.boolean),)]
+            return ("boolean",), tuple(verdict)
+        return ("subject", "predicate", "object"), tuple((t.subject, t.predicate, t.object) for t in self.triples)
+
+    def to_rdf(self) -> tuple[Triple, ...]:
+        """The answer as triples: its own, or rows and verdicts in the W3C vocabulary for result sets."""
+        if self.kind in (QueryKind.CONSTRUCT, QueryKind.DESCRIBE):
+            return self.triples
+        scope = f"a{self.time}p{self.part}".replace("-", "m")
+        result = BlankNode(scope)
+        found = [Triple(result, NamedNode(RDF + "type"), NamedNode(_RESULT_SET + "ResultSet"))]
+        if self.boolean is not None:
+            found.append(Triple(result, NamedNode(_RESULT_SET + "boolean"), Literal(self.boolean)))
+        for variable in self.variables:
+            found.append(Triple(result, NamedNode(_RESULT_SET + "resultVariable"), Literal(variable)))
+        for number, row in enumerate(self.rows):
+            solution = BlankNode(f"{scope}r{number}")
+            found.append(Triple(result, NamedNode(_RESULT_SET + "solution"), solution))
+            for place, (variable, term) in enumerate(zip(self.variables, row, strict=True)):
+                if term is not None:
+                    binding = BlankNode(f"{scope}r{number}v{place}")
+                    found.append(Triple(solution, NamedNode(_RESULT_SET + "binding"), binding))
+                    found.append(Triple(binding, NamedNode(_RESULT_SET + "variable"), Literal(variable)))
+                    found.append(Triple(binding, NamedNode(_RESULT_SET + "value"), term))
+        return tuple(found)
+
+
+def plain_value(term: Term | None) -> Any:
+    """A term as Python's number or boolean where it is one, else as text; None stays None."""
+    if isinstance(term, Literal):
+        datatype = term.datatype.value
+        try:
+            if datatype in _WHOLE_NUMBERS:
+                return int(term.value)
+            if datatype in _NUMBERS:
+                return float(term.value)
+        except ValueError:
+            return term.value
+        if datatype == XSD + "boolean" and term.value in ("true", "1", "false", "0"):
+            return term.value in ("true", "1")
+    return plain_text(term)
+
+
+def plain_text(term: Term | None) -> str | None:
+    """The IRI of an IRI, the text of a literal without its type, `_:label` of a blank node; None stays None."""
+    if term is None:
+        return None
+    return term.value if isinstance(term, NamedNode | Literal) else str(term)

@@ -1,0 +1,92 @@
+"""What a query may ask of linked data that does not stream.
+
+A pyoxigraph `Store` answers it, and so do the data sets on disk (`headwater.datasets`). Literals are in the form in
+which a store keeps them (`headwater.terms.stored_forms`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+from headwater.algebra.plan import QueryPlan
+from headwater.algebra.wanted_patterns import WantedPattern, wanted_by
+from headwater.terms.model import Literal, Quad
+from headwater.terms.stored_forms import original, stored
+
+Version: TypeAlias = tuple[int, ...]
+"""The versions of the data sets of a program, in their order."""
+
+
+class StaticData(Protocol):
+    """Statements in graphs."""
+
+    def quads_for_pattern(self, subject: Any, predicate: Any, object: Any, graph_name: Any = None, /) -> Iterator[Quad]:
+        """The statements that match; None stands for anything."""
+
+    def named_graphs(self) -> Iterator[Any]:
+        """The names of the graphs, the empty ones too."""
+
+
+@runtime_checkable
+class VersionedData(Protocol):
+    """Static data that has versions and can be moved from one to another, between two ticks."""
+
+    @property
+    def version(self) -> Version:
+        """The version at which it is."""
+
+    def differences(self, version: Version) -> Collection[Quad] | None:
+        """The statements that may be other ones at a version; None where any may."""
+
+    def move(self, version: Version) -> None:
+        """Be at another version."""
+
+
+@runtime_checkable
+class PreparedData(VersionedData, Protocol):
+    """Data that can make a version ready in the background, before it is moved to it."""
+
+    def latest(self) -> Version:
+        """The newest version there is."""
+
+    def prepared(self, version: Version, patience: float) -> Version:
+        """The version that a move can go to at once, at most that one; the rest is done in the background.
+
+        `patience` says for how many seconds somebody may wait here.
+        """
+
+
+def is_before(one: Version, other: Version) -> bool:
+    """Whether a version is one that the same data sets had, or have."""
+    return len(one) == len(other) and all(a <= b for a, b in zip(one, other, strict=True))
+
+
+def statements_for(static: StaticData, plan: QueryPlan, graph: Any) -> Iterator[Quad]:
+    """The statements of a graph that can matter to a plan, each once."""
+    patterns = wanted_by(plan)
+    if patterns is None:
+        yield from static.quads_for_pattern(None, None, None, graph)
+        return
+    found: set[Quad] = set()
+    for one in patterns:
+        if isinstance(one.subject, Literal) or isinstance(one.predicate, Literal):
+            continue
+        value = None if one.object is None else stored(one.object)
+        found.update(static.quads_for_pattern(one.subject, one.predicate, value, graph))
+    yield from found
+
+
+def may_matter(patterns: Collection[WantedPattern] | None, changed: Collection[Quad] | None) -> bool:
+    """Whether a change of static data can change what a plan answers that wants some patterns (`wanted_by`)."""
+    if changed is None or patterns is None:
+        return True
+    return any(_matches(pattern, quad) for quad in changed for pattern in patterns)
+
+
+def _matches(pattern: WantedPattern, quad: Quad) -> bool:
+    return (
+        pattern.predicate in (None, quad.predicate)
+        and pattern.subject in (None, quad.subject)
+        and pattern.object in (None, original(quad.object))
+    )

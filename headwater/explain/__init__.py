@@ -1,0 +1,1 @@
+"""Plans for people: as text, as Mermaid and DOT, as a picture."""

@@ -1,0 +1,368 @@
+"""The D-Graph of a plan (C-SPARQL, section 4): what a query says about the data, apart from how it is computed.
+
+The six rules of the paper, and how they are read here:
+
+1. Variables, IRIs and literals are vertices. A variable is one vertex wherever it stands, a term one per source; an
+   IRI in the place of the predicate gets one per triple pattern, because patterns that share it would run together.
+2. A triple pattern (s, p, o) is two edges, s → p and p → o.
+3. Each conjunct of a FILTER is a remark on the vertices of its variables.
+4. An aggregation is a hyper-node with the hyper-node of its group G inside; G and the parameter p lead to the
+   function f, and f to the new variable v.
+5. The variables of the result are filled.
+6. Each source (a window, a static graph, the merged default graph, an endpoint) is a dashed rectangle around the
+   vertices that emerge from it. A variable that several sources bind stands between them.
+
+The rules assume a conjunctive query. What is not (OPTIONAL, UNION, MINUS, EXISTS, sub-queries) is drawn as a dotted
+rectangle inside its source, and the remarks of filters inside it begin with its name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from headwater.algebra.active_graphs import Source, default_source, source_inside
+from headwater.algebra.nodes import (
+    Aggregation,
+    Bgp,
+    Distinct,
+    ExistsPlan,
+    Extend,
+    Filter,
+    Graph,
+    Group,
+    LeftJoin,
+    Minus,
+    Node,
+    OrderBy,
+    PathMatch,
+    Project,
+    Reduced,
+    Service,
+    Slice,
+    Union,
+    Values,
+    Window,
+)
+from headwater.algebra.plan import QueryKind, QueryPlan
+from headwater.algebra.scope import conjuncts, mentioned, sub_expressions, visible
+from headwater.explain.drawing_model import Box, BoxKind, Direction, Drawing, Kind, Sketch
+from headwater.explain.notation import Notation
+from headwater.explain.operator_text import operator_lines
+from headwater.explain.source_text import source_text
+from headwater.language.expressions import Aggregate, Expression, VariableReference
+from headwater.language.patterns import Path, PatternTerm
+from headwater.terms.model import BlankNode, Literal, NamedNode, Variable
+
+BoxKey: TypeAlias = tuple[BoxKind, str, int]
+Place: TypeAlias = tuple[BoxKey, ...]
+"""Where a vertex occurs: the rectangles around it, from the outside in."""
+
+_SELECT_NODES = (Project, Distinct, Reduced, OrderBy, Slice)
+
+
+def denotational_graph(plan: QueryPlan, *, brief: bool = True) -> Drawing:
+    """The D-Graph of a plan."""
+    builder = _Builder(plan, Notation.of(plan, brief=brief))
+    pattern = plan.root
+    while isinstance(pattern, _SELECT_NODES):
+        pattern = pattern.inner
+    context = _Context(default_source(plan), (), _Scope(0))
+    builder.walk(pattern, context)
+    for variable in _result_variables(plan):
+        builder.filled.add(builder.variable(variable, context.scope))
+    return builder.drawing()
+
+
+def _result_variables(plan: QueryPlan) -> list[Variable]:
+    match plan.kind:
+        case QueryKind.SELECT:
+            return list(plan.variables)
+        case QueryKind.CONSTRUCT:
+            terms = [term for triple in plan.template for term in (triple.subject, triple.predicate, triple.object)]
+            return list(dict.fromkeys(term for term in terms if isinstance(term, Variable)))
+        case QueryKind.DESCRIBE:
+            return [term for term in plan.described if isinstance(term, Variable)]
+    return []
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """Which variables a sub-query shares with what is around it: only those that it projects."""
+
+    number: int
+    around: _Scope | None = None
+    shared: frozenset[Variable] = frozenset()
+
+    def home(self, variable: Variable) -> int:
+        if self.around is not None and variable in self.shared:
+            return self.around.home(variable)
+        return self.number
+
+
+@dataclass(frozen=True)
+class _Context:
+    source: Source
+    parts: Place
+    scope: _Scope
+
+    def inside(self, part: BoxKey) -> _Context:
+        return replace(self, parts=(*self.parts, part))
+
+
+@dataclass
+class _Builder:
+    plan: QueryPlan
+    notation: Notation
+    sketch: Sketch = field(default_factory=Sketch)
+    ids: dict[object, str] = field(default_factory=dict)
+    places: dict[str, list[Place]] = field(default_factory=dict)
+    remarks: dict[str, list[str]] = field(default_factory=dict)
+    filled: set[str] = field(default_factory=set)
+    sources: dict[Source, int] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    scopes: int = 0
+
+    def variable(self, variable: Variable, scope: _Scope, place: Place | None = None) -> str:
+        """The vertex of a variable; a place is remembered as one where it emerges."""
+        variable = self.notation.aliases.get(variable, variable)
+        key = (scope.home(variable), variable)
+        return self._vertex(key, Kind.VARIABLE, self.notation.variable(variable), place)
+
+    def _vertex(self, key: object, kind: Kind, text: str, place: Place | None) -> str:
+        if key not in self.ids:
+            self.ids[key] = self.sketch.vertex(kind, text)
+        vertex = self.ids[key]
+        if place is not None:
+            self.places.setdefault(vertex, []).append(place)
+        return vertex
+
+    def _part(self, name: str, kind: BoxKind = BoxKind.PART) -> BoxKey:
+        self.counts[name] = self.counts.get(name, 0) + 1
+        return kind, f"{name} {self.counts[name]}", self.counts[name]
+
+    def _place(self, context: _Context) -> Place:
+        number = self.sources.setdefault(context.source, len(self.sources))
+        return ((BoxKind.SOURCE, source_text(context.source, self.plan, self.notation), number), *context.parts)
+
+    def walk(self, node: Node, context: _Context) -> None:
+        """Draws what a node and everything below it say."""
+        match node:
+            case Bgp(triples):
+                for triple in triples:
+                    self._triple(triple.subject, triple.predicate, triple.object, context)
+            case PathMatch(subject, path, object_):
+                self._triple(subject, path, object_, context)
+            case LeftJoin(left, right, condition):
+                self.walk(left, context)
+                optional = context.inside(self._part("OPTIONAL"))
+                self.walk(right, optional)
+                if condition is not None:
+                    self._condition(condition, optional)
+            case Union():
+                for branch in _branches(node):
+                    self.walk(branch, context.inside(self._part("UNION branch")))
+            case Minus(left, right):
+                self.walk(left, context)
+                self.walk(right, context.inside(self._part("MINUS")))
+            case Filter(inner, condition):
+                self.walk(inner, context)
+                self._condition(condition, context)
+            case Extend(inner, variable, expression):
+                self.walk(inner, context)
+                self._definition(variable, expression, context)
+            case Values(variables, _):
+                self._values(node, variables, context)
+            case Graph(name, inner) | Window(_, name, inner) | Service(name, inner, _):
+                within = replace(context, source=source_inside(self.plan, node, context.source))
+                if isinstance(name, Variable):
+                    self.variable(name, context.scope, self._place(within))
+                self.walk(inner, within)
+            case Group(inner, keys, aggregates):
+                self.walk(inner, context)
+                self._group(keys, aggregates, context)
+            case Aggregation(inner, clauses, conditions):
+                self.walk(inner, context)
+                for variable, aggregate, group in clauses:
+                    self._group(tuple((key, None) for key in group), ((variable, aggregate),), context)
+                for condition in conditions:
+                    self._condition(condition, context)
+            case Project() | Distinct() | Reduced() | OrderBy() | Slice():
+                self._sub_query(node, context)
+            case _:
+                for child in node.children:
+                    self.walk(child, context)
+
+    def _triple(
+        self,
+        subject: PatternTerm,
+        predicate: NamedNode | Variable | Path,
+        object_: PatternTerm,
+        context: _Context,
+    ) -> None:
+        place = self._place(context)
+        start = self._term(subject, context, place)
+        if isinstance(predicate, Variable):
+            middle = self.variable(predicate, context.scope, place)
+        else:
+            text = self.notation.predicate(predicate)
+            middle = self._vertex(("predicate", len(self.ids)), Kind.IRI, text, place)
+        self.sketch.edge(start, middle)
+        self.sketch.edge(middle, self._term(object_, context, place))
+
+    def _term(self, term: PatternTerm, context: _Context, place: Place) -> str:
+        if isinstance(term, Variable):
+            return self.variable(term, context.scope, place)
+        kind = Kind.LITERAL if isinstance(term, Literal) else Kind.IRI
+        if isinstance(term, BlankNode):
+            kind = Kind.VARIABLE
+        return self._vertex((place[0], term), kind, self.notation.term(term), place)
+
+    def _remark(self, vertex: str, text: str, context: _Context) -> None:
+        named = f"{context.parts[-1][1]}: {text}" if context.parts else text
+        remarks = self.remarks.setdefault(vertex, [])
+        if named not in remarks:
+            remarks.append(named)
+
+    def _condition(self, condition: Expression, context: _Context) -> None:
+        for part in conjuncts(condition):
+            text = self.notation.expression(part)
+            variables = self._about(part, context.scope)
+            for variable in variables:
+                self._remark(self.variable(variable, context.scope), text, context)
+            if not variables:
+                self.sketch.vertex(Kind.FILTER, text)
+            self._exists(part, context)
+
+    def _about(self, expression: Expression, scope: _Scope) -> list[Variable]:
+        """The variables an expression is about, in a fixed order, without those that only an EXISTS inside it knows."""
+        only_inside = {
+            variable
+            for part in sub_expressions(expression)
+            if isinstance(part, ExistsPlan)
+            for variable in mentioned(part)
+            if (scope.home(variable), variable) not in self.ids
+        }
+        return sorted(mentioned(expression) - only_inside, key=lambda variable: variable.value)
+
+    def _exists(self, expression: Expression, context: _Context) -> None:
+        for part in sub_expressions(expression):
+            if isinstance(part, ExistsPlan):
+                name = self.notation.expression(part)
+                self.walk(part.plan, context.inside((BoxKind.PART, name, 0)))
+
+    def _definition(self, variable: Variable, expression: Expression, context: _Context) -> None:
+        held = expression.variable if isinstance(expression, VariableReference) else variable
+        if self.notation.aliases.get(held) == variable:
+            return
+        new = self.variable(variable, context.scope)
+        self._remark(new, f":= {self.notation.expression(expression)}", context)
+        for part in self._about(expression, context.scope):
+            self.sketch.edge(self.variable(part, context.scope), new, "defines", faint=True)
+        self._exists(expression, context)
+
+    def _values(self, node: Values, variables: tuple[Variable, ...], context: _Context) -> None:
+        _, head, *rows = operator_lines(node, self.notation)
+        text = f"VALUES {head} {{ {' '.join(rows)} }}"
+        for variable in variables:
+            self._remark(self.variable(variable, context.scope), text, context)
+
+    def _group(
+        self,
+        keys: tuple[tuple[Variable, Expression | None], ...],
+        aggregates: tuple[tuple[Variable, Aggregate], ...],
+        context: _Context,
+    ) -> None:
+        outer = self._part("aggregation", BoxKind.AGGREGATION)
+        inner = (BoxKind.GROUP, "group G", outer[2])
+        ports = []
+        for variable, expression in keys:
+            text = self.notation.variable(variable)
+            shown = text if expression is None else f"{text} := {self.notation.expression(expression)}"
+            port = self._vertex((inner, variable), Kind.KEY, shown, (outer, inner))
+            ports.append(port)
+            members = [variable] if expression is None else sorted(mentioned(expression), key=str)
+            for member in members:
+                self.sketch.edge(self.variable(member, context.scope), port, faint=True)
+        if not keys:
+            ports.append(self._vertex((inner, None), Kind.KEY, "all solutions", (outer, inner)))
+        for variable, aggregate in aggregates:
+            function = self._vertex((outer, variable), Kind.FUNCTION, self._function_text(aggregate), (outer,))
+            for port in ports:
+                self.sketch.edge(port, function)
+            if aggregate.argument is not None:
+                for parameter in sorted(mentioned(aggregate.argument), key=str):
+                    self.sketch.edge(self.variable(parameter, context.scope), function, "parameter")
+                self._exists(aggregate.argument, context)
+            self.sketch.edge(function, self.variable(variable, context.scope, (outer,)), "binds")
+
+    def _function_text(self, aggregate: Aggregate) -> str:
+        if isinstance(aggregate.argument, VariableReference) and not aggregate.distinct:
+            return aggregate.function
+        return self.notation.expression(aggregate)
+
+    def _sub_query(self, node: Node, context: _Context) -> None:
+        modifiers = []
+        shared = frozenset(visible(node))
+        while isinstance(node, _SELECT_NODES):
+            if not isinstance(node, Project):
+                modifiers.append(" ".join(operator_lines(node, self.notation)))
+            node = node.inner
+        self.scopes += 1
+        kind, name, number = self._part("sub-query")
+        label = f"{name} ({', '.join(reversed(modifiers))})" if modifiers else name
+        scope = _Scope(self.scopes, context.scope, shared)
+        self.walk(node, replace(context.inside((kind, label, number)), scope=scope))
+
+    def drawing(self) -> Drawing:
+        """The vertices in their rectangles, with remarks and filling."""
+        vertices = tuple(
+            replace(vertex, remarks=tuple(self.remarks.get(vertex.id, ())), filled=vertex.id in self.filled)
+            for vertex in self.sketch.vertices
+        )
+        homes = {vertex: _common(places) for vertex, places in self.places.items()}
+        every = [place for places in self.places.values() for place in places]
+        return Drawing(
+            f"Data of {self.plan.name}",
+            vertices,
+            tuple(self.sketch.edges),
+            _boxes(homes, every, ()),
+            Direction.RIGHT,
+        )
+
+
+def _branches(node: Node) -> list[Node]:
+    if isinstance(node, Union):
+        return [*_branches(node.left), *_branches(node.right)]
+    return [node]
+
+
+def _common(places: list[Place]) -> Place:
+    """The innermost rectangle that holds all places."""
+    shared: list[BoxKey] = []
+    for keys in zip(*places, strict=False):
+        if len(set(keys)) > 1:
+            break
+        shared.append(keys[0])
+    return tuple(shared)
+
+
+def _boxes(homes: dict[str, Place], every: list[Place], around: Place) -> tuple[Box, ...]:
+    depth = len(around)
+    keys = dict.fromkeys(place[depth] for place in every if len(place) > depth and place[:depth] == around)
+    found = []
+    for key in keys:
+        place = (*around, key)
+        members = tuple(vertex for vertex, home in homes.items() if home == place)
+        name = "g" + "_".join(str(number) for number in _path_numbers(place, every))
+        found.append(Box(name, key[1], key[0], members, _boxes(homes, every, place)))
+    return tuple(box for box in found if box.vertices or box.boxes)
+
+
+def _path_numbers(place: Place, every: list[Place]) -> list[int]:
+    """A number per level: how many different rectangles came before this one inside the same rectangle."""
+    numbers = []
+    for depth in range(len(place)):
+        siblings = list(dict.fromkeys(p[depth] for p in every if len(p) > depth and p[:depth] == place[:depth]))
+        numbers.append(siblings.index(place[depth]) + 1)
+    return numbers

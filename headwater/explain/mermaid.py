@@ -1,0 +1,85 @@
+"""Drawings as text: Mermaid for pages that render it, SVG for everything else.
+
+`to_mermaid` gives a flowchart; `to_svg` a standalone picture with a layout of our own, so that neither needs a tool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from headwater.explain.drawing_looks import BOX_LOOKS, FILLED, LOOKS, Look
+from headwater.explain.drawing_model import Box, Direction, Drawing, Edge, Kind, Vertex
+from headwater.explain.drawing_svg import to_svg
+
+__all__ = ["to_mermaid", "to_svg"]
+
+_SHAPES = {
+    Kind.STREAM: ("([", "])"),
+    Kind.GRAPH: ("[(", ")]"),
+    Kind.FILTER: ("{{", "}}"),
+    Kind.RESULT: ("([", "])"),
+    Kind.VARIABLE: ("([", "])"),
+    Kind.FUNCTION: ("((", "))"),
+    Kind.KEY: ("([", "])"),
+}
+_PLAIN = frozenset(" ?:,.=+-/!'@%_()")
+
+
+def to_mermaid(drawing: Drawing) -> str:
+    """A Mermaid flowchart of the drawing; rectangles are subgraphs."""
+    by_id = {vertex.id: vertex for vertex in drawing.vertices}
+    lines = ["---", f"title: {_title(drawing.title)}", "---"]
+    lines.append(f"flowchart {'BT' if drawing.direction is Direction.UP else 'LR'}")
+    lines += [f"  {_vertex(by_id[name])}" for name in drawing.free_vertices]
+    for box in drawing.boxes:
+        lines += _subgraph(box, by_id, "  ")
+    lines += [f"  {_edge(edge)}" for edge in drawing.edges]
+    used = dict.fromkeys(vertex.kind for vertex in drawing.vertices if not vertex.filled)
+    lines += [f"  classDef {_class(kind)} {_style(LOOKS[kind])}" for kind in used]
+    if any(vertex.filled for vertex in drawing.vertices):
+        lines.append(f"  classDef filled {_style(FILLED)}")
+    lines += [f"  style {box.id} {_style(BOX_LOOKS[box.kind])}" for box in drawing.all_boxes()]
+    return "\n".join(lines) + "\n"
+
+
+def _subgraph(box: Box, by_id: dict[str, Vertex], indent: str) -> Iterator[str]:
+    yield f'{indent}subgraph {box.id}["{_escaped(box.label)}"]'
+    for name in box.vertices:
+        yield f"{indent}  {_vertex(by_id[name])}"
+    for inner in box.boxes:
+        yield from _subgraph(inner, by_id, indent + "  ")
+    yield f"{indent}end"
+
+
+def _vertex(vertex: Vertex) -> str:
+    before, after = _SHAPES.get(vertex.kind, ("[", "]"))
+    shown = [_escaped(line) for line in vertex.lines] + [f"<i>{_escaped(text)}</i>" for text in vertex.remarks]
+    group = "filled" if vertex.filled else _class(vertex.kind)
+    return f'{vertex.id}{before}"{"<br/>".join(shown)}"{after}:::{group}'
+
+
+def _class(kind: Kind) -> str:
+    # `graph` alone is a keyword of Mermaid, even here.
+    return f"{kind.value}_vertex"
+
+
+def _edge(edge: Edge) -> str:
+    arrow = "-.->" if edge.faint else "-->"
+    label = f'|"{_escaped(edge.label)}"|' if edge.label else ""
+    return f"{edge.source} {arrow}{label} {edge.target}"
+
+
+def _style(look: Look) -> str:
+    dashes = f",stroke-dasharray:{look.dashes}" if look.dashes else ""
+    return f"fill:{look.fill},stroke:{look.stroke},color:{look.ink}{dashes}"
+
+
+def _escaped(text: str) -> str:
+    """Text inside quotes: what Mermaid, HTML or Markdown could read as their own is written by its number."""
+    return "".join(c if c.isalnum() or c in _PLAIN else f"#{ord(c)};" for c in text)
+
+
+def _title(text: str) -> str:
+    """A double-quoted YAML string, because the title stands in the front matter."""
+    quoted = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(c if c.isprintable() else " " for c in quoted) + '"'

@@ -1,0 +1,180 @@
+"""The O-Graph of a plan (C-SPARQL, section 3.4 and figure 1): vertices are operators, edges the flow of data.
+
+From the leaves to the root: stream operators, a window operator over each, static graphs, the graph patterns that read
+them, the operators of the algebra, the solution modifiers, the form of the query, its streaming operator, the result.
+A basic graph pattern is one vertex, as after the paper's MergeJoinedGPOs, because SPARQL matches it as a whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from headwater.algebra.active_graphs import Source, StaticGraph, default_source, source_inside
+from headwater.algebra.nodes import (
+    Aggregation,
+    Bgp,
+    Distinct,
+    ExistsPlan,
+    Filter,
+    Graph,
+    Group,
+    LeftJoin,
+    Node,
+    OrderBy,
+    PathMatch,
+    Project,
+    Reduced,
+    Service,
+    Slice,
+    Unit,
+    Values,
+    Window,
+)
+from headwater.algebra.plan import QueryKind, QueryPlan
+from headwater.algebra.scope import expressions_of, sub_expressions
+from headwater.explain.drawing_model import Direction, Drawing, Kind, Sketch
+from headwater.explain.notation import Notation, duration_text
+from headwater.explain.operator_text import operator_lines
+from headwater.explain.source_text import label_text
+from headwater.language.stream_clauses import CountSpec, RegistrationKind
+from headwater.terms.model import NamedNode, Variable
+
+_MODIFIERS = (Project, Distinct, Reduced, OrderBy, Slice)
+
+
+def operator_graph(plan: QueryPlan, *, brief: bool = True) -> Drawing:
+    """The operators of a plan, streams at the bottom and the result at the top."""
+    builder = _Builder(plan, Notation.of(plan, brief=brief))
+    for number in range(len(plan.windows)):
+        builder.window(number)
+    builder.finish(builder.operator(plan.root, default_source(plan)))
+    return Drawing(
+        f"Operators of {plan.name}",
+        tuple(builder.sketch.vertices),
+        tuple(builder.sketch.edges),
+        direction=Direction.UP,
+    )
+
+
+@dataclass
+class _Builder:
+    plan: QueryPlan
+    notation: Notation
+    sketch: Sketch = field(default_factory=Sketch)
+    streams: dict[NamedNode, str] = field(default_factory=dict)
+    windows: dict[int, str] = field(default_factory=dict)
+    graphs: dict[StaticGraph, str] = field(default_factory=dict)
+    merges: dict[Source, str] = field(default_factory=dict)
+
+    def window(self, number: int) -> str:
+        """The window operator, and the stream operator that feeds it."""
+        if number not in self.windows:
+            window = self.plan.windows[number]
+            if window.stream not in self.streams:
+                self.streams[window.stream] = self.sketch.vertex(
+                    Kind.STREAM, "stream", self.notation.iri(window.stream)
+                )
+            name = "physical window ω" if isinstance(window.spec, CountSpec) else "logical window ω"
+            lines = [name, f"[{self.notation.window(window.spec)}]"]
+            if window.label != window.stream.value:
+                lines.append(label_text(window.label, self.notation))
+            self.windows[number] = self.sketch.vertex(Kind.WINDOW, *lines)
+            self.sketch.edge(self.streams[window.stream], self.windows[number])
+        return self.windows[number]
+
+    def _graph(self, graph: StaticGraph) -> str:
+        if graph not in self.graphs:
+            if graph.name is None:
+                lines = ("static data", graph.clause)
+            else:
+                lines = (f"{graph.clause}", self.notation.term(graph.name))
+            self.graphs[graph] = self.sketch.vertex(Kind.GRAPH, *lines)
+        return self.graphs[graph]
+
+    def _inputs(self, source: Source) -> list[str]:
+        """The vertices that hand their triples to a pattern."""
+        parts = [*map(self.window, source.windows), *map(self._graph, source.graphs)]
+        if not source.merged or len(parts) < 2:
+            return parts
+        if source not in self.merges:
+            self.merges[source] = self.sketch.vertex(Kind.GRAPH, "default graph", "RDF merge")
+            for part in parts:
+                self.sketch.edge(part, self.merges[source])
+        return [self.merges[source]]
+
+    def operator(self, node: Node, source: Source) -> str:
+        """The vertex of a node, everything below it drawn."""
+        match node:
+            case Bgp() | PathMatch():
+                vertex = self.sketch.vertex(Kind.PATTERN, *operator_lines(node, self.notation))
+                for part in self._inputs(source):
+                    self.sketch.edge(part, vertex)
+                return vertex
+            case Unit() | Values():
+                return self.sketch.vertex(Kind.PATTERN, *operator_lines(node, self.notation))
+            case Graph(name, inner) | Window(_, name, inner):
+                below = self.operator(inner, source_inside(self.plan, node, source))
+                if not isinstance(name, Variable):
+                    return below
+                # Each graph or window in turn: their solutions together, with the name bound.
+                each = self.sketch.vertex(Kind.OPERATOR, "union", f"binds {self.notation.variable(name)}")
+                self.sketch.edge(below, each)
+                return each
+            case Service(_, inner, _):
+                return self.operator(inner, source_inside(self.plan, node, source))
+        return self._inner(node, source)
+
+    def _inner(self, node: Node, source: Source) -> str:
+        below = [self.operator(child, source) for child in node.children]
+        labels = ["", "optional"] if isinstance(node, LeftJoin) else [""] * len(below)
+        vertex = self.sketch.vertex(_kind(node), *operator_lines(node, self.notation))
+        for child, label in zip(below, labels, strict=True):
+            self.sketch.edge(child, vertex, label)
+        if not isinstance(node, Aggregation):
+            self._exists(node, vertex, source)
+            return vertex
+        if not node.conditions:
+            return vertex
+        texts = [self.notation.expression(condition) for condition in node.conditions]
+        tests = self.sketch.vertex(Kind.FILTER, "filter", *texts)
+        self.sketch.edge(vertex, tests)
+        self._exists(node, tests, source)
+        return tests
+
+    def _exists(self, node: Node, vertex: str, source: Source) -> None:
+        for expression in expressions_of(node):
+            for part in sub_expressions(expression):
+                if isinstance(part, ExistsPlan):
+                    name = self.notation.exists[part]
+                    self.sketch.edge(self.operator(part.plan, source), vertex, name)
+
+    def finish(self, top: str) -> None:
+        """The form of the query, its streaming operator and the result."""
+        plan, notation = self.plan, self.notation
+        if plan.kind is QueryKind.CONSTRUCT:
+            top = self._above(top, Kind.MODIFIER, "construct", *map(notation.triple, plan.template))
+        elif plan.kind is QueryKind.DESCRIBE:
+            top = self._above(top, Kind.MODIFIER, "describe", " ".join(map(notation.term, plan.described)))
+        elif plan.kind is QueryKind.ASK:
+            top = self._above(top, Kind.MODIFIER, "ask", "is there a solution?")
+        if plan.stream_operator is not None:
+            top = self._above(top, Kind.WINDOW, plan.stream_operator.name)
+        registration = plan.registration
+        feeds = registration is not None and registration.kind is RegistrationKind.STREAM
+        lines = ["result stream" if feeds else "result", label_text(plan.name, notation)]
+        if registration is not None and registration.every is not None:
+            lines.append(f"every {duration_text(registration.every)}")
+        self._above(top, Kind.RESULT, *lines)
+
+    def _above(self, below: str, kind: Kind, *lines: str) -> str:
+        vertex = self.sketch.vertex(kind, *lines)
+        self.sketch.edge(below, vertex)
+        return vertex
+
+
+def _kind(node: Node) -> Kind:
+    if isinstance(node, Filter):
+        return Kind.FILTER
+    if isinstance(node, Aggregation | Group):
+        return Kind.AGGREGATION
+    return Kind.MODIFIER if isinstance(node, _MODIFIERS) else Kind.OPERATOR

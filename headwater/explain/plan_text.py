@@ -1,0 +1,215 @@
+"""What a query means and how it is evaluated, for people: as an indented text, or as one of the two graphs of C-SPARQL.
+
+explain(plan)                                          the text
+explain(plan, graph="operators", format="svg")         the O-Graph (section 3.4)
+explain(plan, graph="denotational", format="mermaid")  the D-Graph (section 4)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from typing import Literal, Protocol
+
+from headwater.algebra.active_graphs import Source, default_source, source_inside
+from headwater.algebra.nodes import Aggregation, Bgp, ExistsPlan, Node, PathMatch
+from headwater.algebra.plan import QueryKind, QueryPlan
+from headwater.algebra.scope import expressions_of, sub_expressions, visible
+from headwater.explain.denotational_graph import denotational_graph
+from headwater.explain.drawing_model import Box, Drawing, Vertex
+from headwater.explain.mermaid import to_mermaid, to_svg
+from headwater.explain.notation import Notation, duration_text, instant_text
+from headwater.explain.operator_graph import operator_graph
+from headwater.explain.operator_text import operator_lines
+from headwater.explain.source_text import source_text, window_text
+from headwater.language.stream_clauses import CountSpec, Dialect, RegistrationKind
+
+_DIALECTS = {Dialect.CSPARQL: "C-SPARQL", Dialect.CQELS: "CQELS-QL", Dialect.RSPQL: "RSP-QL"}
+_USUAL_EVALUATOR = "reference"
+
+
+class Policies(Protocol):
+    """What `windows.settings.QuerySettings` offers, which this layer may not import."""
+
+    @property
+    def report(self) -> Enum: ...
+    @property
+    def emit(self) -> Enum: ...
+    @property
+    def content(self) -> Enum: ...
+    @property
+    def bounds(self) -> Enum: ...
+    @property
+    def period(self) -> int | None: ...
+    @property
+    def t0(self) -> int | None: ...
+
+
+def explain(
+    plan: QueryPlan,
+    *,
+    graph: Literal["operators", "denotational"] | None = None,
+    format: Literal["text", "mermaid", "svg"] = "text",
+    settings: Policies | None = None,
+    evaluator: str = _USUAL_EVALUATOR,
+    static_parts: Sequence[Node] = (),
+    shards: str | None = None,
+    views: Sequence[str] = (),
+) -> str:
+    """The explanation of a plan.
+
+    Without `graph`, text is the indented plan with its settings, and a picture is that of the operators. `settings` are
+    the policies under which the plan runs, `evaluator` says in words what evaluates it, and `static_parts` are those
+    that no stream touches; `views` says for each of them where its solutions are. `shards` says in words how the work
+    can be cut.
+    """
+    if graph not in (None, "operators", "denotational"):
+        raise ValueError(f"graph {graph!r} is not known; choose operators or denotational")
+    if format not in ("text", "mermaid", "svg"):
+        raise ValueError(f"format {format!r} is not known; choose text, mermaid or svg")
+    if format == "text" and graph is None:
+        return explain_text(plan, settings, evaluator=evaluator, static_parts=static_parts, shards=shards, views=views)
+    draw = denotational_graph if graph == "denotational" else operator_graph
+    drawing = draw(plan, brief=format != "text")
+    if format == "mermaid":
+        return to_mermaid(drawing)
+    return to_svg(drawing) if format == "svg" else drawing_text(drawing)
+
+
+def explain_text(
+    plan: QueryPlan,
+    settings: Policies | None = None,
+    *,
+    evaluator: str = _USUAL_EVALUATOR,
+    static_parts: Sequence[Node] = (),
+    shards: str | None = None,
+    views: Sequence[str] = (),
+) -> str:
+    """The query's head, windows, evaluation, operators (a line each, inputs below) and notes."""
+    notation = Notation.of(plan)
+    lines = [f"{_what(plan)}: {plan.kind.name} in {_DIALECTS[plan.dialect]}"]
+    lines += ["", "Windows", *(f"  {line}" for line in _windows(plan, notation, settings))]
+    lines += ["", "Evaluation", f"  evaluator  {evaluator}"]
+    for number, part in enumerate(static_parts):
+        bound = notation.variables(v for v in visible(part) if not notation.is_invented(v))
+        where = views[number] if number < len(views) else "asked once of the reference"
+        lines.append(f"  view       {bound or 'no variable'}: static data, {where}")
+    lines += (f"  {line}" for line in _evaluation(plan, settings))
+    if shards is not None:
+        lines.append(f"  shards     {shards}")
+    lines += ["", "Plan", *_form(plan, notation)]
+    depth = 1 if plan.kind is QueryKind.SELECT else 2
+    lines += _tree(plan, plan.root, default_source(plan), notation, depth)
+    if plan.notes:
+        lines += ["", "Notes", *(f"  {note}" for note in plan.notes)]
+    return "\n".join(lines) + "\n"
+
+
+def _what(plan: QueryPlan) -> str:
+    stream = plan.registration is not None and plan.registration.kind is RegistrationKind.STREAM
+    kind = "stream" if stream else "query"
+    return kind if plan.name == kind else f"{kind} {plan.name}"
+
+
+def _windows(plan: QueryPlan, notation: Notation, settings: Policies | None) -> Iterator[str]:
+    if not plan.windows:
+        yield "none: the query reads static data only"
+    for number, window in enumerate(plan.windows):
+        seen = []
+        if window.in_default_graph:
+            seen.append("in the default graph")
+        if window.graph is not None:
+            seen.append(f"as GRAPH {notation.iri(window.graph)}")
+        shown = f", seen {' and '.join(seen)}" if seen else ""
+        by_time = not isinstance(window.spec, CountSpec)
+        bounds = f", bounds {_bounds(settings)}" if settings is not None and by_time else ""
+        yield f"W{number + 1}  {window_text(plan, number, notation)}{bounds}{shown}"
+
+
+def _bounds(settings: Policies) -> str:
+    text = str(settings.bounds.value)
+    return f"{text[0]}open, close{text[1]}" if len(text) == 2 else text
+
+
+def _evaluation(plan: QueryPlan, settings: Policies | None) -> Iterator[str]:
+    if settings is not None:
+        period = f" every {duration_text(settings.period)}" if settings.period is not None else ""
+        yield f"report     {settings.report.value}{period}"
+        yield f"emit       {str(settings.emit.value).upper()}"
+        yield f"content    {settings.content.value}"
+        if settings.t0 is not None:
+            yield f"t0         {instant_text(settings.t0)}"
+        return
+    if plan.registration is not None and plan.registration.every is not None:
+        yield f"report     periodic every {duration_text(plan.registration.every)}"
+    if plan.stream_operator is not None:
+        yield f"emit       {plan.stream_operator.name}"
+
+
+def _form(plan: QueryPlan, notation: Notation) -> list[str]:
+    match plan.kind:
+        case QueryKind.CONSTRUCT:
+            return [f"  construct: {' . '.join(notation.triple(t) for t in plan.template)}"]
+        case QueryKind.DESCRIBE:
+            return [f"  describe: {' '.join(notation.term(t) for t in plan.described)}"]
+        case QueryKind.ASK:
+            return ["  ask: is there a solution?"]
+    return []
+
+
+def plan_lines(plan: QueryPlan, node: Node | None = None, source: Source | None = None) -> list[str]:
+    """The operators of a plan, or of the part of it at a node, a line each; `source` is the active graph there."""
+    return list(_tree(plan, node or plan.root, source or default_source(plan), Notation.of(plan), 0))
+
+
+def _tree(plan: QueryPlan, node: Node, source: Source, notation: Notation, depth: int, name: str = "") -> Iterator[str]:
+    title, *details = operator_lines(node, notation)
+    separator = " . " if isinstance(node, Bgp) else "; "
+    text = f"{title}: {separator.join(details).replace('&&; ', '&& ')}" if details else title
+    if isinstance(node, Bgp | PathMatch):
+        text += f"  in {source_text(source, plan, notation, by_number=True)}"
+    bound = notation.variables(v for v in visible(node) if not notation.is_invented(v))
+    yield f"{'  ' * depth}{name}{text}  → {bound or 'no variable'}"
+    if isinstance(node, Aggregation):
+        for condition in node.conditions:
+            yield f"{'  ' * (depth + 1)}where {notation.expression(condition)}"
+    for expression in expressions_of(node):
+        for part in sub_expressions(expression):
+            if isinstance(part, ExistsPlan):
+                yield from _tree(plan, part.plan, source, notation, depth + 1, f"{notation.exists[part]} = ")
+    within = source_inside(plan, node, source)
+    for child in node.children:
+        yield from _tree(plan, child, within, notation, depth + 1)
+
+
+def drawing_text(drawing: Drawing) -> str:
+    """A drawing in words: the vertices by their rectangles, then the edges."""
+    by_id = {vertex.id: vertex for vertex in drawing.vertices}
+    lines = [drawing.title, "", "Vertices"]
+    lines += [f"  {_vertex_text(by_id[name])}" for name in drawing.free_vertices]
+    for box in drawing.boxes:
+        lines += _box_text(box, by_id, "  ")
+    lines += ["", "Edges"]
+    for edge in drawing.edges:
+        arrow = f"-{edge.label}->" if edge.label else "->"
+        lines.append(f"  {_name(by_id[edge.source])} {arrow} {_name(by_id[edge.target])}")
+    return "\n".join(lines) + "\n"
+
+
+def _name(vertex: Vertex) -> str:
+    return f"{vertex.id} {vertex.lines[0] if len(vertex.lines) == 1 else ' '.join(vertex.lines[:2])}"
+
+
+def _vertex_text(vertex: Vertex) -> str:
+    kind = f"{vertex.kind.value}, in the result" if vertex.filled else vertex.kind.value
+    parts = [f"{vertex.id} {' | '.join(vertex.lines)}", f"({kind})"]
+    parts += [f"[{remark}]" for remark in vertex.remarks]
+    return "  ".join(parts)
+
+
+def _box_text(box: Box, by_id: dict[str, Vertex], indent: str) -> Iterator[str]:
+    yield f"{indent}{box.kind.value}: {box.label}"
+    for name in box.vertices:
+        yield f"{indent}  {_vertex_text(by_id[name])}"
+    for inner in box.boxes:
+        yield from _box_text(inner, by_id, indent + "  ")

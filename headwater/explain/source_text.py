@@ -1,0 +1,44 @@
+"""Active graphs as people name them: `stream :taxis [RANGE 2h]`, `FROM NAMED :g`."""
+
+from __future__ import annotations
+
+from headwater.algebra.active_graphs import Source, StaticGraph
+from headwater.algebra.plan import QueryPlan
+from headwater.explain.notation import Notation
+from headwater.terms.model import NamedNode
+
+
+def source_text(source: Source, plan: QueryPlan, notation: Notation, *, by_number: bool = False) -> str:
+    """An active graph in one line, its windows written out or by number."""
+    numbers = source.windows
+    parts = [f"W{number + 1}" if by_number else window_text(plan, number, notation) for number in numbers]
+    statics = [static_graph_text(graph, notation) for graph in source.graphs]
+    if source.merged and source.windows:
+        streams = ("streams " if len(parts) > 1 else "stream ") + ", ".join(parts)
+        return f"default graph ({streams} and {', '.join(statics)})"
+    several = f"each of {notation.variable(source.name)}: " if source.name is not None else ""
+    shown = [f"window {part}" for part in parts] + statics
+    return several + (", ".join(shown) or "no graph")
+
+
+def static_graph_text(graph: StaticGraph, notation: Notation) -> str:
+    """A static graph by the clause that names it: `FROM NAMED :g`."""
+    if graph.name is None:
+        return f"static data: {graph.clause}"
+    return f"{graph.clause} {notation.term(graph.name)}"
+
+
+def window_text(plan: QueryPlan, number: int, notation: Notation) -> str:
+    """A window's name and definition: `:W1 on :taxis [RANGE 2h]`."""
+    source = plan.windows[number]
+    stream = notation.iri(source.stream)
+    name = stream if source.label == source.stream.value else f"{label_text(source.label, notation)} on {stream}"
+    return f"{name} [{notation.window(source.spec)}]"
+
+
+def label_text(label: str, notation: Notation) -> str:
+    """A window's label, which is an IRI in most dialects."""
+    try:
+        return notation.iri(NamedNode(label))
+    except ValueError:
+        return label

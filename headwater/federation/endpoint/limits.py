@@ -1,0 +1,167 @@
+"""How hard we may press an endpoint: requests at once, requests per second, and pauses that it asks for.
+
+`Gate` is what every request passes. It lets a request through when fewer than `concurrent` are at work, a token is in
+the bucket and no pause is on; where that cannot happen before the caller's deadline it says so at once, and no time is
+lost. A pause (429 or 503 with Retry-After) holds for every caller of the endpoint in this process.
+
+    >>> bucket = TokenBucket(per_second=2.0, burst=1, now=0.0)
+    >>> bucket.take(0.0), bucket.ready_at(0.0)
+    (None, 0.5)
+
+Limits hold per process: with w Spark workers that ask the same endpoint, give each a w-th of what it may bear.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+from headwater.federation.endpoint.endpoint_errors import EndpointBusy
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """At most `concurrent` requests at once and `per_second` in the mean, of which `burst` may come together."""
+
+    concurrent: int = 4
+    per_second: float | None = None
+    burst: int = 1
+
+    def __post_init__(self) -> None:
+        if self.concurrent < 1 or self.burst < 1:
+            raise ValueError("concurrent and burst must be at least 1: an endpoint that may not be asked is of no use")
+        if self.per_second is not None and self.per_second <= 0:
+            raise ValueError(f"per_second must be above zero, or None for no limit, and it is {self.per_second}")
+
+
+class Timekeeper:
+    """The time that waiting goes by; tests have one that does not wait."""
+
+    def now(self) -> float:
+        """Seconds of a clock that never goes back."""
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+    def date(self) -> datetime:
+        """The date of the day, which HTTP dates are compared with."""
+        return datetime.now(UTC)
+
+
+class TokenBucket:
+    """`per_second` tokens flow in, `burst` fit; each request takes one."""
+
+    def __init__(self, per_second: float, burst: int, now: float) -> None:
+        self._rate = per_second
+        self._burst = burst
+        self._tokens = float(burst)
+        self._at = now
+
+    def _at_time(self, now: float) -> float:
+        return min(self._burst, self._tokens + max(0.0, now - self._at) * self._rate)
+
+    def ready_at(self, now: float) -> float:
+        """When the next token is there: `now`, or later."""
+        return now + max(0.0, 1.0 - self._at_time(now)) / self._rate
+
+    def take(self, now: float) -> None:
+        """Take a token that `ready_at` says is there."""
+        self._tokens = self._at_time(now) - 1.0
+        self._at = max(self._at, now)
+
+
+class Gate:
+    """Lets the requests to one endpoint through, in all threads of this process."""
+
+    def __init__(self, name: str, limits: Limits, timekeeper: Timekeeper) -> None:
+        self._name = name
+        self._limits = limits
+        self._time = timekeeper
+        self._slots = threading.BoundedSemaphore(limits.concurrent)
+        self._lock = threading.Lock()
+        self._resume = float("-inf")
+        rate = limits.per_second
+        self._bucket = None if rate is None else TokenBucket(rate, limits.burst, timekeeper.now())
+
+    def pause(self, seconds: float) -> None:
+        """Let nothing through for so long; a longer pause that is on already stays."""
+        with self._lock:
+            self._resume = max(self._resume, self._time.now() + seconds)
+
+    @property
+    def paused_for(self) -> float:
+        """How many seconds the pause still lasts; 0 where there is none."""
+        return max(0.0, self._resume - self._time.now())
+
+    @contextmanager
+    def entered(self, deadline: float) -> Iterator[None]:
+        """A place among those at work, in turn; `EndpointBusy` where the turn does not come before the deadline."""
+        self._next_turn(deadline)
+        if not self._slots.acquire(timeout=max(0.0, deadline - self._time.now())):
+            raise EndpointBusy(
+                self._name, f"{self._limits.concurrent} requests are at work, and none ended in the time that was left"
+            )
+        try:
+            self._wait_for_turn(deadline)
+            yield
+        finally:
+            self._slots.release()
+
+    def _next_turn(self, deadline: float) -> float:
+        """When the next request may start; an error where that is too late."""
+        now = self._time.now()
+        resume = max(now, self._resume)
+        turn = resume if self._bucket is None else max(resume, self._bucket.ready_at(now))
+        if turn > deadline:
+            reason = "it asked for a pause" if resume > deadline else f"{self._limits.per_second:g} requests per second"
+            message = f"not asked for another {turn - now:.3g} s ({reason})"
+            raise EndpointBusy(self._name, message, retry_after=turn - now)
+        return turn
+
+    def _wait_for_turn(self, deadline: float) -> None:
+        while True:
+            with self._lock:
+                turn = self._next_turn(deadline)
+                now = self._time.now()
+                if turn <= now:
+                    if self._bucket is not None:
+                        self._bucket.take(now)
+                    return
+            self._time.sleep(turn - now)
+
+
+class Backoff:
+    """How long to wait before attempt n + 1: twice as long each time, spread by chance so that clients fall apart."""
+
+    def __init__(self, base: float, longest: float, seed: int | None = None) -> None:
+        self._base = base
+        self._longest = longest
+        self._random = random.Random(seed)
+
+    def delay(self, attempt: int) -> float:
+        """Seconds after the failed attempt number `attempt`, which counts from 0."""
+        whole = min(self._longest, self._base * 2.0 ** min(attempt, 60))
+        return whole * (0.5 + self._random.random() / 2)
+
+
+def retry_after(value: str | None, today: datetime) -> float | None:
+    """The seconds that a Retry-After header asks for, written as a number or as an HTTP date; None for neither."""
+    if value is None:
+        return None
+    text = value.strip()
+    if text.isascii() and text.isdigit():
+        return float(text)
+    try:
+        moment = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - today).total_seconds())

@@ -1,0 +1,1 @@
+"""Maintenance policies: which entries of a view are refreshed at a tick."""

@@ -1,0 +1,126 @@
+"""Quality of service: what a query asks for, what an answer can promise, and the alert where the two do not meet.
+
+    acc(E, q) ≥ α   and   lat(E, q) ≤ ρ       at each evaluation          (equation 1)
+
+Latency is measured. Accuracy, the share of the answer's rows that the remote would give now, can only be estimated:
+from the probability of each entry to be as it was (`change_model`), times the rows that rest on it.
+
+    >>> Goals(accuracy=0.75, latency=0.5, budget=10)
+    >>> quality.accuracy, quality.suspects, quality.refreshes, quality.alerts
+    (0.81, 5, 10, ())
+
+Where both cannot hold, ρ holds and α gives way, unless `holds` says that it shall be the other way round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from headwater.federation.view.lifetime import WindowKey
+from headwater.federation.view.local_view import Entry, LocalView
+
+SUSPECT = 0.5
+
+
+class Goal(Enum):
+    """What may give way."""
+
+    ACCURACY = "accuracy"
+    LATENCY = "latency"
+
+
+@dataclass(frozen=True, slots=True)
+class Goals:
+    """α (a share), ρ (seconds), γ (refreshes per tick); None leaves one open. `holds` wins where α and ρ collide."""
+
+    accuracy: float | None = None
+    latency: float | None = None
+    budget: int | None = None
+    holds: Goal = Goal.LATENCY
+
+    def __post_init__(self) -> None:
+        if self.accuracy is not None and not 0.0 <= self.accuracy <= 1.0:
+            raise ValueError(f"an accuracy is a share between 0 and 1, not {self.accuracy}")
+        if self.latency is not None and self.latency <= 0.0:
+            raise ValueError(f"a latency is longer than nothing, not {self.latency} s")
+        if self.budget is not None and self.budget < 0:
+            raise ValueError(f"a budget of refreshes is not negative, as {self.budget} is")
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """A goal that was not reached at a tick, and why."""
+
+    instant: int
+    gives_way: Goal
+    wanted: float
+    reached: float
+    reason: str
+
+    def __str__(self) -> str:
+        unit = " s" if self.gives_way is Goal.LATENCY else ""
+        values = f"{self.reached:.3g}{unit} instead of {self.wanted:g}{unit}"
+        return f"{self.gives_way.value} gives way: {values} ({self.reason})"
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What can be said of an answer: the expected share of right rows, the rows that are probably not, and all rows.
+
+    `missing` counts window rows whose key the view knows nothing of; each counts as one wrong row.
+    """
+
+    accuracy: float
+    suspects: int
+    rows: int
+    missing: int
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """What an answer carries: its estimate, and what the tick did for it.
+
+    `refreshes` are keys that were answered in time, `failures` keys that the remote did not answer, `under_way` keys
+    that are still asked for, `late` keys of earlier ticks whose answers have come since. `seconds` is what the tick
+    took.
+    """
+
+    accuracy: float
+    suspects: int
+    rows: int
+    missing: int
+    refreshes: int
+    late: int
+    failures: int
+    under_way: int
+    requests: int
+    seconds: float
+    alerts: tuple[Alert, ...] = ()
+
+
+def estimate(view: LocalView, window: Iterable[WindowKey], now: int) -> Estimate:
+    """The quality of joining this window with the view as it is."""
+    used: list[tuple[Entry, int]] = []
+    missing = 0
+    for key in window:
+        entry = view.get(key.key)
+        if entry is None:
+            missing += key.rows
+        else:
+            used.append((entry, key.rows))
+    rows = np.array([count * max(1, len(entry.rows)) for entry, count in used], dtype=np.int64)
+    stale = view.staleness([entry for entry, _ in used], now)
+    extents = np.array([entry.extent for entry, _ in used])
+    failing = np.array([entry.failing is not None for entry, _ in used], dtype=np.bool_)
+    total = int(rows.sum()) + missing
+    right = float((rows * (1.0 - stale * extents)).sum())
+    return Estimate(
+        accuracy=right / total if total else 1.0,
+        suspects=int(rows[(stale > SUSPECT) | failing].sum()) + missing,
+        rows=total,
+        missing=missing,
+    )

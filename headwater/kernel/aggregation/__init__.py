@@ -1,0 +1,1 @@
+"""GROUP BY whose aggregates can take values back."""

@@ -1,0 +1,197 @@
+"""The numbers of a group added up in whole words, so that nothing is rounded and everything can be taken away again.
+
+    sum  =  whole  +  fraction / 10^15  +  binary / 2^104
+
+`whole` and `binary` are numbers of several digits of 32 bits, each digit in a word of 64, so that carries can wait
+until the value is asked for. `whole` has the integers and what stands before the point of decimals, rounded down;
+`fraction` has what stands after it and is never negative: -0.25 is -1 and 0.75. Numbers that are inside their ids fit:
+integers have at most 58 bits, decimals at most 15 digits after the point, and doubles lie between 10^-15 and 2^70.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numba as nb
+import numpy as np
+
+from headwater.terms.ids.inline_layout import (
+    FRACTION_BITS,
+    INTEGER_BIAS,
+    LOWEST_EXPONENT,
+    MANTISSA_BIAS,
+    PAYLOAD_MASK,
+    SCALE_BITS,
+    SCALE_MASK,
+    VALUE_BITS,
+    VALUE_MASK,
+    InlineType,
+)
+from headwater.terms.ids.inline_values import double_of
+from headwater.values.numeric import Kind
+
+WHOLE = 0
+FRACTION = 2
+BINARY = 3
+BINARY_DIGITS = 7
+KINDS = BINARY + BINARY_DIGITS
+ERRORS = KINDS + len(Kind)
+"""In the row of a group: where its digits begin, then how many numbers of each kind, then how many errors."""
+WIDTH = ERRORS + 1
+FRACTION_DIGITS = 15
+BINARY_SCALE = 104
+
+DIGIT = np.int64(0xFFFFFFFF)
+_UNIT = np.int64(10**FRACTION_DIGITS)
+_INTEGER, _LAST_INTEGER, _DECIMAL = int(InlineType.INTEGER), int(InlineType.LONG), int(InlineType.DECIMAL)
+_FLOAT, _FLOAT_SCIENTIFIC = int(InlineType.FLOAT), int(InlineType.FLOAT_SCIENTIFIC)
+_BITS, _LAST_BITS, _QUOTIENT = (
+    int(InlineType.DOUBLE_BITS),
+    int(InlineType.DOUBLE_BITS_SCIENTIFIC),
+    int(InlineType.QUOTIENT),
+)
+_POWERS = np.array([10**i for i in range(FRACTION_DIGITS + 1)], dtype=np.int64)
+
+
+@nb.njit(cache=True, inline="always")
+def _add_whole(table, group, whole):  # type: ignore[no-untyped-def]
+    table[group, WHOLE] += whole & DIGIT
+    table[group, WHOLE + 1] += whole >> 32
+
+
+@nb.njit(cache=True, inline="always")
+def _add_decimal(table, group, mantissa, scale):  # type: ignore[no-untyped-def]
+    whole = mantissa // _POWERS[scale]
+    fraction = table[group, FRACTION] + (mantissa - whole * _POWERS[scale]) * _POWERS[FRACTION_DIGITS - scale]
+    if fraction >= _UNIT:
+        fraction -= _UNIT
+        whole += 1
+    table[group, FRACTION] = fraction
+    _add_whole(table, group, whole)
+
+
+@nb.njit(cache=True, inline="always")
+def _add_shifted(table, group, sign, size, exponent):  # type: ignore[no-untyped-def]
+    """Add size x 2^exponent, the size positive and below 2^54."""
+    place = exponent + BINARY_SCALE
+    digit, shift = BINARY + (place >> 5), place & 31
+    low = (size & DIGIT) << shift
+    high = (size >> 32) << shift
+    table[group, digit] += sign * (low & DIGIT)
+    table[group, digit + 1] += sign * ((low >> 32) + (high & DIGIT))
+    table[group, digit + 2] += sign * (high >> 32)
+
+
+@nb.njit(cache=True, inline="always")
+def _add_floating(table, group, sign, kind, value):  # type: ignore[no-untyped-def]
+    if kind >= _BITS:
+        size = np.int64(1) << FRACTION_BITS | value & ((np.int64(1) << FRACTION_BITS) - 1)
+        exponent = (value >> FRACTION_BITS & 31) + LOWEST_EXPONENT - FRACTION_BITS
+        _add_shifted(table, group, -sign if value >> (VALUE_BITS - 1) else sign, size, exponent)
+        return
+    number = double_of(kind, value)
+    if number == 0.0:
+        return
+    fraction, exponent = math.frexp(abs(number))
+    size = np.int64(fraction * 9007199254740992.0)
+    _add_shifted(table, group, -sign if number < 0 else sign, size, np.int64(exponent) - 53)
+
+
+@nb.njit(cache=True)
+def add_numbers(table, groups, ids, sign, rest):  # type: ignore[no-untyped-def]
+    """Add numbers to groups, or take them away; gives how many had to be left to the caller, listed in `rest`."""
+    left = 0
+    for i in range(ids.shape[0]):
+        number = ids[i]
+        kind = (number & PAYLOAD_MASK) >> VALUE_BITS
+        if number >= 0 or kind == _QUOTIENT:
+            rest[left] = i
+            left += 1
+            continue
+        group = groups[i]
+        value = number & VALUE_MASK
+        if kind >= _INTEGER and kind <= _LAST_INTEGER:
+            _add_whole(table, group, sign * (value - INTEGER_BIAS))
+            table[group, KINDS] += sign
+        elif kind == _DECIMAL:
+            _add_decimal(table, group, sign * ((value >> SCALE_BITS) - MANTISSA_BIAS), value & SCALE_MASK)
+            table[group, KINDS + 1] += sign
+        elif kind > _DECIMAL and kind <= _LAST_BITS:
+            _add_floating(table, group, sign, kind, value)
+            is_single = kind in (_FLOAT, _FLOAT_SCIENTIFIC)
+            table[group, KINDS + (2 if is_single else 3)] += sign
+        else:
+            table[group, ERRORS] += sign
+    return left
+
+
+@nb.njit(cache=True, inline="always")
+def carry(table, group, first, last):  # type: ignore[no-untyped-def]
+    """Bring every digit but the last below 2^32; the last keeps the sign."""
+    for place in range(first, last):
+        over = table[group, place] >> 32
+        table[group, place] &= DIGIT
+        table[group, place + 1] += over
+
+
+@nb.njit(cache=True, inline="always")
+def _size_of(number):  # type: ignore[no-untyped-def]
+    bits = 0
+    while number:
+        number >>= 1
+        bits += 1
+    return bits
+
+
+@nb.njit(cache=True)
+def _leading(table, group, magnitude):  # type: ignore[no-untyped-def]
+    """Sign and first 53 bits of the binary digits, how many bits are cut off, the first of those, and whether others
+    are set; `magnitude` is room for their absolute value."""
+    last = BINARY_DIGITS - 1
+    negative = table[group, BINARY + last] < 0
+    borrowed = np.int64(0)
+    top = -1
+    for place in range(last + 1):
+        digit = table[group, BINARY + place]
+        if negative:
+            digit = -digit - borrowed
+            borrowed = np.int64(digit < 0 and place < last)
+            digit += borrowed << 32
+        magnitude[place] = digit
+        if digit:
+            top = place
+    if top < 0:
+        return negative, np.int64(0), 0, False, False
+    cut = 32 * top + _size_of(magnitude[top]) - 53
+    if cut <= 0:
+        return negative, magnitude[0] | magnitude[1] << 32, 0, False, False
+    place, shift = cut >> 5, cut & 31
+    size = magnitude[place] >> shift | magnitude[place + 1] << (32 - shift)
+    if place + 2 <= last and shift > 10:
+        size |= magnitude[place + 2] << (64 - shift)
+    half, below = (cut - 1) >> 5, (cut - 1) & 31
+    rest = magnitude[half] & ((np.int64(1) << below) - 1)
+    for lower in range(half):
+        rest |= magnitude[lower]
+    return negative, size, cut, (magnitude[half] >> below & 1) != 0, rest != 0
+
+
+@nb.njit(cache=True)
+def rounded(table, group, magnitude):  # type: ignore[no-untyped-def]
+    """The nearest double of the binary digits, ties to even."""
+    negative, size, cut, half, rest = _leading(table, group, magnitude)
+    if half and (rest or size & 1):
+        size += 1
+    number = math.ldexp(np.float64(size), cut - BINARY_SCALE)
+    return -number if negative else number
+
+
+@nb.njit(cache=True)
+def rounded_to_single(table, group, magnitude):  # type: ignore[no-untyped-def]
+    """The nearest float of 32 bits, ties to even."""
+    negative, size, cut, half, rest = _leading(table, group, magnitude)
+    if half or rest:
+        # An odd last bit says that there is more, so that rounding a second time errs on no tie.
+        size |= 1
+    number = math.ldexp(np.float64(size), cut - BINARY_SCALE)
+    return np.float32(-number if negative else number)

@@ -1,0 +1,175 @@
+"""SUM and AVG as ids, from the digits of `sum_digits`, for sums whose term is inside its id.
+
+What a group's numbers are decides how its sum is written (`headwater.values.numeric`): integers alone make an
+integer, decimals among them a decimal, floats alone a float, doubles alone a double. An average of integers or decimals
+is cut after 18 digits. Everything else, and every result that does not fit into an id, is left to the caller as
+`NO_ID`; of floats that surely do not fit the value is told, because most floats have more digits than an id holds.
+
+    1 + 2 + 2   AVG: 5 / 3   →   1.666666666666666666      the id holds the quotient itself
+    0.5 + 1     AVG: 1.5 / 2 →   0.75
+"""
+
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+
+from headwater.kernel.aggregation.sum_digits import (
+    BINARY,
+    BINARY_DIGITS,
+    ERRORS,
+    FRACTION,
+    FRACTION_DIGITS,
+    KINDS,
+    WHOLE,
+    carry,
+    rounded,
+    rounded_to_single,
+)
+from headwater.kernel.expressions.arithmetic import decimal_id, double_id, float_id, quotient_id
+from headwater.kernel.expressions.comparison import NO_ID
+from headwater.terms.ids.inline_layout import INTEGER_BIAS, InlineType, inline_id
+
+_UNKNOWN = np.int64(NO_ID)
+_ZERO = np.int64(inline_id(InlineType.INTEGER, INTEGER_BIAS))
+_UNIT = np.int64(10**FRACTION_DIGITS)
+_POWERS = np.array([10**i for i in range(19)], dtype=np.int64)
+_BILLION = np.int64(10**9)
+_LARGEST_WHOLE = np.int64(1) << 25
+_LARGEST_COUNT = np.int64(1) << 31
+_LARGEST_NUMERATOR = 2.0**62
+_INTEGERS, _DECIMALS, _FLOATS, _DOUBLES, _OTHERS = 0, 1, 2, 3, -1
+
+
+@nb.njit(cache=True, inline="always")
+def _settled(table, group, has_rest):  # type: ignore[no-untyped-def]
+    """Carry; then the kind of the sum, where it is one of those that are written here."""
+    carry(table, group, WHOLE, WHOLE + 1)
+    carry(table, group, BINARY, BINARY + BINARY_DIGITS - 1)
+    if has_rest or table[group, ERRORS]:
+        return _OTHERS
+    if table[group, KINDS + 2] or table[group, KINDS + 3]:
+        if table[group, KINDS] or table[group, KINDS + 1] or (table[group, KINDS + 2] and table[group, KINDS + 3]):
+            return _OTHERS
+        return _DOUBLES if table[group, KINDS + 3] else _FLOATS
+    if not -_LARGEST_WHOLE <= table[group, WHOLE + 1] < _LARGEST_WHOLE:
+        return _OTHERS
+    return _DECIMALS if table[group, KINDS + 1] else _INTEGERS
+
+
+@nb.njit(cache=True, inline="always")
+def _whole(table, group):  # type: ignore[no-untyped-def]
+    return (table[group, WHOLE + 1] << 32) + table[group, WHOLE]
+
+
+@nb.njit(cache=True, inline="always")
+def _size(whole, fraction):  # type: ignore[no-untyped-def]
+    """The absolute value of a whole number and a fraction that is added to it."""
+    if whole >= 0:
+        return whole, fraction
+    if fraction == 0:
+        return -whole, fraction
+    return -whole - 1, _UNIT - fraction
+
+
+@nb.njit(cache=True, inline="always")
+def _without_zeros(number, places):  # type: ignore[no-untyped-def]
+    """Digits after the point without those at the end that are zero, and how many are left."""
+    if number == 0:
+        return number, 0
+    while number % 10 == 0:
+        number //= 10
+        places -= 1
+    return number, places
+
+
+@nb.njit(cache=True, inline="always")
+def _scaled(whole, fraction, places):  # type: ignore[no-untyped-def]
+    """whole x 10^places + fraction; negative where that is too large."""
+    power = _POWERS[places]
+    if np.float64(whole) * np.float64(power) > _LARGEST_NUMERATOR:
+        return np.int64(-1)
+    return whole * power + fraction
+
+
+@nb.njit(cache=True, inline="always")
+def _decimal(whole, fraction):  # type: ignore[no-untyped-def]
+    size, part = _size(whole, fraction)
+    part, places = _without_zeros(part, FRACTION_DIGITS)
+    mantissa = _scaled(size, part, places)
+    if mantissa < 0:
+        return _UNKNOWN
+    return decimal_id(-mantissa if whole < 0 else mantissa, places)
+
+
+@nb.njit(cache=True)
+def _quotient(whole, fraction, count):  # type: ignore[no-untyped-def]
+    """The decimal (whole + fraction / 10^15) / count, cut after 18 digits."""
+    if count >= _LARGEST_COUNT:
+        return _UNKNOWN
+    size, part = _size(whole, fraction)
+    before = size // count
+    left = (size - before * count) * 1_000_000 + part // _BILLION
+    after = left // count
+    left = (left - after * count) * _BILLION + part % _BILLION
+    more = left // count
+    left = (left - more * count) * 1_000
+    after = (after * _BILLION + more) * 1_000 + left // count
+    part, places = _without_zeros(part, FRACTION_DIGITS)
+    numerator, denominator = _scaled(size, part, places), _scaled(count, np.int64(0), places)
+    return quotient_id(whole < 0, before, after, numerator, denominator)
+
+
+@nb.njit(cache=True, inline="always")
+def _single(number):  # type: ignore[no-untyped-def]
+    """The id of a float, and the float itself where it is sure that it has this id or none."""
+    found, is_sure = float_id(number)
+    return found, number if is_sure else np.float32(np.nan)
+
+
+@nb.njit(cache=True)
+def sums_of(table, groups, has_rest, ids, singles, magnitude):  # type: ignore[no-untyped-def]
+    """SUM of some groups, and of floats in `singles`, too; gives how many are left to the caller.
+
+    `magnitude` is room for the digits of one number.
+    """
+    unknown = 0
+    for i in range(groups.shape[0]):
+        group = groups[i]
+        kind = _settled(table, group, has_rest[group])
+        found = _UNKNOWN
+        if kind == _INTEGERS:
+            found = _ZERO + _whole(table, group)
+        elif kind == _DECIMALS:
+            found = _decimal(_whole(table, group), table[group, FRACTION])
+        elif kind == _DOUBLES:
+            found = double_id(rounded(table, group, magnitude))
+        elif kind == _FLOATS:
+            found, singles[i] = _single(rounded_to_single(table, group, magnitude))
+        ids[i] = found
+        unknown += found == _UNKNOWN
+    return unknown
+
+
+@nb.njit(cache=True)
+def averages_of(table, groups, has_rest, ids, singles, magnitude):  # type: ignore[no-untyped-def]
+    """AVG of some groups, and of floats in `singles`, too; gives how many are left to the caller.
+
+    `magnitude` is room for the digits of one number.
+    """
+    unknown = 0
+    for i in range(groups.shape[0]):
+        group = groups[i]
+        kind = _settled(table, group, has_rest[group])
+        found = _UNKNOWN
+        if kind in (_INTEGERS, _DECIMALS):
+            count = table[group, KINDS] + table[group, KINDS + 1]
+            found = _quotient(_whole(table, group), table[group, FRACTION], count) if count else _ZERO
+        elif kind == _DOUBLES:
+            found = double_id(rounded(table, group, magnitude) / np.float64(table[group, KINDS + 3]))
+        elif kind == _FLOATS:
+            total = np.float64(rounded_to_single(table, group, magnitude))
+            found, singles[i] = _single(np.float32(total / np.float64(np.float32(table[group, KINDS + 2]))))
+        ids[i] = found
+        unknown += found == _UNKNOWN
+    return unknown

@@ -1,0 +1,1 @@
+"""Storage of rows of ids: ring index, relation, counts, window buffers, vocabulary."""

@@ -1,0 +1,317 @@
+"""From a plan to operators, for every plan that the kernel can evaluate; the reason why not for the others.
+
+The plan is taken as it is: what can be rewritten was rewritten by the optimizer (`choice`). Static parts are evaluated
+once, by the definition, and become constant inputs (`static_parts`). Joins are flattened into one multiway join
+(`joining`), triple patterns read the windows behind their graph (`leaves`), EXISTS becomes a semi-join (`existence`).
+
+What an expression asks for beside the values of its row becomes a column of its own: the times of the patterns for
+`timestamp()`, the tick for NOW(), the truth of EXISTS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from headwater.algebra.nodes import (
+    Aggregation,
+    Bgp,
+    Distinct,
+    Extend,
+    Filter,
+    Graph,
+    Group,
+    Join,
+    LeftJoin,
+    Minus,
+    Node,
+    OrderBy,
+    PathMatch,
+    Project,
+    Reduced,
+    Service,
+    Slice,
+    Union,
+    Unit,
+    Window,
+)
+from headwater.algebra.non_literals import resources
+from headwater.algebra.plan import QueryPlan
+from headwater.algebra.presentation import Presentation
+from headwater.algebra.scope import certain, visible
+from headwater.algebra.translate import conjunction
+from headwater.algebra.unrolled_paths import unrolled
+from headwater.algebra.window_graphs import DEFAULT, window_graph
+from headwater.execution.static_data import StaticData
+from headwater.kernel.aggregation.grouping import AggregateSpec, Grouping
+from headwater.kernel.columns.delta import no_rows
+from headwater.kernel.columns.vocabulary import Vocabulary
+from headwater.kernel.compiling.existence import Variables
+from headwater.kernel.compiling.join_inputs import Input, joined
+from headwater.kernel.compiling.pattern_inputs import Leaves
+from headwater.kernel.compiling.row_expressions import RowExpressions
+from headwater.kernel.compiling.static_parts import Placed, StaticParts, connected
+from headwater.kernel.compiling.unsupported import NotForTheKernel
+from headwater.kernel.operators.constant import Constant
+from headwater.kernel.operators.distinct import Distinct as DistinctRows
+from headwater.kernel.operators.multiway_join import MultiwayJoin
+from headwater.kernel.operators.operator import Operator
+from headwater.kernel.operators.presenter import Presenter
+from headwater.kernel.operators.projection import Projection
+from headwater.kernel.operators.recomputed import Recomputed
+from headwater.kernel.operators.semi_join import Minus as MinusRows
+from headwater.kernel.operators.triple_patterns import Shared, TickClock, TripleSource
+from headwater.kernel.operators.union import Union as UnionRows
+from headwater.language.expressions import Aggregate, Expression, VariableReference
+from headwater.terms.model import NamedNode, Variable
+from headwater.windows.settings import QuerySettings
+
+
+class Compiler:
+    """Compiles one plan. `sources` are the leaves to which the evaluator gives what entered and left each window."""
+
+    def __init__(self, plan: QueryPlan, settings: QuerySettings, static: StaticData, vocabulary: Vocabulary) -> None:
+        self._plan = plan
+        self._vocabulary = vocabulary
+        self._prefix = "hwk_"
+        while self._prefix in plan.text:
+            self._prefix += "_"
+        self._fresh = 0
+        self.clock = TickClock()
+        self._leaves = Leaves(plan, settings, static, vocabulary, self.clock, self._prefix)
+        self.static_parts = StaticParts(plan, settings, static, vocabulary, self._leaves)
+        self._expressions = RowExpressions(self, plan, vocabulary, self._leaves.times)
+
+    @property
+    def sources(self) -> list[TripleSource]:
+        """Where each window's differences go in."""
+        return self._leaves.sources
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether the windows have to tell when their triples came."""
+        return self._leaves.is_timed
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether the operators read something of the static data that does not say how it changes."""
+        return self.static_parts.is_fixed or self._leaves.reads_static_data
+
+    def compile(self) -> tuple[Operator, Presenter | None]:
+        """The operator whose rows are the solutions of the plan, and what ORDER BY and LIMIT make of them."""
+        presentation, below = Presentation.of(self._plan.root)
+        if presentation is None:
+            return self._node(below, DEFAULT), None
+        return self._presented(presentation, below, DEFAULT)
+
+    def _presented(self, presentation: Presentation, below: Node, graph: NamedNode) -> tuple[Operator, Presenter]:
+        """The rows below ORDER BY and LIMIT, and what chooses among them."""
+        given = self.input(below, graph)
+        keys = [key for key, _ in presentation.keys]
+        rows, keys = self._expressions.prepared(given, keys, graph)
+        rows = self._expressions.only_needed(rows, keys, names(presentation.variables))
+        columns = [rows.column(v) for v in names(presentation.variables)]
+        compiled = [self._expressions.compiled(key, rows.variables).values for key in keys]
+        return rows, Presenter(presentation, compiled, columns, self._vocabulary)
+
+    def input(self, node: Node, graph: NamedNode) -> Input:
+        """A part of the plan with `graph` as the active one, and what its rows always bind."""
+        operator = self._node(node, graph)
+        return Input(operator, frozenset(names(certain(node))), resources(node))
+
+    def filtered(self, given: Input, condition: Expression, graph: NamedNode) -> Operator:
+        """The rows that satisfy a condition."""
+        return self._expressions.selected(given, condition, graph)
+
+    def extended(self, given: Input, variable: str, expression: Expression, graph: NamedNode) -> Operator:
+        """The rows with one more value."""
+        return self._expressions.extended(given, variable, expression, graph)
+
+    def left_joined(self, left: Input, right: Input, condition: Expression | None, graph: NamedNode) -> Operator:
+        """OPTIONAL."""
+        return self._expressions.left_joined(left, right, condition, graph)
+
+    def window_graph(self, number: int) -> NamedNode:
+        """The graph of a window."""
+        return window_graph(number, self._plan.windows[number])
+
+    def time_columns(self, variables: Variables) -> list[str]:
+        """The columns that hold the times of patterns that bind one of some variables."""
+        return [column.value for bound, _, column in self._leaves.times if bound & variables]
+
+    def fresh(self, what: str) -> str:
+        """A name that no text can have."""
+        self._fresh += 1
+        return f"{self._prefix}{what}{self._fresh}"
+
+    def _node(self, node: Node, graph: NamedNode) -> Operator:
+        if self.static_parts.holds(node, graph):
+            return self.static_parts.rows(node, graph)
+        match node:
+            case Bgp((triple,)):
+                return self._leaves.pattern(triple, graph)
+            case Join() | Bgp():
+                return self._join(node, graph)
+            case PathMatch():
+                return self._path(node, graph)
+            case Window(windows, Variable() as name, inner):
+                labels = [(NamedNode(self._plan.windows[n].label), self.window_graph(n)) for n in windows]
+                return self._in_each(name, inner, labels)
+            case Window((number,), _, inner):
+                return self._node(inner, self.window_graph(number))
+            case Graph(Variable() as name, inner):
+                return self._graphs(name, inner)
+            case Graph(NamedNode() as name, inner):
+                return self._node(inner, name)
+            case Filter(inner, condition):
+                return self.filtered(self.input(inner, graph), condition, graph)
+            case Extend(inner, variable, expression):
+                return self.extended(self.input(inner, graph), variable.value, expression, graph)
+            case Union(left, right):
+                return UnionRows([self._node(left, graph), self._node(right, graph)])
+            case LeftJoin(left, right, condition):
+                return self.left_joined(self.input(left, graph), self.input(right, graph), condition, graph)
+            case Minus(left, right):
+                return MinusRows(self._node(left, graph), self._node(right, graph))
+            case Project(inner, variables):
+                return projected(self._node(inner, graph), names(variables))
+            case Distinct(inner) | Reduced(inner):
+                return DistinctRows(self._node(inner, graph))
+            case Group(inner, keys, aggregates):
+                return self._group(self.input(inner, graph), keys, aggregates, graph)
+            case Aggregation():
+                return self._aggregation(node, graph)
+            case OrderBy(inner, _):
+                return self._node(inner, graph)
+            case Slice():
+                return self._slice(node, graph)
+        raise NotForTheKernel("SERVICE" if isinstance(node, Service) else f"no operator for {type(node).__name__}")
+
+    def _join(self, node: Node, graph: NamedNode) -> Operator:
+        return self.joined_parts(list(self._parts(node, graph))).operator
+
+    def joined_parts(self, parts: Sequence[Placed]) -> Input:
+        """The inputs of nested joins in one: static ones that share variables are one view."""
+        static = [part for part in parts if self.static_parts.holds(*part)]
+        inputs = [self.static_parts.view(group) for group in connected(static)]
+        inputs += [self.input(*part) for part in parts if not self.static_parts.holds(*part)]
+        return joined(inputs)
+
+    def _parts(self, node: Node, graph: NamedNode) -> Iterable[Placed]:
+        """The inputs of a join, flattened; triple patterns of one graph are parts of their own."""
+        match node:
+            case Join(left, right):
+                yield from self._parts(left, graph)
+                yield from self._parts(right, graph)
+            case Bgp(triples):
+                yield from ((Bgp((triple,)), graph) for triple in triples)
+            case Graph(NamedNode() as name, inner):
+                yield from self._parts(inner, name)
+            case Window((number,), None, inner):
+                yield from self._parts(inner, self.window_graph(number))
+            case Unit():
+                return
+            case _:
+                yield node, graph
+
+    def _path(self, node: PathMatch, graph: NamedNode) -> Operator:
+        """A path of fixed length; the variables in between are nobody's business."""
+        between: list[Variable] = []
+
+        def fresh() -> Variable:
+            between.append(Variable(self.fresh("m")))
+            return between[-1]
+
+        pattern = unrolled(node, fresh)
+        if pattern == node:
+            raise NotForTheKernel("a property path of any length over a stream")
+        found = self._node(pattern, graph)
+        return projected(found, tuple(v for v in found.variables if v not in names(between)))
+
+    def _graphs(self, name: Variable, inner: Node) -> Operator:
+        """GRAPH ?g: the pattern in each static graph and in each stream's, joined with the name of it (18.6)."""
+        streams = [(stream, stream) for stream in self.static_parts.streams]
+        if self.static_parts.is_untouched(inner):
+            found = self._in_each(name, inner, streams)
+            return UnionRows([self.static_parts.in_static_graphs(name, inner), found])
+        static = [(graph, graph) for graph in self.static_parts.named_graphs]
+        return self._in_each(name, inner, [*static, *streams])
+
+    def _in_each(self, name: Variable, inner: Node, places: Sequence[tuple[NamedNode, NamedNode]]) -> Operator:
+        """The pattern in each of some graphs, with `name` bound to what the graph is called."""
+        shown = dict.fromkeys([name.value, *names(visible(inner))])
+        branches: list[Operator] = [Constant(tuple(shown), no_rows(len(shown)))] if not places else []
+        for label, graph in places:
+            called = Constant((name.value,), self._vocabulary.rows_of([(label,)], 1))
+            always = frozenset({name.value})
+            inputs = [Input(called, always, always), self.input(inner, graph)]
+            branches.append(joined(inputs).operator)
+        return branches[0] if len(branches) == 1 else UnionRows(branches)
+
+    def _slice(self, node: Slice, graph: NamedNode) -> Operator:
+        presentation, below = Presentation.of(node)
+        if presentation is None:
+            raise NotForTheKernel("LIMIT or OFFSET of something that is no sub-query")
+        rows, presenter = self._presented(presentation, below, graph)
+        return Recomputed(rows, presenter.chosen, names(presentation.variables))
+
+    def _group(
+        self,
+        given: Input,
+        keys: Iterable[tuple[Variable, Expression | None]],
+        aggregates: Iterable[tuple[Variable, Aggregate]],
+        graph: NamedNode,
+    ) -> Operator:
+        """GROUP BY: keys and arguments that are no variables of the rows become columns first."""
+        listed = tuple(keys)
+        for variable, expression in listed:
+            if expression is not None:
+                given = replace(given, operator=self.extended(given, variable.value, expression, graph))
+        specs: list[tuple[str, AggregateSpec]] = []
+        for variable, aggregate in aggregates:
+            argument = aggregate.argument
+            column: str | None = None
+            if isinstance(argument, VariableReference) and argument.variable.value in given.operator.variables:
+                column = argument.variable.value
+            elif argument is not None:
+                column = self.fresh("a")
+                given = replace(given, operator=self.extended(given, column, argument, graph))
+            spec = AggregateSpec(aggregate.function, column, aggregate.distinct, aggregate.separator)
+            specs.append((variable.value, spec))
+        source = self._without_helpers(given.operator, names(v for v, _ in listed))
+        return Grouping(source, names(v for v, _ in listed), tuple(specs), self._vocabulary)
+
+    def _without_helpers(self, source: Operator, keys: tuple[str, ...]) -> Operator:
+        """The rows without the times of their patterns, which would tell equal solutions apart, and with every key."""
+        times = {column.value for _, _, column in self._leaves.times}
+        kept = dict.fromkeys([*(v for v in source.variables if v not in times), *keys])
+        return projected(source, tuple(kept))
+
+    def _aggregation(self, node: Aggregation, graph: NamedNode) -> Operator:
+        """Each row of P with the aggregates of its groups: ids are compared, so that unbound equals unbound."""
+        inner = self.input(node.inner, graph)
+        groups = {v.value for _, _, group in node.clauses for v in group}
+        all_there = projected(inner.operator, tuple(dict.fromkeys([*inner.operator.variables, *sorted(groups)])))
+        rows = replace(inner, operator=Shared(all_there, self.clock))
+        inputs = [rows.operator]
+        for variable, aggregate, group in node.clauses:
+            inputs.append(self._group(rows, [(v, None) for v in group], [(variable, aggregate)], graph))
+        found: Operator = MultiwayJoin(inputs, tuple(dict.fromkeys(v for one in inputs for v in one.variables)))
+        found = projected(found, tuple(v for v in found.variables if v in inner.operator.variables or v not in groups))
+        if node.conditions:
+            given = Input(found, inner.sure, resources(node))
+            found = self.filtered(given, conjunction(list(node.conditions)), graph)
+        return found
+
+
+def names(variables: Iterable[Variable]) -> tuple[str, ...]:
+    return tuple(variable.value for variable in variables)
+
+
+def projected(source: Operator, shown: tuple[str, ...]) -> Operator:
+    """Some columns; a variable that the source lacks is unbound. A join gives any columns in any order by itself."""
+    if source.variables == shown:
+        return source
+    if isinstance(source, MultiwayJoin) and source.condition is None and set(shown) <= set(source.variables):
+        return MultiwayJoin(source.inputs, shown)
+    return Projection(source, shown)

@@ -1,0 +1,72 @@
+"""Joins of inputs of any kind: one multiway join for those that always bind what they share, pairs for the others.
+
+A multiway join compares ids, so a shared variable must be bound in every row of each input that has it. An input that
+may leave one unbound (the result of an OPTIONAL, a UNION of different patterns, UNDEF) comes last, by compatibility.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from headwater.algebra.non_literals import Known, joined_resources
+from headwater.kernel.operators.compatible_join import CompatibleJoin
+from headwater.kernel.operators.constant import Constant
+from headwater.kernel.operators.multiway_join import MultiwayJoin
+from headwater.kernel.operators.operator import Operator
+
+UNIT = np.zeros((1, 0), dtype=np.int64)
+"""The one empty solution."""
+
+
+@dataclass(frozen=True)
+class Input:
+    """An input of a join, the variables that are bound in each of its rows, and those that are never a literal."""
+
+    operator: Operator
+    sure: frozenset[str]
+    resources: frozenset[str] = frozenset()
+
+    @property
+    def known(self) -> Known:
+        """What is known of the rows before there are any."""
+        return Known(frozenset(self.operator.variables), self.sure, self.resources)
+
+
+def joined(inputs: Sequence[Input]) -> Input:
+    """The join of some inputs; its columns are all variables, in the order of their first appearance."""
+    if not inputs:
+        return Input(Constant((), UNIT), frozenset())
+    times = Counter(variable for one in inputs for variable in one.operator.variables)
+    shared = {variable for variable, n in times.items() if n > 1}
+    is_plain = [shared & set(one.operator.variables) <= one.sure for one in inputs]
+    plain = [one.operator for one, plainly in zip(inputs, is_plain, strict=True) if plainly]
+    others = [one.operator for one, plainly in zip(inputs, is_plain, strict=True) if not plainly]
+    groups = _connected(plain) if others else [plain]
+    result, *rest = [*(_multiway(group) for group in groups if group), *others]
+    while rest:
+        # An input that shares nothing multiplies; it waits for one that shares something.
+        nearest = max(rest, key=lambda one: len(set(one.variables) & set(result.variables)))
+        rest.remove(nearest)
+        result = CompatibleJoin(result, nearest)
+    sure: frozenset[str] = frozenset().union(*(one.sure for one in inputs))
+    return Input(result, sure, joined_resources(one.known for one in inputs))
+
+
+def _multiway(inputs: list[Operator]) -> Operator:
+    if len(inputs) == 1:
+        return inputs[0]
+    return MultiwayJoin(inputs, tuple(dict.fromkeys(variable for one in inputs for variable in one.variables)))
+
+
+def _connected(inputs: list[Operator]) -> list[list[Operator]]:
+    """The inputs in groups that share no variable with each other."""
+    groups: list[list[Operator]] = []
+    for one in inputs:
+        mine = [group for group in groups if any(set(one.variables) & set(other.variables) for other in group)]
+        groups = [group for group in groups if group not in mine]
+        groups.append([*(other for group in mine for other in group), one])
+    return groups

@@ -1,0 +1,153 @@
+"""What a triple pattern reads: the windows behind its graph, and for the default graph the static data beside them.
+
+    BAG   pattern = static matches + the matches of every triple of every window
+    SET   pattern = the same, each once (`Distinct`), or each with its newest time (`Newest`)
+
+The bindings of a pattern say which triple it was, so a set of bindings is the set of triples, and only triples that
+match something are counted. Equal patterns share one operator, whatever their variables are called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyoxigraph import DefaultGraph
+
+from headwater.algebra.nodes import Node
+from headwater.algebra.plan import QueryPlan
+from headwater.algebra.scope import expressions_of, nodes, sub_expressions
+from headwater.algebra.triple_timestamps import PatternTime
+from headwater.algebra.window_graphs import DEFAULT, window_graph
+from headwater.execution.static_data import StaticData
+from headwater.kernel.columns.ring_index import Ints
+from headwater.kernel.columns.vocabulary import Vocabulary
+from headwater.kernel.compiling.unsupported import NotForTheKernel
+from headwater.kernel.operators.constant import Constant
+from headwater.kernel.operators.distinct import Distinct
+from headwater.kernel.operators.extend import Extension
+from headwater.kernel.operators.operator import Operator
+from headwater.kernel.operators.triple_patterns import (
+    TIMED_TRIPLE,
+    TRIPLE,
+    PatternMatch,
+    Renamed,
+    Shared,
+    TickClock,
+    TripleSource,
+)
+from headwater.kernel.operators.triple_times import Newest, TimesAsTerms
+from headwater.kernel.operators.union import Union
+from headwater.language.expressions import Timestamp
+from headwater.language.patterns import Path, TriplePattern
+from headwater.terms.model import NamedNode, Variable
+from headwater.terms.stored_forms import original_triple
+from headwater.windows.settings import Content, QuerySettings
+
+Pattern = tuple[int | str, int | str, int | str]
+
+
+class Leaves:
+    """Makes the operators of triple patterns. `sources` are to be told what enters and leaves each window.
+
+    `prefix` begins the names of the columns that hold times; `times` lists them as they are made.
+    """
+
+    def __init__(
+        self,
+        plan: QueryPlan,
+        settings: QuerySettings,
+        static: StaticData,
+        vocabulary: Vocabulary,
+        clock: TickClock,
+        prefix: str,
+    ) -> None:
+        self._plan = plan
+        self._as_set = settings.content is Content.SET
+        self._static = static
+        self._vocabulary = vocabulary
+        self._clock = clock
+        self._prefix = prefix
+        asked = list(_timestamps(plan.root))
+        self.is_timed = bool(asked)
+        self._by_stream = any(part.stream is not None for part in asked)
+        self.sources = [TripleSource(TIMED_TRIPLE if self.is_timed else TRIPLE) for _ in plan.windows]
+        self._read: list[Operator] = [Shared(source, clock) for source in self.sources]
+        self.times: list[PatternTime] = []
+        self.reads_static_data = False
+        self._graphs: dict[NamedNode, Operator] = {}
+        self._patterns: dict[tuple[NamedNode, Pattern], Operator] = {}
+
+    def windows_of(self, graph: NamedNode) -> list[int]:
+        """The windows that feed a graph; `DEFAULT` is the default graph."""
+        if graph == DEFAULT:
+            return [number for number, source in enumerate(self._plan.windows) if source.in_default_graph]
+        return [number for number, source in enumerate(self._plan.windows) if window_graph(number, source) == graph]
+
+    def pattern(self, triple: TriplePattern, graph: NamedNode) -> Operator:
+        """The solutions of a triple pattern in a graph that some window feeds, with the columns of its times."""
+        if isinstance(triple.predicate, Path):
+            raise NotForTheKernel("a property path over a stream")
+        parts = (triple.subject, triple.predicate, triple.object)
+        variables = list(dict.fromkeys(part for part in parts if isinstance(part, Variable)))
+        first, second, third = (
+            f"v{variables.index(part)}" if isinstance(part, Variable) else self._vocabulary.id_of(part)
+            for part in parts
+        )
+        key = graph, (first, second, third)
+        if key not in self._patterns:
+            self._patterns[key] = Shared(self._matched(triple, graph, key[1], len(variables)), self._clock)
+        shared = self._patterns[key]
+        times = [self._time(name, variables) for name in shared.variables[len(variables) :]]
+        return Renamed(shared, (*(variable.value for variable in variables), *times))
+
+    def _time(self, name: str, variables: list[Variable]) -> str:
+        """A column for a time of a pattern, entered under what it is the time of."""
+        column = f"{self._prefix}t{len(self.times)}"
+        stream = None if name == TIMED_TRIPLE[-1] else NamedNode(name)
+        self.times.append((frozenset(variables), stream, Variable(column)))
+        return column
+
+    def _matched(self, triple: TriplePattern, graph: NamedNode, pattern: Pattern, width: int) -> Operator:
+        matched: Operator = PatternMatch(self._graph(graph), pattern)
+        if graph == DEFAULT:
+            static = PatternMatch(TripleSource(), pattern).match(self._static_triples(triple))
+            if static.shape[0]:
+                always = Constant(matched.variables[:width], static)
+                matched = Union([always, matched], matched.variables)
+        if self._as_set:
+            matched = Newest(matched, width) if self.is_timed else Distinct(matched)
+        return TimesAsTerms(matched, width, self._vocabulary) if self.is_timed else matched
+
+    def _graph(self, graph: NamedNode) -> Operator:
+        """The triples of all windows of a graph, each as often as it came."""
+        if graph not in self._graphs:
+            numbers = self.windows_of(graph)
+            readers = [self._stamped(number) for number in numbers]
+            self._graphs[graph] = readers[0] if len(readers) == 1 else Shared(Union(readers), self._clock)
+        return self._graphs[graph]
+
+    def _stamped(self, number: int) -> Operator:
+        """A window's triples, with their time once more under the name of the stream if somebody asks by stream."""
+        if not self._by_stream:
+            return self._read[number]
+        stream = self._plan.windows[number].stream.value
+        return Extension(self._read[number], stream, lambda rows: rows[:, -1])
+
+    def _static_triples(self, triple: TriplePattern) -> Ints:
+        """Triples of the static default graph, among them all that match."""
+        self.reads_static_data = True
+        subject, predicate, object_ = (
+            part if isinstance(part, NamedNode) else None for part in (triple.subject, triple.predicate, triple.object)
+        )
+        rows = []
+        for graph in self._plan.default_graphs or [DefaultGraph()]:
+            for quad in self._static.quads_for_pattern(subject, predicate, object_, graph):
+                found = original_triple(quad.triple)
+                rows.append((found.subject, found.predicate, found.object))
+        return self._vocabulary.rows_of(dict.fromkeys(rows), len(TRIPLE))
+
+
+def _timestamps(plan: Node) -> Iterator[Timestamp]:
+    for node in nodes(plan):
+        for expression in expressions_of(node):
+            yield from (part for part in sub_expressions(expression) if isinstance(part, Timestamp))

@@ -1,0 +1,148 @@
+"""Expressions of a plan over the rows of an operator.
+
+What an expression asks for beside its row is given to it as columns:
+
+    timestamp(?v)      the times of the patterns that bind ?v, which the leaves have put into the rows
+    NOW()              the tick, joined to the rows where it is asked for (`moments`)
+    EXISTS {…}         whether it holds (`existence`), where it is not simply a filter
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from headwater.algebra.nodes import ExistsPlan
+from headwater.algebra.non_literals import joined_resources
+from headwater.algebra.plan import QueryPlan
+from headwater.algebra.scope import conjuncts, map_expression, mentioned, sub_expressions
+from headwater.algebra.translate import conjunction
+from headwater.algebra.triple_timestamps import PatternTime, time_expression
+from headwater.kernel.columns.vocabulary import Vocabulary
+from headwater.kernel.compiling.existence import Existence, PlanCompiler
+from headwater.kernel.compiling.join_inputs import Input, joined
+from headwater.kernel.compiling.unsupported import NotForTheKernel
+from headwater.kernel.expressions.compiled_expressions import CompiledExpression, can_evaluate, is_steady
+from headwater.kernel.operators.extend import Extension
+from headwater.kernel.operators.left_join import LeftJoin
+from headwater.kernel.operators.now import Netted, Now
+from headwater.kernel.operators.operator import Operator
+from headwater.kernel.operators.projection import Projection
+from headwater.kernel.operators.selection import Selection, selected
+from headwater.language.expressions import Expression, FunctionCall, Timestamp, VariableReference
+from headwater.terms.model import NamedNode, Variable
+
+
+@dataclass
+class RowExpressions:
+    """Compiles the expressions of one plan. `times` lists the columns of times that the leaves have made so far."""
+
+    compiler: PlanCompiler
+    plan: QueryPlan
+    vocabulary: Vocabulary
+    times: list[PatternTime]
+    _existence: Existence = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._existence = Existence(self.compiler)
+
+    def compiled(
+        self, expression: Expression, variables: tuple[str, ...], resources: frozenset[str] = frozenset()
+    ) -> CompiledExpression:
+        """An expression over rows with these columns, of which some are known to be never a literal."""
+        here = [time for time in self.times if time[2].value in variables]
+        streams = [source.stream for source in self.plan.windows]
+
+        def change(part: Expression) -> Expression | None:
+            return time_expression(part, here, streams) if isinstance(part, Timestamp) else None
+
+        written = map_expression(expression, change)
+        if not can_evaluate(written):
+            raise NotForTheKernel(_reason(written))
+        return CompiledExpression(written, variables, self.vocabulary, base=self.plan.base, resources=resources)
+
+    def selected(self, given: Input, condition: Expression, graph: NamedNode) -> Operator:
+        """FILTER: what the row alone decides first, then patterns, then what may change from tick to tick."""
+        conditions = list(conjuncts(condition))
+        exists = [c for c in conditions if isinstance(c, ExistsPlan)]
+        plain = [c for c in conditions if not _helpers(c)]
+        others = [c for c in conditions if _helpers(c) and c not in exists]
+        rows = given.operator
+        if plain:
+            rows = selected(rows, self.compiled(conjunction(plain), rows.variables, given.resources).holds)
+        for one in exists:
+            rows = self._existence.kept(replace(given, operator=rows), one, graph)
+        if others:
+            shown = rows.variables
+            rows, (test,) = self.prepared(replace(given, operator=rows), [conjunction(others)], graph)
+            holds = self.compiled(test, rows.variables, given.resources).holds
+            rows = self._cut(Selection(rows, holds), shown, others)
+        return rows
+
+    def extended(self, given: Input, variable: str, expression: Expression, graph: NamedNode) -> Operator:
+        """BIND: the rows with one more column."""
+        shown = (*given.operator.variables, variable)
+        rows, (value,) = self.prepared(given, [expression], graph)
+        compiled = self.compiled(value, rows.variables, given.resources)
+        return self._cut(Extension(rows, variable, compiled.values), shown, [expression])
+
+    def left_joined(self, left: Input, right: Input, condition: Expression | None, graph: NamedNode) -> Operator:
+        """OPTIONAL with its condition, which sees both sides."""
+        if condition is None:
+            return LeftJoin(left.operator, right.operator)
+        if _helpers(condition):
+            return self._existence.left_joined(left, right, condition, graph)
+        both = dict.fromkeys((*left.operator.variables, *right.operator.variables))
+        resources = joined_resources([left.known, right.known])
+        return LeftJoin(left.operator, right.operator, self.compiled(condition, tuple(both), resources).holds)
+
+    def prepared(
+        self, given: Input, expressions: Sequence[Expression], graph: NamedNode
+    ) -> tuple[Operator, list[Expression]]:
+        """The rows with the columns that expressions need beside theirs, and the expressions reading them."""
+        rows = given.operator
+        known: dict[Expression, Expression] = {}
+        for part in dict.fromkeys(part for expression in expressions for part in _helpers(expression)):
+            name = self.compiler.fresh("x")
+            if isinstance(part, ExistsPlan):
+                rows = self._existence.marked(replace(given, operator=rows), part, graph, name)
+            else:
+                now = Now(name, self.compiler.clock, self.vocabulary)
+                everything = frozenset(rows.variables)
+                rows = joined([Input(rows, everything), Input(now, frozenset({name}))]).operator
+            known[part] = VariableReference(Variable(name))
+        return rows, [map_expression(expression, known.get) for expression in expressions]
+
+    def only_needed(self, rows: Operator, expressions: Sequence[Expression], shown: tuple[str, ...]) -> Operator:
+        """The rows cut down to some columns and those that expressions read."""
+        read = {v.value for expression in expressions for v in mentioned(expression)}
+        asked = {part.variable for e in expressions for part in sub_expressions(e) if isinstance(part, Timestamp)}
+        read |= {column.value for bound, _, column in self.times if bound & asked}
+        kept = dict.fromkeys([*shown, *(v for v in rows.variables if v in read)])
+        return rows if tuple(kept) == rows.variables else Projection(rows, tuple(kept))
+
+    def _cut(self, rows: Operator, shown: tuple[str, ...], expressions: Sequence[Expression]) -> Operator:
+        """The rows without the columns that only expressions needed."""
+        if rows.variables == shown:
+            return rows
+        cut = Projection(rows, shown)
+        changes = any(not isinstance(part, ExistsPlan) for e in expressions for part in _helpers(e))
+        return Netted(cut) if changes else cut
+
+
+def _helpers(expression: Expression) -> list[Expression]:
+    """The parts of an expression that the row does not decide: NOW() and EXISTS."""
+    return [part for part in sub_expressions(expression) if isinstance(part, ExistsPlan) or _is_now(part)]
+
+
+def _is_now(part: Expression) -> bool:
+    return isinstance(part, FunctionCall) and part.name == "NOW"
+
+
+def _reason(expression: Expression) -> str:
+    part = next(part for part in sub_expressions(expression) if not is_steady(part))
+    if isinstance(part, FunctionCall):
+        if isinstance(part.name, NamedNode):
+            return f"<{part.name.value}>, a function that is not known"
+        return f"{part.name}(), which is no function of its row"
+    return f"{type(part).__name__} inside an expression"

@@ -1,0 +1,146 @@
+"""The parts of a plan that no stream touches (CQ6): asked of the reference once, constant from then on.
+
+STREAM <rfid> [NOW] {?person :detectedAt ?loc}  GRAPH <floorplan> {?loc :name ?n . ?loc :desc ?d}
+                                                └──────── one view of ?loc ?n ?d ────────┘
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import reduce
+
+from headwater.algebra.nodes import Bgp, ExistsPlan, Filter, Graph, Join, Node, PathMatch, Project, Service, Window
+from headwater.algebra.non_literals import resources
+from headwater.algebra.plan import QueryKind, QueryPlan
+from headwater.algebra.scope import certain, expressions_of, nodes, sub_expressions, visible
+from headwater.algebra.window_graphs import DEFAULT
+from headwater.execution.static_data import StaticData
+from headwater.kernel.columns.delta import UNBOUND
+from headwater.kernel.columns.vocabulary import Vocabulary
+from headwater.kernel.compiling.join_inputs import Input
+from headwater.kernel.compiling.pattern_inputs import Leaves
+from headwater.kernel.compiling.static_views import ViewData
+from headwater.kernel.expressions.compiled_expressions import is_steady
+from headwater.kernel.operators.constant import Constant
+from headwater.kernel.operators.operator import Operator
+from headwater.language.expressions import Constant as Written
+from headwater.language.expressions import Operation, VariableReference
+from headwater.reference.reference_evaluator import ReferenceEvaluator
+from headwater.terms.model import NamedNode, Row, Variable
+from headwater.windows.settings import QuerySettings
+
+Placed = tuple[Node, NamedNode]
+"""A part of a plan, and the graph in which its patterns are matched."""
+
+
+class StaticParts:
+    """Knows the static parts of one plan and evaluates them. `views` lists those that were asked for."""
+
+    def __init__(
+        self, plan: QueryPlan, settings: QuerySettings, static: StaticData, vocabulary: Vocabulary, leaves: Leaves
+    ) -> None:
+        self._plan = plan
+        self._settings = settings
+        self._static = static
+        self._vocabulary = vocabulary
+        self._leaves = leaves
+        self.streams = tuple(dict.fromkeys(source.graph for source in plan.windows if source.graph is not None))
+        """The window graphs over which GRAPH ?g ranges."""
+        self.views: list[Node] = []
+        self.found: list[str] = []
+        """For each of the views where its rows are."""
+        self.follows = False
+        """Whether views are to say how they change. Until they do, joins read them where they are."""
+        self.is_fixed = False
+        """Whether something was read of the data that does not say how it changes."""
+
+    @property
+    def named_graphs(self) -> list[NamedNode]:
+        """The static graphs over which GRAPH ?g ranges."""
+        self.is_fixed = True
+        chosen = self._static.named_graphs() if self._plan.named_graphs is None else self._plan.named_graphs
+        return [graph for graph in chosen if isinstance(graph, NamedNode) and graph not in self.streams]
+
+    def holds(self, node: Node, graph: NamedNode) -> bool:
+        """Whether no stream touches a part, and nothing in it changes by itself."""
+        if self._leaves.windows_of(graph) and _reads_active_graph(node):
+            return False
+        return self.is_untouched(node)
+
+    def _is_static(self, node: Node) -> bool:
+        if isinstance(node, Window | Service):
+            return False
+        if isinstance(node, Graph) and (isinstance(node.name, Variable) or node.name in self.streams) and self.streams:
+            return False
+        parts = (part for expression in expressions_of(node) for part in sub_expressions(expression))
+        return all(isinstance(part, ExistsPlan) or is_steady(part) for part in parts)
+
+    def is_untouched(self, node: Node) -> bool:
+        """Whether no stream touches a part in whatever graph its patterns are matched."""
+        return all(self._is_static(inner) for inner in nodes(node))
+
+    def rows(self, node: Node, graph: NamedNode) -> Operator:
+        """The solutions of a static part."""
+        return self._asked(placed(node, graph))[0]
+
+    def _asked(self, part: Node) -> tuple[Operator, frozenset[str]]:
+        """The solutions of a part in the default graph, and what really is bound in all of them."""
+        shown = visible(part)
+        names = tuple(variable.value for variable in shown)
+        self.views.append(part)
+        if isinstance(self._static, ViewData):
+            view = self._static.view(self._plan, part, lambda data: self._by_definition(part, shown, data))
+            self.found.append(view.relation.described())
+            if self.follows:
+                return view.followed(names), frozenset(variable.value for variable in certain(part))
+            return Constant(names, view.relation), frozenset(names[place] for place in view.sure)
+        rows = self._vocabulary.rows_of(self._by_definition(part, shown), len(names))
+        self.found.append("asked once of the reference")
+        sure = frozenset(v for place, v in enumerate(names) if not (rows[:, place] == UNBOUND).any())
+        return Constant(names, rows), sure
+
+    def _by_definition(self, part: Node, shown: tuple[Variable, ...], data: StaticData | None = None) -> list[Row]:
+        """What the reference finds, over a copy of what can matter to the part; `data` may be at another version."""
+        root = Project(part, shown)
+        plan = replace(self._plan, root=root, variables=shown, kind=QueryKind.SELECT)
+        static = self._static if data is None else data
+        return ReferenceEvaluator(plan, self._settings, static).over_same_data(root, shown)
+
+    def view(self, parts: list[Placed]) -> Input:
+        """Several static parts joined."""
+        part = reduce(Join, [placed(*part) for part in parts])
+        return Input(*self._asked(part), resources(part))
+
+    def in_static_graphs(self, name: Variable, inner: Node) -> Operator:
+        """`GRAPH ?g` over the graphs that are no stream's, with ?g bound to each."""
+        found: Node = Graph(name, inner)
+        for stream in self.streams:
+            found = Filter(found, Operation("!=", (VariableReference(name), Written(stream))))
+        return self.rows(found, DEFAULT)
+
+
+def connected(parts: list[Placed]) -> list[list[Placed]]:
+    """The parts in groups such that no two groups share a variable."""
+    groups: list[list[Placed]] = []
+    for part in parts:
+        mine = [group for group in groups if any(set(visible(part[0])) & set(visible(n)) for n, _ in group)]
+        groups = [group for group in groups if group not in mine]
+        groups.append([*(p for group in mine for p in group), part])
+    return groups
+
+
+def placed(node: Node, graph: NamedNode) -> Node:
+    """A part in the default graph that means the same as a part in some graph."""
+    return Graph(graph, node) if graph != DEFAULT and _reads_active_graph(node) else node
+
+
+def _reads_active_graph(node: Node) -> bool:
+    """Whether some pattern of the node is matched against the graph that is active around it."""
+    match node:
+        case Bgp() | PathMatch():
+            return True
+        case Graph() | Window() | Service():
+            return False
+    parts = (part for expression in expressions_of(node) for part in sub_expressions(expression))
+    inside = [part.plan for part in parts if isinstance(part, ExistsPlan)]
+    return any(_reads_active_graph(child) for child in (*node.children, *inside))

@@ -1,0 +1,1 @@
+"""SPARQL expressions over columns of ids."""

@@ -1,0 +1,241 @@
+"""Numbers and times inside ids (`headwater.terms.ids.inline_layout`), and how they compare.
+
+Truth has three values whose order is that of SPARQL's logic (section 17.2): FALSE < ERROR < TRUE, so that `&&` is the
+minimum, `||` the maximum and `!` a reflection. A fourth, UNDECIDED, is for rows that only the general way can answer;
+it never leaves the kernel's expressions.
+
+Numbers follow the promotions of the general way: integer, then decimal, then float, then double. A comparison is
+decided here only where converting both sides is exact or correctly rounded; everything else is left undecided:
+
+- integer and decimal are compared exactly, either with a double as doubles;
+- float is compared with double as doubles, with integer and decimal as floats where those have few digits;
+- a quotient is compared with any other number where the two are so far apart that no rounding can matter.
+"""
+
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+import numpy.typing as npt
+
+from headwater.kernel.columns.ring_index import Ints
+from headwater.terms.ids.inline_layout import (
+    INSTANT_DIGIT_BITS,
+    NO_TERM,
+    OFFSET_DIGIT_BITS,
+    SCALE_BITS,
+    SCALE_MASK,
+    SCALED_TYPES,
+    SCIENTIFIC_TYPES,
+    VALUE_BITS,
+    VALUE_MASK,
+    ZONE_BITS,
+    InlineType,
+)
+from headwater.terms.ids.inline_values import (
+    DOUBLE,
+    DOUBLE_BITS,
+    FAMILY,
+    FLOAT,
+    FLOAT_SCIENTIFIC,
+    INTEGER,
+    LOCAL_TIME,
+    QUOTIENT,
+    STRING,
+    TENS,
+    UTC_TIME,
+    double_value,
+    exact_value,
+    family_of,
+    fits,
+    instant,
+    single_value,
+)
+
+Truths = npt.NDArray[np.uint8]
+
+FALSE, ERROR, TRUE, UNDECIDED = 0, 1, 2, 3
+NO_ID = -1
+"""In place of an id: not computed here. No id of a term, because no inline type has this number."""
+
+OUTCOMES = {"<": 0b001, "=": 0b010, ">": 0b100, "!=": 0b101, "<=": 0b011, ">=": 0b110}
+"""For each operator the outcomes that make it true: bit 0 less, bit 1 equal, bit 2 greater."""
+
+CELLS_PER_TYPE = 1 << SCALE_BITS
+CELLS = 32 * CELLS_PER_TYPE
+
+_WITH_SCALE = SCALED_TYPES | SCIENTIFIC_TYPES
+_SHIFTS: dict[int, int] = {
+    **dict.fromkeys(_WITH_SCALE, SCALE_BITS),
+    InlineType.DATE_TIME: INSTANT_DIGIT_BITS,
+    InlineType.DATE_TIME_UTC: INSTANT_DIGIT_BITS,
+    InlineType.DATE_TIME_OFFSET: ZONE_BITS + OFFSET_DIGIT_BITS,
+}
+_SHIFT = np.array([_SHIFTS.get(t, 0) for t in range(32)], dtype=np.int64)
+_CELL_MASK = np.array([SCALE_MASK if t in _WITH_SCALE else 0 for t in range(32)], dtype=np.int64)
+
+_NEVER = np.int64(NO_TERM)
+_APART, _SINGLES_APART = 2.0**-40, 2.0**-20
+"""Two numbers that differ by more than this part of them differ after any rounding on the way to a comparison, too:
+to doubles and to floats."""
+
+
+@nb.njit(cache=True)
+def _sign(a, b):  # type: ignore[no-untyped-def]
+    return 0 if a < b else (1 if a == b else 2)
+
+
+@nb.njit(cache=True)
+def _outcome(left, right):  # type: ignore[no-untyped-def]
+    """0 less, 1 equal, 2 greater; 3 where ids do not tell."""
+    if left >= 0 or right >= 0:
+        return 3
+    a, b = family_of(left), family_of(right)
+    x, y = left & VALUE_MASK, right & VALUE_MASK
+    if a == INTEGER and b == INTEGER:
+        return _sign(x, y)
+    if a == 0 or b == 0:
+        return 3
+    if a <= DOUBLE_BITS and b <= DOUBLE_BITS:
+        if a >= DOUBLE or b >= DOUBLE:
+            return _sign(double_value(a, x), double_value(b, y))
+        m, s = exact_value(a, x)
+        n, t = exact_value(b, y)
+        if s < t:
+            if not fits(m, t - s):
+                return 3
+            m *= TENS[t - s]
+        elif t < s:
+            if not fits(n, s - t):
+                return 3
+            n *= TENS[s - t]
+        return _sign(m, n)
+    if a <= FLOAT_SCIENTIFIC and b <= FLOAT_SCIENTIFIC:
+        if a >= DOUBLE and b >= DOUBLE:
+            return _sign(double_value(a, x), double_value(b, y))
+        return _sign_of_singles(single_value(a, x), single_value(b, y))
+    if a <= QUOTIENT and b <= QUOTIENT:
+        return _sign_if_apart(a, x, b, y)
+    if (a == STRING and b == STRING) or (a == LOCAL_TIME and b == LOCAL_TIME):
+        shift = 0 if a == STRING else INSTANT_DIGIT_BITS
+        return _sign(x >> shift, y >> shift)
+    if a >= UTC_TIME and b >= UTC_TIME:
+        return _sign(instant(a, x), instant(b, y))
+    return 3
+
+
+@nb.njit(cache=True)
+def _sign_of_singles(a, b):  # type: ignore[no-untyped-def]
+    return 3 if np.isnan(a) or np.isnan(b) else _sign(a, b)
+
+
+@nb.njit(cache=True)
+def _sign_if_apart(a, x, b, y):  # type: ignore[no-untyped-def]
+    """Of two numbers of which one is a quotient. The same quotient is the same number."""
+    if a == b and x == y:
+        return 1
+    p, q = double_value(a, x), double_value(b, y)
+    least = _SINGLES_APART if FLOAT in (a, b) or FLOAT_SCIENTIFIC in (a, b) else _APART
+    return _sign(p, q) if abs(p - q) > least * max(abs(p), abs(q)) else 3
+
+
+@nb.njit(cache=True)
+def _is_member(members, number):  # type: ignore[no-untyped-def]
+    mask = members.shape[0] - 1
+    slot = number & mask
+    while members[slot] >= 0:
+        if members[slot] == number:
+            return True
+        slot = (slot + 1) & mask
+    return False
+
+
+@nb.njit(cache=True)
+def enter(members, numbers):  # type: ignore[no-untyped-def]
+    """Put hashed ids into an open-addressing table that has room for them; -1 marks a free slot."""
+    mask = members.shape[0] - 1
+    for number in numbers:
+        slot = number & mask
+        while members[slot] >= 0:
+            slot = (slot + 1) & mask
+        members[slot] = number
+
+
+@nb.njit(cache=True)
+def compare(left, left_column, left_step, right, right_column, right_step, outcomes, resources, truths):  # type: ignore[no-untyped-def]
+    """Compare two operands row by row; gives how many rows stay undecided. A step of 0 repeats the first row.
+
+    `resources` holds ids of IRIs and blank nodes, which equal nothing but themselves.
+    """
+    undecided = 0
+    is_equality = outcomes in (0b010, 0b101)
+    for i in range(truths.shape[0]):
+        a = left[i * left_step, left_column]
+        b = right[i * right_step, right_column]
+        if a == _NEVER or b == _NEVER:
+            truths[i] = ERROR
+            continue
+        outcome = _outcome(a, b)
+        if (
+            outcome == 3
+            and is_equality
+            and ((a >= 0 and _is_member(resources, a)) or (b >= 0 and _is_member(resources, b)))
+        ):
+            outcome = 1 if a == b else 0
+        if outcome == 3:
+            truths[i] = UNDECIDED
+            undecided += 1
+        else:
+            truths[i] = TRUE if (outcomes >> outcome) & 1 else FALSE
+    return undecided
+
+
+@nb.njit(cache=True)
+def compare_with_table(rows, column, lowest, highest, inside, outside, truths):  # type: ignore[no-untyped-def]
+    """Compare a column with a constant of which `comparison_tables` knows, per type and scale, where it stands."""
+    undecided = 0
+    for i in range(truths.shape[0]):
+        number = rows[i, column]
+        if number == _NEVER:
+            truths[i] = ERROR
+            continue
+        if number >= 0:
+            truths[i] = UNDECIDED
+            undecided += 1
+            continue
+        kind = (number >> VALUE_BITS) & 31
+        value = number & VALUE_MASK
+        cell = kind << SCALE_BITS | (value & _CELL_MASK[kind])
+        value >>= _SHIFT[kind]
+        if FAMILY[kind] == DOUBLE_BITS and value >> 57:
+            value = np.int64(-1) - (value & ((np.int64(1) << 57) - 1))
+        truth = inside[cell] if lowest[cell] <= value <= highest[cell] else outside[cell]
+        truths[i] = truth
+        undecided += truth == UNDECIDED
+    return undecided
+
+
+@nb.njit(cache=True)
+def same(left, left_column, left_step, right, right_column, right_step, if_same, otherwise, truths):  # type: ignore[no-untyped-def]
+    """Whether two operands are the same term."""
+    for i in range(truths.shape[0]):
+        a = left[i * left_step, left_column]
+        b = right[i * right_step, right_column]
+        if a == _NEVER or b == _NEVER:
+            truths[i] = ERROR
+        else:
+            truths[i] = if_same if a == b else otherwise
+
+
+def no_truths(size: int) -> Truths:
+    return np.empty(size, dtype=np.uint8)
+
+
+def truths_as_ids(truths: Truths) -> Ints:
+    """Booleans as ids, unbound for an error."""
+    return _BOOLEAN_IDS[truths]
+
+
+FALSE_ID = NO_TERM + (InlineType.BOOLEAN << VALUE_BITS)
+TRUE_ID = FALSE_ID + 1
+_BOOLEAN_IDS: Ints = np.array([FALSE_ID, NO_TERM, TRUE_ID], dtype=np.int64)

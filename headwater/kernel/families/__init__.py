@@ -1,0 +1,1 @@
+"""Queries that differ only in constants, evaluated as one."""

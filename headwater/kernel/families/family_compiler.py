@@ -1,0 +1,121 @@
+"""The plan of a family as operators: what `compiling` makes of it, with the table of the members as one more input.
+
+- The table is shared by all places that read it, each of which sees the columns it asks for.
+- A static part with parameters is a `FamilyView`: its rows are those that the members ask for, and change with them.
+- A pattern with parameters over a window reads triples that are `Screened` by what the members ask for.
+- A filter that compares rows with parameters to which no join leads is a `ThresholdJoin`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import reduce
+
+from headwater.algebra.nodes import Filter, Join, Node
+from headwater.algebra.plan import QueryPlan
+from headwater.algebra.scope import certain, conjuncts, mentioned, visible
+from headwater.algebra.translate import conjunction
+from headwater.execution.static_data import StaticData
+from headwater.kernel.columns.vocabulary import Vocabulary
+from headwater.kernel.compiling.compiler import Compiler
+from headwater.kernel.compiling.join_inputs import Input, joined
+from headwater.kernel.compiling.row_expressions import RowExpressions
+from headwater.kernel.expressions.compiled_expressions import can_evaluate
+from headwater.kernel.families.family_plan import FamilyPlan, Members
+from headwater.kernel.families.family_screening import Contents, FamilyLeaves
+from headwater.kernel.families.family_static_parts import FamilyStaticParts
+from headwater.kernel.families.member_tables import FollowsMembers, GivenRows
+from headwater.kernel.families.threshold_join import ThresholdJoin
+from headwater.kernel.operators.operator import Operator
+from headwater.kernel.operators.projection import Projection
+from headwater.kernel.operators.triple_patterns import Renamed, Shared
+from headwater.language.expressions import Expression
+from headwater.terms.model import NamedNode, Variable
+from headwater.windows.settings import QuerySettings
+
+
+class FamilyCompiler(Compiler):
+    """Compiles the plan of a family. `table` is what the members are given to and taken from; `followers` are to be
+    told of them, too. `contents` gives the triples that each window shows.
+    """
+
+    def __init__(
+        self,
+        plan: QueryPlan,
+        settings: QuerySettings,
+        static: StaticData,
+        vocabulary: Vocabulary,
+        family: FamilyPlan,
+        contents: Contents,
+    ) -> None:
+        super().__init__(plan, settings, static, vocabulary)
+        self.followers: list[FollowsMembers] = []
+        self._leaves = FamilyLeaves(
+            *(plan, settings, static, vocabulary, self.clock, self._prefix),
+            *(family.parameters, contents, self.followers),
+        )
+        self.static_parts = FamilyStaticParts(
+            *(plan, settings, static, vocabulary, self._leaves), *(family.parameters, self.followers)
+        )
+        self._expressions = RowExpressions(self, plan, vocabulary, self._leaves.times)
+        self.table = GivenRows(tuple(variable.value for variable in (family.member, *family.parameters)))
+        self._table = Shared(self.table, self.clock)
+
+    def _node(self, node: Node, graph: NamedNode) -> Operator:
+        match node:
+            case Members():
+                return self._table_seen_by(node, graph)
+            case Filter(inner, condition):
+                found = self._threshold(inner, list(conjuncts(condition)), graph)
+                if found is not None:
+                    return found
+        return super()._node(node, graph)
+
+    def _table_seen_by(self, node: Members, graph: NamedNode) -> Operator:
+        """The columns of the table that a place asks for, and of its rows those that conditions leave it."""
+        columns = node.inner
+        conditions: list[Expression] = []
+        while isinstance(columns, Filter):
+            conditions.append(columns.condition)
+            columns = columns.inner
+        chosen = [0, *(place + 1 for place in node.parameters)]
+        rows: Operator = Projection(self._table, tuple(self._table.variables[column] for column in chosen))
+        rows = Renamed(rows, tuple(variable.value for variable in visible(columns)))
+        everything = frozenset(rows.variables)
+        return self.filtered(Input(rows, everything), conjunction(conditions), graph) if conditions else rows
+
+    def _threshold(self, inner: Node, conditions: list[Expression], graph: NamedNode) -> Operator | None:
+        """A filter over a join in which nothing but the filter leads from the rows to the table."""
+        parts = list(_parts(inner))
+        tables = [part for part in parts if isinstance(part, Members)]
+        inputs = [part for part in parts if not isinstance(part, Members)]
+        if not tables or not inputs:
+            return None
+        rows = reduce(Join, inputs)
+        parameters = {variable for table in tables for variable in visible(table)}
+        if parameters & set(visible(rows)):
+            return None
+        plain = [condition for condition in conditions if can_evaluate(condition)]
+        tests = [condition for condition in plain if mentioned(condition) & parameters]
+        if not tests:
+            return None
+        others = [condition for condition in plain if condition not in tests]
+        left = self._node(Filter(rows, conjunction(others)) if others else rows, graph)
+        right = joined([self.input(table, graph) for table in tables]).operator
+        test = self._expressions.compiled(conjunction(tests), (*left.variables, *right.variables))
+        found = ThresholdJoin(left, right, test.holds)
+        rest = [condition for condition in conditions if condition not in plain]
+        return self.filtered(Input(found, names(certain(inner))), conjunction(rest), graph) if rest else found
+
+
+def names(variables: Iterable[Variable]) -> frozenset[str]:
+    return frozenset(variable.value for variable in variables)
+
+
+def _parts(node: Node) -> Iterator[Node]:
+    """The inputs of nested joins."""
+    if isinstance(node, Join):
+        yield from _parts(node.left)
+        yield from _parts(node.right)
+    else:
+        yield node

@@ -1,0 +1,353 @@
+"""Many queries that differ only in constants, evaluated as one (CQ9).
+
+    SELECT ?loc … ?person foaf:name "Ann"    ┐
+    SELECT ?loc … ?person foaf:name "Bob"    ├    one plan over one set of windows, with a table of the members
+    SELECT ?loc … ?person foaf:name "Cleo"   ┘
+
+The table is an input of the plan like any other (`family_plan`), so what a tick costs follows what changed and not how
+many queries there are, and a query that comes or goes changes a row of the table. Each row of the result has the number
+of its member, and at a tick every member says what its own rows are. An answer is that of the query alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import cast
+
+import numpy as np
+
+from headwater.algebra.plan import QueryKind, QueryPlan
+from headwater.algebra.query_families import ConstantTerm, Family, Form, form_of
+from headwater.execution.answers import Answer
+from headwater.execution.registered import Registered
+from headwater.execution.static_data import StaticData
+from headwater.kernel.columns.delta import Delta
+from headwater.kernel.columns.ring_index import Ints
+from headwater.kernel.compiling.unsupported import NotForTheKernel
+from headwater.kernel.emitter import Result, Speech
+from headwater.kernel.families.family_compiler import FamilyCompiler
+from headwater.kernel.families.family_plan import family_plan
+from headwater.kernel.kernel_evaluator import KernelEvaluator
+from headwater.optimizer.optimise import optimise
+from headwater.optimizer.rewrites import bind_equalities, join_filters, push_filters, split_filters
+from headwater.terms.model import Row
+from headwater.values.numeric import integer_literal
+from headwater.values.templates import Template
+
+MOVING_FILTERS = (split_filters.RULE, push_filters.RULE)
+"""The rules that know nothing of tables whose rows come and go, and need not; the others would take them for empty."""
+_BINDING = (split_filters.RULE, bind_equalities.RULE)
+FEWEST = 2
+"""From so many queries on a family is worth its table."""
+
+
+def families_of(queries: Sequence[Registered], static: StaticData) -> list[FamilyEvaluator]:
+    """Evaluators for the queries that differ from others in constants only: `Program(…, families=families_of)`."""
+    groups: dict[Form, list[Registered]] = {}
+    for query in queries:
+        if may_be_member(query.plan):
+            groups.setdefault(form_of(query.plan, query.settings)[0], []).append(query)
+    found: list[FamilyEvaluator] = []
+    for members in (alike for group in groups.values() for alike in _told_apart(group)):
+        if len(members) >= FEWEST:
+            try:
+                found.append(FamilyEvaluator(members, static))
+            except NotForTheKernel:
+                continue
+    return found
+
+
+def _told_apart(group: list[Registered]) -> list[list[Registered]]:
+    """Queries of one form in parts that have one form, too, once equalities are constants; then the others."""
+    parts: dict[Form, list[Registered]] = {}
+    for query in group:
+        parts.setdefault(form_of(with_bound_equalities(query.plan), query.settings)[0], []).append(query)
+    large = [part for part in parts.values() if len(part) >= FEWEST]
+    return [*large, [query for part in parts.values() if len(part) < FEWEST for query in part]]
+
+
+def with_bound_equalities(plan: QueryPlan) -> QueryPlan:
+    """The plan with constants in its patterns where filters say so: what is looked up need not be compared."""
+    return optimise(plan, rewrites=_BINDING, finishing=(join_filters.RULE,)).plan
+
+
+def may_be_member(plan: QueryPlan) -> bool:
+    """Whether a query can be one of several: one without a stream is answered once, and DESCRIBE is more than rows."""
+    return bool(plan.windows) and plan.kind is not QueryKind.DESCRIBE
+
+
+@dataclass(slots=True)
+class _Member:
+    """One combination of constants, as ids: the queries that have it, with their templates, and what they say."""
+
+    number: int
+    values: tuple[int, ...]
+    voices: dict[str, Template | None] = field(default_factory=dict)
+    result: Result = field(default_factory=Result)
+    has_spoken: bool = False
+
+    @property
+    def row(self) -> tuple[int, ...]:
+        return (self.number, *self.values)
+
+
+@dataclass
+class FamilyMemory:
+    """What cannot be derived from the windows: who has not spoken yet, who came when, and, where the last tick was not
+    reported, what the members have not said."""
+
+    silent: frozenset[str]
+    since: dict[str, int]
+    unsaid: dict[str, object]
+
+
+class FamilyEvaluator(KernelEvaluator):
+    """Evaluates queries of one form together; `NotForTheKernel` where it cannot.
+
+    `add` and `remove` may be called between two calls of `advance`.
+    """
+
+    def __init__(self, queries: Sequence[Registered], static: StaticData) -> None:
+        first = queries[0]
+        forms = [form_of(with_bound_equalities(query.plan), query.settings) for query in queries]
+        # Whether a constant can go into a pattern depends on what it is.
+        self._binds = len({form for form, _ in forms}) == 1
+        if not self._binds:
+            forms = [form_of(query.plan, query.settings) for query in queries]
+        self.family = Family.of(forms[0][0], [constants for _, constants in forms])
+        self._lifted = family_plan(self.family, _prefix(first.plan.text))
+        plan = replace(
+            first.plan, root=self._lifted.root, variables=(self._lifted.member, *first.plan.variables), template=()
+        )
+        plan = optimise(plan, rewrites=MOVING_FILTERS, finishing=(join_filters.RULE,)).plan
+        self._answer_variables = tuple(variable.value for variable in first.plan.variables)
+        super().__init__(plan, first.settings, static)
+        self._number_column = 0 if self._presenter is None else self.root.column(self._lifted.member.value)
+        sequenced = None if self._presenter is None else self._in_sequence
+        self._speech = Speech(plan.kind, first.settings.emit, self.vocabulary, sequenced)
+        self._members: dict[int, _Member] = {}
+        self._by_name: dict[str, _Member] = {}
+        self._templates: dict[object, Template] = {}
+        self._since: dict[str, int] = {}
+        self._changed: set[int] = set()
+        self._next = 0
+        self.add(queries)
+
+    def encode_rows(self) -> None:
+        """Each member has its own rows, which are few."""
+
+    def _compiler(self, static: StaticData) -> FamilyCompiler:
+        compiler = FamilyCompiler(self.plan, self.settings, static, self.vocabulary, self._lifted, self._contents_now)
+        self._table, self._followers = compiler.table, compiler.followers
+        return compiler
+
+    def _build(self) -> bool:
+        # What members ask of views does not say how it changes.
+        self._may_follow = False
+        is_timed = super()._build()
+        # Before the first one comes there are none.
+        self._enter(list(getattr(self, "_members", {}).values()))
+        return is_timed
+
+    def _contents_now(self) -> list[Ints]:
+        return [buffer.shown for buffer in self._buffers]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._by_name)
+
+    def accepts(self, query: Registered) -> bool:
+        """Whether a query has the form of this family and its constants where they are fixed."""
+        return may_be_member(query.plan) and self._values(query) is not None
+
+    def _values(self, query: Registered) -> tuple[ConstantTerm, ...] | None:
+        plan = with_bound_equalities(query.plan) if self._binds else query.plan
+        return self.family.values(*form_of(plan, query.settings))
+
+    def add(self, queries: Iterable[Registered]) -> None:
+        """Take queries in, all or none; from the next tick on they answer from what the windows hold."""
+        coming: dict[str, tuple[tuple[ConstantTerm, ...], QueryPlan]] = {}
+        for query in queries:
+            name, values = query.plan.name, self._values(query)
+            is_there = name in self._by_name or name in coming
+            if values is None or is_there:
+                why = "is in it already" if is_there else "differs from it in more than its parameters"
+                raise ValueError(f"{name!r} cannot join this family of queries: it {why}")
+            coming[name] = values, query.plan
+        fresh: list[_Member] = []
+        # Whoever has spoken has nothing new to say any more; one that comes now has.
+        known = {member.values: member for member in self._members.values() if not member.has_spoken}
+        for name, (values, plan) in coming.items():
+            ids = tuple(map(self.vocabulary.id_of, values))
+            if ids not in known:
+                known[ids] = self._new_member(ids)
+                fresh.append(known[ids])
+            known[ids].voices[name] = self._template_of(plan)
+            self._by_name[name] = known[ids]
+            if self.ticker.answered is not None:
+                self._since[name] = self.ticker.answered + 1
+        self._enter(fresh)
+
+    def _new_member(self, values: tuple[int, ...]) -> _Member:
+        member = _Member(self.vocabulary.id_of(integer_literal(self._next)), values)
+        self._next += 1
+        self._members[member.number] = member
+        self._changed.add(member.number)
+        return member
+
+    def _enter(self, members: Sequence[_Member]) -> None:
+        if members:
+            self._table.give(np.array([member.row for member in members], dtype=np.int64))
+            for follower in self._followers:
+                follower.enter([member.values for member in members])
+
+    def remove(self, name: str) -> None:
+        """Let a query go; it says nothing any more."""
+        member = self._by_name.pop(name)
+        self._since.pop(name, None)
+        del member.voices[name]
+        if not member.voices:
+            del self._members[member.number]
+            self._changed.discard(member.number)
+            self._table.take(np.array([member.row], dtype=np.int64))
+            for follower in self._followers:
+                follower.leave(member.values)
+
+    def complete_from(self, name: str) -> int | None:
+        """The instant from which the answers of a query are complete; None where they are from the beginning.
+
+        A family's windows hold what they would hold if the query had been there all the time, so for one that came
+        later that is the first instant after the last tick that was answered without it.
+        """
+        return self._since.get(name) if name in self._by_name else None
+
+    def explained(self, name: str) -> str:
+        """How a query is evaluated, in one line for people."""
+        numbers = dict.fromkeys(self._by_name[name].values)
+        values = [self.vocabulary.term_of(number) for number in numbers]
+        shared = f"one plan for {len(self._by_name)} queries"
+        if not values:
+            return f"{shared} that are alike"
+        return f"{shared} that differ in constants only, here {', '.join(map(str, values))}"
+
+    def _template_of(self, plan: QueryPlan) -> Template | None:
+        if plan.kind is not QueryKind.CONSTRUCT:
+            return None
+        known = self._templates.get(plan.template)
+        if known is None:
+            known = self._templates[plan.template] = Template(plan)
+        return known
+
+    def _in_sequence(self, rows: Ints) -> list[object]:
+        assert self._presenter is not None
+        return [row[1:] for row in self._presenter.rows(rows)]
+
+    def _follow(self, delta: Delta) -> None:
+        """Hand each row to its member; the rows of those that have gone are nobody's."""
+        if delta.is_empty:
+            return
+        if delta.is_fresh and not self._follows_change:
+            for member in self._members.values():
+                if member.result.counts:
+                    member.result.counts = {}
+                    self._changed.add(member.number)
+            self._count(delta.added, 1)
+            return
+        self._count(delta.added, 1)
+        self._count(delta.removed, -1)
+
+    def _count(self, rows: Ints, difference: int) -> None:
+        place = self._number_column
+        for row in self._shown(rows) if rows.shape[0] else ():
+            number = row[place]
+            member = self._members.get(number)
+            if member is not None:
+                member.result.change(tuple(row if self._presenter else row[1:]), difference)
+                self._changed.add(number)
+
+    def _reported(self, tick: int, part: int, watermark: int | None) -> Iterator[Answer]:
+        changed, self._changed = self._changed, set()
+        self._is_said = True
+        is_silent = self._is_silent_without_news
+        speaking = [self._members[n] for n in sorted(changed)] if is_silent else list(self._members.values())
+        inputs = self._views(tick) if speaking else ()
+        for member in speaking:
+            said = self._speech.said(member.result, has_changed=member.number in changed)
+            member.has_spoken = True
+            if not said and is_silent:
+                continue
+            for name, template in member.voices.items():
+                answer = Answer(
+                    query=name,
+                    time=tick,
+                    kind=self.plan.kind,
+                    operator=self.settings.emit,
+                    variables=self._answer_variables if self.plan.kind is QueryKind.SELECT else (),
+                    rows=cast("tuple[Row, ...]", tuple(said)) if self.plan.kind is QueryKind.SELECT else (),
+                    triples=template.instantiate(cast("list[Row]", said), tick) if template is not None else (),
+                    boolean=cast("bool | None", said[0] if said and self.plan.kind is QueryKind.ASK else None),
+                    part=part,
+                    inputs=inputs,
+                    watermark=watermark,
+                    data_version=self.data_version,
+                )
+                if not (answer.is_empty and is_silent):
+                    yield answer
+
+    def _used(self) -> Iterator[Ints]:
+        yield from super()._used()
+        members = self._members.values()
+        yield np.array([i for member in members for row in member.result.counts for i in row], dtype=np.int64)
+        yield np.array([i for member in members for i in member.values], dtype=np.int64)
+
+    def _memory(self) -> FamilyMemory:
+        silent = frozenset(name for name, member in self._by_name.items() if not member.has_spoken)
+        unsaid = {
+            name: self._speech.unsaid(member.result)
+            for name, member in self._by_name.items()
+            if not self._is_said and member.has_spoken and member.number in self._changed
+        }
+        return FamilyMemory(silent, dict(self._since), unsaid)
+
+    def _recall(self, memory: object) -> None:
+        if not isinstance(memory, FamilyMemory):
+            # The queries were evaluated one by one when this was saved.
+            memory = FamilyMemory(frozenset(), {}, {})
+        memory = replace(memory, silent=memory.silent | self.newcomers)
+        self._since = {name: since for name, since in memory.since.items() if name in self._by_name}
+        self._part(memory.silent)
+        super()._recall(None)
+        self._is_said = not memory.unsaid
+        for member in self._members.values():
+            name = next(iter(member.voices))
+            if name in memory.silent:
+                continue
+            member.has_spoken = True
+            if name in memory.unsaid:
+                self._speech.recall(member.result, memory.unsaid[name])
+                self._changed.add(member.number)
+            else:
+                self._speech.settle(member.result)
+                self._changed.discard(member.number)
+
+    def _part(self, silent: frozenset[str]) -> None:
+        """Queries with equal constants of which only some have spoken are two members."""
+        fresh: list[_Member] = []
+        for member in list(self._members.values()):
+            late = {name: template for name, template in member.voices.items() if name in silent}
+            if late and len(late) < len(member.voices):
+                other = self._new_member(member.values)
+                other.voices = late
+                member.voices = {name: template for name, template in member.voices.items() if name not in silent}
+                self._by_name |= dict.fromkeys(late, other)
+                fresh.append(other)
+        self._enter(fresh)
+
+
+def _prefix(text: str) -> str:
+    """The beginning of names that a text does not have."""
+    prefix = "hwf_"
+    while prefix in text:
+        prefix += "_"
+    return prefix

@@ -1,0 +1,117 @@
+"""The time of a triple beside its bindings, for `timestamp()` (CS6).
+
+Where a query asks for timestamps, triples carry their time as a fourth column, in microseconds, and patterns pass it
+on. In a set a triple that came several times has its newest time; one that comes again changes the time of what is
+there:
+
+    + (a 1000) (a 3000)    →    + (a 3000)
+    − (a 3000)             →    + (a 1000)   − (a 3000)
+
+Above the patterns times are terms: milliseconds, as `timestamp()` gives them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from headwater.kernel.columns.delta import UNBOUND, Delta
+from headwater.kernel.columns.ring_index import Ints
+from headwater.kernel.columns.vocabulary import Vocabulary
+from headwater.kernel.operators.operator import Operator
+from headwater.values.time_literals import time_literal
+
+_Row = tuple[int, ...]
+
+
+class Newest(Operator):
+    """Each row of the first `width` columns once, with the highest value of each column behind them.
+
+    State: how often each row came with which times, and what is shown of it.
+    """
+
+    def __init__(self, source: Operator, width: int) -> None:
+        self.variables = source.variables
+        self._source = source
+        self._width = width
+        self._times: dict[_Row, dict[_Row, int]] = {}
+        self._shown: dict[_Row, _Row] = {}
+
+    def advance(self) -> Delta:
+        delta = self._source.advance()
+        if delta.is_empty:
+            return delta
+        touched: dict[_Row, None] = {}
+        for rows, difference in ((delta.added, 1), (delta.removed, -1)):
+            for row in rows.tolist():
+                key, times = tuple(row[: self._width]), tuple(row[self._width :])
+                touched[key] = None
+                counts = self._times.setdefault(key, {})
+                counts[times] = counts.get(times, 0) + difference
+        return self._difference(touched)
+
+    def _difference(self, touched: dict[_Row, None]) -> Delta:
+        added: list[_Row] = []
+        removed: list[_Row] = []
+        for key in touched:
+            counts = self._times[key] = {times: n for times, n in self._times[key].items() if n}
+            before = self._shown.pop(key, None)
+            # No time is lower than that of a triple that came at none.
+            after = tuple(map(max, zip(*counts, strict=True))) if counts else None
+            if after is None:
+                del self._times[key]
+            else:
+                self._shown[key] = after
+            if before != after:
+                if before is not None:
+                    removed.append(key + before)
+                if after is not None:
+                    added.append(key + after)
+        return Delta(self._rows(added), self._rows(removed))
+
+    def _rows(self, rows: list[_Row]) -> Ints:
+        return np.array(rows, dtype=np.int64).reshape(len(rows), len(self.variables))
+
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        return (self._source,)
+
+    def ids(self) -> Iterable[Ints]:
+        yield np.array([number for key in self._times for number in key], dtype=np.int64)
+
+    @property
+    def nbytes(self) -> int:
+        each = 2 * (56 + 8 * len(self.variables))
+        return sys.getsizeof(self._times) + sys.getsizeof(self._shown) + each * len(self._times)
+
+
+class TimesAsTerms(Operator):
+    """The columns from `width` on, which hold microseconds, as terms. No state."""
+
+    def __init__(self, source: Operator, width: int, vocabulary: Vocabulary) -> None:
+        self.variables = source.variables
+        self._source = source
+        self._places = range(width, len(source.variables))
+        self._vocabulary = vocabulary
+
+    def advance(self) -> Delta:
+        delta = self._source.advance()
+        return delta if delta.is_empty else Delta(self._written(delta.added), self._written(delta.removed))
+
+    def _written(self, rows: Ints) -> Ints:
+        if not rows.shape[0]:
+            return rows
+        written = rows.copy()
+        for place in self._places:
+            written[:, place] = self._terms(rows[:, place].tolist())
+        return written
+
+    def _terms(self, times: Sequence[int]) -> list[int]:
+        known = {t: UNBOUND if t == UNBOUND else self._vocabulary.id_of(time_literal(t)) for t in set(times)}
+        return [known[time] for time in times]
+
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        return (self._source,)

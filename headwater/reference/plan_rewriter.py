@@ -1,0 +1,302 @@
+"""From a continuous plan to plain SPARQL algebra over the dataset of a tick (see `graphs`).
+
+Plain form: a window is a named graph.
+
+    Window(w, P)  →  GRAPH <w> { P }
+
+Occurrence form, for bags that hold equal triples and for `timestamp()`: each triple pattern meets the occurrences of
+triples, one solution for each, and learns their time.
+
+    Window(w, {t})  →  GRAPH ?o { t } GRAPH <occurrences> { ?o :of <w> ; :time ?τ }
+
+`timestamp(?v)` is then the highest of the ?τ of the patterns that mention ?v, and AGGREGATE is a join with a
+grouping of the same pattern.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import reduce
+
+from headwater.algebra.nodes import (
+    Aggregation,
+    Bgp,
+    ExistsPlan,
+    Extend,
+    Filter,
+    Graph,
+    Group,
+    Join,
+    LeftJoin,
+    Node,
+    PathMatch,
+    Project,
+    Union,
+    Values,
+    Window,
+)
+from headwater.algebra.plan import QueryPlan
+from headwater.algebra.scope import (
+    all_variables,
+    certain,
+    expressions_of,
+    map_expression,
+    map_expressions,
+    mentioned,
+    nodes,
+    sub_expressions,
+    visible,
+)
+from headwater.algebra.translate import conjunction, join
+from headwater.algebra.triple_timestamps import PatternTime, time_expression
+from headwater.algebra.unrolled_paths import complete_path, excludes_steps, may_be_empty, unrolled
+from headwater.algebra.window_graphs import DEFAULT, INTERNAL, window_graph
+from headwater.language.expressions import Constant, Expression, FunctionCall, Operation, Timestamp, VariableReference
+from headwater.language.patterns import TriplePattern
+from headwater.reference.blank_nodes import nodes_per_solution
+from headwater.reference.tick_dataset import OCCURRENCES, OF, STATIC, TIME, stream_time
+from headwater.terms.model import Literal, NamedNode, Variable
+from headwater.windows.settings import Content
+
+
+@dataclass
+class Rewriter:
+    """Rewrites one plan; `occurrences` chooses the form."""
+
+    plan: QueryPlan
+    content: Content
+    occurrences: bool
+    named_graphs: tuple[NamedNode, ...] = ()
+    """The static graphs over which GRAPH ?g ranges."""
+    _fresh: int = 0
+    _times: list[PatternTime] = field(default_factory=list)
+    _given: frozenset[Variable] = frozenset()
+    """The variables whose values are put into the pattern of the EXISTS at work."""
+
+    def rewrite(self) -> Node:
+        plain = self._expressions_with_times(self._node(self.plan.root, DEFAULT))
+        return nodes_per_solution(plain, self.fresh)
+
+    def fresh(self) -> Variable:
+        """A variable that stands nowhere else in the plan."""
+        return self._variable("w")
+
+    def _variable(self, what: str) -> Variable:
+        self._fresh += 1
+        prefix = "hwx_"
+        while prefix in self.plan.text:
+            prefix += "_"
+        return Variable(f"{prefix}{what}{self._fresh}")
+
+    def _node(self, node: Node, graph: NamedNode | Variable) -> Node:
+        """The node rewritten, with `graph` the active graph (`DEFAULT`, a window's, a static one's)."""
+        match node:
+            case Window(windows, name, inner):
+                return self._window(windows, name, inner)
+            case Graph(name, inner):
+                return self._graph(name, inner)
+            case Aggregation():
+                return self._aggregation(node, graph)
+            case Bgp(triples) if self._in_windows(graph):
+                matches: list[Node] = [self._occurrence(triple, graph) for triple in triples]
+                return reduce(join, matches)
+            case PathMatch():
+                return self._path(node, graph)
+            case Bgp():
+                return self._inside(node, graph)
+            case Group(inner, keys, aggregates) if any(a.distinct and a.argument is None for _, a in aggregates):
+                # Variables of our own would tell equal solutions apart.
+                counted = Project(self._node(inner, graph), visible(inner))
+                return map_expressions(Group(counted, keys, aggregates), lambda e: self._exists(e, graph))
+        renewed = node.with_children(*(self._node(child, graph) for child in node.children))
+        scope = frozenset(variable for child in node.children for variable in visible(child))
+        renewed = map_expressions(renewed, lambda e: self._exists(e, graph, scope))
+        return Project(renewed, visible(renewed)) if self._might_look_around(node, scope) else renewed
+
+    def _might_look_around(self, node: Node, scope: frozenset[Variable]) -> bool:
+        """Whether pyoxigraph might give a variable of an EXISTS the value that it has in a pattern around.
+
+        Only the solutions that EXISTS judges are in its scope (SPARQL 1.1, section 18.6). A sub-query keeps to that.
+        """
+        mentions = (mentioned(expression) for expression in expressions_of(node))
+        if not isinstance(node, Filter | Extend | LeftJoin) or any(found & self._given for found in mentions):
+            return False
+        for part in (part for expression in expressions_of(node) for part in sub_expressions(expression)):
+            if isinstance(part, ExistsPlan) and (own := all_variables(part.plan) - scope):
+                inside = {id(one) for one in nodes(part.plan)}
+                around = (one for one in nodes(self.plan.root) if id(one) not in inside)
+                if any(not own.isdisjoint(visible(one)) for one in around):
+                    return True
+        return False
+
+    def _exists(
+        self, expression: Expression, graph: NamedNode | Variable, scope: frozenset[Variable] = frozenset()
+    ) -> Expression:
+        def change(part: Expression) -> Expression | None:
+            if not isinstance(part, ExistsPlan):
+                return None
+            given, self._given = self._given, self._given | scope
+            plan = self._node(part.plan, graph)
+            self._given = given
+            return replace(part, plan=plan)
+
+        return map_expression(expression, change)
+
+    def _inside(self, node: Node, graph: NamedNode | Variable) -> Node:
+        return node if graph == DEFAULT else Graph(graph, node)
+
+    def _in_windows(self, graph: NamedNode | Variable) -> bool:
+        """Whether occurrences decide what a pattern matches in this graph."""
+        if not self.occurrences:
+            return False
+        if graph == DEFAULT:
+            return any(source.in_default_graph for source in self.plan.windows)
+        return any(window_graph(n, source) == graph for n, source in enumerate(self.plan.windows))
+
+    def _window(self, windows: tuple[int, ...], name: Variable | None, inner: Node) -> Node:
+        graphs = [window_graph(n, self.plan.windows[n]) for n in windows]
+        if name is None:
+            return self._within(graphs[0], inner)
+        branches = [
+            join(self._within(graph, inner), Values((name,), ((self._called(n),),)))
+            for n, graph in zip(windows, graphs, strict=True)
+        ]
+        nothing = Values((name, *(v for v in visible(inner) if v != name)), ())
+        return reduce(Union, branches) if branches else nothing
+
+    def _called(self, number: int) -> NamedNode:
+        return NamedNode(self.plan.windows[number].label)
+
+    def _within(self, graph: NamedNode, inner: Node) -> Node:
+        """The inner plan with a window's graph as the active one."""
+        if self.occurrences:
+            return self._node(inner, graph)
+        return Graph(graph, self._plain(inner))
+
+    def _plain(self, inner: Node) -> Node:
+        # Inside GRAPH the active graph needs no wrapping of each pattern.
+        return self._node(inner, DEFAULT)
+
+    def _graph(self, name: NamedNode | Variable, inner: Node) -> Node:
+        visible_windows = [source.graph for source in self.plan.windows if source.graph is not None]
+        if isinstance(name, NamedNode):
+            if self.occurrences and name in visible_windows:
+                return self._node(inner, name)
+            return Graph(name, self._plain_static(inner))
+        if not self.occurrences and keeps_to_one_graph(inner, name):
+            found = Graph(name, self._plain(inner))
+            # Bags keep static triples and occurrences in graphs of ours.
+            if len(visible_windows) == len(self.plan.windows) and self.content is Content.SET:
+                return found
+            return Filter(found, Operation("!", (_starts_with(name, INTERNAL),)))
+        graphs = dict.fromkeys([*self.named_graphs, *visible_windows])
+        branches = [join(self._graph(graph, inner), Values((name,), ((graph,),))) for graph in graphs]
+        nothing = Values((name, *(v for v in visible(inner) if v != name)), ())
+        return reduce(Union, branches) if branches else nothing
+
+    def _plain_static(self, inner: Node) -> Node:
+        """A pattern over a static graph of the dataset: nothing in it occurs in time."""
+        keep, self.occurrences = self.occurrences, False
+        try:
+            return self._node(inner, DEFAULT)
+        finally:
+            self.occurrences = keep
+
+    def _occurrence(self, triple: TriplePattern, graph: NamedNode | Variable) -> Node:
+        occurrence, time = self._variable("o"), self._variable("t")
+        variables = frozenset(v for v in (triple.subject, triple.predicate, triple.object) if isinstance(v, Variable))
+        match: Node = Join(
+            Graph(occurrence, Bgp((triple,))),
+            Graph(OCCURRENCES, Bgp((TriplePattern(occurrence, OF, graph), TriplePattern(occurrence, TIME, time)))),
+        )
+        self._times.append((variables, None, time))
+        for stream in self._streams(graph):
+            its_time = self._variable("s")
+            self._times.append((variables, stream, its_time))
+            looked_up = Graph(OCCURRENCES, Bgp((TriplePattern(occurrence, stream_time(stream), its_time),)))
+            match = LeftJoin(match, looked_up)
+        if graph != DEFAULT:
+            return match
+        if self.content is Content.BAG:
+            return Union(Graph(STATIC, Bgp((triple,))), match)
+        return LeftJoin(Bgp((triple,)), match)
+
+    def _streams(self, graph: NamedNode | Variable) -> list[NamedNode]:
+        """The streams of a graph whose own times some `timestamp(?v, stream)` asks for."""
+        if not any(isinstance(p, Timestamp) and p.stream is not None for p in self._all_expressions()):
+            return []
+        here = (
+            source.stream
+            for n, source in enumerate(self.plan.windows)
+            if window_graph(n, source) == graph or (graph == DEFAULT and source.in_default_graph)
+        )
+        return list(dict.fromkeys(here))
+
+    def _all_expressions(self) -> list[Expression]:
+        return [p for n in nodes(self.plan.root) for e in expressions_of(n) for p in sub_expressions(e)]
+
+    def _path(self, match: PathMatch, graph: NamedNode | Variable) -> Node:
+        """A path: single steps count occurrences, closures are sets by definition."""
+        pattern = unrolled(match, lambda: self._variable("m"))
+        if pattern != match:
+            return self._node(pattern, graph)
+        return self._inside(complete_path(match, lambda: self._variable("m")), graph)
+
+    def _aggregation(self, node: Aggregation, graph: NamedNode | Variable) -> Node:
+        """P AGG A: P joined with the aggregates of its groups; a group key that is unbound equals itself only."""
+        result = self._node(node.inner, graph)
+        sure = certain(node.inner)
+        for variable, aggregate, group in node.clauses:
+            renamed = {v: self._variable("g") for v in group if v not in sure}
+            keys = tuple((renamed[v], VariableReference(v)) if v in renamed else (v, None) for v in group)
+            groups = Group(self._node(node.inner, graph), keys, ((variable, aggregate),))
+            result = Join(result, Project(groups, (*(k for k, _ in keys), variable)))
+            if renamed:
+                result = Filter(result, conjunction([_same(v, other) for v, other in renamed.items()]))
+        conditions = [self._exists(condition, graph) for condition in node.conditions]
+        return Filter(result, conjunction(conditions)) if conditions else result
+
+    def _expressions_with_times(self, plan: Node) -> Node:
+        def timestamp(part: Expression) -> Expression | None:
+            if isinstance(part, Timestamp):
+                return time_expression(part, self._times, (source.stream for source in self.plan.windows))
+            if isinstance(part, ExistsPlan):
+                return replace(part, plan=self._expressions_with_times(part.plan))
+            return None
+
+        renewed = plan.with_children(*(self._expressions_with_times(child) for child in plan.children))
+        return map_expressions(renewed, lambda e: map_expression(e, timestamp))
+
+
+def keeps_to_one_graph(inner: Node, name: Variable) -> bool:
+    """Whether the patterns under `GRAPH ?g` meet in one graph by themselves.
+
+    pyoxigraph gives ?g to each pattern and joins on it. By the definition (18.6) the whole is evaluated in one graph
+    after the other and ?g is joined last; that is the same only where every pattern shows ?g and nothing else reads it.
+    """
+    match inner:
+        case Bgp(triples):
+            return bool(triples)
+        case PathMatch(_, path, _):
+            return not may_be_empty(path) and not excludes_steps(path)
+        case Join(left, right) | Union(left, right):
+            return keeps_to_one_graph(left, name) and keeps_to_one_graph(right, name)
+        case LeftJoin(left, right, None):
+            simple = keeps_to_one_graph(left, name) and keeps_to_one_graph(right, name)
+            return simple and name not in visible(inner)
+        case Filter(filtered, condition):
+            parts = list(sub_expressions(condition))
+            plain = not any(isinstance(part, ExistsPlan) for part in parts) and name not in mentioned(condition)
+            return plain and keeps_to_one_graph(filtered, name)
+    return False
+
+
+def _same(left: Variable, right: Variable) -> Expression:
+    both = (VariableReference(left), VariableReference(right))
+    unbound = conjunction([Operation("!", (FunctionCall("BOUND", (v,)),)) for v in both])
+    return Operation("||", (unbound, FunctionCall("SAMETERM", both)))
+
+
+def _starts_with(variable: Variable, prefix: str) -> Expression:
+    text = FunctionCall("STR", (VariableReference(variable),))
+    return FunctionCall("STRSTARTS", (text, Constant(Literal(prefix))))

@@ -1,0 +1,121 @@
+"""Plans written so that pyoxigraph answers them as the definition says, where it would not by itself.
+
+- Some expressions are written in other words (`headwater.algebra.pyoxigraph_expressions`).
+- REDUCED keeps some duplicates, and which depends on the order in which the store gives them. Here it keeps none.
+- GROUP BY variables that nothing binds is one group even of no solutions, as if there were no keys. Here such a
+  group counts its solutions and has to have one.
+- Inside EXISTS it takes the values of the outer solution as bound on both sides of a MINUS, so that sides without a
+  common variable have one. Here such a MINUS, which removes nothing, is not there; and where all common variables may
+  be unbound on some side, it says of each solution of its left side what must not exist.
+- Variables that a sub-query inside EXISTS keeps to itself have the values of the outer solution in its filters, too,
+  where they have the same names. Here they have names of their own.
+- Where an OPTIONAL within another one mentions variables that its own left side may leave unbound, values that come
+  from outside of both reach it, though it should be evaluated without them. Here both are a sub-query, which is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import reduce
+
+from headwater.algebra.nodes import Distinct, ExistsPlan, Extend, Filter, Group, LeftJoin, Minus, Node, Project, Reduced
+from headwater.algebra.pyoxigraph_expressions import in_engine_words
+from headwater.algebra.scope import (
+    all_variables,
+    certain,
+    expressions_of,
+    map_expression,
+    map_expressions,
+    map_plan,
+    mentioned,
+    nodes,
+    visible,
+    with_names,
+)
+from headwater.language.expressions import Aggregate, Constant, Expression, FunctionCall, Operation, VariableReference
+from headwater.terms.model import XSD, Literal, NamedNode, Variable
+
+_NONE = Constant(Literal("0", datatype=NamedNode(XSD + "integer")))
+
+
+def avoided(plan: Node, fresh: Callable[[], Variable]) -> Node:
+    """The plan in terms that leave nothing to the ways of the store; `fresh` makes new variables."""
+
+    def inside_exists(part: Expression) -> Expression | None:
+        if isinstance(part, ExistsPlan):
+            return replace(part, plan=map_plan(part.plan, lambda node: _closed(node, fresh)))
+        return None
+
+    def change(node: Node) -> Node:
+        match node:
+            case Reduced(inner):
+                return Distinct(inner)
+            case Minus(left, right) if not set(visible(left)) & set(visible(right)):
+                return left
+            case LeftJoin(_, right, _) if _has_open_optional(right):
+                return Project(map_expressions(node, in_engine_words), (*visible(node), *_asked_for(node)))
+            case Group(inner, keys, aggregates) if keys and not {v for v, _ in keys} & set(visible(inner)):
+                if all(expression is None for _, expression in keys):
+                    count = fresh()
+                    counted = Group(inner, keys, (*aggregates, (count, Aggregate("COUNT", None))))
+                    return Filter(counted, Operation(">", (VariableReference(count), _NONE)))
+        return map_expressions(node, in_engine_words)
+
+    closed = map_plan(plan, lambda node: map_expressions(node, lambda one: map_expression(one, inside_exists)))
+    return map_plan(closed, change)
+
+
+def _closed(node: Node, fresh: Callable[[], Variable]) -> Node:
+    """A node inside EXISTS so that it has of the outer solution what it shall have, and nothing else."""
+    if isinstance(node, Project):
+        hidden = sorted(all_variables(node.inner) - set(node.variables), key=str)
+        return with_names(node, {variable: fresh() for variable in hidden}) if hidden else node
+    return _without_open_minus(node, fresh)
+
+
+def _without_open_minus(node: Node, fresh: Callable[[], Variable]) -> Node:
+    """A MINUS none of whose common variables is bound in all solutions of both sides, as a filter of its left side."""
+    if not isinstance(node, Minus):
+        return node
+    common = [variable for variable in visible(node.left) if variable in visible(node.right)]
+    if not common or set(common) & certain(node.left) & certain(node.right):
+        return node
+    removed = node.right
+    agree: list[Expression] = []
+    meet: list[Expression] = []
+    others = [variable for variable in visible(removed) if variable not in common]
+    for variable in common:
+        there = fresh()
+        removed = Extend(removed, there, VariableReference(variable))
+        pair = VariableReference(variable), VariableReference(there)
+        both = Operation("&&", tuple(FunctionCall("BOUND", (one,)) for one in pair))
+        agree.append(Operation("||", (Operation("!", (both,)), FunctionCall("SAMETERM", pair))))
+        meet.append(both)
+        others.append(there)
+    # What is not shown of a sub-query has no value from outside.
+    shown = Project(removed, (*others, *_asked_for(removed)))
+    condition = reduce(_and, agree, reduce(_or, meet))
+    return Filter(node.left, ExistsPlan(Filter(shown, condition), negated=True))
+
+
+def _and(left: Expression, right: Expression) -> Expression:
+    return Operation("&&", (left, right))
+
+
+def _or(left: Expression, right: Expression) -> Expression:
+    return Operation("||", (left, right))
+
+
+def _has_open_optional(node: Node) -> bool:
+    """Whether an OPTIONAL in a pattern mentions variables that what it is optional to may leave unbound."""
+    if isinstance(node, LeftJoin) and set(visible(node.right)) - set(certain(node.left)):
+        return True
+    # A sub-query is evaluated by itself.
+    return not isinstance(node, Project) and any(map(_has_open_optional, node.children))
+
+
+def _asked_for(node: Node) -> list[Variable]:
+    """The variables that expressions mention and nothing in the pattern binds: inside EXISTS they have outer values."""
+    found = {variable for part in nodes(node) for one in expressions_of(part) for variable in mentioned(one)}
+    return sorted(found - set(visible(node)), key=str)

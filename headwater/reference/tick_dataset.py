@@ -1,0 +1,153 @@
+"""The RDF dataset over which a query is evaluated at a tick, held in a pyoxigraph store.
+
+Each window is a named graph; a window that C-SPARQL merges into the default graph is there too. A graph that several
+windows feed holds a triple as long as one of them does.
+
+Plain graphs cannot say how often a triple came, nor when. Where that matters (bags with equal triples, `timestamp()`)
+each *occurrence* of a triple gets a graph of its own, described in a graph of occurrences:
+
+    GRAPH <urn:headwater:occurrence:7> { :sensor1 :value 20 }
+    GRAPH <urn:headwater:occurrences> { <urn:headwater:occurrence:7> :of <the window's graph> ; :time 4000 }
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from pyoxigraph import DefaultGraph, Quad, Store
+
+from headwater.algebra.plan import QueryPlan
+from headwater.algebra.window_graphs import DEFAULT, INTERNAL, window_graph
+from headwater.execution.static_data import StaticData, statements_for
+from headwater.reference.window_content import Item, WindowBuffer
+from headwater.terms.model import NamedNode, Triple
+from headwater.terms.stored_forms import is_stored_form, stored_triple
+from headwater.values.time_literals import time_literal
+from headwater.windows.settings import Content
+
+OCCURRENCES = NamedNode(INTERNAL + "occurrences")
+OF = NamedNode(INTERNAL + "of")
+TIME = NamedNode(INTERNAL + "time")
+STATIC = NamedNode(INTERNAL + "static")
+
+
+def stream_time(stream: NamedNode) -> NamedNode:
+    """The property that holds an occurrence's newest time in one stream."""
+    return NamedNode(f"{INTERNAL}time:{stream.value}")
+
+
+@dataclass
+class Dataset:
+    """The static graphs of a query and the changing graphs of its windows."""
+
+    plan: QueryPlan
+    content: Content
+    store: Store
+    static_default: frozenset[Triple] = frozenset()
+    named: tuple[NamedNode, ...] = ()
+    """The static graphs that GRAPH can name."""
+    holds_stored_forms: bool = False
+    """Whether some literal is, or was, in the store in a form of its own (see `headwater.terms.stored_forms`)."""
+    _counts: dict[NamedNode, Counter[Triple]] = field(default_factory=dict)
+    _occurrence_quads: list[Quad] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, plan: QueryPlan, content: Content, static: StaticData) -> Dataset:
+        """A store of the query's own, with what can matter to it of the static graphs that its FROM clauses choose."""
+        store = Store()
+        default = plan.default_graphs
+        sources = [DefaultGraph()] if default is None else list(default)
+        merged = frozenset(quad.triple for graph in sources for quad in statements_for(static, plan, graph))
+        store.extend(Quad(t.subject, t.predicate, t.object) for t in merged)
+        chosen = plan.named_graphs if plan.named_graphs is not None else static.named_graphs()
+        named = tuple(graph for graph in chosen if isinstance(graph, NamedNode))
+        for graph in named:
+            store.add_graph(graph)
+            store.extend(statements_for(static, plan, graph))
+        keeps_static = content is Content.BAG and any(source.in_default_graph for source in plan.windows)
+        if keeps_static:
+            store.extend(Quad(t.subject, t.predicate, t.object, STATIC) for t in merged)
+        reads_default = any(source.in_default_graph for source in plan.windows)
+        inexact = any(is_stored_form(quad.object) for quad in store)
+        dataset = cls(plan, content, store, merged if reads_default else frozenset(), named, inexact)
+        for number, source in enumerate(plan.windows):
+            store.add_graph(window_graph(number, source))
+        return dataset
+
+    def graphs_of(self, number: int) -> list[NamedNode]:
+        """Where a window's content is seen; `DEFAULT` stands for the default graph."""
+        source = self.plan.windows[number]
+        return [window_graph(number, source), *([DEFAULT] if source.in_default_graph else [])]
+
+    def change(self, number: int, entered: Iterable[Item], left: Iterable[Item]) -> bool:
+        """Apply what entered and left a window; true where its content, as set or bag, is another one now."""
+        delta: Counter[Triple] = Counter(self._stored(entered))
+        delta.subtract(self._stored(left))
+        changed = False
+        for graph in self.graphs_of(number):
+            counts = self._counts.setdefault(graph, Counter())
+            for triple, difference in delta.items():
+                if not difference:
+                    continue
+                before = counts[triple]
+                after = counts[triple] = before + difference
+                if after == 0:
+                    del counts[triple]
+                if self.content is Content.BAG or (before == 0) != (after == 0):
+                    changed = True
+                if before == 0:
+                    self.store.add(self._quad(triple, graph))
+                elif after == 0 and not (graph == DEFAULT and triple in self.static_default):
+                    self.store.remove(self._quad(triple, graph))
+        return changed
+
+    def _stored(self, items: Iterable[Item]) -> Iterator[Triple]:
+        """The triples of some items as the store has to see them."""
+        for item in items:
+            for triple in item.triples:
+                kept = stored_triple(triple)
+                self.holds_stored_forms |= kept is not triple
+                yield kept
+
+    def _quad(self, triple: Triple, graph: NamedNode) -> Quad:
+        where = DefaultGraph() if graph == DEFAULT else graph
+        return Quad(triple.subject, triple.predicate, triple.object, where)
+
+    @property
+    def has_duplicates(self) -> bool:
+        """Whether a bag differs from the set of its triples just now."""
+        if self.content is Content.SET:
+            return False
+        return any(
+            count > 1 or (graph == DEFAULT and triple in self.static_default)
+            for graph, counts in self._counts.items()
+            for triple, count in counts.items()
+        )
+
+    def describe_occurrences(self, buffers: list[WindowBuffer]) -> None:
+        """Write every occurrence in view, with its time, in place of those of the tick before."""
+        for quad in self._occurrence_quads:
+            self.store.remove(quad)
+        self._occurrence_quads = list(self._occurrences(buffers))
+        self.store.extend(self._occurrence_quads)
+
+    def _occurrences(self, buffers: list[WindowBuffer]) -> Iterable[Quad]:
+        found: dict[tuple[NamedNode, Triple, tuple[int, ...]], list[tuple[int, NamedNode]]] = {}
+        for number, buffer in enumerate(buffers):
+            stream = self.plan.windows[number].stream
+            for graph in self.graphs_of(number):
+                for index, item in enumerate(buffer.shown):
+                    for triple in self._stored([item]):
+                        # In a set one occurrence stands for all; in a bag each stands for itself.
+                        one: tuple[int, ...] = () if self.content is Content.SET else (number, index)
+                        found.setdefault((graph, triple, one), []).append((item.time, stream))
+        for serial, ((graph, triple, _), times) in enumerate(found.items()):
+            occurrence = NamedNode(f"{INTERNAL}occurrence:{serial}")
+            yield Quad(triple.subject, triple.predicate, triple.object, occurrence)
+            yield Quad(occurrence, OF, graph, OCCURRENCES)
+            yield Quad(occurrence, TIME, time_literal(max(time for time, _ in times)), OCCURRENCES)
+            for stream in {stream for _, stream in times}:
+                newest = max(time for time, its in times if its == stream)
+                yield Quad(occurrence, stream_time(stream), time_literal(newest), OCCURRENCES)

@@ -1,0 +1,131 @@
+"""What the windows of a query hold at a tick: the definition of window content, step by step.
+
+A `WindowBuffer` keeps the items of one window in time order and moves a view over them. A tick never makes it look
+back, so items that the view has left are forgotten.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from headwater.execution.answers import WindowView
+from headwater.terms.model import Element, Triple
+from headwater.windows.caps import DEFAULT_CAP, check_cap
+from headwater.windows.model import CountWindow, TimeWindow, Window
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """What a window counts: an element, or a single triple of one."""
+
+    time: int
+    triples: tuple[Triple, ...]
+
+
+def canonical_text(triples: Iterable[Triple]) -> str:
+    """A text that orders graphs of one instant independently of their arrival."""
+    return "\n".join(sorted(map(str, triples)))
+
+
+@dataclass
+class WindowBuffer:
+    """The items of one window, those in view and those still to come. `cap` bounds how many triples are in view."""
+
+    definition: Window
+    label: str = ""
+    cap: int = DEFAULT_CAP
+    items: list[Item] = field(default_factory=list)
+    times: list[int] = field(default_factory=list)
+    low: int = 0
+    high: int = 0
+    taken: int = 0
+    """How many items were forgotten: positions in the stream are `taken` plus positions in the list."""
+    triples: int = 0
+    """How many triples are in view."""
+
+    def add(self, elements: Iterable[Element]) -> list[int]:
+        """Elements in time order; gives the timestamps of the items that they make."""
+        if isinstance(self.definition, TimeWindow):
+            added = [Item(element.time, element.triples) for element in elements]
+        elif self.definition.unit == "elements":
+            added = [Item(element.time, element.triples) for element in elements if element.triples]
+            added.sort(key=lambda item: (item.time, canonical_text(item.triples)))
+        else:
+            added = [Item(element.time, (triple,)) for element in elements for triple in element.triples]
+            added.sort(key=lambda item: (item.time, str(item.triples[0])))
+        self.items.extend(added)
+        times = [item.time for item in added]
+        self.times.extend(times)
+        return times
+
+    def closings(self, tick: int) -> int:
+        """How often a stepped count window closes at this very instant; 1 for all others."""
+        window = self.definition
+        if not isinstance(window, CountWindow) or window.step is None:
+            return 1
+        before = (self.taken + bisect_left(self.times, tick)) // window.step
+        return max(1, (self.taken + bisect_left(self.times, tick + 1)) // window.step - before)
+
+    def move(self, tick: int, part: int) -> tuple[list[Item], list[Item]]:
+        """Move the view to a tick; gives the items that entered and those that left."""
+        low, high = self._view(tick, part)
+        entered = self.items[max(self.high, low) : high]
+        left = self.items[self.low : min(low, self.high)]
+        self.low, self.high = low, high
+        self.triples += sum(len(item.triples) for item in entered) - sum(len(item.triples) for item in left)
+        check_cap(self.label, self.triples, self.cap)
+        self._forget()
+        return entered, left
+
+    def _view(self, tick: int, part: int) -> tuple[int, int]:
+        window = self.definition
+        if isinstance(window, TimeWindow):
+            first, end = window.interval(tick)
+            low, high = bisect_left(self.times, first), bisect_left(self.times, end)
+        else:
+            arrived = self.taken + bisect_left(self.times, tick + 1)
+            if window.step is not None:
+                closings = self.closings(tick)
+                arrived -= arrived % window.step + (closings - 1 - min(part, closings - 1)) * window.step
+            high = arrived - self.taken
+            low = max(0, high - window.size)
+        return max(low, self.low), max(high, self.high)
+
+    def _forget(self) -> None:
+        # In large steps, because deleting from the front of a list moves the rest.
+        if self.low > 256 and self.low > len(self.items) // 2:
+            del self.items[: self.low], self.times[: self.low]
+            self.taken += self.low
+            self.high -= self.low
+            self.low = 0
+
+    def view(self, label: str, tick: int) -> WindowView:
+        """What the view covers, for the record of an answer."""
+        if isinstance(self.definition, TimeWindow):
+            first, end = self.definition.interval(tick)
+        else:
+            shown = self.times[self.low : self.high] or [tick]
+            first, end = shown[0], shown[-1] + 1
+        return WindowView(label, first, end, self.high - self.low)
+
+    def refill(self, elements: Iterable[Element], counted: int, tick: int | None) -> None:
+        """Begin again with what was retained of `counted` items, the view at the last tick."""
+        self.add(elements)
+        self.taken = counted - len(self.items) if isinstance(self.definition, CountWindow) else 0
+        if tick is not None:
+            self.low, self.high = self._view(tick, self.closings(tick) - 1)
+            self.triples = sum(len(item.triples) for item in self.shown)
+
+    def needed_from(self, tick: int | None) -> int | None:
+        """The time of the oldest item that can still be shown; None while that is any."""
+        if tick is None:
+            return None
+        if isinstance(self.definition, TimeWindow):
+            return self.definition.interval(tick)[0]
+        return self.times[self.low] if self.low < len(self.times) else None
+
+    @property
+    def shown(self) -> list[Item]:
+        return self.items[self.low : self.high]

@@ -1,0 +1,1 @@
+"""Runs: a batch evaluated, counted and delivered, checkpoints, and the runner without Spark."""

@@ -1,0 +1,188 @@
+"""What a checkpoint folder belongs to, and what a run takes over from it when its queries have changed meanwhile.
+
+Queries that are the same go on where they were. Those that are new, or have another text or other settings, begin with
+what the windows in the checkpoint still hold and say from when their answers are complete. Those that are no longer
+there are forgotten. How far the streams were read is kept in any case: nothing is read twice, nothing is left out.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import uuid
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headwater.running.evaluation import Definition
+from headwater.sharding.sharding import Sharding
+from headwater.terms.ids.inline_layout import ID_FORMAT
+from headwater.terms.names import iri_to_name
+
+logger = logging.getLogger(__name__)
+
+
+class CheckpointError(RuntimeError):
+    """A checkpoint folder that cannot be used; the message says why, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Continued:
+    """What a run takes over from its checkpoint, by the names of the queries."""
+
+    kept: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    new: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+
+    def sentences(self) -> list[str]:
+        """What happens to whom, for people; nothing where every query goes on."""
+        if not (self.changed or self.new or self.dropped):
+            return []
+        begins = "begins with what the windows in the checkpoint still hold"
+        found = [f"{name} goes on where it was" for name in self.kept]
+        found += [
+            f"{name} has another text or other settings than before: its state is lost, it {begins}"
+            for name in self.changed
+        ]
+        found += [f"{name} is new: it {begins}" for name in self.new]
+        return found + [f"{name} is no longer there: its state is forgotten" for name in self.dropped]
+
+
+@dataclass(frozen=True)
+class Record:
+    """The file `headwater.json` of a checkpoint."""
+
+    run: str
+    runner: str
+    queries: Mapping[str, str]
+    """The fingerprint of each query."""
+    shards: tuple[int, ...] = ()
+    routes: Mapping[str, tuple[tuple[int, int], ...]] | None = None
+    records: tuple[str, ...] = ()
+    """The streams that Spark reads itself."""
+
+    @classmethod
+    def of(cls, run: str, runner: str, definition: Definition, records: Collection[str]) -> Record:
+        cut = definition.sharding
+        prints = {query.plan.name: query.fingerprint for query in definition.queries}
+        keys, routes = (cut.keys, cut.routes) if cut else ((), None)
+        return cls(run, runner, prints, keys, routes, tuple(sorted(records)))
+
+    @classmethod
+    def read(cls, folder: Path) -> Record | None:
+        """The record of a checkpoint; None where the folder is none yet."""
+        path = folder / _FILE
+        if not path.exists():
+            return None
+        try:
+            known: dict[str, Any] = json.loads(path.read_text("utf-8"))
+            if known.get("ids", 1) != ID_FORMAT:
+                raise CheckpointError(
+                    f"the checkpoint {folder} was made by another version of Headwater, which has other ids for some "
+                    "terms: finish with that version, or use another folder and begin anew"
+                )
+            routes = known["routes"]
+            if routes is not None:
+                routes = {stream: tuple((number, place) for number, place in found) for stream, found in routes.items()}
+            return cls(
+                known["run"],
+                known["runner"],
+                dict(known["queries"]),
+                tuple(known["shards"]),
+                routes,
+                tuple(known["records"]),
+            )
+        except (ValueError, KeyError, TypeError) as error:
+            raise CheckpointError(
+                f"{path} cannot be read ({type(error).__name__}: {error}): it is damaged or of another version; "
+                "use another folder, or delete this one to begin anew"
+            ) from None
+
+    def write(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        content = {
+            "ids": ID_FORMAT,
+            "run": self.run,
+            "runner": self.runner,
+            "queries": dict(self.queries),
+            "shards": list(self.shards),
+            "routes": self.routes,
+            "records": list(self.records),
+        }
+        unfinished = (folder / _FILE).with_suffix(".part")
+        unfinished.write_text(json.dumps(content, indent=2) + "\n", "utf-8")
+        os.replace(unfinished, folder / _FILE)
+
+
+_FILE = "headwater.json"
+
+
+def fitting(record: Record, wanted: Sharding | None, folder: Path) -> Sharding | None:
+    """How the work must be cut so that it goes on with the state of a checkpoint."""
+    if not record.shards:
+        return None
+    asked = f"the state in the checkpoint {folder} is cut into {len(record.shards)} shards, and"
+    todo = "use another folder, or run with the queries that it was made with"
+    if wanted is None:
+        raise CheckpointError(f"{asked} these queries cannot be cut so: {todo}")
+    if wanted.keys != record.shards:
+        raise CheckpointError(f"{asked} this run asks for {len(wanted.keys)}: ask for as many, or use another folder")
+    for stream, routes in wanted.routes.items():
+        before = dict((record.routes or {}).get(stream, ()))
+        if any(before.get(predicate, place) != place for predicate, place in routes):
+            raise CheckpointError(
+                f"{asked} these queries need the triples of the stream {iri_to_name(stream)} by another key: {todo}"
+            )
+    return wanted
+
+
+def claim(
+    folder: Path, definition: Definition, runner: str, records: Collection[str] = ()
+) -> tuple[str, Continued | None]:
+    """Make a folder the checkpoint of a definition, or go on with what is in it.
+
+    Gives the name of the run that began it, and what is taken over; None where it begins now.
+    """
+    known = Record.read(folder)
+    if known is None:
+        run = new_run()
+        Record.of(run, runner, definition, records).write(folder)
+        return run, None
+    if known.runner != runner:
+        raise CheckpointError(
+            f"the checkpoint {folder} was made {known.runner}, and this run is {runner}: use another folder"
+        )
+    fitting(known, definition.sharding, folder)
+    now = Record.of(known.run, runner, definition, records)
+    if known.records != now.records:
+        raise CheckpointError(
+            f"the checkpoint {folder} goes on with the topics of {_listed(known.records)}, and this run reads those of "
+            f"{_listed(now.records)}; Spark cannot add or drop such a stream: use another folder"
+        )
+    continued = compared(known.queries, now.queries)
+    for sentence in continued.sentences():
+        logger.warning("%s", sentence)
+    now.write(folder)
+    return known.run, continued
+
+
+def compared(before: Mapping[str, str], now: Mapping[str, str]) -> Continued:
+    """Who is kept, changed, new and dropped, by the fingerprints of the queries."""
+    return Continued(
+        kept=tuple(name for name, mark in now.items() if before.get(name) == mark),
+        changed=tuple(name for name, mark in now.items() if name in before and before[name] != mark),
+        new=tuple(name for name in now if name not in before),
+        dropped=tuple(name for name in before if name not in now),
+    )
+
+
+def _listed(streams: Sequence[str]) -> str:
+    return ", ".join(map(iri_to_name, streams)) or "no stream"
+
+
+def new_run() -> str:
+    """A name for a run that no other has."""
+    return uuid.uuid4().hex[:12]

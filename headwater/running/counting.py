@@ -1,0 +1,217 @@
+"""What one batch adds to the counts: taken where it is evaluated, added up where it is delivered.
+
+A `Measure` is what an evaluation knows of itself after a batch; those of several shards are added. `Counts` keeps the
+`Progress` of a run from the outcomes of its batches.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from headwater.execution.evaluator import Choice, Evaluator
+from headwater.execution.late_queries import NOT_YET
+from headwater.execution.program import Program
+from headwater.execution.registered import Registered
+from headwater.execution.window_log import Size
+from headwater.running.progress import Progress, QueryProgress, RunSummary
+from headwater.terms.names import iri_to_name
+from headwater.windows.stream_clock import combined
+
+if TYPE_CHECKING:
+    from headwater.running.evaluation import Outcome
+
+
+_NOTHING = Size(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryMeasure:
+    """One query after a batch: how long it took, how far it is, how much it holds."""
+
+    seconds: float
+    watermark: int | None
+    newest: int | None
+    answered: int | None
+    size: Size
+    complete_from: int | None
+    choices: tuple[Choice, ...] = ()
+
+    def plus(self, other: QueryMeasure) -> QueryMeasure:
+        """Two shards together."""
+        rows = self.size.rows + other.size.rows
+        known = self.size.bytes is not None and other.size.bytes is not None
+        size = Size(rows, (self.size.bytes or 0) + (other.size.bytes or 0) if known else None)
+        choices = self.choices + other.choices
+        return replace(self, seconds=self.seconds + other.seconds, size=size, choices=choices)
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One batch where it was evaluated: elements by stream, queries, the log, seconds by step.
+
+    In the middle of a batch nobody looks at the queries and the log.
+    """
+
+    elements: Mapping[str, int] = field(default_factory=dict)
+    queries: Mapping[str, QueryMeasure] = field(default_factory=dict)
+    log: Size = _NOTHING
+    steps: Mapping[str, float] = field(default_factory=dict)
+
+    def to_json(self) -> str:
+        """All of it as one line of JSON."""
+        queries = {name: {**asdict(one), "size": one.size._asdict()} for name, one in self.queries.items()}
+        found = {"elements": dict(self.elements), "queries": queries, "log": self.log._asdict(), "steps": self.steps}
+        return json.dumps(found)
+
+    def plus(self, other: Measure) -> Measure:
+        """Two shards together; every shard hears of every element."""
+        names = {**self.queries, **other.queries}
+        mine, yours = self.queries, other.queries
+        return Measure(
+            self.elements or other.elements,
+            {n: mine[n].plus(yours[n]) if n in mine and n in yours else one for n, one in names.items()},
+            Size(self.log.rows + other.log.rows, (self.log.bytes or 0) + (other.log.bytes or 0)),
+            added(self.steps, other.steps),
+        )
+
+
+def measured(program: Program, elements: Mapping[str, int], seconds: Mapping[str, float]) -> Measure:
+    """A program after a batch, whose queries took some seconds each."""
+    queries: dict[str, QueryMeasure] = {}
+    for evaluator in dict.fromkeys(program.evaluators.values()):
+        clocks = program.clocks_of(evaluator)
+        watermark, _ = combined(clocks)
+        newest = max((clock.highest for clock in clocks if clock.highest is not None), default=None)
+        size, answered = evaluator.size(), evaluator.ticker.answered
+        choices = evaluator.choices()
+        for name in evaluator.names:
+            complete_from = program.complete_from(name)
+            taken = seconds.get(name, 0.0)
+            queries[name] = QueryMeasure(taken, watermark, newest, answered, size, complete_from, choices)
+            # A plan that many queries share is told once.
+            choices = ()
+    return Measure(elements, queries, program.log.size if program.is_durable else _NOTHING)
+
+
+def added(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
+    """The sums of two mappings, name by name."""
+    return {name: one.get(name, 0.0) + other.get(name, 0.0) for name in {**one, **other}}
+
+
+def before_the_run(
+    queries: Collection[Registered], evaluators: Mapping[str, Evaluator], shards: int
+) -> dict[str, QueryProgress]:
+    """The queries of a run with nothing counted yet: who evaluates each, and in how many shards."""
+    found: dict[str, QueryProgress] = {}
+    for query in queries:
+        evaluator = evaluators[query.plan.name]
+        streams = dict.fromkeys(iri_to_name(source.stream.value) for source in query.plan.windows)
+        found[query.plan.name] = QueryProgress(evaluator.kind, evaluator.why, shards, tuple(streams))
+    return found
+
+
+class Counts:
+    """The progress of a run."""
+
+    def __init__(
+        self, queries: Mapping[str, QueryProgress] | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._clock = clock
+        self._begin = self._last = clock()
+        self.progress = Progress(queries=dict(queries or {}))
+
+    def count(self, outcome: Outcome, steps: Mapping[str, float]) -> Progress:
+        """Add a batch; `steps` are the seconds of what happened to it besides its evaluation."""
+        now = self._clock()
+        seconds = max(now - self._last, 1e-6)
+        before, measure = self.progress, outcome.measure
+        late = sum(letter.kind == "late" for letter in outcome.letters)
+        self.progress = Progress(
+            elements=before.elements + outcome.elements,
+            late=before.late + late,
+            bad=before.bad + len(outcome.letters) - late,
+            ticks=before.ticks + len(outcome.answers),
+            batches=before.batches + 1,
+            seconds=now - self._begin,
+            rate=outcome.elements / seconds,
+            watermarks=outcome.watermarks or before.watermarks,
+            alerts=before.alerts + sum(len(one.quality.alerts) for one in outcome.answers if one.quality is not None),
+            state_rows=measure.log.rows if measure.queries else before.state_rows,
+            state_bytes=measure.log.bytes or 0 if measure.queries else before.state_bytes,
+            steps=added(added(before.steps, measure.steps), steps),
+            queries=self._queries(outcome, seconds),
+        )
+        self._last = now
+        return self.progress
+
+    def renew(self, queries: Mapping[str, QueryProgress]) -> None:
+        """Count other queries from now on; those that stay keep their counts."""
+        known = self.progress.queries
+        self.progress = replace(self.progress, queries={name: known.get(name, one) for name, one in queries.items()})
+
+    def spent(self, step: str, seconds: float) -> None:
+        """Add the time of a step that follows the counting."""
+        self.progress = replace(self.progress, steps=added(self.progress.steps, {step: seconds}))
+
+    def _queries(self, outcome: Outcome, seconds: float) -> dict[str, QueryProgress]:
+        letters: dict[tuple[str, str], int] = {}
+        for letter in outcome.letters:
+            key = (iri_to_name(letter.stream), letter.kind)
+            letters[key] = letters.get(key, 0) + 1
+        ticks: dict[str, int] = {}
+        rows: dict[str, int] = {}
+        for answer in outcome.answers:
+            ticks[answer.query] = ticks.get(answer.query, 0) + 1
+            rows[answer.query] = rows.get(answer.query, 0) + len(answer.rows) + len(answer.triples)
+        arrived = {iri_to_name(stream): count for stream, count in outcome.measure.elements.items()}
+        found: dict[str, QueryProgress] = {}
+        for name, before in self.progress.queries.items():
+            elements = sum(arrived.get(stream, 0) for stream in before.streams)
+            counted = replace(
+                before,
+                elements=before.elements + elements,
+                rate=elements / seconds,
+                late=before.late + sum(letters.get((stream, "late"), 0) for stream in before.streams),
+                bad=before.bad + sum(letters.get((stream, "bad"), 0) for stream in before.streams),
+                ticks=before.ticks + ticks.get(name, 0),
+                rows=before.rows + rows.get(name, 0),
+            )
+            measure = outcome.measure.queries.get(name)
+            found[name] = counted if measure is None else _with(counted, measure)
+        return found
+
+    def summary(self, *, stopped: bool) -> RunSummary:
+        """The counts at the end of the run, with the rate over all of it."""
+        seconds = self._clock() - self._begin
+        counts = {name: getattr(self.progress, name) for name in Progress.__dataclass_fields__}
+        rate = self.progress.elements / max(seconds, 1e-6)
+        return RunSummary(**{**counts, "seconds": seconds, "rate": rate}, stopped=stopped)
+
+
+def _with(counted: QueryProgress, measure: QueryMeasure) -> QueryProgress:
+    newest, answered = measure.newest, measure.answered
+    return replace(
+        counted,
+        watermark=measure.watermark,
+        answered=answered,
+        lag=None if newest is None or answered is None else max(0, newest - answered),
+        state_rows=measure.size.rows,
+        state_bytes=measure.size.bytes,
+        seconds=counted.seconds + measure.seconds,
+        complete_from=measure.complete_from,
+        choices=measure.choices,
+    )
+
+
+def told_completeness(before: Progress, now: Progress) -> list[tuple[str, int | None]]:
+    """The queries of which it became known from when they are complete; None where nobody can tell."""
+    found: list[tuple[str, int | None]] = []
+    for name, query in now.queries.items():
+        known = before.queries[name].complete_from if name in before.queries else None
+        if query.complete_from is not None and query.complete_from != known:
+            found.append((name, None if query.complete_from == NOT_YET else query.complete_from))
+    return found

@@ -1,0 +1,182 @@
+"""The last step of a batch, on the driver: answers to whoever waits for them, letters to their folder, counts."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from threading import Event
+
+from headwater.execution.answers import Answer
+from headwater.running.counting import Counts, told_completeness
+from headwater.running.evaluation import Outcome
+from headwater.running.progress import Progress, QueryProgress, RunSummary
+from headwater.sinks.answer_text import Sink
+from headwater.sinks.dead_letters import LineNumbers, StrictError, TextAt, located, with_texts, write_letters
+from headwater.terms.timestamps import format_time
+
+logger = logging.getLogger(__name__)
+
+OnAnswer = Callable[[Answer], object]
+OnProgress = Callable[[Progress], object]
+
+_WAITING_ANSWERS = 10_000
+_POLL_SECONDS = 0.2
+
+
+class Subscription:
+    """The answers of one query on their way to an iterator; the run waits when it is too far ahead of it."""
+
+    def __init__(self, query: str) -> None:
+        self.query = query
+        self._answers: queue.Queue[Answer | None] = queue.Queue(_WAITING_ANSWERS)
+        self._failure: BaseException | None = None
+        self._closed = Event()
+
+    @property
+    def closed(self) -> bool:
+        """Nobody takes answers any more."""
+        return self._closed.is_set()
+
+    def close(self) -> None:
+        self._closed.set()
+
+    def put(self, answer: Answer | None) -> None:
+        """Hand an answer over, or with None say that there are no more; waits while too many are not taken."""
+        while not self.closed:
+            try:
+                self._answers.put(answer, timeout=_POLL_SECONDS)
+                return
+            except queue.Full:
+                continue
+
+    def end(self, failure: BaseException | None) -> None:
+        """The run is over; its failure is raised where the answers are taken."""
+        self._failure = failure
+        self.put(None)
+
+    def take(self) -> Answer | None:
+        """The next answer; None when the run is over."""
+        answer = self._answers.get()
+        if answer is None:
+            self.close()
+            if self._failure is not None:
+                raise self._failure
+        return answer
+
+
+class Answers(Iterator[Answer]):
+    """The answers of a query as they come. The run begins when the first is asked for, if it has not begun before.
+
+    An iterator that is dropped, as by `break`, is no longer waited for.
+    """
+
+    def __init__(self, subscription: Subscription, start: Callable[[], None]) -> None:
+        self._subscription = subscription
+        self._start: Callable[[], None] | None = start
+
+    def __next__(self) -> Answer:
+        if self._subscription.closed:
+            raise StopIteration
+        if self._start is not None:
+            start, self._start = self._start, None
+            start()
+        answer = self._subscription.take()
+        if answer is None:
+            raise StopIteration
+        return answer
+
+    def close(self) -> None:
+        """Take no more answers."""
+        self._subscription.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class Delivery:
+    """Hands over the outcome of each batch, and keeps the counts of the run."""
+
+    def __init__(
+        self,
+        *,
+        on_answer: OnAnswer | None = None,
+        on_progress: OnProgress | None = None,
+        subscriptions: list[Subscription] | None = None,
+        sinks: Sequence[Sink] = (),
+        dead_letters: Path | None = None,
+        run: str = "run",
+        strict: bool = False,
+        line_numbers: LineNumbers,
+        text_at: TextAt,
+        queries: Mapping[str, QueryProgress] | None = None,
+    ) -> None:
+        self._on_answer = on_answer
+        self._on_progress = on_progress
+        self._subscriptions = [] if subscriptions is None else subscriptions
+        self._sinks = sinks
+        self._dead_letters = dead_letters
+        self._run = run
+        self._delivered = -1
+        self._strict = strict
+        self._line_numbers = line_numbers
+        self._text_at = text_at
+        self._counts = Counts(queries)
+
+    @property
+    def progress(self) -> Progress:
+        """The counts so far."""
+        return self._counts.progress
+
+    @property
+    def delivered(self) -> int:
+        """The last batch that was handed over; -1 before the first."""
+        return self._delivered
+
+    def renew(self, queries: Mapping[str, QueryProgress]) -> None:
+        """The run goes on with other queries; those that stay keep their counts."""
+        self._counts.renew(queries)
+
+    def deliver(self, batch: int, outcome: Outcome) -> None:
+        """Hand over one batch, once. What raises here fails the batch, and a later run repeats it."""
+        if batch <= self._delivered:
+            return
+        begin = time.monotonic()
+        letters = list(outcome.letters)
+        if letters and (self._strict or self._dead_letters is not None):
+            letters = located(letters[:1] if self._strict else letters, self._line_numbers)
+            letters = with_texts(letters, self._text_at)
+        if self._dead_letters is not None:
+            write_letters(self._dead_letters, self._run, batch, letters)
+        if self._strict and letters:
+            raise StrictError(letters[0])
+        # Before anybody else hears of it: what fails here is tried again, with the same answers.
+        for sink in self._sinks if outcome.answers else ():
+            sink.write(self._run, batch, outcome.answers)
+        for answer in outcome.answers:
+            if self._on_answer is not None:
+                self._on_answer(answer)
+            for subscription in tuple(self._subscriptions):
+                if subscription.query == answer.query:
+                    subscription.put(answer)
+        self._delivered = batch
+        before = self.progress
+        self._counts.count(outcome, {"deliver": time.monotonic() - begin})
+        self._say_completeness(before)
+        if self._on_progress is not None:
+            self._on_progress(self.progress)
+
+    def _say_completeness(self, before: Progress) -> None:
+        for name, instant in told_completeness(before, self.progress):
+            since = "an instant that nobody can tell yet" if instant is None else format_time(instant)
+            logger.warning("%s: its answers are complete from %s", name, since)
+
+    def spent(self, step: str, seconds: float) -> None:
+        """Add the time of a step that follows the delivery."""
+        self._counts.spent(step, seconds)
+
+    def summary(self, *, stopped: bool) -> RunSummary:
+        """The counts at the end of the run, with the rate over all of it."""
+        return self._counts.summary(stopped=stopped)

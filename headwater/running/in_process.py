@@ -1,0 +1,111 @@
+"""The runner without Spark: one loop in this process. For notebooks, tests, small data and the lowest latency.
+
+A checkpoint is one file with the offset and the state, replaced after what was read at once has been delivered.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import time
+from dataclasses import replace
+from pathlib import Path
+from threading import Event
+
+from headwater.execution.static_data import Version
+from headwater.running.checkpoints import CheckpointError
+from headwater.running.delivery import Delivery
+from headwater.running.evaluation import Evaluation
+from headwater.running.version_choice import VersionChoice
+from headwater.running.work import Changes, Work
+from headwater.sources.feed import Feed
+from headwater.sources.offsets import Offset
+
+_BATCH_BYTES = 1 << 20
+
+
+def run_in_process(
+    work: Work,
+    changes: Changes,
+    delivery: Delivery,
+    stop: Event,
+    *,
+    follow: bool = False,
+    drain: bool = True,
+    checkpoint: Path | None = None,
+    batch_bytes: int | None = None,
+    data_changes: bool = False,
+    trigger_seconds: float = 1.0,
+) -> None:
+    """Read, evaluate and deliver until everything is read or, when following, until `stop` is set.
+
+    `data_changes` says that there is data that may be another one at any tick. Then each tick is delivered before the
+    next one is answered, so that it may see what somebody changed who heard of it.
+    """
+    batch, offset, saved = _load(checkpoint)
+    evaluation = Evaluation(work.program)
+    if saved is not None:
+        evaluation.restore(saved)
+    choice = VersionChoice(evaluation.prepared)
+    feed = _feed(work, follow, drain)
+
+    def version() -> Version:
+        return choice.next(evaluation.data_version, feed.newest_version())
+
+    while not stop.is_set():
+        if (other := changes.take()) is not None:
+            evaluation.go_on_with(other.program)
+            feed = _feed(other, follow, drain)
+        end = feed.next(offset, batch_bytes or _BATCH_BYTES)
+        if changes.are_due:
+            # What came after a change is for those who are there then.
+            continue
+        if replace(end, version=offset.version) == offset:
+            if not follow:
+                return
+            evaluation.prepare_newest()
+            stop.wait(trigger_seconds)
+            continue
+        chunks = (chunk for piece in feed.pieces(offset, end) for chunk in feed.read(piece))
+        outcomes = evaluation.ticks(chunks, version) if data_changes else iter([evaluation.step(chunks)])
+        for outcome in outcomes:
+            delivery.deliver(batch, outcome)
+            batch += 1
+            if choice.is_behind(evaluation.data_version):
+                evaluation.prepare_newest()
+        offset = replace(end, version=evaluation.data_version)
+        if checkpoint is not None:
+            begin = time.monotonic()
+            try:
+                _save(checkpoint, batch, offset, evaluation.snapshot())
+            except OSError as error:
+                raise CheckpointError(
+                    f"the checkpoint {checkpoint} cannot be written ({error.strerror}): make room or mend the disk, "
+                    "and run again: the run goes on with the batch that it could not note, and delivers it again"
+                ) from error
+            delivery.spent("save", time.monotonic() - begin)
+        feed.commit(offset)
+
+
+def _feed(work: Work, follow: bool, drain: bool) -> Feed:
+    feed = work.feed(drain=drain)
+    if not follow:
+        feed.finish()
+    return feed
+
+
+def _load(checkpoint: Path | None) -> tuple[int, Offset, bytes | None]:
+    path = None if checkpoint is None else checkpoint / "state.pickle"
+    if path is None or not path.exists():
+        return 0, Offset(), None
+    batch, offset, saved = pickle.loads(path.read_bytes())
+    return batch, Offset.from_json(offset), saved
+
+
+def _save(checkpoint: Path, batch: int, offset: Offset, saved: bytes) -> None:
+    unfinished = checkpoint / "state.pickle.part"
+    with open(unfinished, "wb") as stream:
+        pickle.dump((batch, offset.to_json(), saved), stream, protocol=pickle.HIGHEST_PROTOCOL)
+        stream.flush()
+        os.fsync(stream.fileno())
+    os.replace(unfinished, checkpoint / "state.pickle")

@@ -1,0 +1,1 @@
+"""Cutting plans into shards that need nothing of each other, and merging the answers of the shards."""

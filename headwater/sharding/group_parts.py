@@ -1,0 +1,106 @@
+"""Groups that are spread over shards (CS10): what each shard gives of them, and how they are put together.
+
+    SELECT (AVG(?v) AS ?mean) (COUNT(*) AS ?n)      of two shards, cut by another variable than a key of GROUP BY
+
+    shard 1:   1, 2        PARTIAL_SUM 3 of 2 numbers, COUNT 2   ┐   SUM of the counts: 4
+    shard 2:   0.5, 4      PARTIAL_SUM 4.5 of 2,       COUNT 2   ┘   AVG of the partial sums: 7.5 / 4 = 1.875
+
+What SELECT and HAVING make of a group is made of the whole groups, by the kernel's expressions. A shard without
+solutions gives nothing; without GROUP BY there is one group all the same, and COUNT is 0 where no shard has any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from headwater.algebra.nodes import Extend, Filter, Node, Project
+from headwater.algebra.outer_grouping import OuterGrouping
+from headwater.algebra.plan import QueryKind, QueryPlan
+from headwater.kernel.columns.delta import UNBOUND
+from headwater.kernel.columns.ring_index import Ints
+from headwater.kernel.columns.vocabulary import Vocabulary
+from headwater.kernel.expressions.compiled_expressions import CompiledExpression
+from headwater.language.expressions import Aggregate, Constant, Operation, VariableReference
+from headwater.optimizer.distribution import NotDistributable, Split, splits_of
+from headwater.terms.model import Row, Term, Variable
+from headwater.values.aggregates import aggregate
+from headwater.values.numeric import integer_literal
+
+Step = Callable[[Ints], Ints]
+
+
+def split_grouping(plan: QueryPlan) -> tuple[OuterGrouping, tuple[Split, ...]]:
+    """The outermost grouping of a plan, and its aggregates in two steps; `cutting` has found that there are such."""
+    outer = OuterGrouping.of(plan.root)
+    splits = None if outer is None else splits_of(outer.group)
+    if outer is None or splits is None or isinstance(splits, NotDistributable):
+        raise ValueError(f"{plan.name} has no groups that could be put together from parts")
+    return outer, splits
+
+
+def plan_of_parts(plan: QueryPlan) -> QueryPlan:
+    """What a shard answers: a row for each group of which it has solutions, with the partial aggregates."""
+    outer, splits = split_grouping(plan)
+    partial = tuple((one.variable, one.partial) for one in splits)
+    root: Node = replace(outer.group, aggregates=partial)
+    if not outer.group.keys:
+        solutions = Variable("hw_solutions")
+        while solutions.value in plan.text:
+            solutions = Variable(solutions.value + "_")
+        counted = replace(outer.group, aggregates=(*partial, (solutions, Aggregate("COUNT", None))))
+        root = Filter(counted, Operation(">", (VariableReference(solutions), Constant(integer_literal(0)))))
+    variables = outer.variables
+    return replace(plan, kind=QueryKind.SELECT, root=Project(root, variables), variables=variables, template=())
+
+
+class WholeGroups:
+    """Puts the groups of the shards together, and makes of each what the query does, up to some variables of it."""
+
+    def __init__(self, plan: QueryPlan, wanted: Sequence[Variable]) -> None:
+        outer, splits = split_grouping(plan)
+        self._keys = len(outer.group.keys)
+        self._merges = [one.merge for one in splits]
+        self._vocabulary = Vocabulary()
+        names = tuple(variable.value for variable in outer.variables)
+        self._width = len(names)
+        self._steps: list[Step] = []
+        for step in outer.steps:
+            expression = step.expression if isinstance(step, Extend) else step.condition
+            compiled = CompiledExpression(expression, names, self._vocabulary, base=plan.base)
+            if isinstance(step, Extend):
+                names = (*names, step.variable.value)
+            self._steps.append(_extending(compiled) if isinstance(step, Extend) else _filtering(compiled))
+        # A variable that nothing binds is looked up behind the last column.
+        self._wanted = [names.index(one.value) if one.value in names else len(names) for one in wanted]
+
+    def rows(self, parts: Iterable[Row]) -> list[Row]:
+        """The solutions of the query, of the rows that the shards gave."""
+        values: dict[Row, list[dict[Term | None, int]]] = {} if self._keys else {(): self._no_values()}
+        for row in parts:
+            key = row[: self._keys]
+            found = values.get(key)
+            if found is None:
+                found = values[key] = self._no_values()
+            for counts, value in zip(found, row[self._keys :], strict=True):
+                counts[value] = counts.get(value, 0) + 1
+        groups = [(*key, *map(aggregate, self._merges, found)) for key, found in values.items()]
+        table = self._vocabulary.rows_of(groups, self._width)
+        for step in self._steps:
+            table = step(table)
+        table = np.column_stack((table, np.full(table.shape[0], UNBOUND, dtype=np.int64)))
+        return self._vocabulary.terms_of(table[:, self._wanted])
+
+    def _no_values(self) -> list[dict[Term | None, int]]:
+        """For each aggregate how often which partial value was given, before the first."""
+        return [{} for _ in self._merges]
+
+
+def _extending(expression: CompiledExpression) -> Step:
+    return lambda table: np.column_stack((table, expression.values(table)))
+
+
+def _filtering(expression: CompiledExpression) -> Step:
+    return lambda table: table[expression.holds(table)]

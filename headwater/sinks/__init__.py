@@ -1,0 +1,1 @@
+"""Where answers go: text, files, Kafka; and the dead letters."""

@@ -1,0 +1,121 @@
+"""Answers as text: JSON lines, CSV, N-Quads, tables. Each function gives whole lines, with their ends.
+
+JSON is one SPARQL 1.1 results object per line, with `"time_us"` and `"time"` beside `"head"`; an answer that is a
+graph has its N-Triples in `"graph"`, one that rests on SERVICE says in `"quality"` how good it is, and one whose query
+came so late that its windows did not hold everything has `"complete": false`. N-Quads can be read back as a stream:
+each answer is a named graph that carries `prov:generatedAtTime`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import quote
+
+from headwater.algebra.plan import QueryKind
+from headwater.execution.answers import Answer, plain_text
+from headwater.terms.model import XSD, Literal, NamedNode, Quad
+from headwater.terms.names import name_to_iri
+from headwater.terms.timed_graphs import GENERATED_AT_TIME
+from headwater.terms.timestamps import format_time
+from headwater.terms.writing import json_bindings, nquads, ntriples, write_csv
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+AnswerWriter = Callable[[Answer], str]
+
+
+class Sink(Protocol):
+    """Where the answers of a run go, batch by batch (`sinks_files`, `sinks_kafka`).
+
+    A batch may come twice, when the process died between its writing and its commit: the second time it has the same
+    number and the same answers, and must replace what is there, or be recognisable as the same.
+    """
+
+    def open(self, spark: SparkSession | None) -> None:
+        """Get ready for a run, on Spark or, with None, in process."""
+
+    def write(self, run: str, batch: int, answers: Sequence[Answer]) -> None:
+        """Take the answers of a batch; they are safe when this returns."""
+
+
+def format_answer_json(answer: Answer, *, with_query: bool = False) -> str:
+    """One line of JSON. `with_query` adds the name of the query, for runs that have several."""
+    body: dict[str, Any]
+    if answer.kind is QueryKind.SELECT:
+        body = json_bindings(answer.variables, answer.rows)
+    elif answer.kind is QueryKind.ASK:
+        body = {"head": {}, "boolean": answer.boolean}
+    else:
+        body = {"head": {}, "graph": ntriples(answer.triples)}
+    head = {"head": body.pop("head"), "time_us": answer.time, "time": format_time(answer.time)}
+    name = {"query": answer.query} if with_query else {}
+    quality = {} if answer.quality is None else {"quality": answer.quality.as_json()}
+    whole = {} if answer.complete else {"complete": False}
+    return json.dumps({**name, **head, **whole, **quality, **body}, ensure_ascii=False) + "\n"
+
+
+def format_answer_csv(answer: Answer, *, header: bool = True, with_query: bool = False) -> str:
+    """Rows of CSV (lines end in CR LF, as RFC 4180 says) behind the time, and the query where asked for."""
+    columns, rows = answer.table()
+    before = [Literal(answer.query)] if with_query else []
+    before.append(Literal(format_time(answer.time)))
+    names = [*(["query"] if with_query else []), "time", *columns]
+    text = write_csv(names, [(*before, *row) for row in rows])
+    return text if header else text.partition("\r\n")[2]
+
+
+def format_answer_nquads(answer: Answer) -> str:
+    """The triples of an answer in a graph of its own, behind the time of that graph.
+
+    Rows and verdicts are written in the W3C vocabulary for result sets.
+    """
+    graph = answer_graph(answer)
+    moment = Literal(format_time(answer.time), datatype=NamedNode(XSD + "dateTime"))
+    quads = [Quad(t.subject, t.predicate, t.object, graph) for t in answer.to_rdf()]
+    return nquads([Quad(graph, GENERATED_AT_TIME, moment), *quads])
+
+
+def answer_graph(answer: Answer) -> NamedNode:
+    """The name of an answer as a graph: made from its query, its time and, where one instant has several, its part."""
+    part = f"-{answer.part}" if answer.part else ""
+    return NamedNode(f"{name_to_iri(answer.query).value}/{quote(format_time(answer.time), safe=':')}{part}")
+
+
+def format_answer_table(answer: Answer, *, with_query: bool = False) -> str:
+    """A table for people, in plain text."""
+    columns, rows = answer.table()
+    cells = [[plain_text(term) or "" for term in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in [columns, *cells]]
+    title = format_time(answer.time) + (f"  {answer.query}" if with_query else "")
+    body = "".join(f"  {line.rstrip()}\n" for line in lines) if cells else "  nothing\n"
+    return f"{title}\n{body}"
+
+
+def csv_writer(*, with_query: bool = False) -> AnswerWriter:
+    """Writes the header once, and again only where another query has other columns."""
+    last: list[tuple[str, ...]] = []
+
+    def write(answer: Answer) -> str:
+        columns = answer.table()[0]
+        header = last[-1:] != [columns]
+        last[:] = [columns]
+        return format_answer_csv(answer, header=header, with_query=with_query)
+
+    return write
+
+
+def answer_writer(format: str, *, with_query: bool = False) -> AnswerWriter:
+    """The writer for `table`, `json`, `csv` or `nquads`."""
+    writers: dict[str, AnswerWriter] = {
+        "table": lambda answer: format_answer_table(answer, with_query=with_query),
+        "json": lambda answer: format_answer_json(answer, with_query=with_query),
+        "csv": csv_writer(with_query=with_query),
+        "nquads": format_answer_nquads,
+    }
+    if format not in writers:
+        raise ValueError(f"no format {format!r}: use one of {', '.join(writers)}")
+    return writers[format]

@@ -1,0 +1,109 @@
+"""The dead-letter folder: every element that took no part in the answers, one JSON object per line, with the reason.
+
+A batch writes one file, named after the run and the batch. A batch that is run again after a failure writes the same
+file again, so nothing is lost and nothing doubled.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headwater.terms.names import iri_to_name
+from headwater.terms.timestamps import format_time
+
+if TYPE_CHECKING:
+    pass
+
+LineNumbers = Callable[[str, str, list[tuple[int, ...]]], list[int | None]]
+"""Stream, name of the item, positions: the lines at which these elements began."""
+TextAt = Callable[[str, str, tuple[int, ...]], str | None]
+"""Stream, name of the item, position: the statements of the element there."""
+
+
+class StrictError(RuntimeError):
+    """With `strict`, the first bad or late element; the message names source, line and reason."""
+
+    def __init__(self, letter: Letter) -> None:
+        place = letter.source if letter.line is None else f"{letter.source}, line {letter.line}"
+        reason = letter.reason
+        if letter.kind == "late" and letter.time is not None:
+            reason = (
+                f"the element of {format_time(letter.time)} is late: elements after it were seen already; "
+                "allow a longer delay"
+            )
+        super().__init__(f"{place}: {reason} (stream {iri_to_name(letter.stream)}; stopped because of strict)")
+        self.letter = letter
+
+
+def located(letters: Iterable[Letter], line_numbers: LineNumbers) -> list[Letter]:
+    """The letters, late elements with the number of the line at which they began."""
+    listed = list(letters)
+    unknown: dict[tuple[str, str], list[int]] = {}
+    for index, letter in enumerate(listed):
+        if letter.line is None and letter.position:
+            unknown.setdefault((letter.stream, letter.source), []).append(index)
+    for (stream, source), indexes in unknown.items():
+        numbers = line_numbers(stream, source, [listed[index].position for index in indexes])
+        for index, number in zip(indexes, numbers, strict=True):
+            listed[index] = replace(listed[index], line=number)
+    return listed
+
+
+def with_texts(letters: Iterable[Letter], text_at: TextAt) -> list[Letter]:
+    """The letters, each with what stood in its source."""
+    return [
+        replace(letter, text=text_at(letter.stream, letter.source, letter.position) or "")
+        if letter.text is None
+        else letter
+        for letter in letters
+    ]
+
+
+def letter_to_json(letter: Letter) -> str:
+    """One line of a dead-letter file."""
+    return json.dumps(
+        {
+            "kind": letter.kind,
+            "stream": iri_to_name(letter.stream),
+            "reason": letter.reason,
+            "time": None if letter.time is None else format_time(letter.time),
+            "text": letter.text,
+            "source": letter.source,
+            "line": letter.line,
+        },
+        ensure_ascii=False,
+    )
+
+
+def write_letters(folder: Path, run: str, batch: int, letters: Sequence[Letter]) -> None:
+    """Write the letters of a batch, replacing what an earlier attempt at the same batch wrote."""
+    if not letters:
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{run}-{batch:08d}.jsonl"
+    unfinished = path.with_name(f".{path.name}.part")
+    text = "".join(f"{letter_to_json(letter)}\n" for letter in letters)
+    unfinished.write_text(text, encoding="utf-8", errors="surrogatepass")
+    os.replace(unfinished, path)
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """An element that took no part in any answer, and why: for the dead-letter folder.
+
+    `text` is None while only the source has it.
+    """
+
+    kind: str
+    stream: str
+    reason: str
+    text: str | None
+    source: str
+    position: tuple[int, ...] = ()
+    line: int | None = None
+    time: int | None = None

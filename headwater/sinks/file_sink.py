@@ -1,0 +1,116 @@
+"""Answers in files: one file for each query and batch, so that a batch that is run again replaces what it wrote.
+
+    FileSink("answers")                       answers/busy/1f0c…-00000007.jsonl, a SPARQL JSON result per line
+    FileSink("answers", format="parquet")     answers/busy/1f0c…-00000007.parquet, a row for each row of an answer
+
+The first part of a name is the run, which keeps it when it goes on from its checkpoint: another run never writes into
+the same file. A file has its name when it is complete and on disk; readers pass over names that begin with a dot.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from headwater.execution.answers import Answer, plain_text
+from headwater.sinks.answer_columns import free_names
+from headwater.sinks.answer_text import format_answer_csv, format_answer_json, format_answer_nquads
+from headwater.sources.spool import sync_folder
+from headwater.terms.model import Term
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class FileSink:
+    """A folder of files in the format `json`, `csv`, `nquads` or `parquet`, a folder in it for each query."""
+
+    def __init__(self, folder: str | Path, *, format: str = "json", terms: bool = False) -> None:
+        """With `terms`, the cells of Parquet are in N-Triples syntax; otherwise IRIs and the texts of literals."""
+        if format not in _ENDINGS:
+            raise ValueError(f"no format {format!r}: use one of {', '.join(_ENDINGS)}")
+        self._folder = Path(folder).absolute()
+        self._format = format
+        self._terms = terms
+
+    def open(self, spark: SparkSession | None) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+
+    def write(self, run: str, batch: int, answers: Sequence[Answer]) -> None:
+        by_query: dict[str, list[Answer]] = {}
+        for answer in answers:
+            by_query.setdefault(answer.query, []).append(answer)
+        for query, mine in by_query.items():
+            folder = self._folder / file_name(query)
+            folder.mkdir(parents=True, exist_ok=True)
+            data = parquet_bytes(mine, terms=self._terms) if self._format == "parquet" else _TEXTS[self._format](mine)
+            replace_file(folder / f"{run}-{batch:08d}{_ENDINGS[self._format]}", data)
+
+
+def file_name(query: str) -> str:
+    """A name for the folder of a query, whatever its own name is made of."""
+    return quote(query, safe="").replace(".", "%2E") or "query"
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Give a file its content, all of it or none, and see it on disk."""
+    unfinished = path.with_name(f".{path.name}.part")
+    with open(unfinished, "wb") as stream:
+        stream.write(data)
+        stream.flush()
+        os.fsync(stream.fileno())
+    os.replace(unfinished, path)
+    sync_folder(path.parent)
+
+
+def parquet_bytes(answers: Sequence[Answer], *, terms: bool = False) -> bytes:
+    """Answers of one query as a Parquet file: time, part, and a string for each column."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = answers[0].table()[0]
+    names = free_names(columns, ("time", "part"))
+    times: list[int] = []
+    parts: list[int] = []
+    cells: list[list[str | None]] = [[] for _ in names]
+    text = _term_text if terms else plain_text
+    for answer in answers:
+        for row in answer.table()[1]:
+            times.append(answer.time)
+            parts.append(answer.part)
+            for column, term in zip(cells, row, strict=True):
+                column.append(text(term))
+    table = pa.table(
+        {
+            "time": pa.array(times, pa.timestamp("us", tz="UTC")),
+            "part": pa.array(parts, pa.int32()),
+            **{name: pa.array(column, pa.string()) for name, column in zip(names, cells, strict=True)},
+        }
+    )
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def _term_text(term: Term | None) -> str | None:
+    return None if term is None else str(term)
+
+
+def _csv(answers: Sequence[Answer]) -> bytes:
+    return "".join(format_answer_csv(answer, header=place == 0) for place, answer in enumerate(answers)).encode()
+
+
+def _json(answers: Sequence[Answer]) -> bytes:
+    return "".join(map(format_answer_json, answers)).encode("utf-8", "surrogatepass")
+
+
+def _nquads(answers: Sequence[Answer]) -> bytes:
+    return "".join(map(format_answer_nquads, answers)).encode("utf-8", "surrogatepass")
+
+
+_TEXTS: dict[str, Callable[[Sequence[Answer]], bytes]] = {"json": _json, "csv": _csv, "nquads": _nquads}
+_ENDINGS = {"json": ".jsonl", "csv": ".csv", "nquads": ".nq", "parquet": ".parquet"}

@@ -1,0 +1,117 @@
+"""Answers to Kafka, through Spark's own connector.
+
+    KafkaSink("localhost:9092", "answers")                   a record for each answer: a SPARQL JSON result
+    KafkaSink("localhost:9092", "answers", per="row")        a record for each row
+    KafkaSink("localhost:9092", "answers", format="nquads")  a timed graph, which Headwater can read as a stream again
+
+A batch that is run again after a failure writes its records again, with the same keys: `query|tick|part`, and behind
+it the number of the row where each row has a record (rows in the order of their texts, so that the number stays).
+Whoever reads takes one record of each key. The records of a batch are written in order, and a batch is committed
+after all of them are. Headers: `query`, `tick` and `watermark` (both in ISO 8601), `batch`; with `per="row"` also
+`position`, the place of the row in its answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from headwater.algebra.plan import QueryKind
+from headwater.execution.answers import Answer
+from headwater.sinks.answer_text import format_answer_csv, format_answer_json, format_answer_nquads
+from headwater.sources.kafka_jars import ensure_kafka
+from headwater.sources.source import SourceError
+from headwater.terms.timestamps import format_time
+from headwater.values.row_order import row_text
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_FORMATS = ("json", "csv", "nquads")
+
+
+class KafkaSink:
+    """A topic of a cluster. `options` go to Spark's connector as they are."""
+
+    def __init__(
+        self,
+        servers: str,
+        topic: str,
+        *,
+        format: str = "json",
+        per: str = "answer",
+        options: Mapping[str, str] | None = None,
+    ) -> None:
+        if format not in _FORMATS:
+            raise ValueError(f"no format {format!r} for Kafka: use one of {', '.join(_FORMATS)}")
+        if per not in ("answer", "row"):
+            raise ValueError(f"per={per!r}: use 'answer' or 'row'")
+        if per == "row" and format == "nquads":
+            raise ValueError("N-Quads are a graph for each answer: leave out per='row'")
+        self._options = {
+            "kafka.bootstrap.servers": servers,
+            "topic": topic,
+            "includeHeaders": "true",
+            **(options or {}),
+        }
+        self._format = format
+        self._per = per
+        self._spark: SparkSession | None = None
+
+    def open(self, spark: SparkSession | None) -> None:
+        if spark is None:
+            raise SourceError("answers go to Kafka through Spark: leave out in_process=True (--in-process)")
+        ensure_kafka(spark)
+        self._spark = spark
+
+    def write(self, run: str, batch: int, answers: Sequence[Answer]) -> None:
+        if self._spark is None:
+            raise RuntimeError("open the sink before writing to it")
+        rows = [row for answer in answers for row in self._records(answer, batch)]
+        if not rows:
+            return
+        import pyarrow as pa
+
+        header = pa.struct([("key", pa.string()), ("value", pa.binary())])
+        schema = pa.schema([("key", pa.binary()), ("value", pa.binary()), ("headers", pa.list_(header))])
+        table = pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema=schema)
+        frame = self._spark.createDataFrame(table)
+        # One task, so that the records come in order.
+        frame.coalesce(1).write.format("kafka").options(**self._options).save()
+
+    def _records(self, answer: Answer, batch: int) -> Iterator[tuple[bytes, bytes, list[dict[str, object]]]]:
+        key = f"{answer.query}|{answer.time}|{answer.part}"
+        headers = {"query": answer.query, "tick": format_time(answer.time), "batch": str(batch)}
+        if answer.watermark is not None:
+            headers["watermark"] = format_time(answer.watermark)
+        if self._per == "answer":
+            yield key.encode(), self._text(answer), _headers(headers)
+            return
+        for number, (position, single) in enumerate(_rows(answer)):
+            place = {**headers, "position": str(position)}
+            yield f"{key}|{number}".encode(), self._text(single), _headers(place)
+
+    def _text(self, answer: Answer) -> bytes:
+        if self._format == "json":
+            text = format_answer_json(answer, with_query=True).rstrip("\n")
+        elif self._format == "csv":
+            text = format_answer_csv(answer, header=self._per == "answer").removesuffix("\r\n")
+        else:
+            text = format_answer_nquads(answer)
+        return text.encode("utf-8", "surrogatepass")
+
+
+def _rows(answer: Answer) -> list[tuple[int, Answer]]:
+    """An answer for each row, with the place of the row, in an order that a repeated run has again."""
+    if answer.kind is QueryKind.ASK:
+        return [(0, answer)]
+    if answer.kind is QueryKind.SELECT:
+        order = sorted(range(len(answer.rows)), key=lambda place: row_text(answer.rows[place]))
+        return [(place, replace(answer, rows=(answer.rows[place],))) for place in order]
+    order = sorted(range(len(answer.triples)), key=lambda place: str(answer.triples[place]))
+    return [(place, replace(answer, triples=(answer.triples[place],))) for place in order]
+
+
+def _headers(values: Mapping[str, str]) -> list[dict[str, object]]:
+    return [{"key": key, "value": value.encode()} for key, value in values.items()]

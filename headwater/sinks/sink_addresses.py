@@ -1,0 +1,30 @@
+"""Sinks named by an address, as on a command line: `kafka://host:9092/topic`, or a folder."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from headwater.sources.addresses import is_address
+
+if TYPE_CHECKING:
+    from headwater.sinks.answer_text import Sink
+
+
+def sink_at(address: str, *, format: str = "json") -> Sink:
+    """The sink at `kafka://host:port/topic?per=row`, or in a folder; a `ValueError` that says what is wrong with it."""
+    from headwater.sinks.file_sink import FileSink
+    from headwater.sinks.kafka_sink import KafkaSink
+
+    if not is_address(address):
+        return FileSink(address, format=format)
+    parts = urlsplit(address)
+    topic = unquote(parts.path.lstrip("/"))
+    if parts.scheme != "kafka" or not parts.netloc or not topic:
+        raise ValueError(f"{address!r}: answers go to a folder or to kafka://host:port/topic")
+    given = dict(parse_qsl(parts.query))
+    options = {name: given.pop(name) for name in list(given) if "." in name}
+    if unknown := given.keys() - {"per", "format"}:
+        raise ValueError(f"{address!r}: {', '.join(sorted(unknown))} is not known here; known are format, per")
+    chosen = given.get("format", format)
+    return KafkaSink(parts.netloc, topic, format=chosen, per=given.get("per", "answer"), options=options)

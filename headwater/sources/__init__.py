@@ -1,0 +1,1 @@
+"""Where streams come from: files, memory, Kafka, MQTT, sockets, DataFrames; the feed and its offsets."""

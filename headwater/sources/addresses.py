@@ -1,0 +1,86 @@
+"""Sources named by an address, as on a command line.
+
+    kafka://host:9092/topic?format=turtle
+    kafka://a:9092,b:9092/topic,other?start=latest&time=http://ex/at
+    mqtt://host:1883/sensors/+/temperature?format=text
+    tcp://host:9999?format=csv
+    ws://host:8080/path?format=jsonld       (format, time and spool are taken out; the rest stays in the address)
+
+What stands behind `?` are the arguments of `kafka`, `mqtt`, `tcp` and `websocket`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+
+from headwater.sources.source import SourceError
+
+if TYPE_CHECKING:
+    from headwater.sources.receivers import ReceivedSource
+    from headwater.sources.records import RecordSource
+
+SCHEMES = ("kafka", "mqtt", "mqtts", "tcp", "ws", "wss")
+_MEANING = ("format", "time")
+_RECEIVING = (*_MEANING, "spool", "keep")
+
+
+def is_address(text: str) -> bool:
+    """Whether a source is named by an address and not by files."""
+    scheme, colon, _ = text.partition("://")
+    return bool(colon) and scheme.lower() in SCHEMES
+
+
+def source_at(address: str, *, template: str | Path | None = None) -> RecordSource | ReceivedSource:
+    """The source at an address; a `SourceError` that says what is wrong with it."""
+    parts = urlsplit(address)
+    given = dict(parse_qsl(parts.query, keep_blank_values=True))
+    path = unquote(parts.path.lstrip("/"))
+    if parts.scheme == "kafka":
+        from headwater.sources.kafka import kafka
+
+        if not parts.netloc or not path:
+            raise SourceError(f"{address!r}: expected kafka://host:port/topic")
+        options = {name: given.pop(name) for name in list(given) if "." in name}
+        known = _known(address, given, (*_MEANING, "start", "skew", "per_batch"))
+        return kafka(parts.netloc, *path.split(","), template=template, options=options, **known)
+    if parts.scheme in ("mqtt", "mqtts"):
+        from headwater.sources.mqtt import mqtt
+
+        if not path:
+            raise SourceError(f"{address!r}: expected mqtt://host:port/topic")
+        known = _known(address, given, (*_RECEIVING, "qos", "client"))
+        return mqtt(f"{parts.scheme}://{parts.netloc}", path, template=template, **known)
+    if parts.scheme == "tcp":
+        from headwater.sources.sockets import tcp
+
+        port = _port(parts.netloc)
+        if not parts.hostname or port is None:
+            raise SourceError(f"{address!r}: expected tcp://host:port")
+        return tcp(parts.hostname, port, template=template, **_known(address, given, _RECEIVING))
+    from headwater.sources.sockets import websocket
+
+    known = _known(address, {name: given.pop(name) for name in _RECEIVING if name in given}, _RECEIVING)
+    return websocket(urlunsplit(parts._replace(query=urlencode(given))), template=template, **known)
+
+
+def _port(netloc: str) -> int | None:
+    digits = netloc.rpartition(":")[2]
+    return int(digits) if digits.isdigit() else None
+
+
+_NUMBERS = {"qos": int, "per_batch": int, "keep": float}
+
+
+def _known(address: str, given: Mapping[str, str], names: tuple[str, ...]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, text in given.items():
+        if name not in names:
+            raise SourceError(f"{address!r}: {name!r} is not known here; known are {', '.join(names)}")
+        try:
+            found[name] = _NUMBERS[name](text) if name in _NUMBERS else text
+        except ValueError:
+            raise SourceError(f"{address!r}: {name} must be a number, and it is {text!r}") from None
+    return found

@@ -1,0 +1,129 @@
+"""Reading a part of a stream file that may be growing.
+
+A timed N-Quads element can consist of several lines. Where a range ends inside a file, the element at the border is
+read by the range in which it begins. Where it ends because the file did, nobody can know whether more lines of the
+last element will be appended: it is given out as it is, and lines that come later make an element of their own with
+the same time. A window holds the same triples either way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import IO, TYPE_CHECKING
+
+from headwater.sources.source import Span
+from headwater.terms.element_files import ElementReader, StreamFormat
+from headwater.terms.model import BadElement, Element
+from headwater.terms.rdf_documents import is_compressed
+from headwater.terms.text_lines import count_lines, seek_line, shown
+from headwater.terms.tnq import key_before, read_tnq
+
+if TYPE_CHECKING:
+    from headwater.terms.scanning.pattern_tables import Patterns
+    from headwater.terms.scanning.scanned_columns import Scanned
+
+
+def read_span(reader: ElementReader, span: Span) -> Iterator[Element | BadElement]:
+    """The elements that begin in a span of a file."""
+    if span.whole:
+        if span.start == 0:
+            yield from reader.read()
+        else:
+            reason = (
+                "the file changed after it was read, and its format can only be read as a whole; "
+                "write such files elsewhere and move them in when they are complete"
+            )
+            yield BadElement(reason, "", reader.source, (span.end,))
+        return
+    if span.end < span.start:
+        reason = (
+            f"the file was cut from {span.start} to {span.end} bytes after it was read; "
+            "what is appended from here on is read"
+        )
+        yield BadElement(reason, "", reader.source, (span.end,))
+        return
+    if span.after_end:
+        yield from _rest_of_a_line(reader, span.start)
+    if reader.format is StreamFormat.TNQ and (span.after_end or span.limit is not None):
+        yield from _read_timed_lines(reader, span)
+    else:
+        yield from reader.read_range(span.start, span.end)
+
+
+def scan_span(reader: ElementReader, span: Span, patterns: Patterns | None) -> Scanned | None:
+    """The elements that begin in a span of timed lines, as columns; None for other formats and spans."""
+    is_plain = reader.format is StreamFormat.TNQ and not is_compressed(reader.path)
+    if not is_plain or span.whole or span.end < span.start or (span.after_end and _rest_of_a_line(reader, span.start)):
+        return None
+    # Whoever only plans what is to be read does without the scanner, and starts sooner.
+    from headwater.terms.scanning.ranges import scan_range
+
+    return scan_range(
+        reader.path,
+        span.start,
+        span.end,
+        source=reader.source,
+        limit=span.limit,
+        after_end=span.after_end,
+        patterns=patterns,
+        texts="spo",
+    )
+
+
+def _read_timed_lines(reader: ElementReader, span: Span) -> Iterator[Element | BadElement]:
+    with open(reader.path, "rb") as stream:
+        offset = seek_line(stream, span.start)
+        if offset >= span.end:
+            return
+        yield from read_tnq(
+            stream if span.limit is None else _lines_until(stream, offset, span.limit),
+            reader.source,
+            offset,
+            lambda: count_lines(reader.path, offset) + 1,
+            end=span.end,
+            continues=None if span.after_end else key_before(reader.path, offset),
+        )
+
+
+def _lines_until(stream: IO[bytes], offset: int, end: int) -> Iterator[bytes]:
+    for raw in stream:
+        if offset >= end:
+            return
+        yield raw[: end - offset]
+        offset += len(raw)
+
+
+def _rest_of_a_line(reader: ElementReader, start: int) -> list[BadElement]:
+    """What was appended to a last line that had no end when it was read: it can no longer be put together."""
+    with open(reader.path, "rb") as stream:
+        stream.seek(start - 1)
+        if stream.read(1) == b"\n":
+            return []
+        rest = stream.readline()
+    if not rest.strip():
+        return []
+    reason = "the rest of a line of which the beginning was read before; append whole lines"
+    line = count_lines(reader.path, start) + 1
+    return [BadElement(reason, shown(rest.rstrip(b"\r\n")), reader.source, (start,), line)]
+
+
+def reads_lines(reader: ElementReader, size: int) -> bool:
+    """Whether a file can be cut between lines."""
+    return size < 2 or len(reader.split_ranges((size + 1) // 2)) > 1
+
+
+def line_numbers(reader: ElementReader, positions: Sequence[tuple[int, ...]]) -> list[int | None]:
+    """The numbers of the lines at positions in a file; None where positions are not bytes."""
+    size = reader.path.stat().st_size
+    by_bytes = reads_lines(reader, size) or reader.format is StreamFormat.N_QUADS
+    if is_compressed(reader.path) or not by_bytes:
+        return [None] * len(positions)
+    numbers: dict[int, int] = {}
+    with open(reader.path, "rb") as stream:
+        offset, lines = 0, 1
+        for wanted in sorted({position[0] for position in positions if position}):
+            while offset < wanted and (block := stream.read(min(wanted - offset, 1 << 20))):
+                offset += len(block)
+                lines += block.count(b"\n")
+            numbers[wanted] = lines
+    return [numbers[position[0]] if position else None for position in positions]

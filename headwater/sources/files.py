@@ -1,0 +1,212 @@
+"""Where the elements of a stream come from: files, or a list in memory.
+
+    files("tollgates/*.tnq")                       one or many files, in the order of their names
+    files("observations/", template="row.tpl")     a folder, growing if the run follows it
+    memory([(0, [triple]), (1_000_000, [triple])]) for notebooks and tests; times in microseconds
+
+A source is a description that can be sent to other processes; it opens nothing before it is read. Names are ordered
+as people order them (`part-9` before `part-10`), the files of the first pattern before those of the second.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from headwater.sources.file_slices import line_numbers, read_span, reads_lines, scan_span
+from headwater.sources.source import Found, SourceError, Span
+from headwater.terms.element_files import ElementReader, element_reader
+from headwater.terms.model import BadElement, Element, Triple
+from headwater.terms.rdf_documents import file_ending
+from headwater.terms.template import Template
+
+if TYPE_CHECKING:
+    from headwater.terms.scanning.pattern_tables import Patterns
+    from headwater.terms.scanning.scanned_columns import Scanned
+
+STREAM_ENDINGS = (".tnq", ".nq", ".trig", ".jsonl", ".jsonld", ".csv", ".json", ".ndjson")
+"""What is taken from a folder; other files, and those whose name begins with `.` or `_`, are passed over."""
+
+_ELEMENT_WEIGHT = 256
+"""An element in memory counts as so many bytes where work is cut into pieces by bytes."""
+
+Timed: TypeAlias = Element | tuple[int, Iterable[Triple]]
+
+
+@dataclass(frozen=True, slots=True)
+class FileSource:
+    """Stream files named by patterns and folders. Relative names are relative to `base`."""
+
+    patterns: tuple[str, ...]
+    template: Template | None = None
+    base: str = ""
+
+    def check(self) -> None:
+        for pattern in self.patterns:
+            names = self._matching(pattern)
+            if not names:
+                raise SourceError(self._nothing(pattern))
+            for name in names:
+                self._check_file(name)
+
+    def _check_file(self, name: str) -> None:
+        try:
+            self._reader(name)
+        except ValueError as error:
+            raise SourceError(
+                f"{error}; say it with files(…, template=…) or --template" if "template" in str(error) else str(error)
+            ) from None
+        if not os.access(self._path(name), os.R_OK):
+            raise SourceError(f"{name} cannot be read: ask for the right to read it")
+
+    def _nothing(self, pattern: str) -> str:
+        path = self._path(pattern)
+        if os.path.isdir(path):
+            return (
+                f"the folder {pattern} holds no stream file; "
+                f"expected files that end in {', '.join(STREAM_ENDINGS)} (.gz may follow), "
+                "or follow the folder to wait for them"
+            )
+        if glob.has_magic(pattern):
+            return f"no file matches {pattern} (looked from {self.base or os.getcwd()}): check the pattern"
+        return f"there is no file or folder {pattern} (looked from {self.base or os.getcwd()}): check the path"
+
+    def listing(self) -> list[Found]:
+        found: list[Found] = []
+        for name in dict.fromkeys(name for pattern in self.patterns for name in self._matching(pattern)):
+            try:
+                size = os.stat(self._path(name)).st_size
+            except OSError:
+                continue
+            found.append(Found(name, size))
+        return found
+
+    def is_whole(self, item: Found) -> bool:
+        try:
+            return not reads_lines(self._reader(item.name), item.size)
+        except (OSError, ValueError):
+            return True
+
+    def complete(self, item: Found) -> int:
+        end = item.size
+        with open(self._path(item.name), "rb") as stream:
+            while end > 0:
+                start = max(0, end - (1 << 16))
+                stream.seek(start)
+                newline = stream.read(end - start).rfind(b"\n")
+                if newline >= 0:
+                    return start + newline + 1
+                end = start
+        return 0
+
+    def read(self, span: Span) -> Iterator[Element | BadElement]:
+        try:
+            yield from read_span(self._reader(span.name), span)
+        except (OSError, ValueError) as error:
+            yield BadElement(f"the file cannot be read: {error}", "", span.name, (span.start,))
+
+    def columns(self, span: Span, patterns: Patterns | None) -> Scanned | None:
+        try:
+            return scan_span(self._reader(span.name), span, patterns)
+        except (OSError, ValueError):
+            return None
+
+    def text_at(self, name: str, position: tuple[int, ...]) -> str | None:
+        for found in self._reader(name).read_range(position[0], position[0] + 1):
+            if isinstance(found, Element) and found.position == position:
+                return "\n".join(f"{triple} ." for triple in found.triples)
+        return None
+
+    def line_numbers(self, name: str, positions: Sequence[tuple[int, ...]]) -> list[int | None]:
+        try:
+            return line_numbers(self._reader(name), positions)
+        except (OSError, ValueError):
+            return [None] * len(positions)
+
+    def _path(self, name: str) -> str:
+        return os.path.join(self.base, name)
+
+    def _reader(self, name: str) -> ElementReader:
+        return element_reader(self._path(name), template=self.template, source=name)
+
+    def _matching(self, pattern: str) -> list[str]:
+        path = self._path(pattern)
+        if os.path.isdir(path):
+            names = [os.path.join(pattern, name) for name in os.listdir(path) if _is_stream_file(name)]
+        elif glob.has_magic(pattern):
+            names = glob.glob(pattern, root_dir=self.base or None, recursive=True)
+        else:
+            names = [pattern]
+        return sorted((name for name in names if os.path.isfile(self._path(name))), key=natural_order)
+
+
+def _is_stream_file(name: str) -> bool:
+    return not name.startswith((".", "_")) and file_ending(name) in STREAM_ENDINGS
+
+
+def natural_order(name: str) -> tuple[list[tuple[int, str]], str]:
+    """A sort key by which numbers inside names count as numbers."""
+    parts = re.split(r"([0-9]+)", name)
+    return [(int(part), "") if i % 2 else (0, part) for i, part in enumerate(parts)], name
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySource:
+    """Elements in memory, in the order of their arrival."""
+
+    elements: tuple[Element, ...]
+
+    def check(self) -> None:
+        return
+
+    def listing(self) -> list[Found]:
+        return [Found("memory", len(self.elements) * _ELEMENT_WEIGHT)]
+
+    def is_whole(self, item: Found) -> bool:
+        return False
+
+    def complete(self, item: Found) -> int:
+        return item.size
+
+    def read(self, span: Span) -> Iterator[Element | BadElement]:
+        first, end = -(-span.start // _ELEMENT_WEIGHT), -(-span.end // _ELEMENT_WEIGHT)
+        return iter(self.elements[first:end])
+
+    def columns(self, span: Span, patterns: Patterns | None) -> Scanned | None:
+        return None
+
+    def text_at(self, name: str, position: tuple[int, ...]) -> str | None:
+        return None
+
+    def line_numbers(self, name: str, positions: Sequence[tuple[int, ...]]) -> list[int | None]:
+        return [None] * len(positions)
+
+
+def files(pattern: str | Path, *patterns: str | Path, template: Template | str | Path | None = None) -> FileSource:
+    """A stream in files: paths, glob patterns (`**` goes through all sub-folders) or folders.
+
+    CSV and JSON rows need a `template`, compiled or as the path of its file. A file that grows is read on from where it
+    was, if its format is one of lines; others (`.trig`, `.nq`, `.gz`) should be written elsewhere and moved in whole.
+    """
+    if isinstance(template, str | Path):
+        try:
+            template = Template.load(template)
+        except OSError as error:
+            raise SourceError(
+                f"cannot read the template {template}: {error.strerror or error}; check its path"
+            ) from None
+    return FileSource((str(pattern), *map(str, patterns)), template, os.getcwd())
+
+
+def memory(elements: Iterable[Timed]) -> MemorySource:
+    """A stream in memory: `Element`s, or pairs of a time in microseconds and triples, as they arrive."""
+    listed = []
+    for number, given in enumerate(elements):
+        element = given if isinstance(given, Element) else Element(given[0], tuple(given[1]))
+        listed.append(replace(element, position=(number,)))
+    return MemorySource(tuple(listed))

@@ -1,0 +1,177 @@
+"""Kafka topics as streams, through Spark's own connector.
+
+    kafka("localhost:9092", "observations", format="turtle")
+    kafka("a:9092,b:9092", "cars", template="car.template", time="{ts} as seconds", start="latest")
+
+The value of a record is one message (`headwater.sources.payloads`); its time is that of the record unless
+the data say another. A template may also use `{_key}`, `{_topic}`, `{_partition}`, `{_offset}` and `{_time}`.
+
+Kafka orders the records of a partition, not those of a topic. So each partition has a clock of its own: whether an
+element is late depends on those before it in its partition, and the stream has come as far as the slowest partition
+(`windows.partitioned_clock`). A partition that is more than `skew` of event time behind the fastest one is not
+waited for.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headwater.sources.feed import Chunk
+from headwater.sources.kafka_jars import ensure_kafka
+from headwater.sources.payloads import Decoder, Message
+from headwater.sources.records import RecordReader, RecordSource, chunk_of
+from headwater.sources.source import SourceError
+from headwater.terms.durations import parse_duration
+from headwater.terms.model import MILLISECOND, BadElement, Element
+from headwater.terms.template import Template
+from headwater.terms.timestamps import parse_time
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+_CONNECT_SECONDS = 5.0
+_PER_BATCH = 200_000
+_MOST_PARTITIONS = 1 << 20
+_READ = ("key", "value", "topic", "partition", "offset", "timestamp")
+
+
+@dataclass(frozen=True)
+class KafkaSource(RecordSource):
+    """Topics of a cluster; `kafka(…)` makes one."""
+
+    servers: str
+    topics: tuple[str, ...]
+    decoder: Decoder
+    start: str = "earliest"
+    per_batch: int = _PER_BATCH
+    skew: int | None = 60_000_000
+    options: tuple[tuple[str, str], ...] = ()
+
+    def check(self) -> None:
+        servers = [_host_and_port(server) for server in self.servers.split(",")]
+        for place in servers:
+            try:
+                with socket.create_connection(place, timeout=_CONNECT_SECONDS):
+                    return
+            except OSError:
+                continue
+        raise SourceError(f"no Kafka broker answers at {self.servers}: check the address, and that the broker runs")
+
+    def records(self, spark: SparkSession) -> DataFrame:
+        ensure_kafka(spark)
+        options = {
+            "kafka.bootstrap.servers": self.servers,
+            # Records of transactions that were given up are no records.
+            "kafka.isolation.level": "read_committed",
+            "subscribe": ",".join(self.topics),
+            "maxOffsetsPerTrigger": str(self.per_batch),
+            "failOnDataLoss": "true",
+            **_starting(self.start),
+            **dict(self.options),
+        }
+        return spark.readStream.format("kafka").options(**options).load().select(*_READ)
+
+    def reader(self) -> RecordReader:
+        return KafkaReader(self.topics, self.decoder)
+
+    def line_numbers(self, name: str, positions: Sequence[tuple[int, ...]]) -> list[int | None]:
+        """The offsets of the records: what a line is to a file."""
+        return [position[0] if position else None for position in positions]
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaReader:
+    """Makes chunks of records, one for each partition in an Arrow batch."""
+
+    topics: tuple[str, ...]
+    decoder: Decoder
+
+    def chunks(self, stream: str, batches: Iterator[pa.RecordBatch]) -> Iterator[Chunk]:
+        import pyarrow as pa
+
+        for batch in batches:
+            found: dict[tuple[str, int], list[Element | BadElement]] = {}
+            times = batch.column("timestamp").cast(pa.int64()).to_pylist()
+            columns = (batch.column(name).to_pylist() for name in ("key", "value", "topic", "partition", "offset"))
+            for key, value, topic, partition, offset, time in zip(*columns, times, strict=True):
+                message = self._message(key, value, topic, partition, offset, time)
+                found.setdefault((topic, partition), []).extend(self.decoder.decode(message))
+            for (topic, partition), some in found.items():
+                yield chunk_of(stream, self._number(topic, partition), _place(topic, partition), some)
+
+    def _message(
+        self, key: bytes | None, value: bytes | None, topic: str, partition: int, offset: int, time: int
+    ) -> Message:
+        cells: Mapping[str, str] = {}
+        if self.decoder.template is not None:
+            cells = {
+                "_key": "" if key is None else key.decode("utf-8", "backslashreplace"),
+                "_topic": topic,
+                "_partition": str(partition),
+                "_offset": str(offset),
+            }
+        return Message(value, time, _place(topic, partition), (self._number(topic, partition), offset), cells)
+
+    def _number(self, topic: str, partition: int) -> int:
+        return self.topics.index(topic) * _MOST_PARTITIONS + partition
+
+
+def _place(topic: str, partition: int) -> str:
+    return f"{topic}[{partition}]"
+
+
+def _host_and_port(server: str) -> tuple[str, int]:
+    host, colon, port = server.strip().rpartition(":")
+    if not colon or not port.isdigit():
+        raise SourceError(f"{server!r} is no address of a Kafka broker: expected host:port")
+    return host.strip("[]"), int(port)
+
+
+def _starting(start: str) -> dict[str, str]:
+    if start in ("earliest", "latest"):
+        return {"startingOffsets": start}
+    try:
+        instant = parse_time(start) // MILLISECOND
+    except ValueError as error:
+        raise SourceError(f"start={start!r}: use 'earliest', 'latest' or a time ({error})") from None
+    return {"startingTimestamp": str(instant), "startingOffsetsByTimestampStrategy": "latest"}
+
+
+def kafka(
+    servers: str,
+    topic: str,
+    *topics: str,
+    format: str | None = None,
+    template: Template | str | Path | None = None,
+    time: str | None = None,
+    start: str = "earliest",
+    skew: int | str = "1m",
+    per_batch: int = _PER_BATCH,
+    options: Mapping[str, str] | None = None,
+) -> KafkaSource:
+    """A stream in one or several Kafka topics; it needs Spark.
+
+    `servers` is `host:port`, or several with commas. `format`, `template` and `time` say what a record means (see
+    `headwater.sources.payloads`). `start` is where a run without a checkpoint begins: `earliest`,
+    `latest` or a time. `skew` is how far partitions may be apart in event time, `per_batch` how many records a batch
+    may have. `options` go to Spark's connector as they are, such as `kafka.security.protocol`.
+    """
+    for server in servers.split(","):
+        _host_and_port(server)
+    _starting(start)
+    if per_batch < 1:
+        raise SourceError(f"per_batch must be at least 1, and it is {per_batch}")
+    return KafkaSource(
+        servers,
+        (topic, *topics),
+        Decoder.of(format, template=template, time=time),
+        start,
+        per_batch,
+        parse_duration(skew) if isinstance(skew, str) else skew,
+        tuple((options or {}).items()),
+    )

@@ -1,0 +1,213 @@
+"""Spark's Kafka connector, which PySpark does not bring along: found, fetched by its Maven coordinates, added.
+
+In this order: a session that has the connector already (`spark-submit --packages …`); the jars that the environment
+variable `HEADWATER_KAFKA_JARS` names; jars that were fetched before; Maven, where it is installed; Spark's own
+resolver.
+
+The connector must fit Spark, so its version is Spark's. Where a registry does not have that version (yet), jars of
+other versions stand in that were seen to work with this Spark; a warning says so.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+from xml.sax.saxutils import escape
+
+from headwater.sources.source import SourceError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+VARIABLE = "HEADWATER_KAFKA_JARS"
+_CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
+_STAND_INS = {
+    "4.3.0": (
+        "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
+        "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",
+        "org.apache.kafka:kafka-clients:3.9.2",
+        "org.apache.commons:commons-pool2:2.13.1",
+    )
+}
+"""By the version of Spark: jars, without what they depend on, that the tests of the connectors ran with."""
+_MAVEN_SECONDS = 600
+_ASK_AGAIN_SECONDS = 7 * 86_400
+_LOG = logging.getLogger("headwater.connectors")
+
+
+class JarError(SourceError):
+    """Jars that could not be had; the message says what was tried."""
+
+
+def ensure_kafka(spark: SparkSession) -> None:
+    """Give a session Spark's Kafka connector, unless it has it. Spark adds jars for the thread that asks for them."""
+    if _has_kafka(spark):
+        return
+    given = os.environ.get(VARIABLE)
+    if given:
+        _add(spark, map(Path, filter(None, given.split(os.pathsep))))
+    elif shutil.which("mvn") or any(map(_fetched, (_exact(spark.version), _stand_in(spark.version)))):
+        _add(spark, kafka_jars(spark.version))
+    else:
+        _resolve_with_spark(spark)
+    if not _has_kafka(spark):
+        raise JarError(f"Spark does not find its Kafka connector in the jars that were added. {_advice(spark.version)}")
+
+
+def kafka_jars(version: str) -> list[Path]:
+    """The jars of the connector for a version of Spark, fetched with Maven unless they were before."""
+    exact, stand_in = _exact(version), _stand_in(version)
+    if found := _fetched(exact):
+        return found
+    if (found := _fetched(stand_in)) and time.time() - found[0].parent.stat().st_mtime < _ASK_AGAIN_SECONDS:
+        return _with_warning(found, version)
+    try:
+        return fetched(exact, transitive=True)
+    except JarError as error:
+        if not stand_in:
+            raise JarError(f"{error} {_advice(version)}") from None
+        try:
+            return _with_warning(_fetched(stand_in) or fetched(stand_in, transitive=False), version)
+        except JarError:
+            raise JarError(f"{error} {_advice(version)}") from None
+
+
+def fetched(coordinates: tuple[str, ...], *, transitive: bool) -> list[Path]:
+    """The jars with these coordinates in a folder of their own, fetched with Maven unless they are there."""
+    if found := _fetched(coordinates):
+        return found
+    maven = shutil.which("mvn")
+    if maven is None:
+        raise JarError(f"Maven is not installed, so {', '.join(coordinates)} cannot be fetched.")
+    folder = _folder(coordinates)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
+        (Path(temporary) / "pom.xml").write_text(_pom(coordinates, transitive), "utf-8")
+        command = [maven, "-q", "-B", "dependency:copy-dependencies", f"-DoutputDirectory={temporary}/jars"]
+        command.append("-DincludeScope=runtime")
+        try:
+            run = subprocess.run(command, cwd=temporary, capture_output=True, text=True, timeout=_MAVEN_SECONDS)
+        except subprocess.TimeoutExpired:
+            raise JarError(f"Maven did not fetch {', '.join(coordinates)} in {_MAVEN_SECONDS} s.") from None
+        if run.returncode != 0:
+            raise JarError(f"Maven could not fetch {', '.join(coordinates)}: {_reason(run.stdout + run.stderr)}")
+        try:
+            os.rename(Path(temporary) / "jars", folder)
+        except OSError:
+            # Another process was faster.
+            if not folder.is_dir():
+                raise
+    return _fetched(coordinates)
+
+
+def _exact(version: str) -> tuple[str, ...]:
+    return (f"{_CONNECTOR}:{version}",)
+
+
+def _stand_in(version: str) -> tuple[str, ...]:
+    return _STAND_INS.get(version, ())
+
+
+def _fetched(coordinates: tuple[str, ...]) -> list[Path]:
+    return sorted(_folder(coordinates).glob("*.jar")) if coordinates else []
+
+
+def _folder(coordinates: tuple[str, ...]) -> Path:
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    name = coordinates[0].replace(":", "-") + ("" if len(coordinates) == 1 else f"-and-{len(coordinates) - 1}")
+    return cache / "headwater" / "jars" / name
+
+
+def _pom(coordinates: Iterable[str], transitive: bool) -> str:
+    every = "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>"
+    wanted = ""
+    for coordinate in coordinates:
+        group, artifact, version = map(escape, coordinate.split(":"))
+        wanted += (
+            f"<dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{version}</version>"
+            f"{'' if transitive else every}</dependency>"
+        )
+    return (
+        '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
+        "<groupId>headwater</groupId><artifactId>jars</artifactId><version>1</version>"
+        f"<dependencies>{wanted}</dependencies></project>"
+    )
+
+
+def _reason(output: str) -> str:
+    """The first error of Maven, without the addresses that it asked."""
+    errors = re.findall(r"^(?:\x1b\[[0-9;]*m|\[|\])*ERROR(?:\x1b\[[0-9;]*m|\])* ?(.+)$", output, re.MULTILINE)
+    text = re.sub(r"\s*\(?https?://\S+\)?", "", errors[0] if errors else output.strip()[-300:] or "it said nothing")
+    return text.split(" -> [Help")[0].strip() + "."
+
+
+def _with_warning(jars: list[Path], version: str) -> list[Path]:
+    names = ", ".join(jar.stem for jar in jars)
+    _LOG.warning("Spark's Kafka connector %s could not be fetched; these jars stand in for it: %s", version, names)
+    return jars
+
+
+def _add(spark: SparkSession, jars: Iterable[Path]) -> None:
+    own = _own_artifacts()
+    for jar in jars:
+        if not jar.is_file():
+            raise JarError(f"{VARIABLE} names {jar}, which is no file: check the path")
+        if _artifact(jar) not in own:
+            spark.sql(f"ADD JAR '{jar}'")
+
+
+def _own_artifacts() -> set[str]:
+    """What Spark itself brings along: a second copy could only differ from it."""
+    import pyspark
+
+    return {_artifact(jar) for jar in (Path(pyspark.__file__).parent / "jars").glob("*.jar")}
+
+
+def _artifact(jar: Path) -> str:
+    return re.sub(r"-[0-9][^-]*(-[0-9]+)?$", "", jar.stem)
+
+
+def _resolve_with_spark(spark: SparkSession) -> None:
+    def add(coordinates: Iterable[str], transitive: bool) -> None:
+        for coordinate in coordinates:
+            spark.sql(f"ADD JAR 'ivy://{coordinate}?transitive={'true' if transitive else 'false'}'")
+
+    try:
+        add(_exact(spark.version), transitive=True)
+    except Exception as error:
+        try:
+            stand_in = _stand_in(spark.version)
+            add(stand_in, transitive=False)
+        except Exception:
+            stand_in = ()
+        if not stand_in:
+            raise JarError(f"Spark could not fetch its Kafka connector. {_advice(spark.version)}") from error
+        _with_warning([Path(f"{one.split(':')[1]}-{one.split(':')[2]}.jar") for one in stand_in], spark.version)
+
+
+def _has_kafka(spark: SparkSession) -> bool:
+    reader = (
+        spark.readStream.format("kafka").option("kafka.bootstrap.servers", "127.0.0.1:1").option("subscribe", "none")
+    )
+    try:
+        reader.load()
+    except Exception as error:
+        if "data source" in str(error).lower():
+            return False
+        raise
+    return True
+
+
+def _advice(version: str) -> str:
+    return (
+        f"Start the session with --packages {_CONNECTOR}:{version}, or put the connector's jars into the environment "
+        f"variable {VARIABLE} ({os.pathsep!r} between them); docs/connectors.md tells which"
+    )

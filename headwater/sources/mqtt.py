@@ -1,0 +1,184 @@
+"""MQTT topics as streams: a subscription whose messages go into a spool before they are acknowledged.
+
+    mqtt("localhost", "sensors/+/temperature", template="reading.template", format="text")
+    mqtt("mqtts://user:secret@broker", "observations", format="jsonld")
+
+With QoS 1 (the usual) and a client name that stays the same, a broker keeps what comes while nobody is connected, and
+sends again what was not acknowledged: nothing is lost, and a message that was in the spool when its acknowledgement got
+lost comes twice. A template may use `{_topic}`, with format `text` also `{value}`, the message itself.
+"""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from headwater.sources.payloads import Decoder
+from headwater.sources.receivers import ReceivedSource, Receiver
+from headwater.sources.source import SourceError
+from headwater.sources.spool import KEEP_SECONDS, Spool
+from headwater.terms.template import Template
+
+if TYPE_CHECKING:
+    from paho.mqtt.client import Client
+
+_PORT, _TLS_PORT = 1883, 8883
+_MOST_WAITING = 10_000
+_MOST_AT_ONCE = 1_000
+_POLL_SECONDS = 0.2
+
+
+@dataclass(frozen=True)
+class MqttBroker:
+    """Where a broker is and who asks."""
+
+    host: str
+    port: int
+    tls: bool = False
+    user: str | None = None
+    password: str | None = None
+
+    @classmethod
+    def at(cls, server: str) -> MqttBroker:
+        """The broker of `host`, `host:port` or `mqtt(s)://user:password@host:port`."""
+        parts = urlsplit(server if "//" in server else f"mqtt://{server}")
+        try:
+            port = parts.port
+        except ValueError:
+            port = -1
+        if parts.scheme not in ("mqtt", "mqtts") or not parts.hostname or port == -1:
+            raise SourceError(f"{server!r} is no address of an MQTT broker: expected host:port or mqtt://host:port")
+        tls = parts.scheme == "mqtts"
+        user, password = (None if text is None else unquote(text) for text in (parts.username, parts.password))
+        return cls(parts.hostname, port or (_TLS_PORT if tls else _PORT), tls, user, password)
+
+
+class MqttReceiver(Receiver):
+    """A subscription; messages are acknowledged when they are in the spool."""
+
+    def __init__(self, broker: MqttBroker, topic: str, qos: int, client: str, decoder: Decoder, spool: Spool) -> None:
+        super().__init__(f"mqtt://{broker.host}:{broker.port}/{topic}", decoder, spool)
+        self._broker = broker
+        self._topic = topic
+        self._qos = qos
+        self._name = client
+        self._messages: queue.Queue[Any] = queue.Queue(_MOST_WAITING)
+
+    def receive(self) -> None:
+        client = self._client()
+        try:
+            client.connect_async(self._broker.host, self._broker.port)
+            # The client's own thread connects, and connects again when the connection breaks.
+            client.loop_start()
+            while not self.stopping.is_set():
+                self._take(client)
+            while not self._messages.empty():
+                self._take(client)
+        finally:
+            client.disconnect()
+            client.loop_stop()
+
+    def _client(self) -> Client:
+        from paho.mqtt.client import Client
+        from paho.mqtt.enums import CallbackAPIVersion
+
+        client = Client(
+            CallbackAPIVersion.VERSION2,
+            client_id=self._name,
+            clean_session=False,
+            manual_ack=True,
+        )
+        if self._broker.user is not None:
+            client.username_pw_set(self._broker.user, self._broker.password)
+        if self._broker.tls:
+            client.tls_set()
+        client.reconnect_delay_set(min_delay=1, max_delay=30)
+
+        def subscribe(client: Client, _data: Any, _flags: Any, reason: Any, _properties: Any) -> None:
+            if reason.is_failure:
+                self.trouble(f"the broker refuses: {reason}")
+                return
+            self.connected()
+            client.subscribe(self._topic, self._qos)
+
+        def lost(_client: Client, _data: Any, _flags: Any, reason: Any, _properties: Any) -> None:
+            if not self.stopping.is_set():
+                self.trouble(f"the connection was lost: {reason}")
+
+        def unreachable(_client: Client, _data: Any) -> None:
+            self.trouble("the broker does not answer")
+
+        client.on_connect = subscribe
+        client.on_disconnect = lost
+        client.on_connect_fail = unreachable
+        client.on_message = lambda _client, _data, message: self._hand_over(message)
+        return client
+
+    def _hand_over(self, message: Any) -> None:
+        """From the client's thread, which waits here while too many messages are not in the spool yet."""
+        while not self.stopping.is_set():
+            try:
+                self._messages.put(message, timeout=_POLL_SECONDS)
+                return
+            except queue.Full:
+                continue
+
+    def _take(self, client: Client) -> None:
+        """Put what has come into the spool, then acknowledge it."""
+        try:
+            messages = [self._messages.get(timeout=_POLL_SECONDS)]
+        except queue.Empty:
+            return
+        while len(messages) < _MOST_AT_ONCE:
+            try:
+                messages.append(self._messages.get_nowait())
+            except queue.Empty:
+                break
+        self.keep([(bytes(message.payload), _cells(message.topic)) for message in messages])
+        for message in messages:
+            client.ack(message.mid, message.qos)
+
+
+def _cells(topic: str) -> Mapping[str, str]:
+    return {"_topic": topic}
+
+
+def mqtt(
+    server: str,
+    topic: str,
+    *,
+    format: str | None = None,
+    template: Template | str | Path | None = None,
+    time: str | None = None,
+    qos: int = 1,
+    client: str | None = None,
+    spool: str | Path | None = None,
+    keep: float = KEEP_SECONDS,
+) -> ReceivedSource:
+    """A stream of MQTT messages; `topic` may have the wildcards `+` and `#`.
+
+    `format`, `template` and `time` say what a message means (see `headwater.sources.payloads`). `client`
+    is the name under which the broker keeps messages while nobody is connected; it is made from the topic unless it
+    is said, and two runs that read one topic at the same time need different ones. `spool` is the folder for what was
+    received, in the checkpoint unless it is said; `keep` is for how many seconds files are kept there that were read.
+    """
+    try:
+        import paho.mqtt.client  # noqa: F401
+    except ImportError:
+        raise SourceError("MQTT needs the package paho-mqtt. Type: pip install 'headwater[connectors]'") from None
+    if qos not in (0, 1, 2):
+        raise SourceError(f"qos must be 0, 1 or 2, and it is {qos}")
+    broker = MqttBroker.at(server)
+    decoder = Decoder.of(format, template=template, time=time)
+    name = client or f"headwater-{blake2b(topic.encode(), digest_size=6).hexdigest()}"
+
+    def make(decoder: Decoder, folder: Spool) -> Receiver:
+        return MqttReceiver(broker, topic, qos, name, decoder, folder)
+
+    place = None if spool is None else Path(spool)
+    return ReceivedSource(f"mqtt://{broker.host}:{broker.port}/{topic}", decoder, make, place, keep)

@@ -1,0 +1,241 @@
+"""What the bytes of one message mean: RDF in some syntax, timed N-Quads, or a row with a template.
+
+    Decoder.of("turtle")                          the triples of the message, at the time of the message
+    Decoder.of("trig")                            its graphs, each at its prov:generatedAtTime where it has one
+    Decoder.of("jsonld", time="http://ex/at")     at the value of a property in the data
+    Decoder.of("json", template="car.template")   a JSON object and a template that says what it means
+
+The time of a message (that of a Kafka record, or of arrival) is the time of its elements unless the data say another:
+
+| `time` | RDF | rows with a template |
+|---|---|---|
+| not said | `prov:generatedAtTime` of named graphs, else the message's | the template's `@time`, else the message's |
+| `record` | the message's | the message's |
+| `prov` | `prov:generatedAtTime`, which must be there | |
+| an IRI | the value of that property, one in each graph | |
+| `{column}…` | | what stands behind `@time` in a template, such as `{ts} as seconds` |
+
+Each named graph of a message is an element, and so is its default graph. Blank nodes belong to their message. What
+cannot be read is a `BadElement`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from hashlib import blake2b
+from pathlib import Path
+
+from pyoxigraph import DefaultGraph, RdfFormat
+
+from headwater.sources.source import SourceError
+from headwater.terms.model import BadElement, BlankNode, Element, Literal, NamedNode, Quad, Triple
+from headwater.terms.rdf_documents import RdfSyntaxError, read_quads
+from headwater.terms.row_files import json_cells, json_row, named_cells
+from headwater.terms.statements import graph_label
+from headwater.terms.template import Template
+from headwater.terms.text_lines import shown
+from headwater.terms.timed_graphs import GENERATED_AT_TIME, timed_graphs
+from headwater.terms.timestamps import parse_time
+from headwater.terms.tnq import read_tnq
+
+
+class PayloadFormat(StrEnum):
+    """The forms of a message."""
+
+    TNQ = "tnq"
+    N_TRIPLES = "ntriples"
+    N_QUADS = "nquads"
+    TURTLE = "turtle"
+    TRIG = "trig"
+    JSON_LD = "jsonld"
+    JSON = "json"
+    CSV = "csv"
+    TEXT = "text"
+
+
+_RDF = {
+    PayloadFormat.N_TRIPLES: RdfFormat.N_TRIPLES,
+    PayloadFormat.N_QUADS: RdfFormat.N_QUADS,
+    PayloadFormat.TURTLE: RdfFormat.TURTLE,
+    PayloadFormat.TRIG: RdfFormat.TRIG,
+    PayloadFormat.JSON_LD: RdfFormat.JSON_LD,
+}
+_ROWS = (PayloadFormat.JSON, PayloadFormat.CSV, PayloadFormat.TEXT)
+
+RECORD = "record"
+PROV = "prov"
+TIME_CELL = "_time"
+"""The cell of a row that holds the time of the message, in microseconds."""
+TEXT_CELL = "value"
+"""The cell of a message of plain text that holds the text."""
+_RECORD_RULE = f"{{{TIME_CELL}}} as microseconds"
+_TIME_LINE = re.compile(r"^@time\b", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """Bytes, and what is known of them: when (microseconds), where (source and position), and cells for templates."""
+
+    payload: bytes | None
+    time: int
+    source: str
+    position: tuple[int, ...]
+    cells: Mapping[str, str]
+
+    @property
+    def scope(self) -> str:
+        """What sets the blank nodes of this message apart from those of others."""
+        return f"{self.source}#{'.'.join(map(str, self.position))}"
+
+    def bad(self, reason: str) -> BadElement:
+        return BadElement(reason, shown(self.payload or b""), self.source, self.position)
+
+
+@dataclass(frozen=True, slots=True)
+class Decoder:
+    """Makes elements of messages. It can be sent to workers."""
+
+    format: PayloadFormat
+    template: Template | None = None
+    time: str | None = None
+
+    @classmethod
+    def of(
+        cls, format: str | None = None, *, template: Template | str | Path | None = None, time: str | None = None
+    ) -> Decoder:
+        """A decoder; a `SourceError` that says what to write where the parts do not fit together.
+
+        Without a format, it is JSON where there is a template and N-Quads where there is none.
+        """
+        name = format or (PayloadFormat.JSON if template is not None else PayloadFormat.N_QUADS)
+        if name not in list(PayloadFormat):
+            raise SourceError(f"{name!r} is no format of messages: use one of {', '.join(PayloadFormat)}")
+        chosen = PayloadFormat(name)
+        if chosen not in _ROWS:
+            if template is not None:
+                raise SourceError(f"a template is for {', '.join(_ROWS)}, not for {chosen}")
+            if chosen is PayloadFormat.TNQ and time is not None:
+                raise SourceError("timed N-Quads (tnq) say their time themselves: leave out time=…")
+            _check_time(time)
+            return cls(chosen, None, time)
+        if template is None:
+            raise SourceError(f"{chosen} messages need a template that says which triples a row means")
+        compiled = timed_template(template, time)
+        if chosen is PayloadFormat.CSV and compiled.columns is None:
+            raise SourceError("messages have no header line: the template needs a line @columns with their names")
+        return cls(chosen, compiled)
+
+    def decode(self, message: Message) -> list[Element | BadElement]:
+        """The elements of a message, in its order, each at the message's position and a number behind it."""
+        if message.payload is None:
+            return [message.bad("the message has no value")]
+        try:
+            found = list(self._found(message, message.payload))
+        except RdfSyntaxError as error:
+            return [message.bad(error.reason)]
+        except UnicodeDecodeError:
+            return [message.bad("the message is not UTF-8 text")]
+        except (ValueError, RecursionError) as error:
+            return [message.bad(str(error))]
+        return [replace(one, position=(*message.position, number)) for number, one in enumerate(found)]
+
+    def _found(self, message: Message, payload: bytes) -> Iterable[Element | BadElement]:
+        if self.format is PayloadFormat.TNQ:
+            return read_tnq(payload, message.source)
+        if self.template is not None:
+            element = self.element(self._cells(payload, self.template), message)
+            return () if element is None else (element,)
+        quads = list(read_quads(payload, format=_RDF[self.format], scope=message.scope))
+        return _graphs(quads, message, self.time)
+
+    def _cells(self, payload: bytes, template: Template) -> dict[str, str]:
+        text = payload.decode()
+        if self.format is PayloadFormat.JSON:
+            return json_cells(json_row(text), template)
+        if self.format is PayloadFormat.CSV:
+            return named_cells(text.rstrip("\r\n"), template.columns or (), template)
+        return {TEXT_CELL: text.strip()}
+
+    def element(self, cells: Mapping[str, str], message: Message) -> Element | None:
+        """The element that a row means; None where the template leaves it out, a `ValueError` where it is bad."""
+        if self.template is None:
+            raise ValueError("a row needs a template")
+        known = {**cells, **message.cells, TIME_CELL: str(message.time)}
+        prefix = "b" + blake2b(message.scope.encode(errors="surrogatepass"), digest_size=8).hexdigest() + "r"
+        return self.template.element(known, 0, message.position, prefix)
+
+
+def timed_template(template: Template | str | Path, time: str | None) -> Template:
+    """A template with the rule for the time that was asked for, or with the message's time where it has none.
+
+    A `str` with a line break is the template itself, another one its path.
+    """
+    text, name = _template_text(template)
+    if time is None:
+        rule = None if _TIME_LINE.search(text) else _RECORD_RULE
+    elif time == RECORD:
+        rule = _RECORD_RULE
+    elif "{" in time:
+        rule = time
+    else:
+        raise SourceError(
+            f"time={time!r} is no time of a row: use {RECORD!r}, or a column in braces such as '{{ts}} as seconds'"
+        )
+    try:
+        # Of several lines @time the last one counts.
+        return Template(text if rule is None else f"{text}\n@time {rule}\n", name)
+    except ValueError as error:
+        raise SourceError(str(error)) from None
+
+
+def _template_text(template: Template | str | Path) -> tuple[str, str]:
+    if isinstance(template, Template):
+        return template.text, template.name
+    if isinstance(template, str) and "\n" in template:
+        return template, "<template>"
+    try:
+        return Path(template).read_text(encoding="utf-8"), str(template)
+    except OSError as error:
+        raise SourceError(f"cannot read the template {template}: {error.strerror or error}; check its path") from None
+
+
+def _check_time(time: str | None) -> None:
+    if time is None or time in (RECORD, PROV):
+        return
+    try:
+        NamedNode(time)
+    except ValueError:
+        raise SourceError(
+            f"time={time!r} is no time of RDF: use {RECORD!r}, {PROV!r} or the IRI of a property"
+        ) from None
+
+
+def _graphs(quads: list[Quad], message: Message, time: str | None) -> Iterator[Element | BadElement]:
+    has_names = any(not isinstance(quad.graph_name, DefaultGraph) for quad in quads)
+    if has_names and (time == PROV or (time is None and any(q.predicate == GENERATED_AT_TIME for q in quads))):
+        yield from timed_graphs(enumerate(quads), message.source)
+        return
+    graphs: dict[NamedNode | BlankNode | DefaultGraph, list[Triple]] = {}
+    for quad in quads:
+        graphs.setdefault(quad.graph_name, []).append(quad.triple)
+    predicate = None if time in (None, RECORD) else GENERATED_AT_TIME if time == PROV else NamedNode(str(time))
+    for name, triples in (graphs or {DefaultGraph(): []}).items():
+        when = message.time if predicate is None else _value(predicate, triples)
+        if isinstance(when, str):
+            yield BadElement(when, "\n".join(f"{triple} ." for triple in triples), message.source)
+        else:
+            yield Element(when, tuple(triples), graph_label(name))
+
+
+def _value(predicate: NamedNode, triples: list[Triple]) -> int | str:
+    values = {triple.object for triple in triples if triple.predicate == predicate}
+    if len(values) != 1:
+        return f"{len(values)} values of {predicate}, which gives the time; expected one"
+    value = values.pop()
+    try:
+        return parse_time(value if isinstance(value, Literal) else str(value))
+    except ValueError as error:
+        return f"{predicate}: {error}"

@@ -1,0 +1,189 @@
+"""The spool: what a receiver got, on disk as timed N-Quads, before anybody else sees it.
+
+A spool is a folder of `.tnq` files that the ordinary file source follows, so from receipt on replay and exactly-once
+are those of files. A file is closed after some size or time, and removed when all of it was read, the batch that read
+it was committed, and it has reached an age.
+
+A message that could not be read is a line of its own that no reader takes for a statement, with the reason and the
+message inside: it comes out as a `BadElement` at its place, and is counted and kept like any other.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headwater.sources.files import FileSource
+from headwater.sources.offsets import Mark, Offset
+from headwater.sources.source import Found, Source, SourceError, Span
+from headwater.terms.model import BadElement, Element
+from headwater.terms.timestamps import format_time
+
+if TYPE_CHECKING:
+    from headwater.terms.scanning.pattern_tables import Patterns
+    from headwater.terms.scanning.scanned_columns import Scanned
+
+FILE_BYTES = 64 << 20
+FILE_SECONDS = 3600.0
+KEEP_SECONDS = 3600.0
+_UNREADABLE = "unreadable "
+
+
+class Spool:
+    """The writer of a spool folder; there is one at a time."""
+
+    def __init__(self, folder: Path, *, file_bytes: int = FILE_BYTES, file_seconds: float = FILE_SECONDS) -> None:
+        self.folder = folder
+        self._file_bytes = file_bytes
+        self._file_seconds = file_seconds
+        folder.mkdir(parents=True, exist_ok=True)
+        self._lock = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._lock)
+            raise SourceError(
+                f"another run writes into the spool {folder}: stop it, or give this one another spool"
+            ) from None
+        self._mend()
+        self._file: int | None = None
+        self._size = 0
+        self._opened = 0.0
+
+    def _mend(self) -> None:
+        """Cut off what a writer that was killed left without an end: it was acknowledged to nobody."""
+        for path in self.folder.glob("*.tnq"):
+            size = path.stat().st_size
+            whole = FileSource((str(path),)).complete(Found(str(path), size))
+            if whole < size:
+                os.truncate(path, whole)
+
+    def append(self, found: Iterable[Element | BadElement]) -> int:
+        """Write elements and bad ones, and see them on disk; gives how many of them were bad."""
+        lines: list[str] = []
+        bad = 0
+        for one in found:
+            if isinstance(one, Element):
+                lines.extend(element_lines(one))
+            else:
+                bad += 1
+                lines.append(_UNREADABLE + json.dumps([one.reason, one.text, one.source]) + "\n")
+        if lines:
+            self._write("".join(lines).encode("utf-8", "surrogatepass"))
+        return bad
+
+    def _write(self, data: bytes) -> None:
+        file = self._current()
+        view = memoryview(data)
+        while view:
+            view = view[os.write(file, view) :]
+        os.fsync(file)
+        self._size += len(data)
+
+    def _current(self) -> int:
+        full = self._size >= self._file_bytes or time.monotonic() - self._opened > self._file_seconds
+        if self._file is not None and full:
+            os.close(self._file)
+            self._file = None
+        if self._file is None:
+            newest = max((int(path.stem) for path in self.folder.glob("*.tnq") if path.stem.isdigit()), default=0)
+            path = self.folder / f"{max(time.time_ns(), newest + 1):020d}.tnq"
+            self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
+            sync_folder(self.folder)
+            self._size, self._opened = 0, time.monotonic()
+        return self._file
+
+    def close(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+        os.close(self._lock)
+
+
+def element_lines(element: Element) -> Iterator[str]:
+    """An element as timed N-Quads."""
+    graph = element.graph
+    name = "" if graph is None else f" {graph}" if graph.startswith("_:") else f" <{graph}>"
+    for triple in element.triples:
+        yield f"{format_time(element.time)}\t{triple}{name} .\n"
+
+
+def sync_folder(folder: Path) -> None:
+    """See the names of a folder on disk."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@dataclass(frozen=True, slots=True)
+class SpoolSource:
+    """A spool as the pipeline reads it; files that were read are kept for `keep` seconds more."""
+
+    folder: str
+    keep: float = KEEP_SECONDS
+
+    @property
+    def _files(self) -> FileSource:
+        return FileSource((self.folder,))
+
+    def check(self) -> None:
+        return
+
+    def listing(self) -> list[Found]:
+        return self._files.listing()
+
+    def is_whole(self, item: Found) -> bool:
+        return False
+
+    def complete(self, item: Found) -> int:
+        return self._files.complete(item)
+
+    def read(self, span: Span) -> Iterator[Element | BadElement]:
+        for found in self._files.read(span):
+            yield found if isinstance(found, Element) else _told(found)
+
+    def columns(self, span: Span, patterns: Patterns | None) -> Scanned | None:
+        scanned = self._files.columns(span, patterns)
+        return None if scanned is None else replace(scanned, bad=tuple(map(_told, scanned.bad)))
+
+    def text_at(self, name: str, position: tuple[int, ...]) -> str | None:
+        return self._files.text_at(name, position) if os.path.exists(name) else None
+
+    def line_numbers(self, name: str, positions: Sequence[tuple[int, ...]]) -> list[int | None]:
+        return self._files.line_numbers(name, positions)
+
+    def forget(self, marks: Sequence[Mark]) -> None:
+        """Remove the files that were read to their ends, except the newest, which may be written to."""
+        read = {mark.name: mark.end for mark in marks}
+        for found in self.listing()[:-1]:
+            try:
+                if read.get(found.name, -1) >= found.size and time.time() - os.stat(found.name).st_mtime > self.keep:
+                    os.unlink(found.name)
+            except FileNotFoundError:
+                continue
+
+
+def forget_read(sources: Mapping[str, Source], offset: Offset) -> None:
+    """Tell spools how far they were read for good."""
+    for stream, source in sources.items():
+        if isinstance(source, SpoolSource):
+            source.forget(offset.of(stream).marks)
+
+
+def _told(bad: BadElement) -> BadElement:
+    """What the receiver wrote of a message that it could not read."""
+    if not bad.text.startswith(_UNREADABLE):
+        return bad
+    try:
+        reason, text, source = json.loads(bad.text.removeprefix(_UNREADABLE))
+    except ValueError:
+        return bad
+    return replace(bad, reason=reason, text=text, source=source, line=None)

@@ -1,0 +1,1 @@
+"""The same on Spark: session, source, stateful step and runner."""

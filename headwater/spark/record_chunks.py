@@ -1,0 +1,37 @@
+"""The rows of a record source as chunks for the stateful step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from headwater.sharding.sharding import Sharding
+from headwater.sources.records import RecordReader, RecordSource
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+
+_COLUMNS = "shard int, chunk binary"
+
+
+@dataclass(frozen=True, slots=True)
+class _Packing:
+    """What each task does with the Arrow batches that it reads."""
+
+    stream: str
+    reader: RecordReader
+    sharding: Sharding | None
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from headwater.spark.spark_source import chunk_rows
+
+        for chunk in self.reader.chunks(self.stream, batches):
+            yield chunk_rows(chunk, self.sharding)
+
+
+def record_chunks(spark: SparkSession, stream: str, source: RecordSource, sharding: Sharding | None) -> DataFrame:
+    """The rows of a record source as the stateful step takes them."""
+    return source.records(spark).mapInArrow(_Packing(stream, source.reader(), sharding), _COLUMNS)

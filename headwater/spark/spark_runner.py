@@ -1,0 +1,237 @@
+"""The runner on Spark: source → stateful step → delivery on the driver, batch by batch."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING, Any
+
+from headwater.running.delivery import Delivery
+from headwater.running.evaluation import Definition
+from headwater.running.shipping import sent, shared
+from headwater.running.work import Changes, Work
+from headwater.sharding.merging import Merging
+from headwater.sources.outages import BackOff, is_outage
+from headwater.sources.records import RecordSource, elsewhere
+from headwater.sources.source import Source
+from headwater.sources.wanted_streams import Wanted
+from headwater.spark.record_chunks import record_chunks
+from headwater.spark.run_error import WORKER_DIED, run_error
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.datasource import DataSource
+    from pyspark.sql.streaming.query import StreamingQuery
+
+logger = logging.getLogger(__name__)
+
+_BATCH_BYTES = 8 << 20
+_SMALLEST_PIECE = 256 << 10
+_ARROW_BYTES = 4 << 20
+"""Chunks go to the stateful step in packets of this size: while Python takes one, Java makes the next."""
+_POLL_SECONDS = 0.2
+_PATIENCE_SECONDS = 30.0
+_ATTEMPTS = 4
+_WORTH_ANOTHER_TRY = ("failed to connect back", WORKER_DIED)
+"""Spark gives a Python process ten seconds to start, and does not replace one that dies in the middle of its work; from
+the checkpoint another try goes through."""
+
+
+def outcome_rows(
+    spark: SparkSession,
+    definition: Definition,
+    sources: Mapping[str, Source],
+    wanted: Wanted,
+    *,
+    drain: bool = True,
+    batch_bytes: int | None = None,
+) -> DataFrame:
+    """The streaming DataFrame of what the stateful step gives (`stateful.OUTPUT_SCHEMA`)."""
+    from headwater.spark.spark_source import FORMAT, FeedSettings, HeadwaterSource, source_options
+    from headwater.spark.stateful_step import OUTPUT_SCHEMA, EvaluationProcessor, observed
+
+    definition = replace(definition, datasets=tuple(shared(spark, one) for one in definition.datasets))
+    size = batch_bytes or _BATCH_BYTES
+    piece = max(min(size, _SMALLEST_PIECE), size // spark.sparkContext.defaultParallelism)
+    _register(spark, HeadwaterSource)
+    read_here, records = _by_reader(sources, drain)
+    feed = FeedSettings(read_here, drain, wanted, definition.sharding, definition.watched)
+    options = source_options(feed, batch_bytes=size, piece_bytes=piece)
+    chunks = spark.readStream.format(FORMAT).options(**options).load()
+    for stream, source in records.items():
+        chunks = chunks.union(record_chunks(spark, stream, source, definition.sharding))
+    processor = EvaluationProcessor(sent(spark, definition))
+    return observed(chunks.groupBy("shard").transformWithStateInPandas(processor, OUTPUT_SCHEMA, "Append", "None"))
+
+
+def _register(spark: SparkSession, source: type[DataSource]) -> None:
+    """Have a session know a source, as another session of the same Spark may do already."""
+    from pyspark.errors import AnalysisException
+
+    try:
+        spark.dataSource.register(source)
+    except AnalysisException:
+        # Spark looks for the name in the active session, too, which was another one: this makes it the active one.
+        spark.createDataFrame([], "nothing int")
+        spark.dataSource.register(source)
+
+
+def _by_reader(sources: Mapping[str, Source], drain: bool) -> tuple[dict[str, Source], dict[str, RecordSource]]:
+    """The sources as the feed sees them, and those that Spark reads itself, always in the same order."""
+    records = {stream: source for stream, source in sorted(sources.items()) if isinstance(source, RecordSource)}
+    return {**sources, **dict.fromkeys(records, elsewhere(ends=drain))}, records
+
+
+def run_on_spark(
+    spark: SparkSession,
+    work: Work,
+    changes: Changes,
+    delivery: Delivery,
+    stop: Event,
+    *,
+    follow: bool = False,
+    drain: bool = True,
+    checkpoint: Path | None = None,
+    batch_bytes: int | None = None,
+    trigger_seconds: float = 1.0,
+) -> None:
+    """Read, evaluate and deliver until everything is read or, when following, until `stop` is set."""
+    failures: list[BaseException] = []
+    drains = drain and not follow
+    # Only Spark knows when it has read all records: their streams end in a second query, after the first one.
+    turns = [False, True] if drains and _by_reader(work.sources, drain)[1] else [drains]
+
+    def deliver(batch: DataFrame, batch_id: int) -> None:
+        from headwater.spark.stateful_step import rows_to_outcome
+
+        # A second action would run the stateful step a second time.
+        found: list[Any] = batch.toArrow().to_pylist()
+        if not found:
+            return
+        definition = work.definition
+        merging = None if definition.sharding is None else Merging(definition.queries, definition.sharding)
+        try:
+            delivery.deliver(batch_id, rows_to_outcome(found, merging))
+        except BaseException as error:
+            failures.append(error)
+            raise
+
+    def start(folder: Path, ends: bool) -> StreamingQuery:
+        definition = work.definition
+        rows = outcome_rows(spark, definition, work.sources, work.wanted, drain=ends, batch_bytes=batch_bytes)
+        writer = rows.writeStream.foreachBatch(deliver).option("checkpointLocation", str(folder))
+        trigger = (
+            writer.trigger(processingTime=f"{max(1, int(trigger_seconds * 1000))} milliseconds")
+            if follow
+            else writer.trigger(availableNow=True)
+        )
+        with _settings_of_a_query(spark, definition):
+            return trigger.start()
+
+    with tempfile.TemporaryDirectory(prefix="headwater-", ignore_cleanup_errors=True) as temporary:
+        folder = checkpoint / "spark" if checkpoint is not None else Path(temporary)
+
+        def may_change() -> bool:
+            # What was delivered but not committed will be run again, and must have the same answers then.
+            return changes.are_due and _last_commit(folder) >= delivery.delivered
+
+        for ends in turns:
+            while not stop.is_set():
+                _drive(
+                    partial(start, folder, ends), failures, stop, follow, may_change, lambda: delivery.progress.batches
+                )
+                if stop.is_set() or not changes.are_due:
+                    break
+                if may_change():
+                    work = changes.take() or work
+        if failures:
+            raise failures[0]
+
+
+def _last_commit(checkpoint: Path) -> int:
+    """The last batch that Spark will not run again; -1 before the first."""
+    committed = checkpoint / "commits"
+    found = (int(path.name) for path in committed.glob("[0-9]*") if path.name.isdigit())
+    return max(found, default=-1) if committed.is_dir() else -1
+
+
+def _drive(
+    start: Callable[[], StreamingQuery],
+    failures: list[BaseException],
+    stop: Event,
+    follow: bool,
+    may_change: Callable[[], bool] = lambda: False,
+    delivered: Callable[[], int] = lambda: 0,
+) -> None:
+    """Run a query to its end or to a change, and start it again from its checkpoint after what is worth another try.
+
+    `delivered` says how many batches came through: after one that did, the tries are counted anew.
+    """
+    outages = BackOff()
+    attempts, before = 0, delivered()
+    while True:
+        query = start()
+        try:
+            _wait(query, stop, may_change)
+            break
+        except Exception as error:
+            cause = failures.pop() if failures else None
+            if follow and is_outage(cause or error):
+                if outages.wait(stop):
+                    continue
+                if stop.is_set():
+                    return
+            if cause is not None:
+                raise cause from None
+            attempts, before = (attempts if delivered() == before else 0) + 1, delivered()
+            if attempts == _ATTEMPTS or not any(sign in str(error) for sign in _WORTH_ANOTHER_TRY):
+                raise run_error(error) from error
+            logger.warning("%s; trying again from the last batch", run_error(error))
+        finally:
+            query.stop()
+
+
+@contextmanager
+def _settings_of_a_query(spark: SparkSession, definition: Definition) -> Iterator[None]:
+    """A streaming query takes its settings at its start, among them the number of partitions: one for each shard."""
+    from headwater.spark.session import STATEFUL
+
+    shards = 1 if definition.sharding is None else len(definition.sharding.keys)
+    settings = {
+        **STATEFUL,
+        "spark.sql.shuffle.partitions": str(shards),
+        "spark.sql.execution.arrow.maxBytesPerBatch": str(_ARROW_BYTES),
+    }
+    before = dict(spark.conf.getAll)
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name in settings:
+            if name in before:
+                spark.conf.set(name, before[name])
+            else:
+                spark.conf.unset(name)
+
+
+def _wait(query: StreamingQuery, stop: Event, may_change: Callable[[], bool]) -> None:
+    while query.isActive:
+        if stop.wait(_POLL_SECONDS) or may_change():
+            _wait_for_batch(query)
+            return
+    query.awaitTermination()
+
+
+def _wait_for_batch(query: StreamingQuery) -> None:
+    """Let the batch at work be committed, so that a later run does not deliver it again."""
+    end = time.monotonic() + _PATIENCE_SECONDS
+    while time.monotonic() < end and query.isActive and query.status["isTriggerActive"]:
+        time.sleep(_POLL_SECONDS / 10)

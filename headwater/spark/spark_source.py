@@ -1,0 +1,123 @@
+"""The sources of a run as a Spark streaming source: Spark asks how far a batch goes, then has its pieces read.
+
+A row is a chunk: some thousand elements packed into one binary value, because rows are what costs time between
+processes, not bytes. Bad input travels in the same rows, so that counts are exact.
+"""
+
+from __future__ import annotations
+
+import base64
+import pickle
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    SupportsTriggerAvailableNow,
+)
+from pyspark.sql.types import StructType
+
+from headwater.sharding.sharding import Sharding
+from headwater.sources.feed import Chunk, Feed, Piece
+from headwater.sources.offsets import Offset
+from headwater.sources.source import Source
+from headwater.sources.wanted_streams import Wanted
+from headwater.spark.chunk_bytes import pack_chunk, with_columns
+
+FORMAT = "headwater"
+_SCHEMA = "shard int, chunk binary"
+_ARROW = pa.schema([("shard", pa.int32()), ("chunk", pa.binary())])
+
+
+class FeedSettings(NamedTuple):
+    """What is read, and how: the sources, whether their streams end, what queries want, shards, data sets to watch."""
+
+    sources: Mapping[str, Source]
+    drain: bool
+    wanted: Wanted
+    sharding: Sharding | None
+    datasets: tuple[str, ...]
+
+
+def source_options(settings: FeedSettings, *, batch_bytes: int, piece_bytes: int) -> dict[str, str]:
+    """The options with which Spark makes the data source, in every process that needs it."""
+    packed = base64.b64encode(pickle.dumps(settings, protocol=pickle.HIGHEST_PROTOCOL))
+    return {"feed": packed.decode(), "batchBytes": str(batch_bytes), "pieceBytes": str(piece_bytes)}
+
+
+class HeadwaterSource(DataSource):
+    """`spark.readStream.format("headwater")`."""
+
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def schema(self) -> str:
+        return _SCHEMA
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        given: FeedSettings = pickle.loads(base64.b64decode(self.options["feed"]))
+        feed = Feed(given.sources, drain=given.drain, wanted=given.wanted, datasets=given.datasets)
+        return HeadwaterReader(feed, given.sharding, int(self.options["batchBytes"]), int(self.options["pieceBytes"]))
+
+
+class PiecePartition(InputPartition):
+    """What one Spark task reads."""
+
+    def __init__(self, piece: Piece) -> None:
+        super().__init__(piece)
+        self.piece = piece
+
+
+class HeadwaterReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Plans batches on the driver and reads pieces on the workers."""
+
+    def __init__(self, feed: Feed, sharding: Sharding | None, batch_bytes: int, piece_bytes: int) -> None:
+        self._feed = feed
+        self._sharding = sharding
+        self._batch_bytes = batch_bytes
+        self._piece_bytes = piece_bytes
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._feed.finish()
+
+    def initialOffset(self) -> dict[str, Any]:
+        return Offset().to_json()
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        return ReadMaxBytes(self._batch_bytes)
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        before = Offset.from_json(start)
+        after = self._feed.next(before, None if isinstance(limit, ReadAllAvailable) else self._batch_bytes)
+        # Spark compares offsets as text: what is equal must be written as it was.
+        return start if after == before else after.to_json()
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        pieces = self._feed.pieces(Offset.from_json(start), Offset.from_json(end), self._piece_bytes)
+        return [PiecePartition(piece) for piece in pieces]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, PiecePartition)
+        for chunk in self._feed.read(partition.piece):
+            yield chunk_rows(chunk, self._sharding)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """What was read up to here is in the checkpoint: nobody will ask for it again."""
+        self._feed.commit(Offset.from_json(end))
+
+
+def chunk_rows(chunk: Chunk, sharding: Sharding | None) -> pa.RecordBatch:
+    """A chunk as rows for the stateful step: one for each shard."""
+    parts = [(0, chunk)] if sharding is None else list(sharding.split(with_columns(chunk)))
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array([key for key, _ in parts], pa.int32()),
+            pa.array([pack_chunk(part) for _, part in parts], pa.binary()),
+        ],
+        schema=_ARROW,
+    )

@@ -1,0 +1,187 @@
+"""The stateful step on Spark: a batch of chunks in, answers, letters and counts out.
+
+The durable state is in Spark's state store: the log of the windows, a segment per batch and stream, and a summary of
+clocks and ticks that stays small. A batch writes its own segments and removes those that have expired. The worker
+process keeps the live evaluation as a cache. Each state carries a random token: a cached evaluation is used only if it
+carries the token that the store has, so a worker that took another batch meanwhile, or took this one in an attempt
+that was not committed, throws its copy away and derives it from the log.
+
+Spark also starts a process that only says which states there are: what evaluates is imported by those that do.
+"""
+
+from __future__ import annotations
+
+import pickle
+import time
+import uuid
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+from headwater.running.shipping import Parcel
+from headwater.spark.chunk_bytes import unpack_chunk
+from headwater.terms.element_columns import ElementColumns
+from headwater.terms.packing import pack, unpack
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from headwater.execution.window_log import Segment
+    from headwater.running.evaluation import Definition, Evaluation, Outcome
+    from headwater.sharding.merging import Merging
+
+OUTPUT_SCHEMA = (
+    "number long, kind string, query string, time_us long, payload binary, "
+    "elements long, late long, bad long, measure string"
+)
+ANSWER, OUTCOME = "answer", "outcome"
+
+_LIVE: OrderedDict[tuple[str, str], Evaluation] = OrderedDict()
+_MOST_LIVE = 4
+
+
+class EvaluationProcessor(StatefulProcessor):
+    """Keeps an evaluation and advances it once per batch."""
+
+    def __init__(self, definition: Parcel[Definition]) -> None:
+        self._parcel = definition
+        # A worker outlives a run: another run may go on with the same state, but with other queries or other data.
+        self._run = uuid.uuid4().hex
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._token = handle.getValueState("token", "token string")
+        self._summary = handle.getValueState("summary", "summary binary")
+        self._segments = handle.getMapState("segments", "number long", "segment binary")
+
+    @cached_property
+    def _definition(self) -> Definition:
+        # Spark asks for the states in a process that never sees a row, and need not know the queries.
+        return self._parcel.opened()
+
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:
+        from headwater.running.counting import added
+
+        begin = time.monotonic()
+        chunks = [unpack_chunk(bytes(chunk)) for frame in rows for chunk in frame["chunk"]]
+        evaluation = self._evaluation()
+        unpacked = time.monotonic()
+        outcome = evaluation.step(chunks)
+        evaluated = time.monotonic()
+        self._save(evaluation)
+        if self._definition.watched:
+            evaluation.prepare_newest()
+        steps = added(outcome.measure.steps, {"read": unpacked - begin, "save": time.monotonic() - evaluated})
+        outcome = replace(outcome, measure=replace(outcome.measure, steps=steps))
+        sharding = self._definition.sharding
+        if sharding is not None and key[0] != sharding.keys[0]:
+            # Every shard heard of all elements; the first one speaks for them.
+            outcome = replace(outcome, letters=(), elements=0)
+        yield outcome_to_frame(outcome)
+
+    def _save(self, evaluation: Evaluation) -> None:
+        summary, changes = evaluation.changes()
+        for segment in changes.added:
+            self._segments.updateValue((segment.number,), (segment_to_bytes(segment),))
+            # The store has it now; a worker that must begin again reads it there.
+            segment.elements = None
+        for number in changes.removed:
+            self._segments.removeKey((number,))
+        token = uuid.uuid4().hex
+        self._summary.update((summary,))
+        self._token.update((token,))
+        _LIVE[self._run, token] = evaluation
+        while len(_LIVE) > _MOST_LIVE:
+            _LIVE.popitem(last=False)
+
+    def _evaluation(self) -> Evaluation:
+        from headwater.running.evaluation import Evaluation
+
+        stored = self._token.get()
+        if stored is not None:
+            live = _LIVE.pop((self._run, stored[0]), None)
+            if live is not None:
+                return live
+        evaluation = Evaluation(self._definition.program(encodes_rows=True))
+        if stored is not None:
+            summary = self._summary.get()
+            if summary is None:
+                raise RuntimeError("the state has a token but no summary: the checkpoint is damaged")
+            segments = (segment_from_bytes(bytes(value[0])) for value in self._segments.values())
+            evaluation.resume(bytes(summary[0]), segments)
+        return evaluation
+
+    def close(self) -> None:
+        return
+
+
+def segment_to_bytes(segment: Segment) -> bytes:
+    """A segment of the log, its elements as columns."""
+    elements = segment.elements
+    if elements is not None and not isinstance(elements, ElementColumns):
+        elements = ElementColumns.of(elements)
+    columns = replace(segment, elements=elements)
+    return pickle.dumps(columns, protocol=pickle.HIGHEST_PROTOCOL)
+
+
+def segment_from_bytes(data: bytes) -> Segment:
+    segment: Segment = pickle.loads(data)
+    return segment
+
+
+def outcome_to_frame(outcome: Outcome) -> pd.DataFrame:
+    """One row per answer, and a last one with the rest."""
+    rest = replace(outcome, answers=())
+    late = sum(letter.kind == "late" for letter in outcome.letters)
+    counts = (outcome.elements, late, len(outcome.letters) - late, outcome.measure.to_json())
+    no_counts = (None, None, None, None)
+    rows: list[tuple[object, ...]] = [
+        (number, ANSWER, answer.query, answer.time, pack(answer), *no_counts)
+        for number, answer in enumerate(outcome.answers)
+    ]
+    rows.append((len(rows), OUTCOME, None, None, pickle.dumps(rest), *counts))
+    names = [field.strip().partition(" ")[0] for field in OUTPUT_SCHEMA.split(",")]
+    frame = pd.DataFrame(dict(zip(names, zip(*rows, strict=True), strict=True)))
+    return frame.astype({"number": "int64", **dict.fromkeys(("time_us", "elements", "late", "bad"), "Int64")})
+
+
+def observed(rows: DataFrame) -> DataFrame:
+    """The same rows, counted batch by batch in Spark's own progress, where every listener finds it.
+
+    `event.progress.observedMetrics["headwater"]` has `answers`, `elements`, `late`, `bad`, the last tick as
+    `answered_us`, and `shards`: a JSON text for each shard, with what `counting.Measure` says of each query.
+    """
+    from pyspark.sql import functions as f
+
+    return rows.observe(
+        "headwater",
+        f.count("query").alias("answers"),
+        *(f.sum(name).alias(name) for name in ("elements", "late", "bad")),
+        f.max("time_us").alias("answered_us"),
+        f.collect_list("measure").alias("shards"),
+    )
+
+
+def rows_to_outcome(rows: list[Any], merging: Merging | None = None) -> Outcome:
+    """The outcome of a batch from the rows that the stateful step gave, those of all shards together."""
+    from headwater.running.evaluation import Outcome
+    from headwater.sharding.encoded_answers import all_with_rows
+
+    ordered = sorted(rows, key=lambda row: row["number"])
+    answers = [unpack(bytes(row["payload"])) for row in ordered if row["kind"] == ANSWER]
+    outcome = Outcome()
+    for row in ordered:
+        if row["kind"] == OUTCOME:
+            part: Outcome = pickle.loads(bytes(row["payload"]))
+            outcome = Outcome(
+                (),
+                (*outcome.letters, *part.letters),
+                outcome.elements + part.elements,
+                part.watermarks,
+                outcome.measure.plus(part.measure),
+            )
+    return replace(outcome, answers=tuple(all_with_rows(answers) if merging is None else merging.merged(answers)))

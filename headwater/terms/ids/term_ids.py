@@ -1,0 +1,102 @@
+"""RDF terms as 64-bit ids (SEEDS CQ5): inline where the id can hold the term, a hash of the term otherwise.
+
+Equal terms have equal ids on every machine and in every process. An inline id gives its term back exactly,
+lexical form included; what would not come back exactly is hashed. The bits are described in
+`headwater.terms.ids.inline_layout`.
+
+>>> from headwater.terms.model import Literal, NamedNode, XSD
+>>> seven = Literal("7", datatype=NamedNode(XSD + "integer"))
+>>> is_inline(encode(seven)), decode_inline(encode(seven)) == seven
+(True, True)
+>>> is_inline(encode(Literal("07", datatype=NamedNode(XSD + "integer"))))
+False
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from headwater.terms.ids import inline_numbers, inline_times
+from headwater.terms.ids.inline_layout import (
+    PAYLOAD_MASK,
+    VALUE_BITS,
+    VALUE_MASK,
+    InlineType,
+    inline_id,
+    inline_type,
+    is_inline,
+)
+from headwater.terms.ids.inline_numbers import InlineValue
+from headwater.terms.ids.text_hash import text_hash
+from headwater.terms.model import XSD, Literal, NamedNode, Term, Triple
+
+_ENCODERS: dict[str, Callable[[str], InlineValue | None]] = {
+    XSD + "string": inline_numbers.string_value,
+    XSD + "integer": partial(inline_numbers.integer_value, kind=InlineType.INTEGER),
+    XSD + "int": partial(inline_numbers.integer_value, kind=InlineType.INT),
+    XSD + "long": partial(inline_numbers.integer_value, kind=InlineType.LONG),
+    XSD + "decimal": inline_numbers.decimal_or_quotient_value,
+    XSD + "double": inline_numbers.double_value,
+    XSD + "float": inline_numbers.float_value,
+    XSD + "boolean": inline_numbers.boolean_value,
+    XSD + "date": inline_times.date_value,
+    XSD + "dateTime": inline_times.date_time_value,
+}
+
+_TEXTS: tuple[tuple[InlineType, str, Callable[[int], str]], ...] = (
+    (InlineType.STRING, "string", inline_numbers.string_text),
+    (InlineType.INTEGER, "integer", inline_numbers.integer_text),
+    (InlineType.INT, "int", inline_numbers.integer_text),
+    (InlineType.LONG, "long", inline_numbers.integer_text),
+    (InlineType.DECIMAL, "decimal", inline_numbers.scaled_text),
+    (InlineType.QUOTIENT, "decimal", inline_numbers.quotient_text),
+    (InlineType.DOUBLE, "double", inline_numbers.scaled_text),
+    (InlineType.FLOAT, "float", inline_numbers.scaled_text),
+    (InlineType.DOUBLE_SCIENTIFIC, "double", inline_numbers.scientific_text),
+    (InlineType.FLOAT_SCIENTIFIC, "float", inline_numbers.scientific_text),
+    (InlineType.DOUBLE_BITS, "double", inline_numbers.double_bits_text),
+    (InlineType.DOUBLE_BITS_SCIENTIFIC, "double", inline_numbers.double_bits_scientific_text),
+    (InlineType.BOOLEAN, "boolean", inline_numbers.boolean_text),
+    (InlineType.DATE, "date", inline_times.date_text),
+    *(
+        (kind, "dateTime", partial(inline_times.date_time_text, kind))
+        for kind in (InlineType.DATE_TIME, InlineType.DATE_TIME_UTC, InlineType.DATE_TIME_OFFSET)
+    ),
+)
+_DECODERS: dict[int, tuple[NamedNode, Callable[[int], str]]] = {
+    int(kind): (NamedNode(XSD + datatype), text) for kind, datatype, text in _TEXTS
+}
+
+
+def encode(term: Term) -> int:
+    """The id of a term, as a signed 64-bit integer."""
+    if isinstance(term, Literal):
+        encoder = _ENCODERS.get(term.datatype.value)
+        if encoder is not None:
+            found = encoder(term.value)
+            if found is not None:
+                return inline_id(*found)
+    return term_hash(term)
+
+
+def term_text(term: Term) -> str:
+    """The term in canonical N-Triples syntax, triple terms in their `<<( … )>>`."""
+    return f"<<( {term} )>>" if isinstance(term, Triple) else str(term)
+
+
+def term_hash(term: Term) -> int:
+    """63 bits for the term's canonical N-Triples text (`headwater.terms.ids.text_hash`)."""
+    return text_hash(term_text(term).encode())
+
+
+def decode_inline(term_id: int) -> Literal:
+    """The term inside an inline id; a `ValueError` where the id is a hash or no id of a term."""
+    found = _DECODERS.get((term_id & PAYLOAD_MASK) >> VALUE_BITS) if term_id < 0 else None
+    if found is None:
+        found = _DECODERS[inline_type(term_id)]
+    datatype, text = found
+    return Literal(text(term_id & VALUE_MASK), datatype=datatype)
+
+
+__all__ = ["decode_inline", "encode", "is_inline", "term_hash", "term_text"]

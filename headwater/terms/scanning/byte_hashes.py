@@ -1,0 +1,61 @@
+"""`headwater.terms.ids.text_hash.text_hash` for compiled code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+import numba as nb
+import numpy as np
+import numpy.typing as npt
+
+from headwater.terms.ids.text_hash import HASH_MASK, LAST_KEY, LENGTH_KEY, SECOND_KEY, STATE_KEY
+from headwater.terms.scanning.memory import folded, word_at
+
+_STATE_KEY = np.uint64(STATE_KEY)
+_SECOND_KEY = np.uint64(SECOND_KEY)
+_LENGTH_KEY = np.uint64(LENGTH_KEY)
+_LAST_KEY = np.uint64(LAST_KEY)
+_HASH_MASK = np.uint64(HASH_MASK)
+_ONE = np.uint64(1)
+_ZERO = np.uint64(0)
+
+
+@nb.njit(cache=True)
+def low_bytes(word, count):  # type: ignore[no-untyped-def]
+    """The first bytes of a word, fewer than eight, the others zero."""
+    return word & ((_ONE << np.uint64(8 * count)) - _ONE)
+
+
+@nb.njit(cache=True)
+def hash_of(start, length):  # type: ignore[no-untyped-def]
+    """The 63 bits of the text of some length at an address."""
+    state = _STATE_KEY
+    at = start
+    end = start + length
+    while at + 16 <= end:
+        state = folded(word_at(at) ^ state, word_at(at + 8) ^ _SECOND_KEY)
+        at += 16
+    left = end - at
+    if left >= 8:
+        state = folded(word_at(at) ^ state, low_bytes(word_at(at + 8), left - 8) ^ _SECOND_KEY)
+    elif left > 0:
+        state = folded(low_bytes(word_at(at), left) ^ state, _SECOND_KEY)
+    return np.int64(folded(state ^ _LAST_KEY, np.uint64(length) ^ _LENGTH_KEY) & _HASH_MASK)
+
+
+@nb.njit(cache=True)
+def _hashes(text, ends, hashes):  # type: ignore[no-untyped-def]
+    start = 0
+    for i in range(hashes.shape[0]):
+        hashes[i] = hash_of(text.ctypes.data + start, ends[i] - start)
+        start = ends[i]
+
+
+def text_hashes(texts: Sequence[bytes]) -> npt.NDArray[np.int64]:
+    """The 63 bits of each text."""
+    hashes = np.empty(len(texts), dtype=np.int64)
+    # Whole words are read, beyond the end of the last text, too.
+    joined = np.frombuffer(bytearray(b"".join(texts)) + bytes(16), dtype=np.uint8)
+    _hashes(joined, np.fromiter(accumulate(map(len, texts)), np.int64, len(texts)), hashes)
+    return hashes

@@ -1,0 +1,148 @@
+"""Where IRIs and blank node labels end, for compiled code.
+
+Each function takes the address of the first byte and gives the one behind the last, or `UNSURE_END` where the text is
+wrong or so unusual that the parser shall decide: escapes, user names and IP addresses in the authority, characters
+beyond U+D7FF. What is accepted here is an absolute IRI by RFC 3987, and stands in the text as its canonical form has
+it.
+"""
+
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+
+from headwater.terms.scanning.byte_hashes import low_bytes
+from headwater.terms.scanning.characters import character_length
+from headwater.terms.scanning.memory import BLOCK, byte_at, colons, iri_stops, lowest, number_signs, population, word_at
+
+UNSURE_END = -1
+LONGEST = 1 << 16
+"""Longer names and strings are left to the parser, which has limits of its own."""
+
+_HTTP = np.uint64(int.from_bytes(b"http://", "little"))
+_HTTPS = np.uint64(int.from_bytes(b"https://", "little"))
+_ONE = np.uint64(1)
+_ZERO = np.uint64(0)
+
+_LETTER = 1
+_DIGIT = 2
+_MORE_OF_A_SCHEME = 4
+_MORE_OF_A_NAME = 8
+_MORE_OF_A_PATH = 16
+_HEX = 32
+_LABEL = 64
+
+
+def _character_classes() -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
+    classes = np.zeros(256, dtype=np.uint8)
+    for characters, bits in (
+        ("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", _LETTER | _MORE_OF_A_NAME | _MORE_OF_A_PATH | _LABEL),
+        ("0123456789", _DIGIT | _HEX | _MORE_OF_A_NAME | _MORE_OF_A_PATH | _LABEL),
+        ("ABCDEFabcdef", _HEX),
+        ("+-.", _MORE_OF_A_SCHEME),
+        ("-._~!$&'()*+,;=", _MORE_OF_A_NAME | _MORE_OF_A_PATH),
+        (":@/?", _MORE_OF_A_PATH),
+        ("_-", _LABEL),
+    ):
+        for character in characters:
+            classes[ord(character)] |= bits
+    return classes
+
+
+_CLASSES = _character_classes()
+
+
+@nb.njit(cache=True)
+def _is(at, bits):  # type: ignore[no-untyped-def]
+    return (_CLASSES[byte_at(at)] & bits) != 0
+
+
+@nb.njit(cache=True)
+def iri_end(start):  # type: ignore[no-untyped-def]
+    """The end of `<…>`: quick for what begins with http and has neither `:` nor `@` behind it."""
+    first = word_at(start + 1)
+    if first == _HTTPS:
+        at = start + 9
+    elif low_bytes(first, 7) == _HTTP:
+        at = start + 8
+    else:
+        return _unusual_iri_end(start)
+    fragments = np.int64(0)
+    odd = _ZERO
+    stops = iri_stops(at)
+    while stops == _ZERO:
+        fragments += population(number_signs(at))
+        odd |= colons(at)
+        at += BLOCK
+        if at - start > LONGEST:
+            return np.int64(UNSURE_END)
+        stops = iri_stops(at)
+    place = lowest(stops)
+    before = (_ONE << np.uint64(place)) - _ONE
+    fragments += population(number_signs(at) & before)
+    odd |= colons(at) & before
+    at += place
+    if odd != _ZERO or fragments > 1 or byte_at(at) != 62:
+        return _unusual_iri_end(start)
+    return at + 1
+
+
+@nb.njit(cache=True)
+def _unusual_iri_end(start):  # type: ignore[no-untyped-def]
+    at = start + 1
+    if not _is(at, _LETTER):
+        return np.int64(UNSURE_END)
+    while _is(at, _LETTER | _DIGIT | _MORE_OF_A_SCHEME):
+        at += 1
+    if byte_at(at) != 58:
+        return np.int64(UNSURE_END)
+    at += 1
+    if byte_at(at) == 47 and byte_at(at + 1) == 47:
+        at += 2
+        while _is(at, _MORE_OF_A_NAME):
+            at += 1
+        if byte_at(at) == 58:
+            at += 1
+            while _is(at, _DIGIT):
+                at += 1
+        delimiter = byte_at(at)
+        if delimiter != 47 and delimiter != 63 and delimiter != 35 and delimiter != 62:
+            return np.int64(UNSURE_END)
+    in_fragment = False
+    while True:
+        while _is(at, _MORE_OF_A_PATH):
+            at += 1
+        found = byte_at(at)
+        if found == 62:
+            return at + 1 if at - start <= LONGEST else np.int64(UNSURE_END)
+        if found == 35 and not in_fragment:
+            in_fragment = True
+        elif found == 37 and _is(at + 1, _HEX) and _is(at + 2, _HEX):
+            at += 2
+        elif found >= 128 and _letter_length(at) > 0:
+            at += _letter_length(at) - 1
+        else:
+            return np.int64(UNSURE_END)
+        at += 1
+
+
+@nb.njit(cache=True)
+def _letter_length(at):  # type: ignore[no-untyped-def]
+    """How many bytes a character from U+00A0 to U+D7FF has, all of which an IRI may hold; 0 for others."""
+    first = byte_at(at)
+    is_control = first == 0xC2 and byte_at(at + 1) < 0xA0
+    return np.int64(0) if is_control or first > 0xED else character_length(at)
+
+
+@nb.njit(cache=True)
+def label_end(start):  # type: ignore[no-untyped-def]
+    """The end of a blank node `_:label` whose label has letters of ASCII, digits, `_` and `-`, not as the first."""
+    at = start + 2
+    if byte_at(start + 1) != 58 or byte_at(at) == 45:
+        return np.int64(UNSURE_END)
+    while _is(at, _LABEL):
+        at += 1
+    # A dot may belong to the label or end the statement.
+    if at == start + 2 or byte_at(at) == 46 or byte_at(at) >= 128 or at - start > LONGEST:
+        return np.int64(UNSURE_END)
+    return at

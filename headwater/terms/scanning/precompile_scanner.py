@@ -1,0 +1,17 @@
+"""`python -m headwater.terms.scanning.precompile_scanner`: numba compiles the scanner into its cache on disk."""
+
+from __future__ import annotations
+
+from headwater.terms.scanning.pattern_tables import Pattern, Patterns
+from headwater.terms.scanning.scanner import scan
+
+_TEXT = b'1000\t<http://ex/s> <http://ex/p> "21.5" <http://ex/g> .\n1000\t<http://ex/s> <http://ex/p> "\\u00e9" .\n'
+
+
+def warm() -> int:
+    """Scan a small text, with and without patterns; gives how many texts of terms it has."""
+    return len(scan(_TEXT).texts()) + len(scan(_TEXT, patterns=Patterns([Pattern()])).texts())
+
+
+if __name__ == "__main__":
+    warm()

@@ -1,0 +1,41 @@
+"""Scanned columns as elements of Python objects, for those who read elements: tests, and evaluators without columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from headwater.terms.ids.dictionary import TermDictionary
+from headwater.terms.ids.inline_layout import NO_TERM
+from headwater.terms.model import BadElement, Element, Term, Triple
+from headwater.terms.scanning.scanned_columns import Scanned
+from headwater.terms.statements import graph_label
+
+
+def scanned_elements(scanned: Scanned) -> Iterator[Element | BadElement]:
+    """The elements and the bad lines in the order of their positions; all texts must have been collected.
+
+    An element has those of its triples that a pattern wants.
+    """
+    terms = TermDictionary()
+    for term_id, known in scanned.texts().terms().items():
+        terms.put(term_id, known)
+    triples = [_triple(*(terms.term(term_id) for term_id in row)) for row in scanned.triples.tolist()]
+    bounds = scanned.element_rows.tolist()
+    found: list[Element | BadElement] = [*scanned.bad]
+    for number, (time, graph, position) in enumerate(
+        zip(
+            scanned.element_times.tolist(),
+            scanned.element_graphs.tolist(),
+            scanned.element_positions.tolist(),
+            strict=True,
+        )
+    ):
+        name = None if graph == NO_TERM else graph_label(terms.term(graph))  # type: ignore[arg-type]
+        rows = tuple(triples[bounds[number] : bounds[number + 1]])
+        found.append(Element(time, rows, name, (position,)))
+    found.sort(key=lambda item: item.position)
+    return iter(found)
+
+
+def _triple(subject: Term, predicate: Term, object: Term) -> Triple:
+    return Triple(subject, predicate, object)  # type: ignore[arg-type]

@@ -1,0 +1,1 @@
+"""What numbers, aggregates, orders and templates mean: shared by both evaluators."""

@@ -1,0 +1,117 @@
+"""How commands end: exit codes, one paragraph of reason, quiet on Ctrl-C and when the reader has gone."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+import typer
+
+from headwater.commands.ending import exit_code, paragraph, reports_its_end
+from tests.commands.running import CITY, EXAMPLES, TOLLGATES, headwater, process
+
+RUN = ("run", EXAMPLES / "cars-per-district.rq", "--in-process", *TOLLGATES, *CITY, "--format", "json")
+COMMANDS_THAT_PRINT = (
+    RUN,
+    (*RUN[:-1], "table"),
+    ("check", EXAMPLES / "across-town.rq"),
+    ("explain", EXAMPLES / "across-town.rq"),
+    ("demo", "--in-process", "--seconds", "2"),
+)
+
+
+@pytest.mark.parametrize("arguments", COMMANDS_THAT_PRINT, ids=lambda arguments: f"{arguments[0]}-{arguments[-1]}")
+def test_a_reader_that_has_gone_is_no_failure(arguments: tuple[object, ...]) -> None:
+    with process(*arguments) as command:
+        assert command.stdout is not None
+        assert command.stderr is not None
+        command.stdout.close()
+        assert command.wait(timeout=60) == 141
+        assert command.stderr.read() == ""
+
+
+def test_output_is_utf_8_whatever_the_terminal_says() -> None:
+    with process(*RUN[:-1], "table", PYTHONIOENCODING="ascii", PYTHONUTF8="0") as command:
+        output, errors = command.communicate(timeout=60)
+        assert command.returncode == 0, errors
+    assert "│ c:North  │        3 │" in output
+
+
+def test_ctrl_c_ends_quietly() -> None:
+    with process(*RUN, "--follow") as command:
+        assert command.stdout is not None
+        assert command.stderr is not None
+        assert command.stdout.readline().startswith('{"head"')
+        command.send_signal(signal.SIGINT)
+        assert command.wait(timeout=60) == 130
+        assert command.stderr.read() == ""
+
+
+def test_following_waits_for_what_is_added(tmp_path: Path) -> None:
+    stream = tmp_path / "gates.tnq"
+    stream.write_text("1000\t<urn:gate> <urn:sees> <urn:a> .\n11000\t<urn:gate> <urn:sees> <urn:b> .\n")
+    query = tmp_path / "query.rq"
+    query.write_text("SELECT ?car FROM STREAM <gates> [RANGE 10s STEP 10s] WHERE { ?gate <urn:sees> ?car }")
+    arguments = ("run", query, "--in-process", "--stream", f"gates={stream}", "--format", "csv", "--follow")
+    with process(*arguments) as command:
+        assert command.stdout is not None
+        lines = [command.stdout.readline().strip() for _ in range(2)]
+        with stream.open("a") as file:
+            file.write("21000\t<urn:gate> <urn:sees> <urn:c> .\n")
+        lines.append(command.stdout.readline().strip())
+        command.send_signal(signal.SIGINT)
+        command.wait(timeout=60)
+    assert lines == ["time,car", "1970-01-01T00:00:10Z,urn:a", "1970-01-01T00:00:20Z,urn:b"]
+
+
+def test_debugging_shows_the_traceback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = tmp_path / "broken.ttl"
+    broken.write_text("<urn:a> <urn:b> .")
+    arguments = ("run", EXAMPLES / "cars-per-district.rq", "--in-process", "--data", broken)
+    assert "Traceback" not in headwater(*arguments).stderr
+    monkeypatch.setenv("HEADWATER_DEBUG", "1")
+    result = headwater(*arguments)
+    assert result.exit_code == 1
+    assert "Traceback (most recent call last)" in result.stderr
+    assert "\nheadwater: " in result.stderr
+
+
+def test_an_exception_nobody_foresaw_is_named_and_has_a_hint() -> None:
+    assert paragraph(KeyError("x")) == "headwater: KeyError: 'x' (HEADWATER_DEBUG=1 shows where)"
+    assert paragraph(ZeroDivisionError()) == "headwater: ZeroDivisionError (HEADWATER_DEBUG=1 shows where)"
+
+
+def test_stack_traces_of_spark_are_left_out() -> None:
+    text = "Job aborted.\nLost task 0.0\n\tat org.apache.spark.Thing.run(Thing.scala:1)\nand more"
+    assert paragraph(ZeroDivisionError(text)).startswith("headwater: ZeroDivisionError: Job aborted. Lost task 0.0 (")
+
+
+@pytest.mark.parametrize(
+    ("raised", "code"),
+    [
+        (KeyboardInterrupt(), 130),
+        (OSError("disk full"), 1),
+        (MemoryError(), 1),
+        (BrokenPipeError("to Java"), 1),
+    ],
+)
+def test_each_ending_has_its_code(raised: BaseException, code: int, capsys: pytest.CaptureFixture[str]) -> None:
+    @reports_its_end
+    def command() -> None:
+        raise raised
+
+    with pytest.raises(typer.Exit) as end:
+        command()
+    assert end.value.exit_code == code
+    assert bool(capsys.readouterr().err) == (code == 1)
+
+
+def test_an_interrupt_inside_another_exception_is_still_one() -> None:
+    try:
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as interrupt:
+            raise RuntimeError("the run ended") from interrupt
+    except RuntimeError as error:
+        assert exit_code(error) == 130

@@ -1,0 +1,72 @@
+"""The progress line: on a terminal, repainted in place; nowhere else."""
+
+from __future__ import annotations
+
+import io
+
+from headwater.commands.progress_line import ProgressLine, progress_text, summary_text
+from headwater.running.progress import Progress, RunSummary
+
+PROGRESS = Progress(elements=12_400, late=2, bad=1, ticks=12, rate=3_100.4, watermarks={"a": 5_000_000, "b": 9_000_000})
+SHOWN = "12,400 elements (3,100/s) · watermark 1970-01-01T00:00:05Z · 12 ticks · 2 late · 1 bad"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_the_line_says_how_far_the_slowest_stream_is() -> None:
+    assert progress_text(PROGRESS) == SHOWN
+    assert "watermark none yet" in progress_text(Progress(watermarks={"a": None}))
+
+
+def test_the_summary_tells_stopped_from_done() -> None:
+    assert summary_text(RunSummary(seconds=1.25)).startswith("done in 1.2 s: 0 elements")
+    assert summary_text(RunSummary(stopped=True)).startswith("stopped in 0.0 s: ")
+
+
+def test_a_terminal_gets_the_line_again_and_again_in_one_place() -> None:
+    terminal, clock = Terminal(), Clock()
+    line = ProgressLine(terminal, clock)
+    line.update(Progress())
+    clock.now = 1.0
+    line.update(PROGRESS)
+    first, second = terminal.getvalue().split("\r\x1b[2K")[1:]
+    assert first.startswith("0 elements")
+    assert SHOWN.startswith(second)
+    assert "\n" not in terminal.getvalue()
+
+
+def test_many_updates_in_a_moment_are_painted_once() -> None:
+    terminal, clock = Terminal(), Clock()
+    line = ProgressLine(terminal, clock)
+    for _ in range(100):
+        line.update(PROGRESS)
+    assert terminal.getvalue().count("elements") == 1
+
+
+def test_clearing_leaves_nothing_behind() -> None:
+    terminal = Terminal()
+    line = ProgressLine(terminal)
+    line.clear()
+    assert terminal.getvalue() == ""
+    line.update(PROGRESS)
+    line.clear()
+    assert terminal.getvalue().endswith("\r\x1b[2K")
+
+
+def test_a_pipe_gets_nothing() -> None:
+    pipe = io.StringIO()
+    line = ProgressLine(pipe)
+    line.update(PROGRESS)
+    line.paint()
+    line.clear()
+    assert pipe.getvalue() == ""

@@ -1,0 +1,63 @@
+"""The log of the windows holds what windows can show, and writes no more than that."""
+
+from __future__ import annotations
+
+import pytest
+
+from headwater.execution.window_log import Changes, WindowLog
+from headwater.terms.element_columns import ElementColumns
+from headwater.terms.model import Element, NamedNode, Triple
+from headwater.windows.arrivals import Arrivals, elements_of
+
+KEY = ("http://example.org/s", None)
+
+
+def at(*times: int) -> list[Element]:
+    return [
+        Element(time, (Triple(NamedNode(f"urn:{time}"), NamedNode("urn:p"), NamedNode("urn:o")),), position=(time,))
+        for time in times
+    ]
+
+
+def times_in(changes: Changes) -> list[list[int]]:
+    return [[element.time for element in elements_of(segment.elements or [])] for segment in changes.added]
+
+
+@pytest.mark.parametrize("form", [list, ElementColumns.of])
+def test_of_a_new_segment_only_what_windows_can_show_is_written(form: type) -> None:
+    log = WindowLog()
+    arrivals: Arrivals = form(at(1, 7, 3, 9, 8, 2))
+    log.append(KEY, arrivals)
+    log.trim(KEY, 7)
+    assert log.gone == {KEY: 3}
+    assert log.size.rows == 3
+    changes = log.changes()
+    assert times_in(changes) == [[7, 9, 8]]
+    (segment,) = changes.added
+    if isinstance(segment.elements, ElementColumns):
+        kept = {text.decode() for texts in segment.elements.texts for _, text in texts.items()}
+        assert kept == {"<urn:7>", "<urn:8>", "<urn:9>", "<urn:p>", "<urn:o>"}
+
+
+def test_what_was_written_stays_until_all_of_it_has_gone() -> None:
+    log = WindowLog()
+    log.append(KEY, at(1, 2, 3))
+    first = log.changes()
+    log.append(KEY, at(4, 5))
+    log.trim(KEY, 3)
+    assert [len(segment.elements or []) for segment in log] == [3, 2]
+    assert not log.gone
+    log.trim(KEY, 5)
+    second = log.changes()
+    assert second.removed == [first.added[0].number]
+    assert times_in(second) == [[5]]
+    assert log.gone == {KEY: 4}
+
+
+def test_what_came_and_went_between_two_looks_is_never_written() -> None:
+    log = WindowLog()
+    log.append(KEY, at(1, 2))
+    log.append(KEY, at(3, 4))
+    log.trim(KEY, 4)
+    changes = log.changes()
+    assert times_in(changes) == [[4]] and not changes.removed

@@ -1,0 +1,128 @@
+"""Queries in shards without Spark: streams, how they are cut, and the answers of the shards put together."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+
+from pyoxigraph import Literal, NamedNode, Quad, Store, Triple
+
+from headwater.algebra.build import plan_query
+from headwater.execution.answers import Answer
+from headwater.execution.program import MakeEvaluator, Program
+from headwater.execution.registered import Registered
+from headwater.kernel.evaluator_choice import fastest_evaluator
+from headwater.kernel.families.family_evaluator import families_of
+from headwater.language.parser import parse
+from headwater.sharding.merging import Merging, shard_query
+from headwater.sharding.sharding import Sharding
+from headwater.sources.feed import Chunk
+from headwater.spark.chunk_bytes import with_columns
+from headwater.terms.model import XSD, Element
+from headwater.terms.packing import pack, unpack
+from headwater.windows.settings import Options, settle
+
+EX = "http://ex/"
+A, B = EX + "a", EX + "b"
+WINDOWS = (
+    f"FROM NAMED WINDOW <{EX}w> ON <{A}> [RANGE PT4S STEP PT2S] "
+    f"FROM NAMED WINDOW <{EX}v> ON <{B}> [RANGE PT3S STEP PT1S]"
+)
+PREFIX = f"PREFIX : <{EX}> "
+
+
+def registered(text: str, name: str = "q") -> Registered:
+    plan = plan_query(parse(PREFIX + text if not text.startswith("REGISTER") else _prefixed(text)), name=name)
+    return Registered(plan, settle(plan, Options()))
+
+
+def _prefixed(text: str) -> str:
+    head, body = text.split(" AS ", 1)
+    return f"{head} AS {PREFIX}{body}"
+
+
+def static() -> Store:
+    store = Store()
+    for number in range(4):
+        store.add(
+            Quad(
+                NamedNode(f"{EX}s{number}"),
+                NamedNode(EX + "in"),
+                NamedNode(f"{EX}r{number % 2}"),
+                NamedNode(EX + "rooms"),
+            )
+        )
+    return store
+
+
+def small_integer(chance: random.Random) -> Literal:
+    return Literal(str(chance.randrange(5)), datatype=NamedNode(XSD + "integer"))
+
+
+def elements(
+    seed: int, value: Callable[[random.Random], Literal | NamedNode] = small_integer
+) -> dict[str, list[Element]]:
+    chance = random.Random(seed)
+
+    def observed(number: int) -> Element:
+        o = NamedNode(f"{EX}o{chance.randrange(12)}")
+        triples = [Triple(o, NamedNode(EX + "value"), value(chance))]
+        if chance.random() < 0.7:
+            triples.append(Triple(o, NamedNode(EX + "by"), NamedNode(f"{EX}s{chance.randrange(5)}")))
+        return Element(number * 300_000 - chance.randrange(2) * 100_000, tuple(triples), position=(0, number))
+
+    def mentioned(number: int) -> Element:
+        o = NamedNode(f"{EX}o{chance.randrange(12)}")
+        triple = Triple(NamedNode(f"{EX}x{number}"), NamedNode(EX + "about"), o)
+        return Element(number * 500_000, (triple,), position=(0, number))
+
+    return {A: [observed(n) for n in range(40)], B: [mentioned(n) for n in range(24)]}
+
+
+def cut(streams: dict[str, list[Element]], pieces: int) -> list[list[Chunk]]:
+    """Batches of chunks: each stream in so many pieces."""
+    batches: list[list[Chunk]] = []
+    for piece in range(pieces):
+        chunks = []
+        for stream, listed in streams.items():
+            size = -(-len(listed) // pieces)
+            chunks.append(Chunk(stream, elements=tuple(listed[piece * size : (piece + 1) * size])))
+        batches.append(chunks)
+    return batches
+
+
+def whole_answers(
+    query: Registered, streams: dict[str, list[Element]], delay: int, make: MakeEvaluator = fastest_evaluator
+) -> list[Answer]:
+    program = Program([query], static(), delay, make)
+    wanted = {stream: streams[stream] for stream in program.inputs}
+    return program.advance(wanted, ended=list(wanted)).answers
+
+
+def sharded_answers(
+    query: Registered,
+    cutting: Sharding,
+    batches: Sequence[Sequence[Chunk]],
+    delay: int,
+    make: MakeEvaluator = fastest_evaluator,
+    others: Sequence[Registered] = (),
+) -> list[Answer]:
+    """The answers of a query, and of others that run beside it, put together after each batch."""
+    queries = [query, *others]
+    parts_of = [shard_query(one, cutting) for one in queries]
+    programs = {
+        key: Program(parts_of, static(), delay, make, families=families_of, encodes_rows=True) for key in cutting.keys
+    }
+    merging, answers = Merging(queries, cutting), []
+    for number, batch in enumerate(batches):
+        found: list[Answer] = []
+        parts: dict[int, dict[str, object]] = {key: {} for key in cutting.keys}
+        for chunk in batch:
+            for key, part in cutting.split(with_columns(chunk)):
+                parts[key][str(chunk.stream)] = part.elements
+        for key, program in programs.items():
+            mine = {stream: part for stream, part in parts[key].items() if stream in program.inputs}
+            ended = list(program.inputs) if number == len(batches) - 1 else []
+            found.extend(program.advance(mine, ended=ended).answers)  # type: ignore[arg-type]
+        answers.extend(merging.merged([unpack(pack(answer)) for answer in found]))
+    return answers

@@ -1,0 +1,157 @@
+"""Streams from a real MQTT broker: Mosquitto on loopback, one process for these tests."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from paho.mqtt.client import Client
+from paho.mqtt.enums import CallbackAPIVersion
+
+import headwater as hw
+
+PROJECT = Path(__file__).resolve().parents[2]
+QUERY = """
+PREFIX : <http://ex/>
+REGISTER QUERY values AS
+SELECT ?sensor ?value FROM STREAM <http://ex/s> [RANGE 1s STEP 1s] WHERE { ?sensor :value ?value }
+"""
+TEMPLATE = """
+@time {at} as seconds
+<http://ex/{_topic}> <http://ex/value> "{v}" .
+"""
+
+
+class Mosquitto:
+    """A broker of its own, which keeps messages for clients that are away."""
+
+    def __init__(self, executable: str, folder: Path) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            self.port: int = server.getsockname()[1]
+        self._command = [executable, "-c", str(folder / "mosquitto.conf")]
+        (folder / "mosquitto.conf").write_text(
+            f"listener {self.port} 127.0.0.1\nallow_anonymous true\npersistence true\n"
+            f"persistence_location {folder}/\nautosave_interval 1\n" + ("user root\n" if os.getuid() == 0 else "")
+        )
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for _ in range(100):
+            try:
+                with socket.create_connection(("127.0.0.1", self.port), timeout=1):
+                    return
+            except OSError:
+                time.sleep(0.05)
+        raise RuntimeError("Mosquitto does not listen")
+
+    def stop(self) -> None:
+        """Ends it as an operator would: it saves what it keeps for clients that are away."""
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(10)
+            self._process = None
+
+    def publish(self, messages: list[tuple[str, str]]) -> None:
+        client = Client(CallbackAPIVersion.VERSION2, client_id="publisher")
+        client.connect("127.0.0.1", self.port)
+        client.loop_start()
+        for topic, payload in messages:
+            client.publish(topic, payload, qos=1).wait_for_publish(10)
+        client.disconnect()
+        client.loop_stop()
+
+
+def find_mosquitto() -> str | None:
+    return shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin")
+
+
+@pytest.fixture
+def mosquitto(tmp_path: Path) -> Iterator[Mosquitto]:
+    if find_mosquitto() is None and os.environ.get("CI") == "true":
+        subprocess.run([str(PROJECT / "scripts" / "apt-install"), "mosquitto"], timeout=300)
+    executable = find_mosquitto()
+    if executable is None:
+        pytest.skip("Mosquitto is not installed; type: sudo apt-get install mosquitto")
+    folder = tmp_path / "mosquitto"
+    folder.mkdir()
+    broker = Mosquitto(executable, folder)
+    broker.start()
+    yield broker
+    broker.stop()
+
+
+def reading(sensor: str, second: int) -> tuple[str, str]:
+    return f"sensors/{sensor}", f'{{"at": {second - 0.5}, "v": {second}}}'
+
+
+def run_until(engine: hw.Engine, wanted: int) -> tuple[list[Any], hw.RunSummary]:
+    rows: list[Any] = []
+
+    def take(answer: hw.Answer) -> None:
+        rows.extend(tuple(getattr(term, "value", None) for term in row) for row in answer.rows)
+        if len(rows) >= wanted:
+            engine.stop()
+
+    timer = threading.Timer(40, engine.stop)
+    timer.start()
+    try:
+        return rows, engine.run(on_answer=take, trigger_seconds=0.02)
+    finally:
+        timer.cancel()
+
+
+def engine_for(broker: Mosquitto, folder: Path, **options: Any) -> hw.Engine:
+    engine = hw.Engine(in_process=True, checkpoint=folder / "checkpoint", dead_letters=folder / "dead")
+    source = hw.mqtt(f"127.0.0.1:{broker.port}", "sensors/+", template=TEMPLATE, **options)
+    engine.stream("http://ex/s", source)
+    engine.register(QUERY)
+    return engine
+
+
+def later(seconds: float, work: Any, *arguments: Any) -> threading.Thread:
+    def wait_and_work() -> None:
+        time.sleep(seconds)
+        work(*arguments)
+
+    thread = threading.Thread(target=wait_and_work, daemon=True)
+    thread.start()
+    return thread
+
+
+def test_messages_become_answers_and_what_comes_while_nobody_reads_is_kept(
+    mosquitto: Mosquitto, tmp_path: Path
+) -> None:
+    sending = later(0.5, mosquitto.publish, [reading("a", 1), ("sensors/b", "oops"), reading("b", 2), reading("a", 3)])
+    rows, summary = run_until(engine_for(mosquitto, tmp_path), 2)
+    sending.join()
+    assert rows == [("http://ex/sensors%2Fa", "1"), ("http://ex/sensors%2Fb", "2")]
+    assert summary.bad == 1
+    mosquitto.publish([reading("c", 4), reading("c", 5)])
+    rows, summary = run_until(engine_for(mosquitto, tmp_path), 2)
+    assert [value for _, value in rows] == ["3", "4"]
+    assert (summary.bad, summary.late) == (0, 0)
+
+
+def test_a_broker_that_goes_away_and_comes_back(mosquitto: Mosquitto, tmp_path: Path) -> None:
+    def trouble() -> None:
+        mosquitto.publish([reading("a", 1), reading("a", 2)])
+        time.sleep(0.5)
+        mosquitto.stop()
+        time.sleep(0.5)
+        mosquitto.start()
+        mosquitto.publish([reading("a", 3), reading("a", 4)])
+
+    thread = later(0.5, trouble)
+    rows, summary = run_until(engine_for(mosquitto, tmp_path), 3)
+    thread.join()
+    assert [value for _, value in rows] == ["1", "2", "3"]
+    assert summary.late == 0
