@@ -8,29 +8,56 @@
     for answer in query.answers():
         print(answer.time, answer.rows)
 
-Errors, each with what to do in its message:
+Every error that a user can meet is a `HeadwaterError` and says what to do in its message. Each is one of Python's own
+kinds, too:
 
-    ValueError
-     ├─ RegistrationError   queries that cannot run together, a stream without a source
-     └─ RdfSyntaxError      a static data file that breaks off
-    Exception
-     └─ QueryError          a wrong query: line, column, caret, what was expected
-    RuntimeError
-     ├─ SourceError         a source that is missing or cannot be read
-     ├─ CheckpointError     a checkpoint folder that cannot be used
-     ├─ StrictError         with strict, the first bad or late element
-     ├─ JavaError           no Java that Spark can use
-     └─ RunError            Spark failed; the message is the innermost reason
+    HeadwaterError
+     ├─ QueryError             a wrong query: line, column, caret, what was expected
+     ├─ HashCollision          two terms of the data have one id
+     ├─ ValueError, too
+     │   ├─ SettingError       a setting or an argument that cannot be right
+     │   ├─ RegistrationError  queries that cannot run together, a stream without a source
+     │   ├─ RdfSyntaxError     a static data file that breaks off
+     │   ├─ TemplateError      a template for rows that cannot be read
+     │   └─ DurationError      a duration that cannot be read
+     ├─ RuntimeError, too
+     │   ├─ StateError         a call that is not possible now
+     │   ├─ SourceError        a source that is missing or cannot be read
+     │   │   └─ JarError       Spark's Kafka connector cannot be had
+     │   ├─ CheckpointError    a checkpoint folder that cannot be used
+     │   ├─ DataSetError       a data set that cannot be used, loaded or changed
+     │   │   └─ StrictLoadError    with strict, the first line or file that cannot be read
+     │   ├─ StrictError        with strict, the first bad or late element
+     │   ├─ WindowCapError     a window holds more than it may
+     │   ├─ JavaError          no Java that Spark can use
+     │   └─ RunError           Spark failed; the message is the innermost reason
+     └─ OSError, too
+         ├─ ServiceError       an endpoint that has never answered
+         └─ EndpointError      a request that gave no answer: EndpointUnreachable, EndpointTimeout, EndpointRefused,
+                               EndpointBusy, EndpointGarbage, EndpointTooLarge, UnsendableKey
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from headwater.datasets.errors import DataSetError, StrictLoadError
     from headwater.engine.engine import Engine
     from headwater.engine.query_handle import Query
+    from headwater.errors import HeadwaterError, SettingError, StateError
     from headwater.execution.answers import Answer
     from headwater.execution.registered import RegistrationError
+    from headwater.federation.endpoint.contact import ServiceError
+    from headwater.federation.endpoint.endpoint_errors import (
+        EndpointBusy,
+        EndpointError,
+        EndpointGarbage,
+        EndpointRefused,
+        EndpointTimeout,
+        EndpointTooLarge,
+        EndpointUnreachable,
+        UnsendableKey,
+    )
     from headwater.language.errors import QueryError
     from headwater.language.service_options import ServiceOptions
     from headwater.running.checkpoints import CheckpointError
@@ -41,41 +68,65 @@ if TYPE_CHECKING:
     from headwater.sources.dataframe import dataframe
     from headwater.sources.files import files, memory
     from headwater.sources.kafka import kafka
+    from headwater.sources.kafka_jars import JarError
     from headwater.sources.mqtt import mqtt
     from headwater.sources.sockets import tcp, websocket
     from headwater.sources.source import SourceError
     from headwater.spark.run_error import RunError
     from headwater.spark.session import JavaError
+    from headwater.terms.durations import DurationError
+    from headwater.terms.ids.dictionary import HashCollision
     from headwater.terms.model import Element
     from headwater.terms.rdf_documents import RdfSyntaxError
+    from headwater.terms.template import TemplateError
+    from headwater.windows.caps import WindowCapError
 
 __version__ = "0.1.0"
 
 _PLACES = {
+    "DataSetError": "headwater.datasets.errors",
+    "StrictLoadError": "headwater.datasets.errors",
+    "Engine": "headwater.engine.engine",
+    "Query": "headwater.engine.query_handle",
+    "HeadwaterError": "headwater.errors",
+    "SettingError": "headwater.errors",
+    "StateError": "headwater.errors",
+    "Answer": "headwater.execution.answers",
+    "RegistrationError": "headwater.execution.registered",
+    "ServiceError": "headwater.federation.endpoint.contact",
+    "EndpointBusy": "headwater.federation.endpoint.endpoint_errors",
+    "EndpointError": "headwater.federation.endpoint.endpoint_errors",
+    "EndpointGarbage": "headwater.federation.endpoint.endpoint_errors",
+    "EndpointRefused": "headwater.federation.endpoint.endpoint_errors",
+    "EndpointTimeout": "headwater.federation.endpoint.endpoint_errors",
+    "EndpointTooLarge": "headwater.federation.endpoint.endpoint_errors",
+    "EndpointUnreachable": "headwater.federation.endpoint.endpoint_errors",
+    "UnsendableKey": "headwater.federation.endpoint.endpoint_errors",
     "QueryError": "headwater.language.errors",
     "ServiceOptions": "headwater.language.service_options",
     "CheckpointError": "headwater.running.checkpoints",
+    "Progress": "headwater.running.progress",
+    "RunSummary": "headwater.running.progress",
+    "StrictError": "headwater.sinks.dead_letters",
+    "FileSink": "headwater.sinks.file_sink",
+    "KafkaSink": "headwater.sinks.kafka_sink",
     "dataframe": "headwater.sources.dataframe",
+    "files": "headwater.sources.files",
+    "memory": "headwater.sources.files",
     "kafka": "headwater.sources.kafka",
+    "JarError": "headwater.sources.kafka_jars",
     "mqtt": "headwater.sources.mqtt",
     "tcp": "headwater.sources.sockets",
     "websocket": "headwater.sources.sockets",
-    "StrictError": "headwater.sinks.dead_letters",
-    "Engine": "headwater.engine.engine",
-    "Progress": "headwater.running.progress",
-    "RunSummary": "headwater.running.progress",
-    "Query": "headwater.engine.query_handle",
+    "SourceError": "headwater.sources.source",
     "RunError": "headwater.spark.run_error",
     "JavaError": "headwater.spark.session",
-    "FileSink": "headwater.sinks.file_sink",
-    "KafkaSink": "headwater.sinks.kafka_sink",
-    "files": "headwater.sources.files",
-    "memory": "headwater.sources.files",
-    "SourceError": "headwater.sources.source",
-    "Answer": "headwater.execution.answers",
-    "RegistrationError": "headwater.execution.registered",
+    "DurationError": "headwater.terms.durations",
+    "HashCollision": "headwater.terms.ids.dictionary",
     "Element": "headwater.terms.model",
     "RdfSyntaxError": "headwater.terms.rdf_documents",
+    "TemplateError": "headwater.terms.template",
+    "WindowCapError": "headwater.windows.caps",
 }
 """Where each name lives. It is taken from there when it is first asked for: processes that Spark starts need few."""
 
@@ -95,9 +146,21 @@ def __dir__() -> list[str]:
 __all__ = [
     "Answer",
     "CheckpointError",
+    "DataSetError",
+    "DurationError",
     "Element",
+    "EndpointBusy",
+    "EndpointError",
+    "EndpointGarbage",
+    "EndpointRefused",
+    "EndpointTimeout",
+    "EndpointTooLarge",
+    "EndpointUnreachable",
     "Engine",
     "FileSink",
+    "HashCollision",
+    "HeadwaterError",
+    "JarError",
     "JavaError",
     "KafkaSink",
     "Progress",
@@ -107,9 +170,16 @@ __all__ = [
     "RegistrationError",
     "RunError",
     "RunSummary",
+    "ServiceError",
     "ServiceOptions",
+    "SettingError",
     "SourceError",
+    "StateError",
     "StrictError",
+    "StrictLoadError",
+    "TemplateError",
+    "UnsendableKey",
+    "WindowCapError",
     "__version__",
     "dataframe",
     "files",

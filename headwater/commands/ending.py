@@ -27,6 +27,7 @@ import typer
 
 from headwater import QueryError, RegistrationError, SourceError
 from headwater.datasets.errors import DataSetError
+from headwater.errors import HeadwaterError
 
 FAILED = 1
 WRONG = 2
@@ -38,7 +39,7 @@ _WIDTH = 110
 P = ParamSpec("P")
 
 
-class WrongInput(Exception):
+class WrongInput(HeadwaterError):
     """A query or an option that cannot be right, with the words for the person who wrote it."""
 
 
@@ -112,7 +113,7 @@ def paragraph(error: BaseException) -> str:
         lines.append(line.strip())
     message = " ".join(lines)
     # Errors of the project and of files are written for people; what else arrives here nobody foresaw.
-    if not (type(error).__module__.startswith("headwater.") or isinstance(error, OSError)) or not message:
+    if not isinstance(error, HeadwaterError | OSError) or not message:
         message = f"{type(error).__name__}: {message}".removesuffix(": ")
         message += "" if _debugging() else " (HEADWATER_DEBUG=1 shows where)"
     if len(message) > _LONGEST_MESSAGE:

@@ -18,6 +18,7 @@ from pathlib import Path
 import typer
 
 import headwater as hw
+from headwater.errors import SettingError
 from headwater.sinks.answer_text import Sink
 from headwater.sinks.sink_addresses import sink_at
 from headwater.sources.addresses import is_address, source_at
@@ -84,7 +85,7 @@ def endpoint_option(text: str) -> tuple[str, dict[str, float | int | str]]:
         kind = _ENDPOINT_SETTINGS.get(name)
         try:
             if kind is None:
-                raise ValueError(f"{name!r} is no setting: use {', '.join(_ENDPOINT_SETTINGS)}")
+                raise SettingError(f"{name!r} is no setting: use {', '.join(_ENDPOINT_SETTINGS)}")
             found[name] = kind(value)
         except ValueError as error:
             raise typer.BadParameter(f"{text!r}: {error}", param_hint="--endpoint") from None

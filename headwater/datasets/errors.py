@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from headwater.errors import HeadwaterError
 
-class DataSetError(RuntimeError):
+
+class DataSetError(HeadwaterError, RuntimeError):
     """A folder that is no data set, or not one that this version can use; a load or a change that cannot be done."""
 
 

@@ -24,6 +24,7 @@ from headwater.engine.query_handle import Query
 from headwater.engine.registering import chosen, free_name, registered_together
 from headwater.engine.service_arguments import endpoint_settings, service_options, with_options
 from headwater.engine.static_files import Given
+from headwater.errors import SettingError, StateError
 from headwater.execution.program import Program
 from headwater.execution.registered import Registered, RegistrationError
 from headwater.federation.endpoint.endpoint_settings import EndpointSettings
@@ -94,21 +95,21 @@ class Engine:
         window_cap: int | None = None,
     ) -> None:
         if evaluator not in get_args(EvaluatorName):
-            raise ValueError(f"{evaluator!r} is no evaluator: use one of {', '.join(get_args(EvaluatorName))}")
+            raise SettingError(f"{evaluator!r} is no evaluator: use one of {', '.join(get_args(EvaluatorName))}")
         self._evaluator: EvaluatorName = evaluator
         if shards is not None and shards < 1:
-            raise ValueError(f"there must be at least one shard, not {shards}")
+            raise SettingError(f"there must be at least one shard, not {shards}")
         self._shards = shards
         if window_cap is not None and window_cap < 1:
-            raise ValueError(f"window_cap must be at least 1, and it is {window_cap}")
+            raise SettingError(f"window_cap must be at least 1, and it is {window_cap}")
         self._window_cap = window_cap
         self._spark = spark
         self._in_process = in_process
         self._delay = parse_duration(delay) if isinstance(delay, str) else delay
         if self._delay < 0:
-            raise ValueError(f"the delay must not be negative, and it is {delay}")
+            raise SettingError(f"the delay must not be negative, and it is {delay}")
         if batch_bytes is not None and batch_bytes < 1:
-            raise ValueError(f"batch_bytes must be at least 1, and it is {batch_bytes}")
+            raise SettingError(f"batch_bytes must be at least 1, and it is {batch_bytes}")
         self._checkpoint = None if checkpoint is None else Path(checkpoint).absolute()
         self._dead_letters = None if dead_letters is None else Path(dead_letters).absolute()
         self._strict = strict
@@ -279,7 +280,7 @@ class Engine:
         after each batch. What they raise ends the run. `sinks` take the answers of each batch before `on_answer` does.
         """
         if not self._running.acquire(blocking=False):
-            raise RuntimeError("this engine is running already: stop it, or wait for its end")
+            raise StateError("this engine is running already: stop it, or wait for its end")
         try:
             self._stop.clear()
             failure: BaseException | None = None
@@ -467,7 +468,7 @@ class Engine:
     def dataframe(self, name: str, *, terms: bool = False, follow: bool = False) -> DataFrame:
         """What `Query.to_dataframe` gives."""
         if self._in_process:
-            raise RuntimeError("a streaming DataFrame needs Spark: make the engine without in_process")
+            raise StateError("a streaming DataFrame needs Spark: make the engine without in_process")
         from headwater.spark.answer_frames import answers_as_rows
         from headwater.spark.session import prepared
         from headwater.spark.spark_runner import outcome_rows

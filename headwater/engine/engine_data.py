@@ -11,6 +11,7 @@ from headwater.datasets.linked_data import LinkedData
 from headwater.datasets.loading.scratch import Scratch
 from headwater.engine.static_files import Given, in_graph, load, statements
 from headwater.engine.watched_data import Refreshed, is_web_address, refreshing, source_of
+from headwater.errors import SettingError
 from headwater.execution.registered import Registered
 from headwater.optimizer.statistics import Statistics
 from headwater.running.shipping import DataFolder
@@ -52,7 +53,7 @@ class EngineData:
         if seconds is None and not is_web_address(data):
             return self._held(self._scratch, statements(data), graph)
         if not isinstance(data, str | Path):
-            raise ValueError("only files and addresses can be refreshed: change other data with insert and remove")
+            raise SettingError("only files and addresses can be refreshed: change other data with insert and remove")
         source = source_of(data)
         quads = source.read() or []
         if seconds is None:

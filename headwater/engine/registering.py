@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from headwater.algebra.build import plan_query
 from headwater.engine.service_arguments import with_options
+from headwater.errors import SettingError
 from headwater.execution.registered import Registered, RegistrationError
 from headwater.language.stream_clauses import RegistrationKind
 from headwater.terms.names import iri_to_name, name_to_iri
@@ -72,4 +73,4 @@ def chosen(kind: type[Choice], given: Choice | str | None, what: str) -> Choice 
     for choice in kind:
         if str(given).lower() == choice.value:
             return choice
-    raise ValueError(f"{given!r} is no {what}: use one of {', '.join(str(choice.value) for choice in kind)}")
+    raise SettingError(f"{given!r} is no {what}: use one of {', '.join(str(choice.value) for choice in kind)}")

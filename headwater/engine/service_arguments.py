@@ -16,6 +16,7 @@ from typing import Any
 from headwater.algebra.nodes import Node, Service
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import map_plan
+from headwater.errors import SettingError
 from headwater.execution.registered import RegistrationError
 from headwater.federation.endpoint.endpoint_settings import Credentials, EndpointSettings, Way
 from headwater.federation.endpoint.limits import Limits
@@ -30,14 +31,14 @@ def service_options(given: ServiceOptions | Mapping[str, Any] | None) -> Service
         return given
     known = {field.name for field in fields(ServiceOptions)}
     for name in given.keys() - known:
-        raise ValueError(f"{name!r} is no option of SERVICE: use {', '.join(sorted(known))}")
+        raise SettingError(f"{name!r} is no option of SERVICE: use {', '.join(sorted(known))}")
     values = dict(given)
     if isinstance(latency := values.get("latency"), str):
         values["latency"] = parse_duration(latency)
     for name, kind in (("prefer", Preference), ("strategy", Strategy)):
         if isinstance(word := values.get(name), str):
             if word.upper() not in kind.__members__:
-                raise ValueError(f"{word!r} is no {name}: use one of {', '.join(kind.__members__)}")
+                raise SettingError(f"{word!r} is no {name}: use one of {', '.join(kind.__members__)}")
             values[name] = kind[word.upper()]
     return ServiceOptions(**values)
 
@@ -81,7 +82,7 @@ def endpoint_settings(
     """
     ways = {"GET": Way.GET, "POST": Way.POST_FORM}
     if method is not None and method.upper() not in ways:
-        raise ValueError(f"{method!r} is no method for queries: use GET or POST")
+        raise SettingError(f"{method!r} is no method for queries: use GET or POST")
     credentials = None
     if bearer is not None or user is not None or headers:
         basic = None if user is None else (user, password)

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
 from headwater.algebra.plan import QueryKind, QueryPlan
+from headwater.errors import HeadwaterError
 from headwater.execution.static_data import StaticData
 from headwater.language.stream_clauses import RegistrationKind
 from headwater.terms.names import iri_to_name, name_to_iri
 from headwater.windows.settings import QuerySettings
 
 
-class RegistrationError(ValueError):
+class RegistrationError(HeadwaterError, ValueError):
     """Queries that cannot run together: equal names, a cycle, a stream nobody can provide, a graph that is missing."""
 
 

@@ -15,6 +15,7 @@ from headwater.algebra.active_graphs import Source, default_source, source_insid
 from headwater.algebra.nodes import Aggregation, Bgp, ExistsPlan, Node, PathMatch
 from headwater.algebra.plan import QueryKind, QueryPlan
 from headwater.algebra.scope import expressions_of, sub_expressions, visible
+from headwater.errors import SettingError
 from headwater.explain.denotational_graph import denotational_graph
 from headwater.explain.drawing_model import Box, Drawing, Vertex
 from headwater.explain.mermaid import to_mermaid, to_svg
@@ -64,9 +65,9 @@ def explain(
     can be cut.
     """
     if graph not in (None, "operators", "denotational"):
-        raise ValueError(f"graph {graph!r} is not known; choose operators or denotational")
+        raise SettingError(f"graph {graph!r} is not known; choose operators or denotational")
     if format not in ("text", "mermaid", "svg"):
-        raise ValueError(f"format {format!r} is not known; choose text, mermaid or svg")
+        raise SettingError(f"format {format!r} is not known; choose text, mermaid or svg")
     if format == "text" and graph is None:
         return explain_text(plan, settings, evaluator=evaluator, static_parts=static_parts, shards=shards, views=views)
     draw = denotational_graph if graph == "denotational" else operator_graph

@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 from headwater.algebra.nodes import Service
 from headwater.algebra.scope import visible
+from headwater.errors import SettingError
 from headwater.federation.endpoint.bound_fetcher import BoundFetcher
 from headwater.federation.endpoint.clock import Clock, SystemClock
 from headwater.federation.endpoint.contact import Contact, NoEndpoint
@@ -83,7 +84,9 @@ class Services:
         strategy = strategy_of(node.options)
         if strategy is Strategy.HASH:
             if isinstance(node.endpoint, Variable):
-                raise ValueError(f"STRATEGY HASH needs one endpoint, SERVICE {node.endpoint} learns them from the data")
+                raise SettingError(
+                    f"STRATEGY HASH needs one endpoint, SERVICE {node.endpoint} learns them from the data"
+                )
             return Hashed(contact, Questions.about(node.inner, keys), goals_of(options), self._clock)
         is_loop = strategy is Strategy.LOOP
         view = LocalView(ChangeModel(slide), options.entries or CAPACITY)

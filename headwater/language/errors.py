@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from headwater.errors import HeadwaterError
+
 
 @dataclass(eq=False)
-class QueryError(Exception):
+class QueryError(HeadwaterError):
     """A query that cannot be understood or cannot mean anything.
 
     `line` and `column` count from 1 and are derived from `offset`, a position in `text`.

@@ -19,6 +19,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from enum import Enum
 
+from headwater.errors import SettingError
+
 POLICY_NAMES = ("LEARNT", "WBM", "LRU", "RND", "GNR-LRU", "GNR-RND", "WST")
 
 
@@ -56,15 +58,15 @@ class ServiceOptions:
 
     def __post_init__(self) -> None:
         if self.accuracy is not None and not 0.0 <= self.accuracy <= 1.0:
-            raise ValueError(f"an accuracy is a share between 0 and 1, not {self.accuracy}")
+            raise SettingError(f"an accuracy is a share between 0 and 1, not {self.accuracy}")
         if self.latency is not None and self.latency <= 0:
-            raise ValueError(f"a latency is longer than nothing, not {self.latency} µs")
+            raise SettingError(f"a latency is longer than nothing, not {self.latency} µs")
         if self.budget is not None and self.budget < 0:
-            raise ValueError(f"a budget of refreshes is not negative, as {self.budget} is")
+            raise SettingError(f"a budget of refreshes is not negative, as {self.budget} is")
         if self.entries is not None and self.entries < 1:
-            raise ValueError(f"a view needs room for one entry at least, not {self.entries}")
+            raise SettingError(f"a view needs room for one entry at least, not {self.entries}")
         if self.policy is not None and not is_policy(self.policy):
-            raise ValueError(f"no policy is called {self.policy!r}; choose one of {', '.join(POLICY_NAMES)}")
+            raise SettingError(f"no policy is called {self.policy!r}; choose one of {', '.join(POLICY_NAMES)}")
 
     @property
     def chosen_strategy(self) -> Strategy:

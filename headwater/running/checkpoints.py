@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from headwater.errors import HeadwaterError
 from headwater.running.evaluation import Definition
 from headwater.sharding.sharding import Sharding
 from headwater.terms.ids.inline_layout import ID_FORMAT
@@ -24,7 +25,7 @@ from headwater.terms.names import iri_to_name
 logger = logging.getLogger(__name__)
 
 
-class CheckpointError(RuntimeError):
+class CheckpointError(HeadwaterError, RuntimeError):
     """A checkpoint folder that cannot be used; the message says why, and what to do."""
 
 

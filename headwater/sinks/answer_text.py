@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
 from headwater.algebra.plan import QueryKind
+from headwater.errors import SettingError
 from headwater.execution.answers import Answer, plain_text
 from headwater.terms.model import XSD, Literal, NamedNode, Quad
 from headwater.terms.names import name_to_iri
@@ -117,5 +118,5 @@ def answer_writer(format: str, *, with_query: bool = False) -> AnswerWriter:
         "nquads": format_answer_nquads,
     }
     if format not in writers:
-        raise ValueError(f"no format {format!r}: use one of {', '.join(writers)}")
+        raise SettingError(f"no format {format!r}: use one of {', '.join(writers)}")
     return writers[format]

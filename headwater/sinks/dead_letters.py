@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headwater.errors import HeadwaterError
 from headwater.terms.names import iri_to_name
 from headwater.terms.timestamps import format_time
 
@@ -25,7 +26,7 @@ TextAt = Callable[[str, str, tuple[int, ...]], str | None]
 """Stream, name of the item, position: the statements of the element there."""
 
 
-class StrictError(RuntimeError):
+class StrictError(HeadwaterError, RuntimeError):
     """With `strict`, the first bad or late element; the message names source, line and reason."""
 
     def __init__(self, letter: Letter) -> None:

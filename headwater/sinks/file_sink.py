@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from headwater.errors import SettingError
 from headwater.execution.answers import Answer, plain_text
 from headwater.sinks.answer_columns import free_names
 from headwater.sinks.answer_text import format_answer_csv, format_answer_json, format_answer_nquads
@@ -31,7 +32,7 @@ class FileSink:
     def __init__(self, folder: str | Path, *, format: str = "json", terms: bool = False) -> None:
         """With `terms`, the cells of Parquet are in N-Triples syntax; otherwise IRIs and the texts of literals."""
         if format not in _ENDINGS:
-            raise ValueError(f"no format {format!r}: use one of {', '.join(_ENDINGS)}")
+            raise SettingError(f"no format {format!r}: use one of {', '.join(_ENDINGS)}")
         self._folder = Path(folder).absolute()
         self._format = format
         self._terms = terms

@@ -18,6 +18,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headwater.algebra.plan import QueryKind
+from headwater.errors import SettingError, StateError
 from headwater.execution.answers import Answer
 from headwater.sinks.answer_text import format_answer_csv, format_answer_json, format_answer_nquads
 from headwater.sources.kafka_jars import ensure_kafka
@@ -44,11 +45,11 @@ class KafkaSink:
         options: Mapping[str, str] | None = None,
     ) -> None:
         if format not in _FORMATS:
-            raise ValueError(f"no format {format!r} for Kafka: use one of {', '.join(_FORMATS)}")
+            raise SettingError(f"no format {format!r} for Kafka: use one of {', '.join(_FORMATS)}")
         if per not in ("answer", "row"):
-            raise ValueError(f"per={per!r}: use 'answer' or 'row'")
+            raise SettingError(f"per={per!r}: use 'answer' or 'row'")
         if per == "row" and format == "nquads":
-            raise ValueError("N-Quads are a graph for each answer: leave out per='row'")
+            raise SettingError("N-Quads are a graph for each answer: leave out per='row'")
         self._options = {
             "kafka.bootstrap.servers": servers,
             "topic": topic,
@@ -67,7 +68,7 @@ class KafkaSink:
 
     def write(self, run: str, batch: int, answers: Sequence[Answer]) -> None:
         if self._spark is None:
-            raise RuntimeError("open the sink before writing to it")
+            raise StateError("open the sink before writing to it")
         rows = [row for answer in answers for row in self._records(answer, batch)]
         if not rows:
             return

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from headwater.errors import SettingError
 from headwater.sources.addresses import is_address
 
 if TYPE_CHECKING:
@@ -21,10 +22,10 @@ def sink_at(address: str, *, format: str = "json") -> Sink:
     parts = urlsplit(address)
     topic = unquote(parts.path.lstrip("/"))
     if parts.scheme != "kafka" or not parts.netloc or not topic:
-        raise ValueError(f"{address!r}: answers go to a folder or to kafka://host:port/topic")
+        raise SettingError(f"{address!r}: answers go to a folder or to kafka://host:port/topic")
     given = dict(parse_qsl(parts.query))
     options = {name: given.pop(name) for name in list(given) if "." in name}
     if unknown := given.keys() - {"per", "format"}:
-        raise ValueError(f"{address!r}: {', '.join(sorted(unknown))} is not known here; known are format, per")
+        raise SettingError(f"{address!r}: {', '.join(sorted(unknown))} is not known here; known are format, per")
     chosen = given.get("format", format)
     return KafkaSink(parts.netloc, topic, format=chosen, per=given.get("per", "answer"), options=options)

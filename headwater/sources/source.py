@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
+from headwater.errors import HeadwaterError
 from headwater.terms.model import BadElement, Element
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from headwater.terms.scanning.scanned_columns import Scanned
 
 
-class SourceError(RuntimeError):
+class SourceError(HeadwaterError, RuntimeError):
     """A source that is missing or cannot be read; the message says what to do."""
 
 

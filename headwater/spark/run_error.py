@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
+from headwater.errors import HeadwaterError
+
 _PYTHON_ERROR = re.compile(r"^\s*((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Collision|Term)): (.+)$", re.MULTILINE)
 
 
-class RunError(RuntimeError):
+class RunError(HeadwaterError, RuntimeError):
     """A run that Spark ended; the message is the innermost reason, the cause is Spark's own exception."""
 
 

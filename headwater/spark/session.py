@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headwater.errors import HeadwaterError
 from headwater.spark.java_classes import archive, using
 from headwater.spark.process_server import Launcher
 
@@ -49,7 +50,7 @@ _ONE_MACHINE = {
 }
 
 
-class JavaError(RuntimeError):
+class JavaError(HeadwaterError, RuntimeError):
     """No Java that Spark can use; the message says the command that installs one."""
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
+from headwater.errors import HeadwaterError, SettingError
+
 _UNITS: dict[str, Fraction] = {
     **dict.fromkeys(("ns", "nanosecond", "nanoseconds"), Fraction(1, 1000)),
     **dict.fromkeys(("us", "\u00b5s", "\u03bcs", "microsecond", "microseconds"), Fraction(1)),
@@ -32,7 +34,7 @@ _ISO_UNITS = (None, None, "w", "d", "h", "m", "s")
 KNOWN_UNITS = "ns, us, ms, s, m, h, d"
 
 
-class DurationError(ValueError):
+class DurationError(HeadwaterError, ValueError):
     """A duration that cannot be read; `offset` says where in the text."""
 
     def __init__(self, message: str, offset: int) -> None:
@@ -93,9 +95,9 @@ def parse_duration(text: str) -> int:
     try:
         found = None if stripped.isdigit() else read_duration(stripped, 0, frozenset())
     except DurationError as error:
-        raise ValueError(f"{text!r} is not a duration: {error}") from error
+        raise SettingError(f"{text!r} is not a duration: {error}") from error
     if found is None or found[1] != len(stripped):
-        raise ValueError(
+        raise SettingError(
             f"{text!r} is not a duration: write an ISO 8601 duration such as PT1H30M, or amounts with units "
             "such as 5s, 1h30m, 100ms, 24 hours"
         )

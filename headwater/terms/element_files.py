@@ -28,6 +28,7 @@ from typing import IO
 
 from pyoxigraph import RdfFormat
 
+from headwater.errors import SettingError
 from headwater.terms.model import BadElement, Element
 from headwater.terms.rdf_documents import BROKEN_PACKING, file_ending, is_compressed, open_bytes, packing
 from headwater.terms.row_files import read_csv, read_csv_header, read_json_array, read_json_lines
@@ -76,16 +77,16 @@ def element_reader(
     ending = file_ending(path)
     chosen = format or _ENDINGS.get(ending)
     if chosen is None:
-        raise ValueError(
+        raise SettingError(
             f"{path}: no stream reader for the file ending {ending!r}; "
             f"use one of {', '.join(_ENDINGS)} (or that and .gz), or say the format"
         )
     if template is not None and chosen is StreamFormat.JSON_LD_LINES and format is None:
         chosen = StreamFormat.JSON_ROWS
     if chosen in _ROW_FORMATS and template is None:
-        raise ValueError(f"{path}: rows need a template that says which triples a row means")
+        raise SettingError(f"{path}: rows need a template that says which triples a row means")
     if template is not None and chosen not in _ROW_FORMATS:
-        raise ValueError(f"{path}: a template is for CSV and JSON rows, not for {chosen}")
+        raise SettingError(f"{path}: a template is for CSV and JSON rows, not for {chosen}")
     compiled = Template.load(template) if isinstance(template, str | Path) else template
     return ElementReader(Path(path), chosen, compiled, source or str(path))
 

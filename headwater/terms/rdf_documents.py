@@ -23,6 +23,7 @@ from typing import IO, Any
 
 from pyoxigraph import RdfFormat, parse
 
+from headwater.errors import HeadwaterError, SettingError
 from headwater.terms.model import BlankNode, Literal, NamedNode, Quad, Triple
 
 FORMATS: dict[str, RdfFormat] = {
@@ -45,7 +46,7 @@ BROKEN_PACKING = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError)
 _LABELLED_FORMATS = (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS)
 
 
-class RdfSyntaxError(ValueError):
+class RdfSyntaxError(HeadwaterError, ValueError):
     """A document that is not what its format asks for; the message says file, line and column."""
 
     def __init__(self, reason: str, source: str, line: int | None = None, column: int | None = None) -> None:
@@ -71,7 +72,7 @@ def rdf_format(path: str | Path) -> RdfFormat:
     try:
         return FORMATS[ending]
     except KeyError:
-        raise ValueError(
+        raise SettingError(
             f"{path}: cannot tell the RDF format from the file ending {ending!r}; "
             f"use one of {', '.join(FORMATS)} (or that and {', '.join(_UNPACKING)}), or say the format"
         ) from None
@@ -122,7 +123,7 @@ def read_quads(
     """
     if isinstance(source, bytes):
         if format is None:
-            raise ValueError("say the format of an RDF document that is given as bytes")
+            raise SettingError("say the format of an RDF document that is given as bytes")
         label = name or "<bytes>"
         default_scope = blake2b(source, digest_size=16).hexdigest()
         yield from _renamed(_parse(source, format, base_iri, label), format, scope, default_scope)

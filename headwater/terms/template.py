@@ -50,6 +50,7 @@ from typing import NamedTuple, cast
 
 from pyoxigraph import RdfFormat, parse
 
+from headwater.errors import HeadwaterError
 from headwater.terms.model import BlankNode, Element, NamedNode, Term, Triple
 from headwater.terms.rdf_documents import RdfSyntaxError
 from headwater.terms.template_terms import RELATIVE_BASE, Builder, Placeholders, Row
@@ -61,7 +62,7 @@ _CONDITION = re.compile(r"\{([^{}]+)\}")
 _MORE_COLUMNS = "..."
 
 
-class TemplateError(ValueError):
+class TemplateError(HeadwaterError, ValueError):
     """A template that cannot be used; the message says file, line and what to write instead."""
 
 

@@ -6,11 +6,13 @@ machine does. The cap counts what the window shows at a tick, so a long batch ov
 
 from __future__ import annotations
 
+from headwater.errors import HeadwaterError
+
 DEFAULT_CAP = 20_000_000
 """Triples. The kernel keeps some hundred bytes for each of them in a query of average size."""
 
 
-class WindowCapError(RuntimeError):
+class WindowCapError(HeadwaterError, RuntimeError):
     """A window that holds more than it may."""
 
 

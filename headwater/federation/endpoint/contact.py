@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from headwater.errors import HeadwaterError
 from headwater.federation.endpoint.remote import Fetched, Page, Remote
 from headwater.terms.model import Row
 
 
-class ServiceError(OSError):
+class ServiceError(HeadwaterError, OSError):
     """An endpoint that has never answered."""
 
 

@@ -17,8 +17,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from headwater.errors import HeadwaterError
 
-class EndpointError(OSError):
+
+class EndpointError(HeadwaterError, OSError):
     """A request that gave no answer; `retryable` where the same request may succeed a moment later."""
 
     kind: ClassVar[str] = "error"

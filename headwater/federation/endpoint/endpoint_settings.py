@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from urllib.parse import unquote, urlsplit, urlunsplit
 
+from headwater.errors import SettingError
 from headwater.federation.endpoint.limits import Limits
 
 _VARIABLE = "HEADWATER_AUTH_"
@@ -75,7 +76,7 @@ class Credentials:
         headers = [_HEADER.fullmatch(line.strip()) for line in text.strip().splitlines()]
         if not headers or not all(headers):
             # The value itself stays out of the message: it is a secret, if a badly written one.
-            raise ValueError(f"{name} holds none of `Bearer TOKEN`, `Basic USER:PASSWORD`, `Header-Name: value`")
+            raise SettingError(f"{name} holds none of `Bearer TOKEN`, `Basic USER:PASSWORD`, `Header-Name: value`")
         return cls(headers=tuple((found[1], found[2]) for found in headers if found))
 
 
@@ -108,13 +109,13 @@ class EndpointSettings:
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"{shown(self.url)} is no SPARQL endpoint: its address begins with http:// or https://")
+            raise SettingError(f"{shown(self.url)} is no SPARQL endpoint: its address begins with http:// or https://")
         for name in ("connect_timeout", "read_timeout", "total_timeout", "largest_response", "longest_url"):
             if getattr(self, name) <= 0:
-                raise ValueError(f"{name} must be above zero, and it is {getattr(self, name)}")
+                raise SettingError(f"{name} must be above zero, and it is {getattr(self, name)}")
         for name in ("retries", "backoff", "longest_backoff", "longest_pause"):
             if getattr(self, name) < 0:
-                raise ValueError(f"{name} must not be negative, and it is {getattr(self, name)}")
+                raise SettingError(f"{name} must not be negative, and it is {getattr(self, name)}")
         if parts.username is not None:
             object.__setattr__(self, "url", urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])))
             if self.credentials is None:

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
+from headwater.errors import SettingError
 from headwater.federation.endpoint.endpoint_errors import EndpointBusy
 
 
@@ -35,9 +36,11 @@ class Limits:
 
     def __post_init__(self) -> None:
         if self.concurrent < 1 or self.burst < 1:
-            raise ValueError("concurrent and burst must be at least 1: an endpoint that may not be asked is of no use")
+            raise SettingError(
+                "concurrent and burst must be at least 1: an endpoint that may not be asked is of no use"
+            )
         if self.per_second is not None and self.per_second <= 0:
-            raise ValueError(f"per_second must be above zero, or None for no limit, and it is {self.per_second}")
+            raise SettingError(f"per_second must be above zero, or None for no limit, and it is {self.per_second}")
 
 
 class Timekeeper:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from headwater.errors import SettingError
 from headwater.federation.policy.best_before import Interval, WindowBasedMaintenance
 from headwater.federation.policy.learnt_ranker import LearntRanker
 from headwater.federation.policy.proposers import General, Proposer, WindowServiceJoin
@@ -37,7 +38,7 @@ def policy(name: str, view: LocalView, seed: int = 0) -> Policy:
     """The policy of that name, in whatever case; `WSJ-` may stand before those that are over the window."""
     known = POLICIES.get(name.upper().removeprefix("WSJ-"))
     if known is None:
-        raise ValueError(f"no policy is called {name!r}; choose one of {', '.join(POLICIES)}")
+        raise SettingError(f"no policy is called {name!r}; choose one of {', '.join(POLICIES)}")
     return known(view, seed)
 
 

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from headwater.errors import SettingError
 from headwater.federation.endpoint.remote import Page, Rows
 from headwater.federation.view.change_model import ChangeModel, Floats
 from headwater.terms.model import Row
@@ -80,7 +81,7 @@ class LocalView:
 
     def __init__(self, model: ChangeModel, capacity: int | None = CAPACITY) -> None:
         if capacity is not None and capacity < 1:
-            raise ValueError(f"a view needs room for one entry at least, not {capacity}")
+            raise SettingError(f"a view needs room for one entry at least, not {capacity}")
         self.model = model
         self.capacity = capacity
         self.complete_since: int | None = None

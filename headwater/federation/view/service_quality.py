@@ -20,6 +20,7 @@ from enum import Enum
 
 import numpy as np
 
+from headwater.errors import SettingError
 from headwater.federation.view.lifetime import WindowKey
 from headwater.federation.view.local_view import Entry, LocalView
 
@@ -44,11 +45,11 @@ class Goals:
 
     def __post_init__(self) -> None:
         if self.accuracy is not None and not 0.0 <= self.accuracy <= 1.0:
-            raise ValueError(f"an accuracy is a share between 0 and 1, not {self.accuracy}")
+            raise SettingError(f"an accuracy is a share between 0 and 1, not {self.accuracy}")
         if self.latency is not None and self.latency <= 0.0:
-            raise ValueError(f"a latency is longer than nothing, not {self.latency} s")
+            raise SettingError(f"a latency is longer than nothing, not {self.latency} s")
         if self.budget is not None and self.budget < 0:
-            raise ValueError(f"a budget of refreshes is not negative, as {self.budget} is")
+            raise SettingError(f"a budget of refreshes is not negative, as {self.budget} is")
 
 
 @dataclass(frozen=True, slots=True)

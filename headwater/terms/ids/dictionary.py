@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from headwater.errors import HeadwaterError
 from headwater.terms.ids.inline_layout import is_inline
 from headwater.terms.ids.term_ids import decode_inline, encode
 from headwater.terms.model import Term
 
 
-class HashCollision(Exception):
+class HashCollision(HeadwaterError):
     """Two different terms have one 63-bit hash; to mix them up would make answers wrong."""
 
     def __init__(self, term_id: int, known: Term, other: Term) -> None:
