@@ -54,7 +54,7 @@ def cost(folder: Path, updates: int) -> dict[str, object]:
     engine.dataset(folder)
     engine.stream(STREAM, hw.files("no.tnq"))
     engine.register(_PAPERS, name="papers", emit="rstream")
-    _, program = engine._program()
+    program = engine._description().program()
     elements = attendance().elements(2 * (updates + _REFRESHES) + 101)
     writer = DataSet.open(folder)
     steps = dict.fromkeys(("write", "follow", "tick"), 0.0)

@@ -123,7 +123,7 @@ def engine_over(data: Sequence[Path], stream: Path | None = None, *, on_spark: b
 
 def evaluators(given: Prepared) -> dict[str, Evaluator]:
     """Who evaluates each query."""
-    _, program = engine_over(given.given)._program()
+    program = engine_over(given.given)._description().program()
     return dict(program.evaluators)
 
 

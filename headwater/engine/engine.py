@@ -25,20 +25,18 @@ from headwater.engine.registering import chosen, free_name, registered_together
 from headwater.engine.service_arguments import endpoint_settings, service_options, with_options
 from headwater.engine.static_files import Given
 from headwater.errors import SettingError, StateError
-from headwater.execution.program import Program
 from headwater.execution.registered import Registered, RegistrationError
 from headwater.federation.endpoint.endpoint_settings import EndpointSettings
 from headwater.federation.service_settings import ServiceSettings
 from headwater.language.parser import parse
 from headwater.language.service_options import ServiceOptions
 from headwater.language.stream_clauses import Dialect, StreamOperator
-from headwater.optimizer.statistics import Statistics
 from headwater.running.checkpoints import Continued, Record, claim, new_run
 from headwater.running.counting import before_the_run
 from headwater.running.delivery import Answers, Delivery, OnAnswer, OnProgress, Subscription
-from headwater.running.evaluation import Definition
 from headwater.running.in_process import run_in_process
-from headwater.running.named_evaluators import EvaluatorName, evaluator_named, families_named
+from headwater.running.named_evaluators import EvaluatorName
+from headwater.running.program_description import ProgramDescription
 from headwater.running.progress import Progress, QueryProgress, RunSummary
 from headwater.running.work import Changes, Work
 from headwater.sharding.plan_cutting import same_sharding, sharding
@@ -50,7 +48,6 @@ from headwater.sources.files import files
 from headwater.sources.receivers import ReceivedSource, opened, readable_as_frames, readable_in_process
 from headwater.sources.records import RecordSource, skews
 from headwater.sources.source import Source
-from headwater.sources.wanted_streams import wanted
 from headwater.terms.durations import parse_duration
 from headwater.terms.names import iri_to_name, name_to_iri
 from headwater.terms.timestamps import parse_time
@@ -248,10 +245,10 @@ class Engine:
         if self._at_work is None:
             return
         try:
-            registered, program = self._program()
+            description = self._description()
             if not self._in_process:
-                self._sharding(registered)
-            for stream in program.inputs:
+                self._sharding(description.queries)
+            for stream in description.outline().inputs:
                 if isinstance(self._sources[stream], RecordSource) and stream not in self._at_work.sources:
                     raise RegistrationError(
                         f"Spark cannot begin to read the records of {iri_to_name(stream)} while a pipeline is at work: "
@@ -330,17 +327,16 @@ class Engine:
 
     def _work(self, open_sources: dict[str, Source], stack: ExitStack) -> Work:
         """The registered queries with all that belongs to them; sources that are not open are opened."""
-        queries, program = self._program()
-        closed = {stream: self._sources[stream] for stream in program.inputs if stream not in open_sources}
+        description = self._description()
+        outline = description.outline()
+        closed = {stream: self._sources[stream] for stream in outline.inputs if stream not in open_sources}
         open_sources |= stack.enter_context(opened(closed, self._checkpoint, self.stop))
-        sources = {stream: open_sources[stream] for stream in program.inputs}
+        sources = {stream: open_sources[stream] for stream in outline.inputs}
         if self._in_process:
             readable_in_process(sources)
-        definition = self._definition(queries)
-        if not self._in_process:
-            definition = replace(definition, sharding=self._sharding(queries), skews=skews(sources))
-        definition = replace(definition, services=self._services, statistics=self._statistics(queries))
-        return Work(definition, program, sources, wanted(queries, program))
+        else:
+            description = replace(description, sharding=self._sharding(description.queries), skews=skews(sources))
+        return Work(description, outline, sources)
 
     def _delivery(
         self, work: Work, on_answer: OnAnswer | None, on_progress: OnProgress | None, sinks: Sequence[Sink]
@@ -407,8 +403,8 @@ class Engine:
 
     @staticmethod
     def _before_the_run(work: Work) -> dict[str, QueryProgress]:
-        cut = work.definition.sharding
-        return before_the_run(work.definition.queries, work.program.evaluators, 1 if cut is None else len(cut.keys))
+        cut = work.description.sharding
+        return before_the_run(work.description.queries, work.outline.queries, 1 if cut is None else len(cut.keys))
 
     def _claim(self, work: Work) -> tuple[str, Continued | None]:
         """The name of the run, and what it takes over from the checkpoint."""
@@ -416,12 +412,12 @@ class Engine:
             return new_run(), None
         runner = "in process" if self._in_process else "on Spark"
         records = [stream for stream, source in work.sources.items() if isinstance(source, RecordSource)]
-        return claim(self._checkpoint, work.definition, runner, records)
+        return claim(self._checkpoint, work.description, runner, records)
 
     def _sharding(self, queries: Sequence[Registered]) -> Sharding | None:
         """How the work is cut on Spark; None where it is not. A checkpoint has been cut once and for all."""
         if self._at_work is not None:
-            cut = self._at_work.definition.sharding
+            cut = self._at_work.description.sharding
             return cut and same_sharding(cut, queries, has_static_default=self._data.has_default_graph)
         known = Record.read(self._checkpoint) if self._checkpoint else None
         if known is not None and not known.shards:
@@ -432,9 +428,19 @@ class Engine:
         found = sharding(queries, spreading_keys(shards), has_static_default=self._data.has_default_graph)
         return None if isinstance(found, OneShard) else found
 
-    def _definition(self, queries: tuple[Registered, ...]) -> Definition:
-        silent = tuple(sorted(self._idle.items()))
-        return Definition(queries, self._data.folders, self._delay, self._evaluator, idle=silent)
+    def _description(self) -> ProgramDescription:
+        """What is to be evaluated, all streams known; a `RegistrationError` where one has no source, or two."""
+        queries = registered_together(self._queries, self._sources.keys())
+        return ProgramDescription(
+            queries,
+            self._data.folders,
+            self._delay,
+            self._evaluator,
+            idle=tuple(sorted(self._idle.items())),
+            services=self._services,
+            # The definition takes plans as they are.
+            statistics=None if self._evaluator == "reference" else self._data.statistics(queries),
+        )
 
     def stop(self) -> None:
         """End the run after the batch at work. May be called from any thread, and from `on_answer`."""
@@ -473,34 +479,15 @@ class Engine:
         from headwater.spark.session import prepared
         from headwater.spark.spark_runner import outcome_rows
 
-        queries, program = self._program()
-        sources = readable_as_frames({stream: self._sources[stream] for stream in program.inputs})
+        description = self._description()
+        outline = description.outline()
+        sources = readable_as_frames({stream: self._sources[stream] for stream in outline.inputs})
         if not follow:
             Feed(sources).check()
-        definition = self._definition(queries)
-        needed = wanted(queries, program)
+        description = replace(description, skews=skews(sources))
         # Whoever starts the DataFrame knows when its records end.
-        statistics = self._statistics(queries)
-        definition = replace(definition, skews=skews(sources), services=self._services, statistics=statistics)
         drain = not any(isinstance(source, RecordSource) for source in sources.values())
         spark = prepared(self.session())
-        rows = outcome_rows(spark, definition, sources, needed, drain=drain, batch_bytes=self._batch_bytes)
-        plan = next(query.plan for query in queries if query.plan.name == name)
+        rows = outcome_rows(spark, description, sources, outline.wanted, drain=drain, batch_bytes=self._batch_bytes)
+        plan = next(query.plan for query in description.queries if query.plan.name == name)
         return answers_as_rows(rows, plan, terms=terms)
-
-    def _program(self) -> tuple[tuple[Registered, ...], Program]:
-        """The queries as they run with all streams known, and a program that shows that they can run together."""
-        registered = registered_together(self._queries, self._sources.keys())
-        return registered, Program(
-            registered,
-            self._data.as_one(),
-            self._delay,
-            evaluator_named(self._evaluator, self._services, self._statistics(registered)),
-            families=families_named(self._evaluator),
-            is_filtered=True,
-            idle=self._idle,
-        )
-
-    def _statistics(self, queries: Sequence[Registered]) -> Statistics | None:
-        """What the optimizer may know of the static data; the definition takes plans as they are."""
-        return None if self._evaluator == "reference" else self._data.statistics(queries)

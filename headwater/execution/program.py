@@ -120,16 +120,6 @@ class Program:
         encodes_rows: bool = False,
     ) -> None:
         self._log = WindowLog() if is_durable else None
-        self._made_with: dict[str, Any] = {
-            "static": static,
-            "delay": delay,
-            "evaluator": evaluator,
-            "families": families,
-            "is_filtered": is_filtered,
-            "idle": idle,
-            "skews": skews,
-            "encodes_rows": encodes_rows,
-        }
         self._versioned: VersionedData | None = static if isinstance(static, VersionedData) else None
         self._in_background: PreparedData | None = static if isinstance(static, PreparedData) else None
         self._produced = streams_produced(queries, static)
@@ -418,20 +408,6 @@ class Program:
             begun=self._begun,
             data_version=self.data_version,
         )
-
-    def changed(self, queries: Sequence[Registered]) -> Program:
-        """A program of other queries that goes on where this one is; this one must not be used any more.
-
-        Queries that are the same go on. New ones, and those with another text or other settings, begin with what the
-        log holds; `complete_from` says from when their answers are complete.
-        """
-        if not self.log.is_here:
-            raise RuntimeError(
-                "the log of this program is kept elsewhere: make the other program and resume from there"
-            )
-        changed = Program(queries, **self._made_with)
-        changed.resume(self.summary(), self.log)
-        return changed
 
     def resume(self, summary: Summary, log: WindowLog) -> None:
         """Continue from a summary and the log that belongs to it. The program must be new; its queries may be others.

@@ -123,15 +123,20 @@ def _told(endpoint: str, quality: Quality) -> AnswerQuality:
     )
 
 
-def choose(plan: QueryPlan, settings: QuerySettings, static: StaticData) -> Choice:
+def choose(
+    plan: QueryPlan, settings: QuerySettings, static: StaticData, statistics: Statistics | None = None
+) -> Choice:
     """What `evaluator_with` would do with a plan."""
-    if not any(isinstance(node, Service) for node in nodes(plan.root)):
-        return choose_without(plan, settings, static)
-    better = optimise(plan).plan
+    clauses = [node for node in nodes(plan.root) if isinstance(node, Service)]
+    if not clauses:
+        return choose_without(plan, settings, static, statistics)
+    better = optimise(plan, statistics).plan
     compiler = ServiceCompiler(better, settings, static, Vocabulary(), Services(), lambda: 0.0)
     try:
         compiler.compile()
     except NotForTheKernel as reason:
+        if any(clause.options is not None for clause in clauses):
+            logger.warning("%s: OPTION of SERVICE is not in force, for the query needs %s", plan.name, reason)
         return Choice(better, str(reason))
     return Choice(better, None, tuple(compiler.static_parts.views), tuple(compiler.static_parts.found))
 
@@ -143,14 +148,11 @@ def evaluator_with(services: Services, statistics: Statistics | None = None) -> 
     """
 
     def make(plan: QueryPlan, settings: QuerySettings, static: StaticData) -> Evaluator:
-        clauses = [node for node in nodes(plan.root) if isinstance(node, Service)]
-        if not clauses:
+        if not any(isinstance(node, Service) for node in nodes(plan.root)):
             return kernel_or_reference(plan, settings, static)
         try:
             return ServiceEvaluator(plan, settings, static, services)
         except NotForTheKernel as reason:
-            if any(clause.options is not None for clause in clauses):
-                logger.warning("%s: OPTION of SERVICE is not in force, for the query needs %s", plan.name, reason)
             return reference_because(reason, plan, settings, static)
 
     return optimising(make, statistics)

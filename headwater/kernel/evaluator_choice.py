@@ -82,9 +82,11 @@ fastest_evaluator = optimising(kernel_or_reference)
 """The kernel for every plan that it can evaluate, the reference for the rest; both optimised."""
 
 
-def choose(plan: QueryPlan, settings: QuerySettings, static: StaticData) -> Choice:
+def choose(
+    plan: QueryPlan, settings: QuerySettings, static: StaticData, statistics: Statistics | None = None
+) -> Choice:
     """What `fastest_evaluator` would do with a plan."""
-    better = optimise(plan).plan
+    better = optimise(plan, statistics).plan
     compiler = Compiler(better, settings, static, Vocabulary())
     try:
         compiler.compile()

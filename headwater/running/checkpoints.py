@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from headwater.errors import HeadwaterError
-from headwater.running.evaluation import Definition
+from headwater.running.program_description import ProgramDescription
 from headwater.sharding.sharding import Sharding
 from headwater.terms.ids.inline_layout import ID_FORMAT
 from headwater.terms.names import iri_to_name
@@ -66,9 +66,9 @@ class Record:
     """The streams that Spark reads itself."""
 
     @classmethod
-    def of(cls, run: str, runner: str, definition: Definition, records: Collection[str]) -> Record:
-        cut = definition.sharding
-        prints = {query.plan.name: query.fingerprint for query in definition.queries}
+    def of(cls, run: str, runner: str, description: ProgramDescription, records: Collection[str]) -> Record:
+        cut = description.sharding
+        prints = {query.plan.name: query.fingerprint for query in description.queries}
         keys, routes = (cut.keys, cut.routes) if cut else ((), None)
         return cls(run, runner, prints, keys, routes, tuple(sorted(records)))
 
@@ -141,23 +141,23 @@ def fitting(record: Record, wanted: Sharding | None, folder: Path) -> Sharding |
 
 
 def claim(
-    folder: Path, definition: Definition, runner: str, records: Collection[str] = ()
+    folder: Path, description: ProgramDescription, runner: str, records: Collection[str] = ()
 ) -> tuple[str, Continued | None]:
-    """Make a folder the checkpoint of a definition, or go on with what is in it.
+    """Make a folder the checkpoint of a description, or go on with what is in it.
 
     Gives the name of the run that began it, and what is taken over; None where it begins now.
     """
     known = Record.read(folder)
     if known is None:
         run = new_run()
-        Record.of(run, runner, definition, records).write(folder)
+        Record.of(run, runner, description, records).write(folder)
         return run, None
     if known.runner != runner:
         raise CheckpointError(
             f"the checkpoint {folder} was made {known.runner}, and this run is {runner}: use another folder"
         )
-    fitting(known, definition.sharding, folder)
-    now = Record.of(known.run, runner, definition, records)
+    fitting(known, description.sharding, folder)
+    now = Record.of(known.run, runner, description, records)
     if known.records != now.records:
         raise CheckpointError(
             f"the checkpoint {folder} goes on with the topics of {_listed(known.records)}, and this run reads those of "

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from headwater.execution.evaluator import Choice, Evaluator
+from headwater.execution.evaluator import Choice
 from headwater.execution.late_queries import NOT_YET
 from headwater.execution.program import Program
 from headwater.execution.registered import Registered
@@ -23,6 +23,7 @@ from headwater.windows.stream_clock import combined
 
 if TYPE_CHECKING:
     from headwater.running.evaluation import Outcome
+    from headwater.running.named_evaluators import QueryOutline
 
 
 _NOTHING = Size(0, 0)
@@ -103,15 +104,15 @@ def added(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, flo
 
 
 def before_the_run(
-    queries: Collection[Registered], evaluators: Mapping[str, Evaluator], shards: int
+    queries: Collection[Registered], outlines: Mapping[str, QueryOutline], shards: int
 ) -> dict[str, QueryProgress]:
     """The queries of a run with nothing counted yet: who evaluates each, and in how many shards."""
-    found: dict[str, QueryProgress] = {}
+    progress: dict[str, QueryProgress] = {}
     for query in queries:
-        evaluator = evaluators[query.plan.name]
+        outline = outlines[query.plan.name]
         streams = dict.fromkeys(iri_to_name(source.stream.value) for source in query.plan.windows)
-        found[query.plan.name] = QueryProgress(evaluator.kind, evaluator.why, shards, tuple(streams))
-    return found
+        progress[query.plan.name] = QueryProgress(outline.kind, outline.why, shards, tuple(streams))
+    return progress
 
 
 class Counts:

@@ -7,74 +7,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from headwater.datasets.dataset import DataSet
-from headwater.datasets.linked_data import LinkedData
 from headwater.execution.answers import Answer
 from headwater.execution.program import LateElement, Program, Step
-from headwater.execution.registered import Registered
 from headwater.execution.static_data import Version
 from headwater.execution.window_log import Changes, Segment, WindowLog
 from headwater.running.counting import Measure, added, measured
-from headwater.running.named_evaluators import EvaluatorName, evaluator_named, families_named
-from headwater.running.shipping import DataFolder
-from headwater.sharding.merging import shard_query
-from headwater.sharding.sharding import Sharding
 from headwater.sinks.dead_letters import Letter
 from headwater.sources.feed import Chunk
 from headwater.terms.packing import pack, unpack
 from headwater.windows.arrivals import Arrivals, joined
 
 if TYPE_CHECKING:
-    from headwater.federation.service_settings import ServiceSettings
-    from headwater.optimizer.statistics import Statistics
-
-
-@dataclass(frozen=True, slots=True)
-class Definition:
-    """All that determines the answers besides the streams; it can be sent to a worker.
-
-    `datasets` are the folders of the linked data, which every worker must see; `delay` says how late an
-    element may be, in microseconds; `evaluator` says who evaluates; `sharding` how the work is cut, if it is;
-    `idle` how far a stream may be behind the others before it is taken to be silent, in microseconds of event time;
-    `skews` the same for the partitions of a stream that has some; `services` how to speak with the endpoints of
-    SERVICE; `statistics` what the optimizer may know of the linked data, so that every worker has the same plans.
-    """
-
-    queries: tuple[Registered, ...]
-    datasets: tuple[DataFolder, ...] = ()
-    delay: int = 0
-    evaluator: EvaluatorName = "auto"
-    sharding: Sharding | None = None
-    idle: tuple[tuple[str, int], ...] = ()
-    skews: tuple[tuple[str, int], ...] = ()
-    services: ServiceSettings | None = None
-    statistics: Statistics | None = None
-
-    @property
-    def watched(self) -> tuple[str, ...]:
-        """The folders whose versions the batches carry: all, or none where workers have copies of some."""
-        return tuple(one.path for one in self.datasets) if all(one.archive is None for one in self.datasets) else ()
-
-    def program(self, *, encodes_rows: bool = False) -> Program:
-        """The queries with nothing seen yet; a `RegistrationError` where they cannot run together."""
-        static = LinkedData([DataSet.open(one.here()) for one in self.datasets])
-        queries = (
-            self.queries if self.sharding is None else tuple(shard_query(one, self.sharding) for one in self.queries)
-        )
-        idle, skews = dict(self.idle), dict(self.skews)
-        evaluator = evaluator_named(self.evaluator, self.services, self.statistics)
-        families = families_named(self.evaluator)
-        return Program(
-            queries,
-            static,
-            self.delay,
-            evaluator,
-            families=families,
-            is_filtered=True,
-            idle=idle,
-            skews=skews,
-            encodes_rows=encodes_rows,
-        )
+    pass
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ def run_in_process(
     next one is answered, so that it may see what somebody changed who heard of it.
     """
     batch, offset, saved = _load(checkpoint)
-    evaluation = Evaluation(work.program)
+    evaluation = Evaluation(work.description.program())
     if saved is not None:
         evaluation.restore(saved)
     choice = VersionChoice(evaluation.prepared)
@@ -54,7 +54,7 @@ def run_in_process(
 
     while not stop.is_set():
         if (other := changes.take()) is not None:
-            evaluation.go_on_with(other.program)
+            evaluation.go_on_with(other.description.program())
             feed = _feed(other, follow, drain)
         end = feed.next(offset, batch_bytes or _BATCH_BYTES)
         if changes.are_due:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from pyoxigraph import Store
+
 from headwater.execution.program import FindFamilies, MakeEvaluator, no_families
+from headwater.execution.registered import Registered
+from headwater.execution.stream_reads import Patterns, patterns_of
 from headwater.reference.reference_evaluator import ReferenceEvaluator
 
 if TYPE_CHECKING:
@@ -48,3 +54,39 @@ def families_named(name: EvaluatorName) -> FindFamilies:
     from headwater.kernel.families.family_evaluator import families_of
 
     return families_of
+
+
+@dataclass(frozen=True, slots=True)
+class QueryOutline:
+    """Who evaluates a query (`kind`), why no faster evaluator does, and which triples of its streams it needs."""
+
+    kind: str
+    why: str | None
+    patterns: Patterns
+
+
+def outline_queries(
+    name: EvaluatorName, queries: Sequence[Registered], statistics: Statistics | None
+) -> dict[str, QueryOutline]:
+    """By query: the kind of its evaluator, why it is no faster one, and the triples of its streams that it needs.
+
+    Plans are compiled over no data: whether the kernel can evaluate a plan does not depend on the data.
+    """
+    if name == "reference":
+        return {
+            one.plan.name: QueryOutline("reference", None, patterns_of(one.plan, one.settings, all_texts=True))
+            for one in queries
+        }
+    from headwater.federation.service_evaluator import choose
+
+    no_data = Store()
+    members = {member for family in families_named(name)(queries, no_data) for member in family.names}
+    outlines: dict[str, QueryOutline] = {}
+    for query in queries:
+        plan, kind, reason = query.plan, "kernel", None
+        if plan.name not in members:
+            choice = choose(plan, query.settings, no_data, statistics)
+            plan, kind, reason = choice.plan, "kernel" if choice.is_kernel else "reference", choice.reason
+        patterns = patterns_of(plan, query.settings, all_texts=kind == "reference")
+        outlines[query.plan.name] = QueryOutline(kind, reason, patterns)
+    return outlines

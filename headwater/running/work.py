@@ -11,25 +11,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from threading import Event
 
-from headwater.execution.program import Program
-from headwater.running.evaluation import Definition
+from headwater.running.program_description import ProgramDescription, ProgramOutline
 from headwater.sources.feed import Feed
 from headwater.sources.source import Source
-from headwater.sources.wanted_streams import Wanted
 
 
 @dataclass(frozen=True)
 class Work:
     """Queries with all that belongs to them, where their streams come from, and what is to be read of those."""
 
-    definition: Definition
-    program: Program
+    description: ProgramDescription
+    outline: ProgramOutline
     sources: Mapping[str, Source]
-    wanted: Wanted
 
     def feed(self, *, drain: bool) -> Feed:
         """The streams, read as far as the queries want them."""
-        return Feed(self.sources, drain=drain, wanted=self.wanted, datasets=self.definition.watched)
+        return Feed(self.sources, drain=drain, wanted=self.outline.wanted, datasets=self.description.watched)
 
 
 class Changes:

@@ -14,7 +14,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from headwater.running.delivery import Delivery
-from headwater.running.evaluation import Definition
+from headwater.running.program_description import ProgramDescription
 from headwater.running.shipping import sent, shared
 from headwater.running.work import Changes, Work
 from headwater.sharding.merging import Merging
@@ -46,7 +46,7 @@ the checkpoint another try goes through."""
 
 def outcome_rows(
     spark: SparkSession,
-    definition: Definition,
+    description: ProgramDescription,
     sources: Mapping[str, Source],
     wanted: Wanted,
     *,
@@ -57,17 +57,17 @@ def outcome_rows(
     from headwater.spark.spark_source import FORMAT, FeedSettings, HeadwaterSource, source_options
     from headwater.spark.stateful_step import OUTPUT_SCHEMA, EvaluationProcessor, observed
 
-    definition = replace(definition, datasets=tuple(shared(spark, one) for one in definition.datasets))
+    description = replace(description, datasets=tuple(shared(spark, one) for one in description.datasets))
     size = batch_bytes or _BATCH_BYTES
     piece = max(min(size, _SMALLEST_PIECE), size // spark.sparkContext.defaultParallelism)
     _register(spark, HeadwaterSource)
     read_here, records = _by_reader(sources, drain)
-    feed = FeedSettings(read_here, drain, wanted, definition.sharding, definition.watched)
+    feed = FeedSettings(read_here, drain, wanted, description.sharding, description.watched)
     options = source_options(feed, batch_bytes=size, piece_bytes=piece)
     chunks = spark.readStream.format(FORMAT).options(**options).load()
     for stream, source in records.items():
-        chunks = chunks.union(record_chunks(spark, stream, source, definition.sharding))
-    processor = EvaluationProcessor(sent(spark, definition))
+        chunks = chunks.union(record_chunks(spark, stream, source, description.sharding))
+    processor = EvaluationProcessor(sent(spark, description))
     return observed(chunks.groupBy("shard").transformWithStateInPandas(processor, OUTPUT_SCHEMA, "Append", "None"))
 
 
@@ -115,8 +115,8 @@ def run_on_spark(
         found: list[Any] = batch.toArrow().to_pylist()
         if not found:
             return
-        definition = work.definition
-        merging = None if definition.sharding is None else Merging(definition.queries, definition.sharding)
+        description = work.description
+        merging = None if description.sharding is None else Merging(description.queries, description.sharding)
         try:
             delivery.deliver(batch_id, rows_to_outcome(found, merging))
         except BaseException as error:
@@ -124,15 +124,15 @@ def run_on_spark(
             raise
 
     def start(folder: Path, ends: bool) -> StreamingQuery:
-        definition = work.definition
-        rows = outcome_rows(spark, definition, work.sources, work.wanted, drain=ends, batch_bytes=batch_bytes)
+        description = work.description
+        rows = outcome_rows(spark, description, work.sources, work.outline.wanted, drain=ends, batch_bytes=batch_bytes)
         writer = rows.writeStream.foreachBatch(deliver).option("checkpointLocation", str(folder))
         trigger = (
             writer.trigger(processingTime=f"{max(1, int(trigger_seconds * 1000))} milliseconds")
             if follow
             else writer.trigger(availableNow=True)
         )
-        with _settings_of_a_query(spark, definition):
+        with _settings_of_a_query(spark, description):
             return trigger.start()
 
     with tempfile.TemporaryDirectory(prefix="headwater-", ignore_cleanup_errors=True) as temporary:
@@ -199,11 +199,11 @@ def _drive(
 
 
 @contextmanager
-def _settings_of_a_query(spark: SparkSession, definition: Definition) -> Iterator[None]:
+def _settings_of_a_query(spark: SparkSession, description: ProgramDescription) -> Iterator[None]:
     """A streaming query takes its settings at its start, among them the number of partitions: one for each shard."""
     from headwater.spark.session import STATEFUL
 
-    shards = 1 if definition.sharding is None else len(definition.sharding.keys)
+    shards = 1 if description.sharding is None else len(description.sharding.keys)
     settings = {
         **STATEFUL,
         "spark.sql.shuffle.partitions": str(shards),

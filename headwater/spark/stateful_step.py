@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from headwater.execution.window_log import Segment
-    from headwater.running.evaluation import Definition, Evaluation, Outcome
+    from headwater.running.evaluation import Evaluation, Outcome
+    from headwater.running.program_description import ProgramDescription
     from headwater.sharding.merging import Merging
 
 OUTPUT_SCHEMA = (
@@ -48,8 +49,8 @@ _MOST_LIVE = 4
 class EvaluationProcessor(StatefulProcessor):
     """Keeps an evaluation and advances it once per batch."""
 
-    def __init__(self, definition: Parcel[Definition]) -> None:
-        self._parcel = definition
+    def __init__(self, description: Parcel[ProgramDescription]) -> None:
+        self._parcel = description
         # A worker outlives a run: another run may go on with the same state, but with other queries or other data.
         self._run = uuid.uuid4().hex
 
@@ -59,7 +60,7 @@ class EvaluationProcessor(StatefulProcessor):
         self._segments = handle.getMapState("segments", "number long", "segment binary")
 
     @cached_property
-    def _definition(self) -> Definition:
+    def _description(self) -> ProgramDescription:
         # Spark asks for the states in a process that never sees a row, and need not know the queries.
         return self._parcel.opened()
 
@@ -73,11 +74,11 @@ class EvaluationProcessor(StatefulProcessor):
         outcome = evaluation.step(chunks)
         evaluated = time.monotonic()
         self._save(evaluation)
-        if self._definition.watched:
+        if self._description.watched:
             evaluation.prepare_newest()
         steps = added(outcome.measure.steps, {"read": unpacked - begin, "save": time.monotonic() - evaluated})
         outcome = replace(outcome, measure=replace(outcome.measure, steps=steps))
-        sharding = self._definition.sharding
+        sharding = self._description.sharding
         if sharding is not None and key[0] != sharding.keys[0]:
             # Every shard heard of all elements; the first one speaks for them.
             outcome = replace(outcome, letters=(), elements=0)
@@ -106,7 +107,7 @@ class EvaluationProcessor(StatefulProcessor):
             live = _LIVE.pop((self._run, stored[0]), None)
             if live is not None:
                 return live
-        evaluation = Evaluation(self._definition.program(encodes_rows=True))
+        evaluation = Evaluation(self._description.program(encodes_rows=True))
         if stored is not None:
             summary = self._summary.get()
             if summary is None:

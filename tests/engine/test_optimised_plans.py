@@ -13,7 +13,6 @@ from headwater.algebra.wanted_patterns import WantedPattern
 from headwater.kernel.kernel_evaluator import KernelEvaluator
 from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.running.named_evaluators import EvaluatorName
-from headwater.sources.wanted_streams import wanted
 from headwater.terms.model import XSD
 
 if TYPE_CHECKING:
@@ -62,24 +61,39 @@ def said(made: hw.Engine) -> list[tuple[int, object]]:
 
 def test_sources_look_for_what_the_optimised_plan_asks() -> None:
     made = engine(Path("absent.tnq"), TEXT)
-    queries, program = made._program()
-    evaluator = program.evaluators["q"]
+    description = made._description()
+    evaluator = description.program().evaluators["q"]
     assert isinstance(evaluator, KernelEvaluator)
-    assert evaluator.plan.root != queries[0].plan.root
-    patterns = wanted(queries, program).of(STREAM)
+    assert evaluator.plan.root != description.queries[0].plan.root
+    patterns = description.outline().wanted.of(STREAM)
     assert patterns is not None
     assert WantedPattern(None, iri("by"), iri("s1"), "spo") in patterns
 
 
 def test_what_is_left_to_the_reference_is_optimised_too() -> None:
-    queries, program = engine(Path("absent.tnq"), CLOSURE)._program()
-    assert isinstance(program.evaluators["q"], ReferenceEvaluator)
-    assert program.evaluators["q"].plan.root != queries[0].plan.root
+    made = engine(Path("absent.tnq"), CLOSURE)
+    description = made._description()
+    evaluator = description.program().evaluators["q"]
+    assert isinstance(evaluator, ReferenceEvaluator)
+    assert evaluator.plan.root != description.queries[0].plan.root
 
 
 def test_the_definition_takes_plans_as_they_were_written() -> None:
-    queries, program = engine(Path("absent.tnq"), TEXT, "reference")._program()
-    assert program.evaluators["q"].plan == queries[0].plan
+    made = engine(Path("absent.tnq"), TEXT, "reference")
+    description = made._description()
+    assert description.program().evaluators["q"].plan == description.queries[0].plan
+
+
+@pytest.mark.parametrize("evaluator", ["auto", "reference"])
+@pytest.mark.parametrize("text", [TEXT, CLOSURE], ids=["kernel", "closure"])
+def test_the_outline_is_that_of_the_program(text: str, evaluator: EvaluatorName) -> None:
+    made = engine(Path("absent.tnq"), text, evaluator)
+    description = made._description()
+    outline, program = description.outline(), description.program()
+    assert outline.inputs == program.inputs
+    for name, one in program.evaluators.items():
+        known = outline.queries[name]
+        assert (known.kind, known.why, known.patterns) == (one.kind, one.why, program.patterns(name))
 
 
 @pytest.mark.parametrize("text", [TEXT, CLOSURE], ids=["kernel", "closure"])

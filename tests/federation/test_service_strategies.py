@@ -11,12 +11,16 @@ from hypothesis import strategies as st
 from pyoxigraph import Quad, Store
 
 from benchmarks.oxigraph_server import NoServer, oxigraph
+from headwater.algebra.build import plan_query
 from headwater.execution.answers import Answer
 from headwater.federation.endpoint.endpoint_settings import EndpointSettings
+from headwater.federation.service_evaluator import choose
 from headwater.federation.service_settings import ServiceSettings
 from headwater.federation.services import Services
+from headwater.language.parser import parse
 from headwater.terms.model import SECOND, Element, NamedNode, Triple
-from tests.federation.service_runs import EX, Run, iri, mention, shown
+from headwater.windows.settings import settle
+from tests.federation.service_runs import EX, MENTIONS, Run, iri, mention, shown
 
 PEOPLE = ["anna", "bert", "carl", "dora", "emil", "fred"]
 DATA = f"""@prefix : <{EX}> .
@@ -148,6 +152,8 @@ def test_an_endpoint_that_nobody_names_is_left_to_the_definition(caplog: pytest.
     )
     with pytest.raises(AssertionError):
         _ = run.evaluator
+    plan = plan_query(parse(run.text), streams=[MENTIONS])
+    assert not choose(plan, settle(plan), Store()).is_kernel
     assert "OPTION of SERVICE is not in force" in caplog.text
 
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import headwater as hw
-from headwater.running.evaluation import Definition
+from headwater.running.program_description import ProgramDescription
 from headwater.running.shipping import Parcel
 from headwater.spark import spark_source
 from headwater.spark import stateful_step as stateful
@@ -48,7 +48,7 @@ def weaken(monkeypatch: pytest.MonkeyPatch, mark: Path) -> None:
 def arm(point: str, mark: Path) -> None:
     """Have this process and those that it starts end at a point; to be called before Spark is started."""
     os.environ |= {_POINT: point, _MARK: str(mark), _GROUP: str(os.getpgid(0))}
-    stateful.EvaluationProcessor = FragileProcessor  # type: ignore[misc]
+    stateful.EvaluationProcessor = FragileProcessor  # type: ignore[misc,assignment]
     spark_source.HeadwaterSource = FragileSource  # type: ignore[misc]
 
 
@@ -71,7 +71,7 @@ def passing(point: str, batch: object) -> None:
 class FragileProcessor(stateful.EvaluationProcessor):
     """The stateful step with its two points. It takes along what the driver was told."""
 
-    def __init__(self, definition: Parcel[Definition]) -> None:
+    def __init__(self, definition: Parcel[ProgramDescription]) -> None:
         super().__init__(definition)
         self._told = {name: os.environ[name] for name in (_POINT, _MARK, _GROUP) if name in os.environ}
 

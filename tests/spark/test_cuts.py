@@ -18,7 +18,8 @@ import pytest
 
 import headwater as hw
 from headwater.execution.answers import Answer
-from headwater.running.evaluation import Definition, Evaluation
+from headwater.running.evaluation import Evaluation
+from headwater.running.program_description import ProgramDescription
 from headwater.sharding.encoded_answers import all_with_rows
 from headwater.sharding.merging import Merging
 from headwater.sharding.plan_cutting import sharding
@@ -26,7 +27,6 @@ from headwater.sharding.sharding import Sharding, spreading_keys
 from headwater.sinks.answer_text import format_answer_json
 from headwater.sources.feed import Chunk, Feed
 from headwater.sources.offsets import Offset
-from headwater.sources.wanted_streams import wanted
 from headwater.spark.chunk_bytes import pack_chunk, unpack_chunk, with_columns
 from headwater.spark.stateful_step import segment_from_bytes, segment_to_bytes
 from headwater.terms.packing import pack, unpack
@@ -121,8 +121,8 @@ def texts(answers: Iterable[Answer]) -> dict[tuple[str, int, int], bytes]:
 class Shard:
     """A shard of the stateful step: its durable state, and an evaluation that is thrown away from time to time."""
 
-    def __init__(self, definition: Definition) -> None:
-        self._definition = definition
+    def __init__(self, description: ProgramDescription) -> None:
+        self._definition = description
         self._summary: bytes | None = None
         self._segments: dict[int, bytes] = {}
         self._live: Evaluation | None = None
@@ -145,16 +145,16 @@ class Shard:
 def without_spark(folder: Path, cut: Cut) -> list[Answer]:
     engine = hw.Engine(in_process=True, delay=DELAY_MS * 1000)
     engine.stream(SENSORS, files(folder, cut._replace(partitions=1)))
-    queries, program = with_queries(engine, QUERIES)._program()
-    feed = Feed({SENSORS: hw.files(folder)}, wanted=wanted(queries, program))
+    description = with_queries(engine, QUERIES)._description()
+    queries = description.queries
+    feed = Feed({SENSORS: hw.files(folder)}, wanted=description.outline().wanted)
     feed.finish()
-    definition = engine._definition(queries)
     found = sharding(queries, spreading_keys(cut.shards), has_static_default=False)
     assert isinstance(found, Sharding), found
     assert found.in_parts == set(IN_PARTS)
     cutting = found if cut.shards > 1 else None
-    definition = replace(definition, sharding=cutting)
-    shards = {key: Shard(definition) for key in (cutting.keys if cutting else (0,))}
+    description = replace(description, sharding=cutting)
+    shards = {key: Shard(description) for key in (cutting.keys if cutting else (0,))}
     merging = Merging(queries, found)
     total = sum(path.stat().st_size for path in folder.iterdir())
     limit = None if cut.batches == 1 else -(-total // cut.batches)
@@ -195,7 +195,7 @@ def on_spark(spark: SparkSession, folder: Path, cut: Cut) -> list[Answer]:
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, int, int], bytes]:
-    """The definition, all at once."""
+    """The description, all at once."""
     engine = hw.Engine(in_process=True, delay=DELAY_MS * 1000, evaluator="reference")
     engine.stream(SENSORS, files(tmp_path_factory.mktemp("whole"), ALL_CUTS[0]))
     answers: list[Answer] = []

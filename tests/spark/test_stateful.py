@@ -29,14 +29,18 @@ class Step:
     def __init__(self, folder: Path) -> None:
         # Its data lives as long as the engine does.
         self.engine = engine = with_queries(with_city(hw.Engine(in_process=True), folder))
-        queries, program = engine._program()
-        sources = {s: found for s in program.inputs if not isinstance(found := engine._sources[s], ReceivedSource)}
+        description = engine._description()
+        sources = {
+            s: found
+            for s in description.outline().inputs
+            if not isinstance(found := engine._sources[s], ReceivedSource)
+        }
         self.feed = Feed(sources, datasets=[one.path for one in engine._data.folders])
         self.feed.finish()
         self.ends = [Offset()]
         while (end := self.feed.next(self.ends[-1], 1500)) != self.ends[-1]:
             self.ends.append(end)
-        self.processor = EvaluationProcessor(Parcel(pickle.dumps(engine._definition(queries))))
+        self.processor = EvaluationProcessor(Parcel(pickle.dumps(description)))
         self.tester = TwsTester(self.processor)
         self.expected: list[hw.Answer] = []
         engine.run(on_answer=self.expected.append)

@@ -1,0 +1,96 @@
+"""What a run evaluates, as one frozen value: the engine makes it, checks it, and sends it to the workers.
+
+`ProgramDescription.outline` checks that the queries can run together and says who evaluates each of them. It compiles
+plans over no data, so that nothing of the linked data is read for it. `ProgramDescription.program` builds the
+evaluators; only the process that evaluates calls it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from headwater.datasets.dataset import DataSet
+from headwater.datasets.linked_data import LinkedData
+from headwater.execution.program import Program
+from headwater.execution.registered import Registered, feeders_first, streams_produced
+from headwater.execution.stream_reads import union
+from headwater.federation.service_settings import ServiceSettings
+from headwater.optimizer.statistics import Statistics
+from headwater.running.named_evaluators import (
+    EvaluatorName,
+    QueryOutline,
+    evaluator_named,
+    families_named,
+    outline_queries,
+)
+from headwater.running.shipping import DataFolder
+from headwater.sharding.merging import shard_query
+from headwater.sharding.sharding import Sharding
+from headwater.sources.wanted_streams import Wanted
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramOutline:
+    """What is known of a program before anything is evaluated.
+
+    `inputs` are the streams that must come from outside, `wanted` has the triples that the sources must give.
+    """
+
+    queries: Mapping[str, QueryOutline]
+    inputs: tuple[str, ...]
+    wanted: Wanted
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramDescription:
+    """All that determines the answers besides the streams; it can be sent to a worker.
+
+    `datasets` are the folders of the linked data, which every worker must see. `delay` is how late an element may be,
+    in microseconds. `sharding` says how the work is cut, if it is. `idle` is how far a stream may be behind the others
+    before they go on without it, in microseconds of event time; `skews` the same for the partitions of a stream.
+    `services` has the settings of endpoints, `statistics` what the optimizer may know of the linked data, so that
+    every worker makes the same plans.
+    """
+
+    queries: tuple[Registered, ...]
+    datasets: tuple[DataFolder, ...] = ()
+    delay: int = 0
+    evaluator: EvaluatorName = "auto"
+    sharding: Sharding | None = None
+    idle: tuple[tuple[str, int], ...] = ()
+    skews: tuple[tuple[str, int], ...] = ()
+    services: ServiceSettings | None = None
+    statistics: Statistics | None = None
+
+    @property
+    def watched(self) -> tuple[str, ...]:
+        """The folders whose versions the batches carry: all, or none where workers have copies of some."""
+        return tuple(one.path for one in self.datasets) if all(one.archive is None for one in self.datasets) else ()
+
+    def _static_data(self) -> LinkedData:
+        return LinkedData([DataSet.open(one.here()) for one in self.datasets])
+
+    def outline(self) -> ProgramOutline:
+        """Check the queries, and say who evaluates each; a `RegistrationError` where they cannot run together."""
+        produced = streams_produced(self.queries, self._static_data())
+        feeders_first(self.queries)
+        outlines = outline_queries(self.evaluator, self.queries, self.statistics)
+        read = {source.stream.value for query in self.queries for source in query.plan.windows}
+        wanted = Wanted.of_patterns(union(outline.patterns for outline in outlines.values()))
+        return ProgramOutline(outlines, tuple(sorted(read - produced.keys())), wanted)
+
+    def program(self, *, encodes_rows: bool = False) -> Program:
+        """The queries with nothing read yet; a `RegistrationError` where they cannot run together."""
+        cut = self.sharding
+        return Program(
+            self.queries if cut is None else tuple(shard_query(one, cut) for one in self.queries),
+            self._static_data(),
+            self.delay,
+            evaluator_named(self.evaluator, self.services, self.statistics),
+            families=families_named(self.evaluator),
+            is_filtered=True,
+            idle=dict(self.idle),
+            skews=dict(self.skews),
+            encodes_rows=encodes_rows,
+        )
