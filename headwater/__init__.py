@@ -29,6 +29,7 @@ kinds, too:
      │   │   └─ StrictLoadError    with strict, the first line or file that cannot be read
      │   ├─ StrictError        with strict, the first bad or late element
      │   ├─ WindowCapError     a window holds more than it may
+     │   ├─ GraphvizError      a picture of a plan cannot be made
      │   ├─ JavaError          no Java that Spark can use
      │   └─ RunError           Spark failed; the message is the innermost reason
      └─ OSError, too
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from headwater.errors import HeadwaterError, SettingError, StateError
     from headwater.execution.answers import Answer
     from headwater.execution.registered import RegistrationError
+    from headwater.explain.dot import GraphvizError
     from headwater.federation.endpoint.contact import ServiceError
     from headwater.federation.endpoint.endpoint_errors import (
         EndpointBusy,
@@ -93,6 +95,7 @@ _PLACES = {
     "StateError": "headwater.errors",
     "Answer": "headwater.execution.answers",
     "RegistrationError": "headwater.execution.registered",
+    "GraphvizError": "headwater.explain.dot",
     "ServiceError": "headwater.federation.endpoint.contact",
     "EndpointBusy": "headwater.federation.endpoint.endpoint_errors",
     "EndpointError": "headwater.federation.endpoint.endpoint_errors",
@@ -158,6 +161,7 @@ __all__ = [
     "EndpointUnreachable",
     "Engine",
     "FileSink",
+    "GraphvizError",
     "HashCollision",
     "HeadwaterError",
     "JarError",

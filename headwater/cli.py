@@ -13,6 +13,7 @@ from typing import Annotated, Literal, TypeAlias
 import typer
 
 from headwater.commands.ending import reports_its_end
+from headwater.explain.drawing_model import PlanFormat, PlanGraph
 from headwater.language.stream_clauses import Dialect, StreamOperator
 from headwater.windows.model import Bounds
 from headwater.windows.settings import Content, Report
@@ -27,8 +28,6 @@ app = typer.Typer(
 
 
 OutputFormat: TypeAlias = Literal["table", "json", "csv", "nquads", "parquet"]
-PlanGraph: TypeAlias = Literal["operators", "denotational"]
-DrawingFormat: TypeAlias = Literal["text", "mermaid", "svg"]
 Suite: TypeAlias = Literal["w3c", "csrbench"]
 
 
@@ -180,7 +179,7 @@ def explain(
         PlanGraph | None,
         typer.Option(help="The O-Graph (operators) or the D-Graph of the C-SPARQL paper; otherwise the plan as text."),
     ] = None,
-    output: Annotated[DrawingFormat, typer.Option("--format", help="How it is drawn.")] = "text",
+    output: Annotated[PlanFormat, typer.Option("--format", help="How it is drawn; svg needs Graphviz.")] = "text",
     coverage: Annotated[
         Path | None,
         typer.Option(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 from headwater.commands.query_files import QueryFile
+from headwater.explain.drawing_model import PlanFormat, PlanGraph
 from headwater.explain.plan_text import explain as explain_plan
 from headwater.language.stream_clauses import Dialect
 from headwater.windows.settings import settle
@@ -13,12 +13,12 @@ from headwater.windows.settings import settle
 
 def explain(
     path: str,
-    graph: Literal["operators", "denotational"] | None,
-    output: Literal["text", "mermaid", "svg"],
+    graph: PlanGraph | None,
+    output: PlanFormat,
     dialect: Dialect | None,
     data: Sequence[str] = (),
 ) -> None:
-    """Prints the plan of a query file, or one of its two graphs; `data` are data sets over which it would run."""
+    """Print the plan of a query file, or one of its two graphs; `data` are data sets over which it would run."""
     from headwater.datasets.dataset import DataSet
     from headwater.datasets.linked_data import LinkedData
     from headwater.execution.registered import Registered

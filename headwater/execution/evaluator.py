@@ -25,7 +25,13 @@ from headwater.terms.ids.encoded_rows import EncodedRows
 from headwater.terms.ids.term_texts import Ints
 from headwater.terms.model import Row, Triple
 from headwater.values.templates import Template
-from headwater.windows.arrivals import Arrivals, joined, numbers_of, parted, picked
+from headwater.windows.element_sequences import (
+    Elements,
+    concat_elements,
+    select_elements,
+    sequence_numbers_of,
+    split_at_time,
+)
 from headwater.windows.settings import QuerySettings, Report, timestamp_predicate
 from headwater.windows.ticks import Ticker
 
@@ -70,7 +76,7 @@ class Evaluator(ABC):
         self.keys = stream_keys(plan)
         self.ticker = Ticker(settings)
         self._template = Template(plan)
-        self.waiting: dict[StreamKey, Arrivals] = {}
+        self.waiting: dict[StreamKey, Elements] = {}
         self.answered_once = False
         self.newcomers: frozenset[str] = frozenset()
         self.why: str | None = None
@@ -107,10 +113,10 @@ class Evaluator(ABC):
 
     def state(self) -> EvaluatorState:
         """What must outlive the process besides the log of the windows."""
-        waiting = {key: numbers_of(elements) for key, elements in self.waiting.items() if len(elements)}
+        waiting = {key: sequence_numbers_of(elements) for key, elements in self.waiting.items() if len(elements)}
         return EvaluatorState(self.ticker, waiting, self.answered_once, self._memory(), type(self).__name__)
 
-    def begin(self, retained: Mapping[StreamKey, Arrivals], limit: int | None, firsts: Mapping[StreamKey, int]) -> None:
+    def begin(self, retained: Mapping[StreamKey, Elements], limit: int | None, firsts: Mapping[StreamKey, int]) -> None:
         """Begin in the middle of the streams: take in what was retained, and answer the ticks from `limit` on.
 
         `firsts` has the first timestamp that each stream ever had.
@@ -125,7 +131,7 @@ class Evaluator(ABC):
         self._take_in(limit)
 
     def restore(
-        self, state: EvaluatorState, retained: Mapping[StreamKey, Arrivals], newcomers: Collection[str] = ()
+        self, state: EvaluatorState, retained: Mapping[StreamKey, Elements], newcomers: Collection[str] = ()
     ) -> None:
         """Continue from a saved state and the elements that were retained; the evaluator must be new.
 
@@ -136,15 +142,15 @@ class Evaluator(ABC):
         released: dict[StreamKey, Any] = {}
         for key in dict.fromkeys(self.keys):
             elements = retained.get(key, [])
-            waits = np.isin(numbers_of(elements), state.waiting.get(key, []))
-            self.waiting[key] = picked(elements, waits)
-            released[key] = self._converted(parted(picked(elements, ~waits), None)[0])
+            waits = np.isin(sequence_numbers_of(elements), state.waiting.get(key, []))
+            self.waiting[key] = select_elements(elements, waits)
+            released[key] = self._converted(split_at_time(select_elements(elements, ~waits), None)[0])
         for number, key in enumerate(self.keys):
             self._refill(number, released[key])
         self._recall(state.memory if state.kind == type(self).__name__ else None)
 
     @abstractmethod
-    def _converted(self, arrivals: Arrivals) -> Any:
+    def _converted(self, elements: Elements) -> Any:
         """Elements in the form in which this evaluator takes them."""
 
     @abstractmethod
@@ -193,7 +199,7 @@ class Evaluator(ABC):
 
     def advance(
         self,
-        batch: Mapping[StreamKey, Arrivals],
+        batch: Mapping[StreamKey, Elements],
         watermark: int | None,
         *,
         ended: bool = False,
@@ -206,7 +212,7 @@ class Evaluator(ABC):
         that instant on are left for another call.
         """
         for key, elements in batch.items():
-            self.waiting[key] = joined((self.waiting.get(key, []), elements))
+            self.waiting[key] = concat_elements((self.waiting.get(key, []), elements))
         if watermark is None and not ended:
             return []
         if not self.plan.windows:
@@ -226,7 +232,7 @@ class Evaluator(ABC):
         """The waiting elements that the watermark has passed, in time order."""
         released: dict[StreamKey, Any] = {}
         for key, elements in self.waiting.items():
-            passed, self.waiting[key] = parted(elements, watermark)
+            passed, self.waiting[key] = split_at_time(elements, watermark)
             if len(passed):
                 released[key] = self._converted(passed)
         return released

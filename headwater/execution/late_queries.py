@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from headwater.execution.answers import Answer
 from headwater.execution.window_log import StreamKey
 from headwater.language.stream_clauses import StreamOperator
-from headwater.windows.arrivals import Arrivals, numbers_of, picked, times_of
+from headwater.windows.element_sequences import Elements, select_elements, sequence_numbers_of, times_of
 from headwater.windows.model import Bounds, CountWindow, TimeWindow
 from headwater.windows.settings import QuerySettings, Report
 from headwater.windows.ticks import ticks_by_events
@@ -36,10 +36,12 @@ class Known:
     number: int
     held: int
 
-    def of(self, arrivals: Arrivals) -> Arrivals:
-        if not len(arrivals):
-            return arrivals
-        return picked(arrivals, (numbers_of(arrivals) >= self.number) | (times_of(arrivals) >= self.held))
+    def of(self, elements: Elements) -> Elements:
+        if not len(elements):
+            return elements
+        return select_elements(
+            elements, (sequence_numbers_of(elements) >= self.number) | (times_of(elements) >= self.held)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ class Beginning:
         later = answer.time + (answer.operator is not StreamOperator.RSTREAM)
         return replace(self, instant=max(self.instant, later), unfilled={})
 
-    def retained(self, by_key: Mapping[StreamKey, Arrivals]) -> dict[StreamKey, Arrivals]:
+    def retained(self, by_key: Mapping[StreamKey, Elements]) -> dict[StreamKey, Elements]:
         """What the query knows of the elements in the log."""
         return {key: self.known[key].of(found) if key in self.known else found for key, found in by_key.items()}
 

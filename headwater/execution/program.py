@@ -25,7 +25,13 @@ from headwater.terms.element_columns import ElementColumns
 from headwater.terms.model import BadElement, Element, Literal
 from headwater.terms.names import iri_to_name
 from headwater.terms.timestamps import parse_time
-from headwater.windows.arrivals import Arrivals, elements_of, in_arrival_order, joined, numbered
+from headwater.windows.element_sequences import (
+    Elements,
+    concat_elements,
+    elements_of,
+    number_elements,
+    sort_by_position,
+)
 from headwater.windows.partitioned_clock import PartedClock
 from headwater.windows.settings import QuerySettings
 from headwater.windows.stream_clock import FedClock, StreamClock, combined
@@ -200,7 +206,7 @@ class Program:
             evaluator.data_version = version
 
     def advance(
-        self, batch: Mapping[str, Arrivals], ended: Collection[str] = (), version: Version | None = None
+        self, batch: Mapping[str, Elements], ended: Collection[str] = (), version: Version | None = None
     ) -> Step:
         """Take a batch of each stream in; `ended` names the streams that will bring no more.
 
@@ -214,7 +220,7 @@ class Program:
         return self._told(step)
 
     def ticks(
-        self, batch: Mapping[str, Arrivals], ended: Collection[str], version: Callable[[], Version]
+        self, batch: Mapping[str, Elements], ended: Collection[str], version: Callable[[], Version]
     ) -> Iterator[Step]:
         """As `advance`, in steps: one for each instant at which some query has a tick, or one where none has.
 
@@ -235,11 +241,11 @@ class Program:
         self._trim_log()
         yield self._told(step)
 
-    def _arrived(self, batch: Mapping[str, Arrivals], ended: Collection[str], step: Step) -> dict[StreamKey, Arrivals]:
+    def _arrived(self, batch: Mapping[str, Elements], ended: Collection[str], step: Step) -> dict[StreamKey, Elements]:
         """What a batch has in time, by those who read it."""
-        arrived: dict[StreamKey, Arrivals] = {}
+        arrived: dict[StreamKey, Elements] = {}
         for stream, elements in batch.items():
-            self._admit(stream, in_arrival_order(elements), arrived, step)
+            self._admit(stream, sort_by_position(elements), arrived, step)
         for key, clock in self._clocks.items():
             if key[0] in ended:
                 clock.ended = True
@@ -265,12 +271,12 @@ class Program:
                 found.append(tick)
         return min(found, default=None)
 
-    def _evaluate_all(self, arrived: dict[StreamKey, Arrivals], step: Step, until: int | None = None) -> None:
+    def _evaluate_all(self, arrived: dict[StreamKey, Elements], step: Step, until: int | None = None) -> None:
         for evaluator in self._in_turn:
             self._evaluate(evaluator, arrived, step, until)
 
     def _evaluate(
-        self, evaluator: Evaluator, arrived: dict[StreamKey, Arrivals], step: Step, until: int | None
+        self, evaluator: Evaluator, arrived: dict[StreamKey, Elements], step: Step, until: int | None
     ) -> None:
         watermark, ended, floor = self._reach(evaluator)
         mine = {key: arrived[key] for key in evaluator.keys if key in arrived}
@@ -307,14 +313,14 @@ class Program:
         begun = self._begun[answer.query] = begun.after(answer)
         return answer if answer.time >= begun.complete_from else replace(answer, complete=False)
 
-    def _admit(self, stream: str, arrivals: Arrivals, arrived: dict[StreamKey, Arrivals], step: Step) -> None:
+    def _admit(self, stream: str, elements: Elements, arrived: dict[StreamKey, Elements], step: Step) -> None:
         """Elements in arrival order, stamped as each reader of the stream wants them, late ones put aside."""
-        if not len(arrivals):
+        if not len(elements):
             return
         for key, clock in self._clocks.items():
             if key[0] != stream:
                 continue
-            stamped = arrivals if key[1] is None else self._stamped(stream, key[1], elements_of(arrivals), step)
+            stamped = elements if key[1] is None else self._stamped(stream, key[1], elements_of(elements), step)
             clock.ended = False
             number = clock.seen
             admitted, late = clock.admit(stamped)
@@ -322,8 +328,8 @@ class Program:
             if isinstance(admitted, list):
                 # What a query that found nothing puts into its stream moves the clock and nothing else.
                 admitted = [element for element in admitted if element.triples]
-            admitted = numbered(admitted, number)
-            arrived[key] = joined((arrived.get(key, []), admitted))
+            admitted = number_elements(admitted, number)
+            arrived[key] = concat_elements((arrived.get(key, []), admitted))
             if self._log is not None:
                 self._log.append(key, admitted)
 
@@ -429,7 +435,7 @@ class Program:
         for evaluator in self._in_turn:
             self._continue(evaluator, summary, retained)
 
-    def _continue(self, evaluator: Evaluator, summary: Summary, retained: Mapping[StreamKey, Arrivals]) -> None:
+    def _continue(self, evaluator: Evaluator, summary: Summary, retained: Mapping[StreamKey, Elements]) -> None:
         """Let an evaluator go on from its state, or begin it where it has none."""
         kept = [name for name in evaluator.names if summary.queries.get(name) == self._fingerprints[name]]
         new = [name for name in evaluator.names if name not in kept]
@@ -516,10 +522,10 @@ class Program:
         self.resume(summary, WindowLog(segments))
 
 
-def _late(arrivals: Arrivals) -> Iterator[LateElement]:
-    if isinstance(arrivals, ElementColumns) and not arrivals.is_whole:
-        for time, position in zip(arrivals.times.tolist(), arrivals.positions.tolist(), strict=True):
+def _late(elements: Elements) -> Iterator[LateElement]:
+    if isinstance(elements, ElementColumns) and not elements.is_whole:
+        for time, position in zip(elements.times.tolist(), elements.positions.tolist(), strict=True):
             yield LateElement(time, tuple(position), None)
         return
-    for element in elements_of(arrivals):
+    for element in elements_of(elements):
         yield LateElement(element.time, element.position, "\n".join(f"{triple} ." for triple in element.triples))

@@ -13,7 +13,14 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
-from headwater.windows.arrivals import Arrivals, joined, picked, sizes_of, times_of, with_own_texts
+from headwater.windows.element_sequences import (
+    Elements,
+    concat_elements,
+    drop_unused_texts,
+    select_elements,
+    sizes_of,
+    times_of,
+)
 
 _ETERNITY = 1 << 62
 
@@ -41,7 +48,7 @@ class Segment:
     number: int
     key: StreamKey
     newest: int
-    elements: Arrivals | None
+    elements: Elements | None
     rows: int = 0
     size: int = 0
     """How many triples they have, and about how many bytes."""
@@ -69,7 +76,7 @@ class WindowLog:
             self._segments.setdefault(segment.key, deque()).append(segment)
             self._next = segment.number + 1
 
-    def append(self, key: StreamKey, elements: Arrivals) -> None:
+    def append(self, key: StreamKey, elements: Elements) -> None:
         if not len(elements):
             return
         segment = Segment(self._next, key, int(times_of(elements).max()), elements, *sizes_of(elements))
@@ -92,7 +99,7 @@ class WindowLog:
             times = times_of(segment.elements)
             if (times < needed_from).any():
                 self._note_gone(key, int(times[times < needed_from].max()))
-                segment.elements = with_own_texts(picked(segment.elements, times >= needed_from))
+                segment.elements = drop_unused_texts(select_elements(segment.elements, times >= needed_from))
                 segment.rows, segment.size = sizes_of(segment.elements)
 
     def _note_gone(self, key: StreamKey, newest: int) -> None:
@@ -113,9 +120,9 @@ class WindowLog:
         """Whether the elements themselves are here, and not kept elsewhere."""
         return all(segment.elements is not None for segment in self)
 
-    def retained(self, key: StreamKey) -> Arrivals:
+    def retained(self, key: StreamKey) -> Elements:
         """All elements of a stream that are still in the log."""
-        return joined(one.elements for one in self._segments.get(key, ()) if one.elements is not None)
+        return concat_elements(one.elements for one in self._segments.get(key, ()) if one.elements is not None)
 
     def changes(self) -> Changes:
         """What is new since the last call."""

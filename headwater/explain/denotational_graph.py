@@ -46,7 +46,7 @@ from headwater.algebra.nodes import (
 )
 from headwater.algebra.plan import QueryKind, QueryPlan
 from headwater.algebra.scope import conjuncts, mentioned, sub_expressions, visible
-from headwater.explain.drawing_model import Box, BoxKind, Direction, Drawing, Kind, Sketch
+from headwater.explain.drawing_model import Box, BoxKind, Direction, Drawing, DrawingBuilder, VertexKind
 from headwater.explain.notation import Notation
 from headwater.explain.operator_text import operator_lines
 from headwater.explain.source_text import source_text
@@ -114,7 +114,7 @@ class _Context:
 class _Builder:
     plan: QueryPlan
     notation: Notation
-    sketch: Sketch = field(default_factory=Sketch)
+    shapes: DrawingBuilder = field(default_factory=DrawingBuilder)
     ids: dict[object, str] = field(default_factory=dict)
     places: dict[str, list[Place]] = field(default_factory=dict)
     remarks: dict[str, list[str]] = field(default_factory=dict)
@@ -127,11 +127,11 @@ class _Builder:
         """The vertex of a variable; a place is remembered as one where it emerges."""
         variable = self.notation.aliases.get(variable, variable)
         key = (scope.home(variable), variable)
-        return self._vertex(key, Kind.VARIABLE, self.notation.variable(variable), place)
+        return self._vertex(key, VertexKind.VARIABLE, self.notation.variable(variable), place)
 
-    def _vertex(self, key: object, kind: Kind, text: str, place: Place | None) -> str:
+    def _vertex(self, key: object, kind: VertexKind, text: str, place: Place | None) -> str:
         if key not in self.ids:
-            self.ids[key] = self.sketch.vertex(kind, text)
+            self.ids[key] = self.shapes.add_vertex(kind, text)
         vertex = self.ids[key]
         if place is not None:
             self.places.setdefault(vertex, []).append(place)
@@ -206,16 +206,16 @@ class _Builder:
             middle = self.variable(predicate, context.scope, place)
         else:
             text = self.notation.predicate(predicate)
-            middle = self._vertex(("predicate", len(self.ids)), Kind.IRI, text, place)
-        self.sketch.edge(start, middle)
-        self.sketch.edge(middle, self._term(object_, context, place))
+            middle = self._vertex(("predicate", len(self.ids)), VertexKind.IRI, text, place)
+        self.shapes.add_edge(start, middle)
+        self.shapes.add_edge(middle, self._term(object_, context, place))
 
     def _term(self, term: PatternTerm, context: _Context, place: Place) -> str:
         if isinstance(term, Variable):
             return self.variable(term, context.scope, place)
-        kind = Kind.LITERAL if isinstance(term, Literal) else Kind.IRI
+        kind = VertexKind.LITERAL if isinstance(term, Literal) else VertexKind.IRI
         if isinstance(term, BlankNode):
-            kind = Kind.VARIABLE
+            kind = VertexKind.VARIABLE
         return self._vertex((place[0], term), kind, self.notation.term(term), place)
 
     def _remark(self, vertex: str, text: str, context: _Context) -> None:
@@ -231,7 +231,7 @@ class _Builder:
             for variable in variables:
                 self._remark(self.variable(variable, context.scope), text, context)
             if not variables:
-                self.sketch.vertex(Kind.FILTER, text)
+                self.shapes.add_vertex(VertexKind.FILTER, text)
             self._exists(part, context)
 
     def _about(self, expression: Expression, scope: _Scope) -> list[Variable]:
@@ -258,7 +258,7 @@ class _Builder:
         new = self.variable(variable, context.scope)
         self._remark(new, f":= {self.notation.expression(expression)}", context)
         for part in self._about(expression, context.scope):
-            self.sketch.edge(self.variable(part, context.scope), new, "defines", faint=True)
+            self.shapes.add_edge(self.variable(part, context.scope), new, "defines", is_dashed=True)
         self._exists(expression, context)
 
     def _values(self, node: Values, variables: tuple[Variable, ...], context: _Context) -> None:
@@ -279,22 +279,22 @@ class _Builder:
         for variable, expression in keys:
             text = self.notation.variable(variable)
             shown = text if expression is None else f"{text} := {self.notation.expression(expression)}"
-            port = self._vertex((inner, variable), Kind.KEY, shown, (outer, inner))
+            port = self._vertex((inner, variable), VertexKind.KEY, shown, (outer, inner))
             ports.append(port)
             members = [variable] if expression is None else sorted(mentioned(expression), key=str)
             for member in members:
-                self.sketch.edge(self.variable(member, context.scope), port, faint=True)
+                self.shapes.add_edge(self.variable(member, context.scope), port, is_dashed=True)
         if not keys:
-            ports.append(self._vertex((inner, None), Kind.KEY, "all solutions", (outer, inner)))
+            ports.append(self._vertex((inner, None), VertexKind.KEY, "all solutions", (outer, inner)))
         for variable, aggregate in aggregates:
-            function = self._vertex((outer, variable), Kind.FUNCTION, self._function_text(aggregate), (outer,))
+            function = self._vertex((outer, variable), VertexKind.FUNCTION, self._function_text(aggregate), (outer,))
             for port in ports:
-                self.sketch.edge(port, function)
+                self.shapes.add_edge(port, function)
             if aggregate.argument is not None:
                 for parameter in sorted(mentioned(aggregate.argument), key=str):
-                    self.sketch.edge(self.variable(parameter, context.scope), function, "parameter")
+                    self.shapes.add_edge(self.variable(parameter, context.scope), function, "parameter")
                 self._exists(aggregate.argument, context)
-            self.sketch.edge(function, self.variable(variable, context.scope, (outer,)), "binds")
+            self.shapes.add_edge(function, self.variable(variable, context.scope, (outer,)), "binds")
 
     def _function_text(self, aggregate: Aggregate) -> str:
         if isinstance(aggregate.argument, VariableReference) and not aggregate.distinct:
@@ -317,15 +317,15 @@ class _Builder:
     def drawing(self) -> Drawing:
         """The vertices in their rectangles, with remarks and filling."""
         vertices = tuple(
-            replace(vertex, remarks=tuple(self.remarks.get(vertex.id, ())), filled=vertex.id in self.filled)
-            for vertex in self.sketch.vertices
+            replace(vertex, remarks=tuple(self.remarks.get(vertex.id, ())), is_filled=vertex.id in self.filled)
+            for vertex in self.shapes.vertices
         )
         homes = {vertex: _common(places) for vertex, places in self.places.items()}
         every = [place for places in self.places.values() for place in places]
         return Drawing(
             f"Data of {self.plan.name}",
             vertices,
-            tuple(self.sketch.edges),
+            tuple(self.shapes.edges),
             _boxes(homes, every, ()),
             Direction.RIGHT,
         )

@@ -1,6 +1,6 @@
 """A small neutral graph to draw: vertices, edges and rectangles around vertices, nested where needed.
 
-Whoever explains something fills a `Sketch`; `drawing` turns the finished `Drawing` into Mermaid or SVG.
+`operator_graph` and `denotational_graph` build a `Drawing`; `mermaid` and `dot` write it as text.
 """
 
 from __future__ import annotations
@@ -8,9 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Literal, TypeAlias
+
+PlanGraph: TypeAlias = Literal["operators", "denotational"]
+PlanFormat: TypeAlias = Literal["text", "mermaid", "dot", "svg"]
 
 
-class Kind(Enum):
+class VertexKind(Enum):
     """What a vertex stands for; it decides shape and colour."""
 
     STREAM = "stream"
@@ -47,23 +51,23 @@ class Direction(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Vertex:
-    """A vertex: its label line by line, remarks that are attached to it, and whether it is drawn filled."""
+    """A vertex: its label line by line, remarks that are attached to it, and whether it is filled."""
 
     id: str
     lines: tuple[str, ...]
-    kind: Kind
+    kind: VertexKind
     remarks: tuple[str, ...] = ()
-    filled: bool = False
+    is_filled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """An edge; a `faint` one says that two vertices belong together rather than that something flows."""
+    """An edge; a dashed one says that two vertices belong together rather than that something flows."""
 
     source: str
     target: str
     label: str = ""
-    faint: bool = False
+    is_dashed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,20 +110,20 @@ class Drawing:
 
 
 @dataclass
-class Sketch:
-    """A drawing in the making: hands out ids in order, so that equal plans give equal drawings."""
+class DrawingBuilder:
+    """Collects vertices and edges. Ids are given in order, so that equal plans give equal drawings."""
 
     vertices: list[Vertex] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
 
-    def vertex(self, kind: Kind, *lines: str) -> str:
-        """Adds a vertex; gives its id."""
+    def add_vertex(self, kind: VertexKind, *lines: str) -> str:
+        """Add a vertex; return its id."""
         name = f"n{len(self.vertices) + 1}"
         self.vertices.append(Vertex(name, lines, kind))
         return name
 
-    def edge(self, source: str, target: str, label: str = "", *, faint: bool = False) -> None:
-        """Adds an edge, once."""
-        edge = Edge(source, target, label, faint)
+    def add_edge(self, source: str, target: str, label: str = "", *, is_dashed: bool = False) -> None:
+        """Add an edge, unless it is there."""
+        edge = Edge(source, target, label, is_dashed)
         if edge not in self.edges:
             self.edges.append(edge)

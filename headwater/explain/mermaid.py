@@ -1,27 +1,22 @@
-"""Drawings as text: Mermaid for pages that render it, SVG for everything else.
-
-`to_mermaid` gives a flowchart; `to_svg` a standalone picture with a layout of our own, so that neither needs a tool.
-"""
+"""Drawings as Mermaid flowcharts, for pages that render them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from headwater.explain.drawing_looks import BOX_LOOKS, FILLED, LOOKS, Look
-from headwater.explain.drawing_model import Box, Direction, Drawing, Edge, Kind, Vertex
-from headwater.explain.drawing_svg import to_svg
-
-__all__ = ["to_mermaid", "to_svg"]
+from headwater.explain.drawing_model import Box, Direction, Drawing, Edge, Vertex, VertexKind
+from headwater.explain.drawing_styles import BOX_STYLES, FILLED_STYLE, VERTEX_STYLES, Style
 
 _SHAPES = {
-    Kind.STREAM: ("([", "])"),
-    Kind.GRAPH: ("[(", ")]"),
-    Kind.FILTER: ("{{", "}}"),
-    Kind.RESULT: ("([", "])"),
-    Kind.VARIABLE: ("([", "])"),
-    Kind.FUNCTION: ("((", "))"),
-    Kind.KEY: ("([", "])"),
+    VertexKind.STREAM: ("([", "])"),
+    VertexKind.GRAPH: ("[(", ")]"),
+    VertexKind.FILTER: ("{{", "}}"),
+    VertexKind.RESULT: ("([", "])"),
+    VertexKind.VARIABLE: ("([", "])"),
+    VertexKind.FUNCTION: ("((", "))"),
+    VertexKind.KEY: ("([", "])"),
 }
+_DASHES = {"dashed": "6 4", "dotted": "2 3"}
 _PLAIN = frozenset(" ?:,.=+-/!'@%_()")
 
 
@@ -34,11 +29,11 @@ def to_mermaid(drawing: Drawing) -> str:
     for box in drawing.boxes:
         lines += _subgraph(box, by_id, "  ")
     lines += [f"  {_edge(edge)}" for edge in drawing.edges]
-    used = dict.fromkeys(vertex.kind for vertex in drawing.vertices if not vertex.filled)
-    lines += [f"  classDef {_class(kind)} {_style(LOOKS[kind])}" for kind in used]
-    if any(vertex.filled for vertex in drawing.vertices):
-        lines.append(f"  classDef filled {_style(FILLED)}")
-    lines += [f"  style {box.id} {_style(BOX_LOOKS[box.kind])}" for box in drawing.all_boxes()]
+    used = dict.fromkeys(vertex.kind for vertex in drawing.vertices if not vertex.is_filled)
+    lines += [f"  classDef {_class(kind)} {_style(VERTEX_STYLES[kind])}" for kind in used]
+    if any(vertex.is_filled for vertex in drawing.vertices):
+        lines.append(f"  classDef filled {_style(FILLED_STYLE)}")
+    lines += [f"  style {box.id} {_style(BOX_STYLES[box.kind])}" for box in drawing.all_boxes()]
     return "\n".join(lines) + "\n"
 
 
@@ -54,24 +49,24 @@ def _subgraph(box: Box, by_id: dict[str, Vertex], indent: str) -> Iterator[str]:
 def _vertex(vertex: Vertex) -> str:
     before, after = _SHAPES.get(vertex.kind, ("[", "]"))
     shown = [_escaped(line) for line in vertex.lines] + [f"<i>{_escaped(text)}</i>" for text in vertex.remarks]
-    group = "filled" if vertex.filled else _class(vertex.kind)
+    group = "filled" if vertex.is_filled else _class(vertex.kind)
     return f'{vertex.id}{before}"{"<br/>".join(shown)}"{after}:::{group}'
 
 
-def _class(kind: Kind) -> str:
+def _class(kind: VertexKind) -> str:
     # `graph` alone is a keyword of Mermaid, even here.
     return f"{kind.value}_vertex"
 
 
 def _edge(edge: Edge) -> str:
-    arrow = "-.->" if edge.faint else "-->"
+    arrow = "-.->" if edge.is_dashed else "-->"
     label = f'|"{_escaped(edge.label)}"|' if edge.label else ""
     return f"{edge.source} {arrow}{label} {edge.target}"
 
 
-def _style(look: Look) -> str:
-    dashes = f",stroke-dasharray:{look.dashes}" if look.dashes else ""
-    return f"fill:{look.fill},stroke:{look.stroke},color:{look.ink}{dashes}"
+def _style(style: Style) -> str:
+    dashes = f",stroke-dasharray:{_DASHES[style.border]}" if style.border in _DASHES else ""
+    return f"fill:{style.fill or 'none'},stroke:{style.stroke},color:{style.ink}{dashes}"
 
 
 def _escaped(text: str) -> str:

@@ -32,7 +32,7 @@ from headwater.algebra.nodes import (
 )
 from headwater.algebra.plan import QueryKind, QueryPlan
 from headwater.algebra.scope import expressions_of, sub_expressions
-from headwater.explain.drawing_model import Direction, Drawing, Kind, Sketch
+from headwater.explain.drawing_model import Direction, Drawing, DrawingBuilder, VertexKind
 from headwater.explain.notation import Notation, duration_text
 from headwater.explain.operator_text import operator_lines
 from headwater.explain.source_text import label_text
@@ -50,8 +50,8 @@ def operator_graph(plan: QueryPlan, *, brief: bool = True) -> Drawing:
     builder.finish(builder.operator(plan.root, default_source(plan)))
     return Drawing(
         f"Operators of {plan.name}",
-        tuple(builder.sketch.vertices),
-        tuple(builder.sketch.edges),
+        tuple(builder.shapes.vertices),
+        tuple(builder.shapes.edges),
         direction=Direction.UP,
     )
 
@@ -60,7 +60,7 @@ def operator_graph(plan: QueryPlan, *, brief: bool = True) -> Drawing:
 class _Builder:
     plan: QueryPlan
     notation: Notation
-    sketch: Sketch = field(default_factory=Sketch)
+    shapes: DrawingBuilder = field(default_factory=DrawingBuilder)
     streams: dict[NamedNode, str] = field(default_factory=dict)
     windows: dict[int, str] = field(default_factory=dict)
     graphs: dict[StaticGraph, str] = field(default_factory=dict)
@@ -71,15 +71,15 @@ class _Builder:
         if number not in self.windows:
             window = self.plan.windows[number]
             if window.stream not in self.streams:
-                self.streams[window.stream] = self.sketch.vertex(
-                    Kind.STREAM, "stream", self.notation.iri(window.stream)
+                self.streams[window.stream] = self.shapes.add_vertex(
+                    VertexKind.STREAM, "stream", self.notation.iri(window.stream)
                 )
             name = "physical window ω" if isinstance(window.spec, CountSpec) else "logical window ω"
             lines = [name, f"[{self.notation.window(window.spec)}]"]
             if window.label != window.stream.value:
                 lines.append(label_text(window.label, self.notation))
-            self.windows[number] = self.sketch.vertex(Kind.WINDOW, *lines)
-            self.sketch.edge(self.streams[window.stream], self.windows[number])
+            self.windows[number] = self.shapes.add_vertex(VertexKind.WINDOW, *lines)
+            self.shapes.add_edge(self.streams[window.stream], self.windows[number])
         return self.windows[number]
 
     def _graph(self, graph: StaticGraph) -> str:
@@ -88,7 +88,7 @@ class _Builder:
                 lines = ("static data", graph.clause)
             else:
                 lines = (f"{graph.clause}", self.notation.term(graph.name))
-            self.graphs[graph] = self.sketch.vertex(Kind.GRAPH, *lines)
+            self.graphs[graph] = self.shapes.add_vertex(VertexKind.GRAPH, *lines)
         return self.graphs[graph]
 
     def _inputs(self, source: Source) -> list[str]:
@@ -97,28 +97,28 @@ class _Builder:
         if not source.merged or len(parts) < 2:
             return parts
         if source not in self.merges:
-            self.merges[source] = self.sketch.vertex(Kind.GRAPH, "default graph", "RDF merge")
+            self.merges[source] = self.shapes.add_vertex(VertexKind.GRAPH, "default graph", "RDF merge")
             for part in parts:
-                self.sketch.edge(part, self.merges[source])
+                self.shapes.add_edge(part, self.merges[source])
         return [self.merges[source]]
 
     def operator(self, node: Node, source: Source) -> str:
         """The vertex of a node, everything below it drawn."""
         match node:
             case Bgp() | PathMatch():
-                vertex = self.sketch.vertex(Kind.PATTERN, *operator_lines(node, self.notation))
+                vertex = self.shapes.add_vertex(VertexKind.PATTERN, *operator_lines(node, self.notation))
                 for part in self._inputs(source):
-                    self.sketch.edge(part, vertex)
+                    self.shapes.add_edge(part, vertex)
                 return vertex
             case Unit() | Values():
-                return self.sketch.vertex(Kind.PATTERN, *operator_lines(node, self.notation))
+                return self.shapes.add_vertex(VertexKind.PATTERN, *operator_lines(node, self.notation))
             case Graph(name, inner) | Window(_, name, inner):
                 below = self.operator(inner, source_inside(self.plan, node, source))
                 if not isinstance(name, Variable):
                     return below
                 # Each graph or window in turn: their solutions together, with the name bound.
-                each = self.sketch.vertex(Kind.OPERATOR, "union", f"binds {self.notation.variable(name)}")
-                self.sketch.edge(below, each)
+                each = self.shapes.add_vertex(VertexKind.OPERATOR, "union", f"binds {self.notation.variable(name)}")
+                self.shapes.add_edge(below, each)
                 return each
             case Service(_, inner, _):
                 return self.operator(inner, source_inside(self.plan, node, source))
@@ -127,17 +127,17 @@ class _Builder:
     def _inner(self, node: Node, source: Source) -> str:
         below = [self.operator(child, source) for child in node.children]
         labels = ["", "optional"] if isinstance(node, LeftJoin) else [""] * len(below)
-        vertex = self.sketch.vertex(_kind(node), *operator_lines(node, self.notation))
+        vertex = self.shapes.add_vertex(_kind(node), *operator_lines(node, self.notation))
         for child, label in zip(below, labels, strict=True):
-            self.sketch.edge(child, vertex, label)
+            self.shapes.add_edge(child, vertex, label)
         if not isinstance(node, Aggregation):
             self._exists(node, vertex, source)
             return vertex
         if not node.conditions:
             return vertex
         texts = [self.notation.expression(condition) for condition in node.conditions]
-        tests = self.sketch.vertex(Kind.FILTER, "filter", *texts)
-        self.sketch.edge(vertex, tests)
+        tests = self.shapes.add_vertex(VertexKind.FILTER, "filter", *texts)
+        self.shapes.add_edge(vertex, tests)
         self._exists(node, tests, source)
         return tests
 
@@ -146,35 +146,35 @@ class _Builder:
             for part in sub_expressions(expression):
                 if isinstance(part, ExistsPlan):
                     name = self.notation.exists[part]
-                    self.sketch.edge(self.operator(part.plan, source), vertex, name)
+                    self.shapes.add_edge(self.operator(part.plan, source), vertex, name)
 
     def finish(self, top: str) -> None:
         """The form of the query, its streaming operator and the result."""
         plan, notation = self.plan, self.notation
         if plan.kind is QueryKind.CONSTRUCT:
-            top = self._above(top, Kind.MODIFIER, "construct", *map(notation.triple, plan.template))
+            top = self._above(top, VertexKind.MODIFIER, "construct", *map(notation.triple, plan.template))
         elif plan.kind is QueryKind.DESCRIBE:
-            top = self._above(top, Kind.MODIFIER, "describe", " ".join(map(notation.term, plan.described)))
+            top = self._above(top, VertexKind.MODIFIER, "describe", " ".join(map(notation.term, plan.described)))
         elif plan.kind is QueryKind.ASK:
-            top = self._above(top, Kind.MODIFIER, "ask", "is there a solution?")
+            top = self._above(top, VertexKind.MODIFIER, "ask", "is there a solution?")
         if plan.stream_operator is not None:
-            top = self._above(top, Kind.WINDOW, plan.stream_operator.name)
+            top = self._above(top, VertexKind.WINDOW, plan.stream_operator.name)
         registration = plan.registration
         feeds = registration is not None and registration.kind is RegistrationKind.STREAM
         lines = ["result stream" if feeds else "result", label_text(plan.name, notation)]
         if registration is not None and registration.every is not None:
             lines.append(f"every {duration_text(registration.every)}")
-        self._above(top, Kind.RESULT, *lines)
+        self._above(top, VertexKind.RESULT, *lines)
 
-    def _above(self, below: str, kind: Kind, *lines: str) -> str:
-        vertex = self.sketch.vertex(kind, *lines)
-        self.sketch.edge(below, vertex)
+    def _above(self, below: str, kind: VertexKind, *lines: str) -> str:
+        vertex = self.shapes.add_vertex(kind, *lines)
+        self.shapes.add_edge(below, vertex)
         return vertex
 
 
-def _kind(node: Node) -> Kind:
+def _kind(node: Node) -> VertexKind:
     if isinstance(node, Filter):
-        return Kind.FILTER
+        return VertexKind.FILTER
     if isinstance(node, Aggregation | Group):
-        return Kind.AGGREGATION
-    return Kind.MODIFIER if isinstance(node, _MODIFIERS) else Kind.OPERATOR
+        return VertexKind.AGGREGATION
+    return VertexKind.MODIFIER if isinstance(node, _MODIFIERS) else VertexKind.OPERATOR

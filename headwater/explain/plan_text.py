@@ -1,4 +1,4 @@
-"""What a query means and how it is evaluated, for people: as an indented text, or as one of the two graphs of C-SPARQL.
+"""Explains a plan and how it is evaluated: as an indented text, or as one of the two graphs of C-SPARQL.
 
 explain(plan)                                          the text
 explain(plan, graph="operators", format="svg")         the O-Graph (section 3.4)
@@ -8,8 +8,7 @@ explain(plan, graph="denotational", format="mermaid")  the D-Graph (section 4)
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from enum import Enum
-from typing import Literal, Protocol
+from typing import get_args
 
 from headwater.algebra.active_graphs import Source, default_source, source_inside
 from headwater.algebra.nodes import Aggregation, Bgp, ExistsPlan, Node, PathMatch
@@ -17,41 +16,26 @@ from headwater.algebra.plan import QueryKind, QueryPlan
 from headwater.algebra.scope import expressions_of, sub_expressions, visible
 from headwater.errors import SettingError
 from headwater.explain.denotational_graph import denotational_graph
-from headwater.explain.drawing_model import Box, Drawing, Vertex
-from headwater.explain.mermaid import to_mermaid, to_svg
+from headwater.explain.dot import to_dot, to_svg
+from headwater.explain.drawing_model import Box, Drawing, PlanFormat, PlanGraph, Vertex
+from headwater.explain.mermaid import to_mermaid
 from headwater.explain.notation import Notation, duration_text, instant_text
 from headwater.explain.operator_graph import operator_graph
 from headwater.explain.operator_text import operator_lines
 from headwater.explain.source_text import source_text, window_text
 from headwater.language.stream_clauses import CountSpec, Dialect, RegistrationKind
+from headwater.windows.settings import QuerySettings
 
 _DIALECTS = {Dialect.CSPARQL: "C-SPARQL", Dialect.CQELS: "CQELS-QL", Dialect.RSPQL: "RSP-QL"}
 _USUAL_EVALUATOR = "reference"
 
 
-class Policies(Protocol):
-    """What `windows.settings.QuerySettings` offers, which this layer may not import."""
-
-    @property
-    def report(self) -> Enum: ...
-    @property
-    def emit(self) -> Enum: ...
-    @property
-    def content(self) -> Enum: ...
-    @property
-    def bounds(self) -> Enum: ...
-    @property
-    def period(self) -> int | None: ...
-    @property
-    def t0(self) -> int | None: ...
-
-
 def explain(
     plan: QueryPlan,
     *,
-    graph: Literal["operators", "denotational"] | None = None,
-    format: Literal["text", "mermaid", "svg"] = "text",
-    settings: Policies | None = None,
+    graph: PlanGraph | None = None,
+    format: PlanFormat = "text",
+    settings: QuerySettings | None = None,
     evaluator: str = _USUAL_EVALUATOR,
     static_parts: Sequence[Node] = (),
     shards: str | None = None,
@@ -59,27 +43,26 @@ def explain(
 ) -> str:
     """The explanation of a plan.
 
-    Without `graph`, text is the indented plan with its settings, and a picture is that of the operators. `settings` are
-    the policies under which the plan runs, `evaluator` says in words what evaluates it, and `static_parts` are those
-    that no stream touches; `views` says for each of them where its solutions are. `shards` says in words how the work
-    can be cut.
+    Without `graph`, text is the indented plan with its settings, and the other formats show the operators. `settings`
+    are the policies under which the plan runs, `evaluator` names what evaluates it, and `static_parts` are its parts
+    that read no stream; `views` says for each of them where its solutions are. `shards` describes how the work can be
+    cut. The format svg needs Graphviz (`GraphvizError` without it).
     """
-    if graph not in (None, "operators", "denotational"):
+    if graph not in (None, *get_args(PlanGraph)):
         raise SettingError(f"graph {graph!r} is not known; choose operators or denotational")
-    if format not in ("text", "mermaid", "svg"):
-        raise SettingError(f"format {format!r} is not known; choose text, mermaid or svg")
+    if format not in get_args(PlanFormat):
+        raise SettingError(f"format {format!r} is not known; choose text, mermaid, dot or svg")
     if format == "text" and graph is None:
         return explain_text(plan, settings, evaluator=evaluator, static_parts=static_parts, shards=shards, views=views)
     draw = denotational_graph if graph == "denotational" else operator_graph
     drawing = draw(plan, brief=format != "text")
-    if format == "mermaid":
-        return to_mermaid(drawing)
-    return to_svg(drawing) if format == "svg" else drawing_text(drawing)
+    write = {"text": drawing_text, "mermaid": to_mermaid, "dot": to_dot, "svg": to_svg}[format]
+    return write(drawing)
 
 
 def explain_text(
     plan: QueryPlan,
-    settings: Policies | None = None,
+    settings: QuerySettings | None = None,
     *,
     evaluator: str = _USUAL_EVALUATOR,
     static_parts: Sequence[Node] = (),
@@ -112,7 +95,7 @@ def _what(plan: QueryPlan) -> str:
     return kind if plan.name == kind else f"{kind} {plan.name}"
 
 
-def _windows(plan: QueryPlan, notation: Notation, settings: Policies | None) -> Iterator[str]:
+def _windows(plan: QueryPlan, notation: Notation, settings: QuerySettings | None) -> Iterator[str]:
     if not plan.windows:
         yield "none: the query reads static data only"
     for number, window in enumerate(plan.windows):
@@ -127,12 +110,12 @@ def _windows(plan: QueryPlan, notation: Notation, settings: Policies | None) -> 
         yield f"W{number + 1}  {window_text(plan, number, notation)}{bounds}{shown}"
 
 
-def _bounds(settings: Policies) -> str:
+def _bounds(settings: QuerySettings) -> str:
     text = str(settings.bounds.value)
     return f"{text[0]}open, close{text[1]}" if len(text) == 2 else text
 
 
-def _evaluation(plan: QueryPlan, settings: Policies | None) -> Iterator[str]:
+def _evaluation(plan: QueryPlan, settings: QuerySettings | None) -> Iterator[str]:
     if settings is not None:
         period = f" every {duration_text(settings.period)}" if settings.period is not None else ""
         yield f"report     {settings.report.value}{period}"
@@ -202,7 +185,7 @@ def _name(vertex: Vertex) -> str:
 
 
 def _vertex_text(vertex: Vertex) -> str:
-    kind = f"{vertex.kind.value}, in the result" if vertex.filled else vertex.kind.value
+    kind = f"{vertex.kind.value}, in the result" if vertex.is_filled else vertex.kind.value
     parts = [f"{vertex.id} {' | '.join(vertex.lines)}", f"({kind})"]
     parts += [f"[{remark}]" for remark in vertex.remarks]
     return "  ".join(parts)

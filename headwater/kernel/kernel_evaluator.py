@@ -32,7 +32,7 @@ from headwater.kernel.operators.operator import Operator
 from headwater.language.stream_clauses import StreamOperator
 from headwater.terms.element_columns import ElementColumns
 from headwater.terms.ids.encoded_rows import EncodedRows
-from headwater.windows.arrivals import Arrivals
+from headwater.windows.element_sequences import Elements
 from headwater.windows.model import CountWindow
 from headwater.windows.settings import Content, QuerySettings, Report
 from headwater.windows.stream_operators import emitted
@@ -175,13 +175,13 @@ class KernelEvaluator(Evaluator):
         """What makes the operators of the plan."""
         return Compiler(self.plan, self.settings, static, self.vocabulary)
 
-    def _converted(self, arrivals: Arrivals) -> ElementColumns:
-        if isinstance(arrivals, ElementColumns):
-            self.vocabulary.learn(arrivals.texts)
-            return arrivals
+    def _converted(self, elements: Elements) -> ElementColumns:
+        if isinstance(elements, ElementColumns):
+            self.vocabulary.learn(elements.texts)
+            return elements
         id_of = self.vocabulary.id_of
-        flat = [id_of(term) for element in arrivals for triple in element.triples for term in triple]
-        return ElementColumns.without_texts(arrivals, np.array(flat, dtype=np.int64).reshape(-1, 3))
+        flat = [id_of(term) for element in elements for triple in element.triples for term in triple]
+        return ElementColumns.without_texts(elements, np.array(flat, dtype=np.int64).reshape(-1, 3))
 
     def _add(self, number: int, elements: ElementColumns) -> Ints:
         buffer = self._buffers[number]

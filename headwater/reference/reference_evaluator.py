@@ -34,7 +34,7 @@ from headwater.terms.stored_forms import original
 from headwater.terms.timestamps import format_time
 from headwater.values import stored_form_queries as exact
 from headwater.values.row_order import is_ordered, row_text, settled
-from headwater.windows.arrivals import Arrivals, elements_of
+from headwater.windows.element_sequences import Elements, elements_of
 from headwater.windows.settings import QuerySettings
 from headwater.windows.stream_operators import emitted
 
@@ -115,8 +115,8 @@ class ReferenceEvaluator(Evaluator):
             memory = [] if tick is None or self.settings.emit is StreamOperator.RSTREAM else self._evaluate(tick)
         self._before = memory
 
-    def _converted(self, arrivals: Arrivals) -> list[Element]:
-        return elements_of(arrivals)
+    def _converted(self, elements: Elements) -> list[Element]:
+        return elements_of(elements)
 
     def _refill(self, number: int, elements: list[Element]) -> None:
         buffer = self._buffers[number]

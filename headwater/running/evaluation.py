@@ -15,7 +15,7 @@ from headwater.running.counting import Measure, added, measured
 from headwater.sinks.dead_letters import Letter
 from headwater.sources.feed import Chunk
 from headwater.terms.packing import pack, unpack
-from headwater.windows.arrivals import Arrivals, joined
+from headwater.windows.element_sequences import Elements, concat_elements
 
 if TYPE_CHECKING:
     pass
@@ -36,7 +36,7 @@ class Outcome:
 class _Batch:
     """The chunks of a batch put together; `seconds` is how long it took to read them, `read` is when that was done."""
 
-    arrivals: Mapping[str, Arrivals] = field(default_factory=dict)
+    elements: Mapping[str, Elements] = field(default_factory=dict)
     ended: frozenset[str] = frozenset()
     letters: tuple[Letter, ...] = ()
     sources: Mapping[tuple[str, int], str] = field(default_factory=dict)
@@ -54,13 +54,13 @@ class Evaluation:
     def step(self, chunks: Iterable[Chunk]) -> Outcome:
         """Take one batch in, whole: the order of its chunks does not matter."""
         batch = _gathered(chunks)
-        return self._outcome(batch, self._program.advance(batch.arrivals, batch.ended, batch.version))
+        return self._outcome(batch, self._program.advance(batch.elements, batch.ended, batch.version))
 
     def ticks(self, chunks: Iterable[Chunk], version: Callable[[], Version]) -> Iterator[Outcome]:
         """Take one batch in, and give what each of its ticks led to; `version` says of each what data it sees."""
         batch = _gathered(chunks)
         seconds: dict[str, float] = {}
-        for step in self._program.ticks(batch.arrivals, batch.ended, version):
+        for step in self._program.ticks(batch.elements, batch.ended, version):
             seconds = step.seconds = added(seconds, step.seconds)
             yield self._outcome(batch, step)
             # What it told of the batch is told once.
@@ -74,7 +74,7 @@ class Evaluation:
             source = batch.sources.get((stream, bad.position[0] if bad.position else 0), bad.source)
             letters.append(Letter("bad", stream, bad.reason, bad.text, source, bad.position, bad.line))
         letters.sort(key=lambda letter: (letter.stream, letter.position, letter.kind))
-        counts = {stream: len(elements) for stream, elements in batch.arrivals.items()}
+        counts = {stream: len(elements) for stream, elements in batch.elements.items()}
         # To look at all of the state takes longer than a tick.
         measure = measured(self._program, counts, step.seconds) if step.is_last else Measure(counts)
         measure = replace(measure, steps={"read": batch.seconds, "evaluate": time.monotonic() - batch.read})
@@ -116,7 +116,7 @@ class Evaluation:
 
 
 def _gathered(chunks: Iterable[Chunk]) -> _Batch:
-    batch: dict[str, list[Arrivals]] = {}
+    batch: dict[str, list[Elements]] = {}
     ended: set[str] = set()
     letters: list[Letter] = []
     sources: dict[tuple[str, int], str] = {}
@@ -135,8 +135,8 @@ def _gathered(chunks: Iterable[Chunk]) -> _Batch:
         )
         if chunk.ended:
             ended.add(chunk.stream)
-    arrivals = {stream: joined(parts) for stream, parts in batch.items()}
-    return _Batch(arrivals, frozenset(ended), tuple(letters), sources, version, time.monotonic() - begin)
+    by_stream = {stream: concat_elements(sequences) for stream, sequences in batch.items()}
+    return _Batch(by_stream, frozenset(ended), tuple(letters), sources, version, time.monotonic() - begin)
 
 
 def _late(stream: str, element: LateElement, sources: Mapping[tuple[str, int], str]) -> Letter:

@@ -19,7 +19,7 @@ import numpy as np
 
 from headwater.terms.element_columns import ElementColumns
 from headwater.terms.ids.term_texts import Ints
-from headwater.windows.arrivals import Arrivals, picked, times_of
+from headwater.windows.element_sequences import Elements, select_elements, times_of
 from headwater.windows.stream_clock import StreamClock
 
 
@@ -41,11 +41,11 @@ class PartedClock(StreamClock):
             self.skew = other.skew
         return super().with_limits_of(other)
 
-    def admit(self, arrivals: Arrivals) -> tuple[Arrivals, Arrivals]:
-        if not len(arrivals):
-            return arrivals, []
-        times, numbers = times_of(arrivals), _parts_of(arrivals)
-        is_late = np.zeros(len(arrivals), dtype=np.bool_)
+    def admit(self, elements: Elements) -> tuple[Elements, Elements]:
+        if not len(elements):
+            return elements, []
+        times, numbers = times_of(elements), _parts_of(elements)
+        is_late = np.zeros(len(elements), dtype=np.bool_)
         for floor in (self.reached, self.closed):
             if floor is not None:
                 is_late |= times < floor
@@ -58,13 +58,13 @@ class PartedClock(StreamClock):
                 newest = np.maximum(newest, self.parts[part])
             is_late[mine] = times[mine] < newest - self.delay
             self.parts[part] = int(newest[-1])
-        self.seen += len(arrivals)
+        self.seen += len(elements)
         self._move()
         self._note(times[~is_late])
         if not is_late.any():
-            return arrivals, []
+            return elements, []
         self.late += int(is_late.sum())
-        return picked(arrivals, ~is_late), picked(arrivals, is_late)
+        return select_elements(elements, ~is_late), select_elements(elements, is_late)
 
     def _move(self) -> None:
         if not self.parts:
@@ -75,7 +75,7 @@ class PartedClock(StreamClock):
         self.reached = mark if self.reached is None else max(self.reached, mark)
 
 
-def _parts_of(arrivals: Arrivals) -> Ints:
-    if isinstance(arrivals, ElementColumns):
-        return arrivals.positions[:, 0] if arrivals.positions.shape[1] else np.zeros(len(arrivals), dtype=np.int64)
-    return np.array([element.position[0] if element.position else 0 for element in arrivals], dtype=np.int64)
+def _parts_of(elements: Elements) -> Ints:
+    if isinstance(elements, ElementColumns):
+        return elements.positions[:, 0] if elements.positions.shape[1] else np.zeros(len(elements), dtype=np.int64)
+    return np.array([element.position[0] if element.position else 0 for element in elements], dtype=np.int64)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from headwater.terms.ids.term_texts import Ints
-from headwater.windows.arrivals import Arrivals, picked, times_of
+from headwater.windows.element_sequences import Elements, select_elements, times_of
 
 
 @dataclass
@@ -41,28 +41,28 @@ class StreamClock:
         """All ticks before this instant can be answered."""
         return self.watermark
 
-    def admit(self, arrivals: Arrivals) -> tuple[Arrivals, Arrivals]:
+    def admit(self, elements: Elements) -> tuple[Elements, Elements]:
         """Elements in arrival order, parted into those in time and those too late."""
-        if not len(arrivals):
-            return arrivals, []
-        times = times_of(arrivals)
+        if not len(elements):
+            return elements, []
+        times = times_of(elements)
         highest = np.maximum.accumulate(times)
         # An element is compared with those before it; one that is above them all is in time in any case.
         before = highest if self.highest is None else np.maximum(highest, self.highest)
         is_late = times < before - self.delay
         if self.closed is not None:
             is_late |= times < self.closed
-        self.seen += len(arrivals)
+        self.seen += len(elements)
         if not is_late.any():
             self.highest = int(before[-1])
             self._note(times)
-            return arrivals, []
-        admitted = picked(arrivals, ~is_late)
+            return elements, []
+        admitted = select_elements(elements, ~is_late)
         self._note(times[~is_late])
         if len(admitted):
             newest = int(times_of(admitted).max())
             self.highest = newest if self.highest is None else max(self.highest, newest)
-        late = picked(arrivals, is_late)
+        late = select_elements(elements, is_late)
         self.late += len(late)
         return admitted, late
 

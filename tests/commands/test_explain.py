@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -36,6 +37,23 @@ def test_mermaid_is_a_flowchart(graph: str) -> None:
     assert "\nflowchart " in result.stdout
 
 
+@pytest.mark.parametrize("graph", ["operators", "denotational"])
+def test_dot_is_a_digraph(graph: str) -> None:
+    result = headwater("explain", QUERY, "--graph", graph, "--format", "dot")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.startswith('digraph "')
+
+
+def test_a_picture_without_graphviz_ends_with_1_and_says_what_helps(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    result = headwater("explain", QUERY, "--format", "svg")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "apt-get install graphviz" in result.stderr.replace("\n", " ")
+
+
+@pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")
 @pytest.mark.parametrize("graph", ["operators", "denotational"])
 def test_svg_is_whole(graph: str) -> None:
     result = headwater("explain", QUERY, "--graph", graph, "--format", "svg")

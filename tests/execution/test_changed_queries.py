@@ -23,7 +23,7 @@ from headwater.language.parser import parse
 from headwater.language.stream_clauses import StreamOperator
 from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.model import SECOND, Element, Literal, NamedNode, Triple
-from headwater.windows.arrivals import Arrivals, elements_of
+from headwater.windows.element_sequences import Elements, elements_of
 from headwater.windows.settings import Options, Report, settle
 from tests.kernel.generated_queries import STREAMS, Case, a_case, a_stream
 from tests.reference_programs import reference_program
@@ -59,7 +59,7 @@ class Feed:
         self._told = dict.fromkeys(streams, 0)
 
     def until(self, instant: int, program: Program) -> list[Answer]:
-        batch: dict[str, Arrivals] = {}
+        batch: dict[str, Elements] = {}
         for stream in program.inputs:
             elements, told = self._streams[stream], self._told[stream]
             self._told[stream] = sum(element.time < instant for element in elements)

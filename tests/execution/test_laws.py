@@ -17,7 +17,7 @@ from headwater.execution.registered import Registered
 from headwater.language.parser import parse
 from headwater.language.stream_clauses import StreamOperator
 from headwater.terms.model import Element, Literal, NamedNode, Triple
-from headwater.windows.arrivals import Arrivals
+from headwater.windows.element_sequences import Elements
 from headwater.windows.model import Bounds
 from headwater.windows.settings import Content, Options, Report, settle
 from tests.reference.naive import (
@@ -294,7 +294,7 @@ def test_batching(case: Case, data: st.DataObject) -> None:
     answers: list[tuple[int, Counter[Solution]]] = []
     in_ticks = data.draw(st.booleans())
 
-    def advance(batch: dict[str, Arrivals], ended: Sequence[str] = ()) -> None:
+    def advance(batch: dict[str, Elements], ended: Sequence[str] = ()) -> None:
         steps = list(program.ticks(batch, ended, tuple)) if in_ticks else [program.advance(batch, ended)]
         assert [step.is_last for step in steps] == [False] * (len(steps) - 1) + [True]
         for step in steps:

@@ -16,7 +16,7 @@ from headwater.kernel.evaluator_choice import fastest_evaluator
 from headwater.language.parser import parse
 from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.model import Element, NamedNode, Triple
-from headwater.windows.arrivals import Arrivals
+from headwater.windows.element_sequences import Elements
 from headwater.windows.settings import Options, settle
 
 EX = "http://ex/"
@@ -42,7 +42,7 @@ def program(evaluator: MakeEvaluator, texts: Sequence[str] = CHAIN) -> Program:
     return Program([Registered(plan, settle(plan, Options())) for plan in plans], Store(), 0, evaluator)
 
 
-def batches(random: Random) -> list[dict[str, Arrivals]]:
+def batches(random: Random) -> list[dict[str, Elements]]:
     times = sorted(random.choice([random.randrange(25_000_000), 4_000_000]) for _ in range(30))
     at = NamedNode(f"{EX}at")
     elements = [

@@ -7,7 +7,7 @@ import pytest
 from headwater.execution.window_log import Changes, WindowLog
 from headwater.terms.element_columns import ElementColumns
 from headwater.terms.model import Element, NamedNode, Triple
-from headwater.windows.arrivals import Arrivals, elements_of
+from headwater.windows.element_sequences import Elements, elements_of
 
 KEY = ("http://example.org/s", None)
 
@@ -26,8 +26,8 @@ def times_in(changes: Changes) -> list[list[int]]:
 @pytest.mark.parametrize("form", [list, ElementColumns.of])
 def test_of_a_new_segment_only_what_windows_can_show_is_written(form: type) -> None:
     log = WindowLog()
-    arrivals: Arrivals = form(at(1, 7, 3, 9, 8, 2))
-    log.append(KEY, arrivals)
+    elements: Elements = form(at(1, 7, 3, 9, 8, 2))
+    log.append(KEY, elements)
     log.trim(KEY, 7)
     assert log.gone == {KEY: 3}
     assert log.size.rows == 3

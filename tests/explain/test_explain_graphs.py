@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headwater.explain.denotational_graph import denotational_graph
-from headwater.explain.drawing_model import Box, BoxKind, Drawing, Kind, Vertex
+from headwater.explain.drawing_model import Box, BoxKind, Drawing, Vertex, VertexKind
 from headwater.explain.operator_graph import operator_graph
 from tests.explain.explain_queries import EVERYTHING, NAMED_GRAPHS, PAPER, plan_of
 
@@ -20,7 +20,7 @@ def chain_from(drawing: Drawing, start: str) -> list[str]:
     return found
 
 
-def vertex(drawing: Drawing, text: str, kind: Kind = Kind.VARIABLE) -> Vertex:
+def vertex(drawing: Drawing, text: str, kind: VertexKind = VertexKind.VARIABLE) -> Vertex:
     [found] = [v for v in drawing.vertices if v.lines == (text,) and v.kind is kind]
     return found
 
@@ -71,16 +71,16 @@ def test_two_windows_of_one_stream_share_the_stream() -> None:
         )
     )
     kinds = [v.kind for v in drawing.vertices]
-    assert (kinds.count(Kind.STREAM), kinds.count(Kind.WINDOW)) == (1, 2)
+    assert (kinds.count(VertexKind.STREAM), kinds.count(VertexKind.WINDOW)) == (1, 2)
 
 
 def test_a_stream_variable_ranges_over_the_known_streams() -> None:
     plan = plan_of("SELECT * WHERE { STREAM ?s [TRIPLES 5] { ?a ?b ?c } }", "http://ex.org/s1", "http://ex.org/s2")
     drawing = operator_graph(plan)
     assert ("union", "binds ?s") in {v.lines for v in drawing.vertices}
-    pattern = next(v.id for v in drawing.vertices if v.kind is Kind.PATTERN)
+    pattern = next(v.id for v in drawing.vertices if v.kind is VertexKind.PATTERN)
     assert len([edge for edge in drawing.edges if edge.target == pattern]) == 2
-    assert {v.lines[0] for v in drawing.vertices if v.kind is Kind.WINDOW} == {"physical window ω"}
+    assert {v.lines[0] for v in drawing.vertices if v.kind is VertexKind.WINDOW} == {"physical window ω"}
 
 
 def test_every_operator_of_a_plan_is_on_a_way_to_the_result() -> None:
@@ -88,7 +88,7 @@ def test_every_operator_of_a_plan_is_on_a_way_to_the_result() -> None:
     below: dict[str, list[str]] = {}
     for edge in drawing.edges:
         below.setdefault(edge.target, []).append(edge.source)
-    [root] = [v.id for v in drawing.vertices if v.kind is Kind.RESULT]
+    [root] = [v.id for v in drawing.vertices if v.kind is VertexKind.RESULT]
     seen, todo = set(), [root]
     while todo:
         here = todo.pop()
@@ -109,8 +109,12 @@ def test_filters_of_aggregate_clauses_and_the_form_are_operators_of_their_own() 
     )
     chain = chain_from(drawing, "aggregation")
     assert (chain[1], chain[-2:]) == ("filter", ["construct", "result stream"])
-    assert next(v.lines for v in drawing.vertices if v.kind is Kind.RESULT) == ("result stream", "Busy", "every 5m")
-    assert next(v.lines[1] for v in drawing.vertices if v.kind is Kind.AGGREGATION) == "A(?n, COUNT, *, {?s})"
+    assert next(v.lines for v in drawing.vertices if v.kind is VertexKind.RESULT) == (
+        "result stream",
+        "Busy",
+        "every 5m",
+    )
+    assert next(v.lines[1] for v in drawing.vertices if v.kind is VertexKind.AGGREGATION) == "A(?n, COUNT, *, {?s})"
 
 
 def test_rules_1_and_2_terms_are_vertices_and_patterns_pairs_of_edges() -> None:
@@ -118,7 +122,7 @@ def test_rules_1_and_2_terms_are_vertices_and_patterns_pairs_of_edges() -> None:
     for name in ("?broker", "?country", "?tx", "?amount", "?total"):
         assert vertex(drawing, name)
     for name in ("b:is_from", "x:does", "x:with"):
-        assert vertex(drawing, name, Kind.IRI)
+        assert vertex(drawing, name, VertexKind.IRI)
     assert {
         ("?broker", "b:is_from"),
         ("b:is_from", "?country"),
@@ -135,7 +139,7 @@ def test_rule_1_a_predicate_stands_once_per_pattern_and_other_terms_once_per_sou
     )
     texts = [v.lines[0] for v in drawing.vertices]
     assert (texts.count(":p"), texts.count(":x"), texts.count("?a"), texts.count("5")) == (2, 2, 1, 1)
-    assert vertex(drawing, "5", Kind.LITERAL)
+    assert vertex(drawing, "5", VertexKind.LITERAL)
 
 
 def test_rule_3_conjuncts_of_filters_are_remarks_on_their_variables() -> None:
@@ -145,7 +149,7 @@ def test_rule_3_conjuncts_of_filters_are_remarks_on_their_variables() -> None:
     assert vertex(drawing, "?tx").remarks == ()
     both = denotational_graph(plan_of("SELECT * { ?a ?p ?b OPTIONAL { ?b ?q ?c FILTER(?a < ?c) } FILTER(1 = 1) }"))
     assert vertex(both, "?a").remarks == vertex(both, "?c").remarks == ("OPTIONAL 1: ?a < ?c",)
-    assert vertex(both, "1 = 1", Kind.FILTER)
+    assert vertex(both, "1 = 1", VertexKind.FILTER)
 
 
 def test_rule_4_an_aggregation_is_a_hyper_node_around_the_one_of_its_group() -> None:
@@ -154,9 +158,9 @@ def test_rule_4_an_aggregation_is_a_hyper_node_around_the_one_of_its_group() -> 
     [group] = hyper.boxes
     assert (hyper.kind, group.kind) == (BoxKind.AGGREGATION, BoxKind.GROUP)
     assert members(drawing, hyper) == {"SUM", "?total"}
-    key = vertex(drawing, "?broker", Kind.KEY)
+    key = vertex(drawing, "?broker", VertexKind.KEY)
     assert group.vertices == (key.id,)
-    function, by_id = vertex(drawing, "SUM", Kind.FUNCTION), {v.id: v for v in drawing.vertices}
+    function, by_id = vertex(drawing, "SUM", VertexKind.FUNCTION), {v.id: v for v in drawing.vertices}
     into = {by_id[e.source].id for e in drawing.edges if e.target == function.id}
     assert into == {key.id, vertex(drawing, "?amount").id}
     assert [by_id[e.target].lines for e in drawing.edges if e.source == function.id] == [("?total",)]
@@ -172,7 +176,7 @@ def test_rule_4_holds_for_group_by_under_the_name_that_select_gives() -> None:
 
 def test_rule_5_the_variables_of_the_result_are_filled() -> None:
     def filled(text: str) -> set[str]:
-        return {v.lines[0] for v in denotational_graph(plan_of(text)).vertices if v.filled}
+        return {v.lines[0] for v in denotational_graph(plan_of(text)).vertices if v.is_filled}
 
     assert filled(PAPER) == {"?broker", "?total"}
     assert filled("CONSTRUCT { ?a <http://ex.org/p> 1 } WHERE { ?a ?p ?b }") == {"?a"}
@@ -219,7 +223,7 @@ def test_a_sub_query_hides_what_it_does_not_project() -> None:
     drawing = denotational_graph(plan_of(EVERYTHING))
     persons = [v for v in drawing.vertices if v.lines == ("?p",)]
     assert len(persons) == 2
-    assert len([v for v in drawing.vertices if v.lines == ("?room",) and v.kind is Kind.VARIABLE]) == 1
+    assert len([v for v in drawing.vertices if v.lines == ("?room",) and v.kind is VertexKind.VARIABLE]) == 1
 
 
 def test_definitions_and_inline_data_are_remarks() -> None:

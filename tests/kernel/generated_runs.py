@@ -22,7 +22,7 @@ from headwater.optimizer.statistics import Statistics
 from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.element_columns import ElementColumns
 from headwater.terms.model import Element
-from headwater.windows.arrivals import Arrivals
+from headwater.windows.element_sequences import Elements
 from tests.kernel.generated_queries import STREAMS, Case, a_case
 
 _WAYS = 0x5EED
@@ -91,13 +91,13 @@ def pieces(case: Case, way: Way, random: Random) -> Iterator[dict[str, list[Elem
         yield piece
 
 
-def _as(elements: list[Element], way: Way) -> Arrivals:
+def _as(elements: list[Element], way: Way) -> Elements:
     return ElementColumns.of(elements) if way.columns else elements
 
 
 def reference_answers(case: Case, registered: Registered) -> list[Answer]:
     program = Program([registered], case.store(), 0, ReferenceEvaluator)
-    batch: dict[str, Arrivals] = {stream: list(elements) for stream, elements in case.elements.items()}
+    batch: dict[str, Elements] = {stream: list(elements) for stream, elements in case.elements.items()}
     return program.advance(batch, ended=list(STREAMS)).answers
 
 

@@ -16,7 +16,7 @@ from headwater.language.parser import parse
 from headwater.language.stream_clauses import StreamOperator
 from headwater.sharding.encoded_answers import all_with_rows
 from headwater.terms.model import SECOND, Element, Literal, NamedNode, Triple
-from headwater.windows.arrivals import Arrivals
+from headwater.windows.element_sequences import Elements
 from headwater.windows.settings import Options, settle
 from tests.kernel.generated_queries import STREAMS, a_case
 from tests.kernel.generated_runs import compared
@@ -57,7 +57,7 @@ def test_ids_and_terms_are_the_same_answers(block: int) -> None:
     for number in range(block * 1_000, block * 1_000 + 60):
         case = a_case(Random(number))
         registered = Registered(*case.plan())
-        batches: list[dict[str, Arrivals]] = [
+        batches: list[dict[str, Elements]] = [
             {stream: list(elements[part::3]) for stream, elements in case.elements.items()} for part in range(3)
         ]
         said = []

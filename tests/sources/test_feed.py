@@ -16,7 +16,7 @@ import headwater as hw
 from headwater.sources.feed import Chunk, Feed
 from headwater.sources.offsets import Offset
 from headwater.terms.model import BadElement, Element, Literal, NamedNode, Triple
-from headwater.windows.arrivals import elements_of
+from headwater.windows.element_sequences import elements_of
 from tests.engine.programs import integer, sensor_lines, write
 
 S = "http://ex/s"

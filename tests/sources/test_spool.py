@@ -15,7 +15,7 @@ from headwater.sources.feed import Feed
 from headwater.sources.offsets import Offset
 from headwater.sources.spool import Spool, SpoolSource
 from headwater.terms.model import BadElement, Element, Literal, NamedNode, Triple
-from headwater.windows.arrivals import elements_of
+from headwater.windows.element_sequences import elements_of
 
 STREAM = "http://ex/s"
 P = NamedNode("http://ex/p")

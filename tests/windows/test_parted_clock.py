@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from headwater.terms.element_columns import ElementColumns
 from headwater.terms.model import Element, Literal, NamedNode, Triple
-from headwater.windows.arrivals import Arrivals, elements_of, in_arrival_order
+from headwater.windows.element_sequences import Elements, elements_of, sort_by_position
 from headwater.windows.partitioned_clock import PartedClock
 from headwater.windows.stream_clock import StreamClock
 
@@ -48,8 +48,8 @@ def admitted(
     good: set[tuple[int, ...]] = set()
     late: set[tuple[int, ...]] = set()
     for batch in cut:
-        arrivals: Arrivals = ElementColumns.of(batch) if columns and batch else batch
-        some, others = clock.admit(in_arrival_order(arrivals))
+        elements: Elements = ElementColumns.of(batch) if columns and batch else batch
+        some, others = clock.admit(sort_by_position(elements))
         good |= {one.position for one in elements_of(some)}
         late |= {one.position for one in elements_of(others)}
     return good, late
@@ -80,7 +80,7 @@ def test_the_watermark_never_goes_back_and_nothing_older_is_admitted(
     clock = PartedClock(delay, skew=skew)
     for batch in batches(partitions, seed):
         before = clock.watermark
-        good, _ = clock.admit(in_arrival_order(batch))
+        good, _ = clock.admit(sort_by_position(batch))
         if before is not None:
             assert clock.watermark is not None and clock.watermark >= before
             assert all(element.time >= before for element in elements_of(good))

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.terms.model import Element
-from headwater.windows.arrivals import elements_of
+from headwater.windows.element_sequences import elements_of
 from headwater.windows.stream_clock import StreamClock, combined
 from headwater.windows.stream_operators import multiset_difference
 
