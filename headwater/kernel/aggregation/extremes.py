@@ -13,7 +13,6 @@ without a key, and errors, are kept in `heaps`.
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 
@@ -24,6 +23,7 @@ from headwater.kernel.columns.ring_index import Ints, Links
 from headwater.kernel.columns.row_counts import RowCounts
 from headwater.kernel.columns.row_numbers import enlarged
 from headwater.kernel.columns.vocabulary import Vocabulary
+from headwater.terms.compiled_code import compiled
 from headwater.terms.ids.inline_layout import VALUE_BITS, VALUE_MASK, InlineType
 from headwater.terms.ids.inline_values import FAMILY, double_of, instant
 
@@ -38,7 +38,7 @@ _BEHIND_NUMBERS = np.int64((1 << 63) - (1 << 50))
 _POSITIVE = np.int64((1 << 63) - 1)
 
 
-@nb.njit(cache=True)
+@compiled
 def _places(ids, doubles, times):  # type: ignore[no-untyped-def]
     """Of ids that have a key: the number as a double, or the place of a time, which is 0 for numbers."""
     for i in range(ids.shape[0]):

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import math
 
-import numba as nb
 import numpy as np
 
+from headwater.terms.compiled_code import compiled
 from headwater.terms.ids.inline_layout import (
     FRACTION_BITS,
     INTEGER_BIAS,
@@ -53,13 +53,13 @@ _BITS, _LAST_BITS, _QUOTIENT = (
 _POWERS = np.array([10**i for i in range(FRACTION_DIGITS + 1)], dtype=np.int64)
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _add_whole(table, group, whole):  # type: ignore[no-untyped-def]
     table[group, WHOLE] += whole & DIGIT
     table[group, WHOLE + 1] += whole >> 32
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _add_decimal(table, group, mantissa, scale):  # type: ignore[no-untyped-def]
     whole = mantissa // _POWERS[scale]
     fraction = table[group, FRACTION] + (mantissa - whole * _POWERS[scale]) * _POWERS[FRACTION_DIGITS - scale]
@@ -70,7 +70,7 @@ def _add_decimal(table, group, mantissa, scale):  # type: ignore[no-untyped-def]
     _add_whole(table, group, whole)
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _add_shifted(table, group, sign, size, exponent):  # type: ignore[no-untyped-def]
     """Add size x 2^exponent, the size positive and below 2^54."""
     place = exponent + BINARY_SCALE
@@ -82,7 +82,7 @@ def _add_shifted(table, group, sign, size, exponent):  # type: ignore[no-untyped
     table[group, digit + 2] += sign * (high >> 32)
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _add_floating(table, group, sign, kind, value):  # type: ignore[no-untyped-def]
     if kind >= _BITS:
         size = np.int64(1) << FRACTION_BITS | value & ((np.int64(1) << FRACTION_BITS) - 1)
@@ -97,7 +97,7 @@ def _add_floating(table, group, sign, kind, value):  # type: ignore[no-untyped-d
     _add_shifted(table, group, -sign if number < 0 else sign, size, np.int64(exponent) - 53)
 
 
-@nb.njit(cache=True)
+@compiled
 def add_numbers(table, groups, ids, sign, rest):  # type: ignore[no-untyped-def]
     """Add numbers to groups, or take them away; gives how many had to be left to the caller, listed in `rest`."""
     left = 0
@@ -125,7 +125,7 @@ def add_numbers(table, groups, ids, sign, rest):  # type: ignore[no-untyped-def]
     return left
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def carry(table, group, first, last):  # type: ignore[no-untyped-def]
     """Bring every digit but the last below 2^32; the last keeps the sign."""
     for place in range(first, last):
@@ -134,7 +134,7 @@ def carry(table, group, first, last):  # type: ignore[no-untyped-def]
         table[group, place + 1] += over
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _size_of(number):  # type: ignore[no-untyped-def]
     bits = 0
     while number:
@@ -143,7 +143,7 @@ def _size_of(number):  # type: ignore[no-untyped-def]
     return bits
 
 
-@nb.njit(cache=True)
+@compiled
 def _leading(table, group, magnitude):  # type: ignore[no-untyped-def]
     """Sign and first 53 bits of the binary digits, how many bits are cut off, the first of those, and whether others
     are set; `magnitude` is room for their absolute value."""
@@ -176,7 +176,7 @@ def _leading(table, group, magnitude):  # type: ignore[no-untyped-def]
     return negative, size, cut, (magnitude[half] >> below & 1) != 0, rest != 0
 
 
-@nb.njit(cache=True)
+@compiled
 def rounded(table, group, magnitude):  # type: ignore[no-untyped-def]
     """The nearest double of the binary digits, ties to even."""
     negative, size, cut, half, rest = _leading(table, group, magnitude)
@@ -186,7 +186,7 @@ def rounded(table, group, magnitude):  # type: ignore[no-untyped-def]
     return -number if negative else number
 
 
-@nb.njit(cache=True)
+@compiled
 def rounded_to_single(table, group, magnitude):  # type: ignore[no-untyped-def]
     """The nearest float of 32 bits, ties to even."""
     negative, size, cut, half, rest = _leading(table, group, magnitude)

@@ -11,7 +11,6 @@ is cut after 18 digits. Everything else, and every result that does not fit into
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
 from headwater.kernel.aggregation.sum_digits import (
@@ -28,6 +27,7 @@ from headwater.kernel.aggregation.sum_digits import (
 )
 from headwater.kernel.expressions.arithmetic import decimal_id, double_id, float_id, quotient_id
 from headwater.kernel.expressions.comparison import NO_ID
+from headwater.terms.compiled_code import compiled
 from headwater.terms.ids.inline_layout import INTEGER_BIAS, InlineType, inline_id
 
 _UNKNOWN = np.int64(NO_ID)
@@ -41,7 +41,7 @@ _LARGEST_NUMERATOR = 2.0**62
 _INTEGERS, _DECIMALS, _FLOATS, _DOUBLES, _OTHERS = 0, 1, 2, 3, -1
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _settled(table, group, has_rest):  # type: ignore[no-untyped-def]
     """Carry; then the kind of the sum, where it is one of those that are written here."""
     carry(table, group, WHOLE, WHOLE + 1)
@@ -57,12 +57,12 @@ def _settled(table, group, has_rest):  # type: ignore[no-untyped-def]
     return _DECIMALS if table[group, KINDS + 1] else _INTEGERS
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _whole(table, group):  # type: ignore[no-untyped-def]
     return (table[group, WHOLE + 1] << 32) + table[group, WHOLE]
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _size(whole, fraction):  # type: ignore[no-untyped-def]
     """The absolute value of a whole number and a fraction that is added to it."""
     if whole >= 0:
@@ -72,7 +72,7 @@ def _size(whole, fraction):  # type: ignore[no-untyped-def]
     return -whole - 1, _UNIT - fraction
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _without_zeros(number, places):  # type: ignore[no-untyped-def]
     """Digits after the point without those at the end that are zero, and how many are left."""
     if number == 0:
@@ -83,7 +83,7 @@ def _without_zeros(number, places):  # type: ignore[no-untyped-def]
     return number, places
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _scaled(whole, fraction, places):  # type: ignore[no-untyped-def]
     """whole x 10^places + fraction; negative where that is too large."""
     power = _POWERS[places]
@@ -92,7 +92,7 @@ def _scaled(whole, fraction, places):  # type: ignore[no-untyped-def]
     return whole * power + fraction
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _decimal(whole, fraction):  # type: ignore[no-untyped-def]
     size, part = _size(whole, fraction)
     part, places = _without_zeros(part, FRACTION_DIGITS)
@@ -102,7 +102,7 @@ def _decimal(whole, fraction):  # type: ignore[no-untyped-def]
     return decimal_id(-mantissa if whole < 0 else mantissa, places)
 
 
-@nb.njit(cache=True)
+@compiled
 def _quotient(whole, fraction, count):  # type: ignore[no-untyped-def]
     """The decimal (whole + fraction / 10^15) / count, cut after 18 digits."""
     if count >= _LARGEST_COUNT:
@@ -120,14 +120,14 @@ def _quotient(whole, fraction, count):  # type: ignore[no-untyped-def]
     return quotient_id(whole < 0, before, after, numerator, denominator)
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _single(number):  # type: ignore[no-untyped-def]
     """The id of a float, and the float itself where it is sure that it has this id or none."""
     found, is_sure = float_id(number)
     return found, number if is_sure else np.float32(np.nan)
 
 
-@nb.njit(cache=True)
+@compiled
 def sums_of(table, groups, has_rest, ids, singles, magnitude):  # type: ignore[no-untyped-def]
     """SUM of some groups, and of floats in `singles`, too; gives how many are left to the caller.
 
@@ -151,7 +151,7 @@ def sums_of(table, groups, has_rest, ids, singles, magnitude):  # type: ignore[n
     return unknown
 
 
-@nb.njit(cache=True)
+@compiled
 def averages_of(table, groups, has_rest, ids, singles, magnitude):  # type: ignore[no-untyped-def]
     """AVG of some groups, and of floats in `singles`, too; gives how many are left to the caller.
 

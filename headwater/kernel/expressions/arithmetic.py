@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import math
 
-import numba as nb
 import numpy as np
 
 from headwater.kernel.expressions.comparison import NO_ID
+from headwater.terms.compiled_code import compiled
 from headwater.terms.ids.inline_layout import (
     DENOMINATOR_BITS,
     FRACTION_BITS,
@@ -74,7 +74,7 @@ _UNKNOWN = np.int64(NO_ID)
 _NEVER = np.int64(NO_TERM)
 
 
-@nb.njit(cache=True)
+@compiled
 def decimal_id(mantissa, scale):  # type: ignore[no-untyped-def]
     while scale > 0 and mantissa % 10 == 0:
         mantissa //= 10
@@ -84,7 +84,7 @@ def decimal_id(mantissa, scale):  # type: ignore[no-untyped-def]
     return _DECIMAL_TYPE + ((mantissa + MANTISSA_BIAS) << SCALE_BITS | scale)
 
 
-@nb.njit(cache=True)
+@compiled
 def double_id(number):  # type: ignore[no-untyped-def]
     """The id of a double as the general way would write it: by its shortest digits, else by its bits."""
     size = abs(number)
@@ -122,7 +122,7 @@ def double_id(number):  # type: ignore[no-untyped-def]
     return _BITS_TYPE + bits
 
 
-@nb.njit(cache=True)
+@compiled
 def float_id(number):  # type: ignore[no-untyped-def]
     """The id of a float as the general way would write it, if its shortest digits fit into one; and whether that is
     sure.
@@ -150,7 +150,7 @@ def float_id(number):  # type: ignore[no-untyped-def]
     return _UNKNOWN, True
 
 
-@nb.njit(cache=True)
+@compiled
 def quotient_id(negative, before, after, numerator, denominator):  # type: ignore[no-untyped-def]
     """The id of a decimal that was cut: its whole part, 18 digits after the point, and the quotient that it was.
 
@@ -177,7 +177,7 @@ def quotient_id(negative, before, after, numerator, denominator):  # type: ignor
     return _QUOTIENT_TYPE + ((signed + NUMERATOR_BIAS) << DENOMINATOR_BITS | denominator)
 
 
-@nb.njit(cache=True)
+@compiled
 def _cut_quotient(m, n):  # type: ignore[no-untyped-def]
     """m / n as a decimal, which is cut after 18 digits."""
     numerator, denominator = abs(m), abs(n)
@@ -190,7 +190,7 @@ def _cut_quotient(m, n):  # type: ignore[no-untyped-def]
     return quotient_id((m < 0) != (n < 0), before, high * _BILLION + low, numerator, denominator)
 
 
-@nb.njit(cache=True)
+@compiled
 def _of_doubles(operation, p, q):  # type: ignore[no-untyped-def]
     """The result as a double; NaN where it is left to the general way."""
     if operation == _ADD:
@@ -214,7 +214,7 @@ def _of_doubles(operation, p, q):  # type: ignore[no-untyped-def]
     return below
 
 
-@nb.njit(cache=True)
+@compiled
 def _of_decimals(operation, m, s, n, t):  # type: ignore[no-untyped-def]
     """The mantissa and scale of a result that is no quotient; a negative scale where it would be too large."""
     if operation == _MULTIPLY:
@@ -242,7 +242,7 @@ def _of_decimals(operation, m, s, n, t):  # type: ignore[no-untyped-def]
     return (m + n if operation == _ADD else m - n), s
 
 
-@nb.njit(cache=True)
+@compiled
 def _result(operation, left, right):  # type: ignore[no-untyped-def]
     if left >= 0 or right >= 0:
         return _UNKNOWN
@@ -274,7 +274,7 @@ def _result(operation, left, right):  # type: ignore[no-untyped-def]
     return decimal_id(m, s)
 
 
-@nb.njit(cache=True)
+@compiled
 def calculate(operation, left, left_column, left_step, right, right_column, right_step, ids):  # type: ignore[no-untyped-def]
     """The ids of the results, `NO_ID` where they are not computed here; gives how many those are."""
     unknown = 0

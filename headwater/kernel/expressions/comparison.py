@@ -14,11 +14,11 @@ decided here only where converting both sides is exact or correctly rounded; eve
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 
 from headwater.kernel.columns.ring_index import Ints
+from headwater.terms.compiled_code import compiled
 from headwater.terms.ids.inline_layout import (
     INSTANT_DIGIT_BITS,
     NO_TERM,
@@ -80,12 +80,12 @@ _APART, _SINGLES_APART = 2.0**-40, 2.0**-20
 to doubles and to floats."""
 
 
-@nb.njit(cache=True)
+@compiled
 def _sign(a, b):  # type: ignore[no-untyped-def]
     return 0 if a < b else (1 if a == b else 2)
 
 
-@nb.njit(cache=True)
+@compiled
 def _outcome(left, right):  # type: ignore[no-untyped-def]
     """0 less, 1 equal, 2 greater; 3 where ids do not tell."""
     if left >= 0 or right >= 0:
@@ -124,12 +124,12 @@ def _outcome(left, right):  # type: ignore[no-untyped-def]
     return 3
 
 
-@nb.njit(cache=True)
+@compiled
 def _sign_of_singles(a, b):  # type: ignore[no-untyped-def]
     return 3 if np.isnan(a) or np.isnan(b) else _sign(a, b)
 
 
-@nb.njit(cache=True)
+@compiled
 def _sign_if_apart(a, x, b, y):  # type: ignore[no-untyped-def]
     """Of two numbers of which one is a quotient. The same quotient is the same number."""
     if a == b and x == y:
@@ -139,7 +139,7 @@ def _sign_if_apart(a, x, b, y):  # type: ignore[no-untyped-def]
     return _sign(p, q) if abs(p - q) > least * max(abs(p), abs(q)) else 3
 
 
-@nb.njit(cache=True)
+@compiled
 def _is_member(members, number):  # type: ignore[no-untyped-def]
     mask = members.shape[0] - 1
     slot = number & mask
@@ -150,7 +150,7 @@ def _is_member(members, number):  # type: ignore[no-untyped-def]
     return False
 
 
-@nb.njit(cache=True)
+@compiled
 def enter(members, numbers):  # type: ignore[no-untyped-def]
     """Put hashed ids into an open-addressing table that has room for them; -1 marks a free slot."""
     mask = members.shape[0] - 1
@@ -161,7 +161,7 @@ def enter(members, numbers):  # type: ignore[no-untyped-def]
         members[slot] = number
 
 
-@nb.njit(cache=True)
+@compiled
 def compare(left, left_column, left_step, right, right_column, right_step, outcomes, resources, truths):  # type: ignore[no-untyped-def]
     """Compare two operands row by row; gives how many rows stay undecided. A step of 0 repeats the first row.
 
@@ -190,7 +190,7 @@ def compare(left, left_column, left_step, right, right_column, right_step, outco
     return undecided
 
 
-@nb.njit(cache=True)
+@compiled
 def compare_with_table(rows, column, lowest, highest, inside, outside, truths):  # type: ignore[no-untyped-def]
     """Compare a column with a constant of which `comparison_tables` knows, per type and scale, where it stands."""
     undecided = 0
@@ -215,7 +215,7 @@ def compare_with_table(rows, column, lowest, highest, inside, outside, truths): 
     return undecided
 
 
-@nb.njit(cache=True)
+@compiled
 def same(left, left_column, left_step, right, right_column, right_step, if_same, otherwise, truths):  # type: ignore[no-untyped-def]
     """Whether two operands are the same term."""
     for i in range(truths.shape[0]):

@@ -6,9 +6,9 @@ order among ids have one; the families of numbers are the first, exact ones befo
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
+from headwater.terms.compiled_code import compiled
 from headwater.terms.ids.inline_layout import (
     DENOMINATOR_BITS,
     DENOMINATOR_MASK,
@@ -62,12 +62,12 @@ _FRACTION = np.int64(1) << np.int64(FRACTION_BITS)
 _PLACES = SCIENTIFIC_BIAS
 
 
-@nb.njit(cache=True)
+@compiled
 def family_of(number):  # type: ignore[no-untyped-def]
     return FAMILY[(number >> VALUE_BITS) & 31]
 
 
-@nb.njit(cache=True)
+@compiled
 def double_value(family, value):  # type: ignore[no-untyped-def]
     """A number as a double, correctly rounded; a quotient as it is before it is cut."""
     if family == INTEGER:
@@ -88,13 +88,13 @@ def double_value(family, value):  # type: ignore[no-untyped-def]
     return number
 
 
-@nb.njit(cache=True)
+@compiled
 def double_of(kind, value):  # type: ignore[no-untyped-def]
     """The nearest double of the number that an inline type of numbers and its value mean."""
     return double_value(FAMILY[kind], value)
 
 
-@nb.njit(cache=True)
+@compiled
 def single_value(family, value):  # type: ignore[no-untyped-def]
     """An integer, a decimal or a float rounded to a float, as a double; NaN where rounding twice could go wrong."""
     if family in (INTEGER, DECIMAL):
@@ -105,7 +105,7 @@ def single_value(family, value):  # type: ignore[no-untyped-def]
     return double_value(family, value)
 
 
-@nb.njit(cache=True)
+@compiled
 def exact_value(family, value):  # type: ignore[no-untyped-def]
     """Mantissa and scale of an integer or decimal."""
     if family == INTEGER:
@@ -113,13 +113,13 @@ def exact_value(family, value):  # type: ignore[no-untyped-def]
     return (value >> SCALE_BITS) - MANTISSA_BIAS, value & SCALE_MASK
 
 
-@nb.njit(cache=True)
+@compiled
 def fits(mantissa, places):  # type: ignore[no-untyped-def]
     """Whether a number can be multiplied by this power of ten."""
     return abs(np.float64(mantissa)) * POWERS[places] < 2.0**62
 
 
-@nb.njit(cache=True)
+@compiled
 def instant(family, value):  # type: ignore[no-untyped-def]
     """Microseconds since 1970; no zone is read as UTC."""
     if family == OFFSET_TIME:

@@ -6,9 +6,9 @@ and gives the id, `NOT_INLINE` where the term is to be hashed, or `UNSURE` where
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
+from headwater.terms.compiled_code import compiled
 from headwater.terms.ids.inline_layout import (
     FRACTION_BITS,
     INTEGER_BIAS,
@@ -58,13 +58,13 @@ _FLOAT = int(InlineType.FLOAT)
 _FLOAT_SCIENTIFIC = int(InlineType.FLOAT_SCIENTIFIC)
 
 
-@nb.njit(cache=True)
+@compiled
 def inline_of(kind, value):  # type: ignore[no-untyped-def]
     """The id of an inline type and its 58 bits of value."""
     return np.int64(NO_TERM) + ((np.int64(kind) << VALUE_BITS) | np.int64(value))
 
 
-@nb.njit(cache=True)
+@compiled
 def string_id(start, end):  # type: ignore[no-untyped-def]
     """A string of up to seven bytes; it must have no escapes and no zero byte."""
     length = end - start
@@ -73,7 +73,7 @@ def string_id(start, end):  # type: ignore[no-untyped-def]
     return inline_of(_STRING, np.int64(turned(low_bytes(word_at(start), length)) >> _BYTE))
 
 
-@nb.njit(cache=True)
+@compiled
 def escaped_string_id(start, end):  # type: ignore[no-untyped-def]
     """The same of a string with canonical escapes, each of which is a backslash and a letter."""
     value = np.int64(0)
@@ -92,7 +92,7 @@ def escaped_string_id(start, end):  # type: ignore[no-untyped-def]
     return inline_of(_STRING, value << (8 * (_STRING_BYTES - length)))
 
 
-@nb.njit(cache=True)
+@compiled
 def _escaped(letter):  # type: ignore[no-untyped-def]
     """The character that a letter behind a backslash stands for."""
     if letter == 110:
@@ -106,7 +106,7 @@ def _escaped(letter):  # type: ignore[no-untyped-def]
     return np.int64(12) if letter == 102 else letter
 
 
-@nb.njit(cache=True)
+@compiled
 def boolean_id(start, end):  # type: ignore[no-untyped-def]
     length = end - start
     if length == 4 and low_bytes(word_at(start), 4) == _TRUE:
@@ -120,7 +120,7 @@ def boolean_id(start, end):  # type: ignore[no-untyped-def]
     return np.int64(NOT_INLINE)
 
 
-@nb.njit(cache=True)
+@compiled
 def integer_id(start, end, kind):  # type: ignore[no-untyped-def]
     """A canonical integer below 2^57 in size."""
     at = start
@@ -144,7 +144,7 @@ def integer_id(start, end, kind):  # type: ignore[no-untyped-def]
     return inline_of(kind, number + INTEGER_BIAS)
 
 
-@nb.njit(cache=True)
+@compiled
 def _number(start, end):  # type: ignore[no-untyped-def]
     """The parts of a number in plain or in canonical scientific notation.
 
@@ -215,18 +215,18 @@ def _number(start, end):  # type: ignore[no-untyped-def]
     return (_SCIENTIFIC, negative, mantissa, digits, fraction, -exponent if below_zero else exponent)
 
 
-@nb.njit(cache=True)
+@compiled
 def _fits(negative, mantissa, digits):  # type: ignore[no-untyped-def]
     limit = MANTISSA_BIAS if negative else MANTISSA_BIAS - 1
     return digits <= _MOST_DIGITS and mantissa <= limit
 
 
-@nb.njit(cache=True)
+@compiled
 def _packed(negative, mantissa, scale):  # type: ignore[no-untyped-def]
     return (((-mantissa if negative else mantissa) + MANTISSA_BIAS) << SCALE_BITS) | scale
 
 
-@nb.njit(cache=True)
+@compiled
 def decimal_id(start, end):  # type: ignore[no-untyped-def]
     notation, negative, mantissa, digits, fraction, _ = _number(start, end)
     if notation == _PLAIN and SCALE_MASK < fraction <= _QUOTIENT_DIGITS and byte_at(end - 1) != 48:
@@ -239,7 +239,7 @@ def decimal_id(start, end):  # type: ignore[no-untyped-def]
     return inline_of(_DECIMAL, _packed(negative, mantissa, fraction))
 
 
-@nb.njit(cache=True)
+@compiled
 def _without_last_zero(mantissa, fraction):  # type: ignore[no-untyped-def]
     """Of a scientific notation: the digits and how many stand behind the dot, where a lone zero does not count."""
     if fraction == 1 and mantissa % 10 == 0:
@@ -247,7 +247,7 @@ def _without_last_zero(mantissa, fraction):  # type: ignore[no-untyped-def]
     return mantissa, fraction
 
 
-@nb.njit(cache=True)
+@compiled
 def double_id(start, end):  # type: ignore[no-untyped-def]
     notation, negative, mantissa, digits, fraction, exponent = _number(start, end)
     if notation == _NO_NUMBER or (digits == 0 and negative):
@@ -270,7 +270,7 @@ def double_id(start, end):  # type: ignore[no-untyped-def]
     return inline_of(kind, bits | (np.int64(negative) << 57))
 
 
-@nb.njit(cache=True)
+@compiled
 def float_id(start, end):  # type: ignore[no-untyped-def]
     notation, negative, mantissa, digits, fraction, exponent = _number(start, end)
     if notation == _NO_NUMBER or (digits == 0 and negative) or digits > _MOST_DIGITS:
@@ -286,7 +286,7 @@ def float_id(start, end):  # type: ignore[no-untyped-def]
     return inline_of(_FLOAT_SCIENTIFIC, _packed(negative, mantissa, scale))
 
 
-@nb.njit(cache=True)
+@compiled
 def _shortest_bits(mantissa, scale):  # type: ignore[no-untyped-def]
     """The 57 bits of the double nearest to mantissa / 10^scale, if no shorter or nearer decimal would give it too.
 
@@ -336,7 +336,7 @@ def _shortest_bits(mantissa, scale):  # type: ignore[no-untyped-def]
     return np.int64(-1) if shorter else _bits(bits)
 
 
-@nb.njit(cache=True)
+@compiled
 def _bits(bits):  # type: ignore[no-untyped-def]
     """57 bits for a positive double whose exponent fits (`inline_layout.pack_double`)."""
     exponent = (bits >> FRACTION_BITS) - _IEEE_BIAS - LOWEST_EXPONENT

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from datetime import date
 
-import numba as nb
 import numpy as np
 
+from headwater.terms.compiled_code import compiled
 from headwater.terms.ids.inline_layout import (
     INSTANT_BIAS,
     INSTANT_DIGIT_BITS,
@@ -43,7 +43,7 @@ _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 _DAYS_BEFORE_MONTH = np.array([0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365], dtype=np.int64)
 
 
-@nb.njit(cache=True)
+@compiled
 def _two_digits(at):  # type: ignore[no-untyped-def]
     """The number of two digits at an address; a negative one where there are none."""
     tens = byte_at(at) - 48
@@ -53,7 +53,7 @@ def _two_digits(at):  # type: ignore[no-untyped-def]
     return tens * 10 + ones
 
 
-@nb.njit(cache=True)
+@compiled
 def _day_number(at):  # type: ignore[no-untyped-def]
     """The number of the day `YYYY-MM-DD` at an address, 1 for the first of the year 0001; 0 where there is none."""
     year = _two_digits(at) * 100 + _two_digits(at + 2)
@@ -72,7 +72,7 @@ def _day_number(at):  # type: ignore[no-untyped-def]
     return days + 1 if leap and month > 2 else days
 
 
-@nb.njit(cache=True)
+@compiled
 def _zone(at, end):  # type: ignore[no-untyped-def]
     """The zone code of what stands between two addresses; -1 where it is no zone."""
     if at == end:
@@ -90,7 +90,7 @@ def _zone(at, end):  # type: ignore[no-untyped-def]
     return np.int64(_ZERO_OFFSET) + (-offset if sign == 45 else offset)
 
 
-@nb.njit(cache=True)
+@compiled
 def date_id(start, end):  # type: ignore[no-untyped-def]
     if end - start < _DATE_LENGTH:
         return np.int64(NOT_INLINE)
@@ -101,7 +101,7 @@ def date_id(start, end):  # type: ignore[no-untyped-def]
     return inline_of(_DATE, (day << ZONE_BITS) | zone)
 
 
-@nb.njit(cache=True)
+@compiled
 def _instant(start, end):  # type: ignore[no-untyped-def]
     """Microseconds of a date-time as if in UTC, the digits of its fraction, its zone code; `NO_TIME` if it is none."""
     nothing = (np.int64(NO_TIME), np.int64(0), np.int64(0))
@@ -138,7 +138,7 @@ def _instant(start, end):  # type: ignore[no-untyped-def]
     return (instant, digits, zone)
 
 
-@nb.njit(cache=True)
+@compiled
 def date_time_id(start, end):  # type: ignore[no-untyped-def]
     instant, digits, zone = _instant(start, end)
     if instant == NO_TIME:
@@ -155,7 +155,7 @@ def date_time_id(start, end):  # type: ignore[no-untyped-def]
     return inline_of(_DATE_TIME_OFFSET, (packed << OFFSET_DIGIT_BITS) | digits)
 
 
-@nb.njit(cache=True)
+@compiled
 def timestamp(start, end):  # type: ignore[no-untyped-def]
     """Microseconds of a timestamp: milliseconds as an integer, or a date-time with T and a zone or none."""
     at = start
