@@ -15,19 +15,21 @@ import math
 import numpy as np
 
 from headwater.terms.compiled_code import compiled
+from headwater.terms.ids.compiled_decoding import (
+    DECIMAL,
+    VALUE_CLASSES,
+    type_of_id,
+    value_of_id,
+    value_to_decimal,
+    value_to_double,
+)
 from headwater.terms.ids.inline_layout import (
+    DOUBLE_SIGN,
     FRACTION_BITS,
     INTEGER_BIAS,
     LOWEST_EXPONENT,
-    MANTISSA_BIAS,
-    PAYLOAD_MASK,
-    SCALE_BITS,
-    SCALE_MASK,
-    VALUE_BITS,
-    VALUE_MASK,
     InlineType,
 )
-from headwater.terms.ids.inline_values import double_of
 from headwater.values.numeric import Kind
 
 WHOLE = 0
@@ -87,9 +89,9 @@ def _add_floating(table, group, sign, kind, value):  # type: ignore[no-untyped-d
     if kind >= _BITS:
         size = np.int64(1) << FRACTION_BITS | value & ((np.int64(1) << FRACTION_BITS) - 1)
         exponent = (value >> FRACTION_BITS & 31) + LOWEST_EXPONENT - FRACTION_BITS
-        _add_shifted(table, group, -sign if value >> (VALUE_BITS - 1) else sign, size, exponent)
+        _add_shifted(table, group, -sign if value & DOUBLE_SIGN else sign, size, exponent)
         return
-    number = double_of(kind, value)
+    number = value_to_double(VALUE_CLASSES[kind], value)
     if number == 0.0:
         return
     fraction, exponent = math.frexp(abs(number))
@@ -103,18 +105,19 @@ def add_numbers(table, groups, ids, sign, rest):  # type: ignore[no-untyped-def]
     left = 0
     for i in range(ids.shape[0]):
         number = ids[i]
-        kind = (number & PAYLOAD_MASK) >> VALUE_BITS
+        kind = type_of_id(number)
         if number >= 0 or kind == _QUOTIENT:
             rest[left] = i
             left += 1
             continue
         group = groups[i]
-        value = number & VALUE_MASK
+        value = value_of_id(number)
         if kind >= _INTEGER and kind <= _LAST_INTEGER:
             _add_whole(table, group, sign * (value - INTEGER_BIAS))
             table[group, KINDS] += sign
         elif kind == _DECIMAL:
-            _add_decimal(table, group, sign * ((value >> SCALE_BITS) - MANTISSA_BIAS), value & SCALE_MASK)
+            mantissa, scale = value_to_decimal(DECIMAL, value)
+            _add_decimal(table, group, sign * mantissa, scale)
             table[group, KINDS + 1] += sign
         elif kind > _DECIMAL and kind <= _LAST_BITS:
             _add_floating(table, group, sign, kind, value)

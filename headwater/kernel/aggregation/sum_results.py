@@ -25,10 +25,9 @@ from headwater.kernel.aggregation.sum_digits import (
     rounded,
     rounded_to_single,
 )
-from headwater.kernel.expressions.arithmetic import decimal_id, double_id, float_id, quotient_id
-from headwater.kernel.expressions.comparison import NO_ID
 from headwater.terms.compiled_code import compiled
-from headwater.terms.ids.inline_layout import INTEGER_BIAS, InlineType, inline_id
+from headwater.terms.ids.compiled_encoding import decimal_to_id, double_to_id, float_to_id, quotient_to_id
+from headwater.terms.ids.inline_layout import INTEGER_BIAS, NO_ID, InlineType, inline_id
 
 _UNKNOWN = np.int64(NO_ID)
 _ZERO = np.int64(inline_id(InlineType.INTEGER, INTEGER_BIAS))
@@ -99,7 +98,7 @@ def _decimal(whole, fraction):  # type: ignore[no-untyped-def]
     mantissa = _scaled(size, part, places)
     if mantissa < 0:
         return _UNKNOWN
-    return decimal_id(-mantissa if whole < 0 else mantissa, places)
+    return decimal_to_id(-mantissa if whole < 0 else mantissa, places)
 
 
 @compiled
@@ -117,13 +116,13 @@ def _quotient(whole, fraction, count):  # type: ignore[no-untyped-def]
     after = (after * _BILLION + more) * 1_000 + left // count
     part, places = _without_zeros(part, FRACTION_DIGITS)
     numerator, denominator = _scaled(size, part, places), _scaled(count, np.int64(0), places)
-    return quotient_id(whole < 0, before, after, numerator, denominator)
+    return quotient_to_id(whole < 0, before, after, numerator, denominator)
 
 
 @compiled(inline="always")
 def _single(number):  # type: ignore[no-untyped-def]
     """The id of a float, and the float itself where it is sure that it has this id or none."""
-    found, is_sure = float_id(number)
+    found, is_sure = float_to_id(number)
     return found, number if is_sure else np.float32(np.nan)
 
 
@@ -143,7 +142,7 @@ def sums_of(table, groups, has_rest, ids, singles, magnitude):  # type: ignore[n
         elif kind == _DECIMALS:
             found = _decimal(_whole(table, group), table[group, FRACTION])
         elif kind == _DOUBLES:
-            found = double_id(rounded(table, group, magnitude))
+            found = double_to_id(rounded(table, group, magnitude))
         elif kind == _FLOATS:
             found, singles[i] = _single(rounded_to_single(table, group, magnitude))
         ids[i] = found
@@ -166,7 +165,7 @@ def averages_of(table, groups, has_rest, ids, singles, magnitude):  # type: igno
             count = table[group, KINDS] + table[group, KINDS + 1]
             found = _quotient(_whole(table, group), table[group, FRACTION], count) if count else _ZERO
         elif kind == _DOUBLES:
-            found = double_id(rounded(table, group, magnitude) / np.float64(table[group, KINDS + 3]))
+            found = double_to_id(rounded(table, group, magnitude) / np.float64(table[group, KINDS + 3]))
         elif kind == _FLOATS:
             total = np.float64(rounded_to_single(table, group, magnitude))
             found, singles[i] = _single(np.float32(total / np.float64(np.float32(table[group, KINDS + 2]))))

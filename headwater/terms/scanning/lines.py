@@ -23,7 +23,7 @@ from headwater.terms.scanning.memory import BLOCK, byte_at, line_feeds, lowest, 
 from headwater.terms.scanning.pattern_tables import has_predicate, mark_for
 from headwater.terms.scanning.term_ends import any_term, node_end, skip_blanks
 from headwater.terms.scanning.texts import same_text
-from headwater.terms.scanning.times import NO_TIME, timestamp
+from headwater.terms.scanning.times import NO_TIME, scan_timestamp
 
 UNSURE_LINE = 128
 """The mark of a line that the parser shall read. Marks are otherwise those of `patterns`; 0 is a line nobody wants."""
@@ -205,7 +205,7 @@ def read_lines(base, length, first, end, timed, with_graphs, table, everything, 
         sure = True
         if timed and not (stamp_length > 0 and same_text(start, stamp, stamp_length)):
             tab = _stamp_end(start)
-            time = timestamp(start, tab) if tab != UNSURE_END else np.int64(NO_TIME)
+            time = scan_timestamp(start, tab) if tab != UNSURE_END else np.int64(NO_TIME)
             sure = time != NO_TIME
             stamp = start
             stamp_length = tab + 1 - start if sure else np.int64(0)

@@ -13,16 +13,16 @@ from headwater.terms.scanning.memory import byte_at, word_at
 from headwater.terms.scanning.numbers import (
     NOT_INLINE,
     UNSURE,
-    boolean_id,
-    decimal_id,
-    double_id,
-    escaped_string_id,
-    float_id,
-    integer_id,
-    string_id,
+    scan_boolean,
+    scan_decimal,
+    scan_double,
+    scan_escaped_string,
+    scan_float,
+    scan_integer,
+    scan_string,
 )
 from headwater.terms.scanning.strings import language_end, string_end
-from headwater.terms.scanning.times import date_id, date_time_id
+from headwater.terms.scanning.times import scan_date, scan_date_time
 
 
 def _word(text: str, place: int = 0) -> np.uint64:
@@ -80,20 +80,20 @@ def _datatype_of(name):  # type: ignore[no-untyped-def]
 def _value_id(datatype, start, end):  # type: ignore[no-untyped-def]
     """The id of a lexical form with one of the datatypes of XML Schema that have inline ids."""
     if datatype == _DOUBLE:
-        return double_id(start, end)
+        return scan_double(start, end)
     if datatype == _INTEGER:
-        return integer_id(start, end, _INTEGER_KIND)
+        return scan_integer(start, end, _INTEGER_KIND)
     if datatype == _DATE_TIME:
-        return date_time_id(start, end)
+        return scan_date_time(start, end)
     if datatype == _DECIMAL:
-        return decimal_id(start, end)
+        return scan_decimal(start, end)
     if datatype == _FLOAT:
-        return float_id(start, end)
+        return scan_float(start, end)
     if datatype == _BOOLEAN:
-        return boolean_id(start, end)
+        return scan_boolean(start, end)
     if datatype == _DATE:
-        return date_id(start, end)
-    return integer_id(start, end, _INT_KIND if datatype == _INT else _LONG_KIND)
+        return scan_date(start, end)
+    return scan_integer(start, end, _INT_KIND if datatype == _INT else _LONG_KIND)
 
 
 @compiled
@@ -101,7 +101,7 @@ def _plain_literal(start, closing, escapes, end, wanted):  # type: ignore[no-unt
     """A string, whose canonical text ends with the closing quote; the statement goes on at `end`."""
     lexical = start + 1
     length = closing + 1 - start
-    found = escaped_string_id(lexical, closing) if escapes else string_id(lexical, closing)
+    found = scan_escaped_string(lexical, closing) if escapes else scan_string(lexical, closing)
     if found == NOT_INLINE and wanted:
         found = hash_of(start, length)
     return end, found, length
