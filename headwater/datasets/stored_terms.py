@@ -14,10 +14,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numba as nb
 import numpy as np
 
 from headwater.datasets.mapped_files import Ints, append, mapped_bytes, mapped_ints
+from headwater.terms.compiled_code import compiled
 from headwater.terms.ids.dictionary import HashCollision
 from headwater.terms.ids.term_ids import encode
 from headwater.terms.ids.term_texts import TermTexts, parse_terms, texts_of
@@ -53,7 +53,7 @@ def merged(parts: Sequence[TermTexts]) -> TermTexts:
     return TermTexts(ids[is_first], offsets, blob.content)
 
 
-@nb.njit(cache=True)
+@compiled
 def _first_clash(ids, lengths, addresses):  # type: ignore[no-untyped-def]
     """The first text that differs from the one before although both have one id; -1 where there is none."""
     for i in range(1, ids.shape[0]):

@@ -1,66 +1,145 @@
-"""Compiled code that a change of the sources has made stale is forgotten.
+"""`compiled`: numba's decorator for the package's functions, with a cache on disk that is never stale.
 
-numba keeps what it compiled beside the sources, and compiles a function again when its own file has changed. It does
-not see that a function which this one calls, from another file, has become another one: then the old code goes on to be
-used. So all of it is forgotten when any file has changed that it may be made of, as after an update of a checkout.
+numba's own cache compiles a function again when its own file has changed. It does not see that a function which this
+one calls, from another file, has become another one. So the cache here belongs to all sources that compiled code can be
+made of (`SOURCE_FOLDERS`): when one of them changes, every function is compiled again and overwrites its old code.
+
+Compiled code lies in the first of these folders that can be written; without one, nothing is kept:
+
+1. `$HEADWATER_COMPILED_CODE`, then `$NUMBA_CACHE_DIR`, if they are set
+2. `__pycache__` beside the source
+3. `headwater` in the user's cache folder, `$XDG_CACHE_HOME` or `~/.cache`
+
+Importing a module compiles and writes nothing: a function opens its cache when it is called for the first time.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
+from inspect import getfile
 from pathlib import Path
+from typing import Any, Literal, TypeVar, overload
 
-FOLDERS = (
-    "kernel/columns",
-    "kernel/expressions",
-    "kernel/operators",
-    "kernel/aggregation",
-    "kernel/compiling",
-    "kernel/families",
-    "kernel",
-    "terms",
-    "terms/ids",
-    "terms/scanning",
-    "datasets",
-    "datasets/loading",
-    "datasets/views",
-)
-"""Where functions are compiled, and where the numbers come from that are compiled into them."""
-_NOTE = "compiled-from"
+import numba as nb
+from numba.core import caching, config
+from numba.core.dispatcher import Dispatcher
+from numba.extending import is_jitted
+
+FOLDER_SETTING = "HEADWATER_COMPILED_CODE"
+SOURCE_FOLDERS = tuple(Path(__file__).resolve().parents[1] / room for room in ("terms", "kernel", "datasets"))
+"""Where functions are compiled, and where the constants come from that are compiled into them."""
+
+_Function = TypeVar("_Function", bound=Callable[..., object])
+_numba_settings: Any = config
+_IMPORTED_AT = time.time_ns()
 
 
-def forget_stale_code(package: Path) -> None:
-    """Remove the compiled code of a package if it was compiled from other files than there are now."""
-    folders = [package / folder for folder in FOLDERS]
-    digest = _digest(folders)
-    note = folders[0] / "__pycache__" / _NOTE
-    # Where nothing can be written nothing was compiled, or numba keeps it elsewhere.
-    with contextlib.suppress(OSError):
-        if note.exists() and note.read_text() == digest:
-            return
-        for folder in folders:
-            for compiled in (folder / "__pycache__").glob("*.nb[ic]"):
-                compiled.unlink(missing_ok=True)
-        note.parent.mkdir(exist_ok=True)
-        unfinished = note.with_name(f"{_NOTE}-{os.getpid()}")
-        unfinished.write_text(digest)
-        unfinished.replace(note)
+@overload
+def compiled(function: _Function, /) -> Dispatcher[_Function]: ...
+
+
+@overload
+def compiled(*, inline: Literal["always"]) -> Callable[[_Function], Dispatcher[_Function]]: ...
+
+
+def compiled(function: Any = None, /, **options: Any) -> Any:
+    """Have numba compile a function when it is first called, or load it from the cache.
+
+    `inline="always"` has numba put the function's code into its callers.
+    """
+    if function is None:
+        return lambda decorated: compiled(decorated, **options)
+    dispatcher: Any = nb.njit(**options)(function)
+    can_compile = is_jitted(dispatcher)  # not with NUMBA_DISABLE_JIT: then it is the function itself
+    if can_compile:
+        dispatcher._cache = _CacheOnFirstUse(dispatcher)
+    return dispatcher
+
+
+class _CacheOnFirstUse(caching.NullCache):
+    """The cache of a function that was not called yet: it opens the cache on disk and gives it its place."""
+
+    def __init__(self, dispatcher: Any) -> None:
+        self._dispatcher = dispatcher
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        function = self._dispatcher.py_func
+        is_kept = _Locator.from_function(function, getfile(function)) is not None
+        self._dispatcher._cache = _open_cache(function) if is_kept else caching.NullCache()
+        return self._dispatcher._cache.load_overload(sig, target_context)
+
+
+class _Locator(caching._CacheLocator):
+    """Where the compiled code of a function lies, and from which sources it was made."""
+
+    def __init__(self, function: Any, source: Path, folder: Path) -> None:
+        self._function, self._source, self._folder = function, source, folder
+
+    @classmethod
+    def from_function(cls, py_func: Any, py_file: str) -> _Locator | None:
+        source = Path(py_file)
+        folder = _choose_folder(source.parent) if source.is_file() and _sources_digest() is not None else None
+        return None if folder is None else cls(py_func, source, folder)
+
+    def get_cache_path(self) -> str:
+        return str(self._folder)
+
+    def get_source_stamp(self) -> tuple[bytes, bytes | None]:
+        return hashlib.blake2b(self._source.read_bytes()).digest(), _sources_digest()
+
+    def get_disambiguator(self) -> str:
+        return str(self._function.__code__.co_firstlineno)
+
+
+class _CacheFiles(caching.CompileResultCacheImpl):
+    _locator_classes: list[Any] = [_Locator]  # noqa: RUF012 (as numba declares it)
+
+
+class _SourceCache(caching.FunctionCache):
+    _impl_class = _CacheFiles
+
+
+_open_cache: Any = _SourceCache
 
 
 @cache
-def forget_own_stale_code() -> None:
-    """What whoever compiles does first, once in a process."""
-    forget_stale_code(Path(__file__).resolve().parents[1])
-
-
-def _digest(folders: list[Path]) -> str:
-    found = hashlib.blake2b(digest_size=16)
+def _choose_folder(beside: Path) -> Path | None:
+    """The first folder that can be written, for the functions of a folder of sources."""
+    # One folder serves several installations: each has a folder in it that is named after its place.
+    own = f"{beside.name}_{hashlib.blake2b(str(beside).encode(), digest_size=16).hexdigest()}"
+    given = (os.environ.get(FOLDER_SETTING), _numba_settings.CACHE_DIR)
+    folders = [Path(folder) / own for folder in given if folder]
+    folders.append(beside / "__pycache__")
+    with suppress(RuntimeError):  # of a user without a home
+        folders.append(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "headwater" / own)
     for folder in folders:
-        with os.scandir(folder) as entries:
-            for entry in sorted((one for one in entries if one.name.endswith(".py")), key=lambda one: one.name):
-                facts = entry.stat()
-                found.update(f"{folder.name}/{entry.name} {facts.st_mtime_ns} {facts.st_size}\n".encode())
-    return found.hexdigest()
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=folder).close()
+        except OSError:
+            continue
+        return folder
+    return None
+
+
+@cache
+def _sources_digest() -> bytes | None:
+    """A hash of all sources; None where one was changed after the process began to import them.
+
+    What such a process compiles may come from the sources as they were before. It must not be kept as the code of the
+    sources as they are now.
+    """
+    digest = hashlib.blake2b()
+    for folder in SOURCE_FOLDERS:
+        for source in sorted(folder.rglob("*.py")):
+            if source.stat().st_mtime_ns > _IMPORTED_AT:
+                return None
+            digest.update(f"{source.relative_to(folder)}\n".encode())
+            digest.update(source.read_bytes())
+    return digest.digest()

@@ -1,64 +1,121 @@
-"""What numba compiled is forgotten when the sources are other ones."""
+"""Compiled code is kept on disk, is never stale, and importing makes none of it."""
 
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from headwater.terms.compiled_code import FOLDERS, forget_stale_code
+PROJECT = Path(__file__).resolve().parents[2]
+CALLEE = """
+from headwater.terms.compiled_code import compiled
+@compiled
+def add(x):
+    return x + {}
+"""
+CALLER = """
+from headwater.terms.compiled_code import compiled
+from callee import add
+@compiled
+def add_twice(x):
+    return add(add(x))
+"""
+CALL = """
+import os, sys
+from pathlib import Path
+from headwater.terms import compiled_code
+folder = Path(sys.argv[1])
+compiled_code.SOURCE_FOLDERS = (folder,)
+sys.path.insert(0, str(folder))
+from caller import add_twice
+if len(sys.argv) > 2:
+    os.utime(folder / "callee.py", (2**32, 2**32))
+assert not add_twice.signatures
+count = add_twice.stats
+print(add_twice(1), sum(count.cache_hits.values()), sum(count.cache_misses.values()), add_twice.stats.cache_path)
+"""
+IMPORT_ALL = """
+import importlib, pkgutil, sys
+written = []
+def watch(event, arguments):
+    is_write = event == "open" and arguments[0] != "/dev/null" and arguments[2] & 3
+    if is_write or event in ("os.remove", "os.rename", "os.mkdir", "os.rmdir", "tempfile.mkstemp"):
+        written.append((event, *map(str, arguments)))
+sys.addaudithook(watch)
+import headwater
+for module in pkgutil.walk_packages(headwater.__path__, "headwater."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+from numba.core.dispatcher import Dispatcher
+modules = [module for name, module in sys.modules.items() if name.split(".")[0] == "headwater"]
+functions = {function for module in modules for function in vars(module).values() if isinstance(function, Dispatcher)}
+assert len(functions) > 100
+assert not [function for function in functions if function.signatures]
+assert not written, written
+"""
+
+
+def run_python(script: str, *arguments: str, **environment: str) -> str:
+    inherited = {
+        name: value for name, value in os.environ.items() if name not in ("HEADWATER_COMPILED_CODE", "NUMBA_CACHE_DIR")
+    }
+    command = [sys.executable, "-B", "-c", script, *arguments]
+    run = subprocess.run(command, cwd=PROJECT, env=inherited | environment, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    return run.stdout
 
 
 @pytest.fixture
-def package(tmp_path: Path) -> Path:
-    for folder in FOLDERS:
-        (tmp_path / folder / "__pycache__").mkdir(parents=True, exist_ok=True)
-        (tmp_path / folder / "some.py").write_text("one")
-    forget_stale_code(tmp_path)
-    for folder in FOLDERS:
-        for kind in ("nbi", "1.nbc", "pyc"):
-            (tmp_path / folder / "__pycache__" / f"some.function-1.py311.{kind}").touch()
-    return tmp_path
+def sources(tmp_path: Path) -> Path:
+    """A folder of sources in which one compiled function calls another, from another file."""
+    folder = tmp_path / "sources"
+    folder.mkdir()
+    (folder / "callee.py").write_text(CALLEE.format(1))
+    (folder / "caller.py").write_text(CALLER)
+    return folder
 
 
-def compiled(package: Path) -> int:
-    return len([*package.rglob("*.nbi"), *package.rglob("*.nbc")])
+def call(sources: Path, *arguments: str, **environment: str) -> tuple[int, int, int, str]:
+    """Value, cache hits, compilations and cache folder of `add_twice(1)` in a process of its own."""
+    value, hits, misses, folder = run_python(CALL, str(sources), *arguments, **environment).split()
+    return int(value), int(hits), int(misses), folder
 
 
-def test_what_is_fresh_stays(package: Path) -> None:
-    forget_stale_code(package)
-    assert compiled(package) == 2 * len(FOLDERS)
+def test_unchanged_sources_load_and_a_changed_callee_recompiles_its_callers(sources: Path) -> None:
+    beside = str(sources / "__pycache__")
+    assert call(sources) == (3, 0, 1, beside)
+    assert call(sources) == (3, 1, 0, beside)
+    (sources / "callee.py").write_text(CALLEE.format(10))
+    assert call(sources) == (21, 0, 1, beside)
+    assert call(sources) == (21, 1, 0, beside)
+    assert len([*sources.rglob("*.nbc")]) == 2
 
 
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_a_change_in_any_folder_counts_for_all(package: Path, folder: str) -> None:
-    (package / folder / "some.py").write_text("another")
-    forget_stale_code(package)
-    assert compiled(package) == 0 and len([*package.rglob("*.pyc")]) == len(FOLDERS)
+def test_code_of_sources_that_changed_after_their_import_is_not_kept(sources: Path) -> None:
+    assert call(sources, "touch") == (3, 0, 1, "None")
 
 
-def test_a_later_time_is_a_change_and_so_is_a_new_file(package: Path) -> None:
-    os.utime(package / "kernel" / "some.py", ns=(1, 1))
-    forget_stale_code(package)
-    assert compiled(package) == 0
-    (package / "kernel" / "__pycache__" / "some.nbi").touch()
-    (package / "kernel" / "more.py").touch()
-    forget_stale_code(package)
-    assert compiled(package) == 0
+@pytest.mark.parametrize("setting", ["HEADWATER_COMPILED_CODE", "NUMBA_CACHE_DIR"])
+def test_a_setting_names_the_folder(sources: Path, tmp_path: Path, setting: str) -> None:
+    value, hits, misses, folder = call(sources, **{setting: str(tmp_path / "given")})
+    assert (value, hits, misses) == (3, 0, 1) and Path(folder).parent == tmp_path / "given"
+    assert call(sources, **{setting: str(tmp_path / "given")}) == (3, 1, 0, folder)
+    assert not (sources / "__pycache__").exists()
 
 
-def test_code_that_nobody_knows_the_sources_of_is_stale(package: Path) -> None:
-    (package / FOLDERS[0] / "__pycache__" / "compiled-from").unlink()
-    forget_stale_code(package)
-    assert compiled(package) == 0
+def test_a_package_that_cannot_be_written_keeps_code_in_the_users_cache_folder(sources: Path, tmp_path: Path) -> None:
+    (sources / "__pycache__").write_text("a file where the folder should be, because root may write everywhere")
+    value, hits, misses, folder = call(sources, XDG_CACHE_HOME=str(tmp_path / "user"))
+    assert (value, hits, misses) == (3, 0, 1) and Path(folder).parent == tmp_path / "user" / "headwater"
+    assert call(sources, XDG_CACHE_HOME=str(tmp_path / "user")) == (3, 1, 0, folder)
+    blocked = tmp_path / "blocked"
+    blocked.touch()
+    assert call(sources, XDG_CACHE_HOME=str(blocked)) == (3, 0, 1, "None")
 
 
-def test_folders_that_cannot_be_written_are_left_alone(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object, **__: object) -> None:
-        raise PermissionError
-
-    monkeypatch.setattr(Path, "unlink", refuse)
-    (package / "kernel" / "some.py").write_text("another")
-    forget_stale_code(package)
-    assert compiled(package) == 2 * len(FOLDERS)
+def test_importing_compiles_nothing_and_changes_no_file(tmp_path: Path) -> None:
+    run_python(IMPORT_ALL, HEADWATER_COMPILED_CODE=str(tmp_path))
+    assert not [*tmp_path.iterdir()]

@@ -13,7 +13,6 @@ without a key, and errors, are kept in `heaps`.
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 
@@ -24,8 +23,15 @@ from headwater.kernel.columns.ring_index import Ints, Links
 from headwater.kernel.columns.row_counts import RowCounts
 from headwater.kernel.columns.row_numbers import enlarged
 from headwater.kernel.columns.vocabulary import Vocabulary
-from headwater.terms.ids.inline_layout import VALUE_BITS, VALUE_MASK, InlineType
-from headwater.terms.ids.inline_values import FAMILY, double_of, instant
+from headwater.terms.compiled_code import compiled
+from headwater.terms.ids.compiled_decoding import (
+    VALUE_CLASSES,
+    type_of_id,
+    value_of_id,
+    value_to_double,
+    value_to_instant,
+)
+from headwater.terms.ids.inline_layout import VALUE_BITS, InlineType
 
 _INLINE = 32
 _TIMES = (InlineType.DATE_TIME, InlineType.DATE_TIME_UTC, InlineType.DATE_TIME_OFFSET)
@@ -38,18 +44,18 @@ _BEHIND_NUMBERS = np.int64((1 << 63) - (1 << 50))
 _POSITIVE = np.int64((1 << 63) - 1)
 
 
-@nb.njit(cache=True)
+@compiled
 def _places(ids, doubles, times):  # type: ignore[no-untyped-def]
     """Of ids that have a key: the number as a double, or the place of a time, which is 0 for numbers."""
     for i in range(ids.shape[0]):
-        kind = (ids[i] >> VALUE_BITS) & 31
-        value = ids[i] & VALUE_MASK
+        kind = type_of_id(ids[i])
+        value = value_of_id(ids[i])
         times[i] = 0
         doubles[i] = 0.0
         if kind < _FIRST_TIME:
-            doubles[i] = double_of(kind, value)
+            doubles[i] = value_to_double(VALUE_CLASSES[kind], value)
             continue
-        times[i] = _BEHIND_NUMBERS + (instant(FAMILY[kind], value) >> 4)
+        times[i] = _BEHIND_NUMBERS + (value_to_instant(VALUE_CLASSES[kind], value) >> 4)
 
 
 def order_keys(ids: Ints) -> Ints:

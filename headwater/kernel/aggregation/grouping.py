@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, TypeVar, cast
 
-import numba as nb
 import numpy as np
 
 from headwater.kernel.aggregation.extremes import Extremes
@@ -33,6 +32,7 @@ from headwater.kernel.columns.row_counts import RowCounts
 from headwater.kernel.columns.row_numbers import enlarged
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.operators.operator import Operator
+from headwater.terms.compiled_code import compiled
 from headwater.terms.ids.inline_layout import INTEGER_BIAS, InlineType, inline_id
 
 _ONE_GROUP = np.zeros(1, dtype=np.int64)
@@ -65,13 +65,13 @@ class Accumulator(Protocol):
 Kept = TypeVar("Kept", bound=Accumulator)
 
 
-@nb.njit(cache=True)
+@compiled
 def _count(counts, groups, sign):  # type: ignore[no-untyped-def]
     for i in range(groups.shape[0]):
         counts[groups[i]] += sign
 
 
-@nb.njit(cache=True)
+@compiled
 def _count_bound(counts, groups, ids, sign):  # type: ignore[no-untyped-def]
     for i in range(groups.shape[0]):
         if ids[i] != UNBOUND:

@@ -13,14 +13,15 @@ another key: the nodes among which the key alone does not decide are found witho
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
+
+from headwater.terms.compiled_code import compiled
 
 NONE = np.int32(-1)
 OUT = np.int32(-2)
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _melded(keys, child, sibling, twin, one, other):  # type: ignore[no-untyped-def]
     """The root of two heaps made one."""
     if one < 0:
@@ -38,7 +39,7 @@ def _melded(keys, child, sibling, twin, one, other):  # type: ignore[no-untyped-
     return one
 
 
-@nb.njit(cache=True)
+@compiled
 def _without_root(keys, child, sibling, twin, root):  # type: ignore[no-untyped-def]
     """Take the root out of its heap; gives the next one."""
     pairs = NONE
@@ -71,7 +72,7 @@ def _without_root(keys, child, sibling, twin, root):  # type: ignore[no-untyped-
     return best
 
 
-@nb.njit(cache=True)
+@compiled
 def enter(keys, child, sibling, twin, roots, groups, nodes):  # type: ignore[no-untyped-def]
     """Add nodes to the heaps of their groups; those that are still in one stay where they are."""
     for i in range(nodes.shape[0]):
@@ -84,7 +85,7 @@ def enter(keys, child, sibling, twin, roots, groups, nodes):  # type: ignore[no-
             roots[group] = _melded(keys, child, sibling, twin, roots[group], node)
 
 
-@nb.njit(cache=True)
+@compiled
 def smallest(keys, child, sibling, twin, roots, counts, groups, found):  # type: ignore[no-untyped-def]
     """The smallest living node of some groups, -1 for none; nodes without a count are thrown away on the way.
 
@@ -104,7 +105,7 @@ def smallest(keys, child, sibling, twin, roots, counts, groups, found):  # type:
     return tied
 
 
-@nb.njit(cache=True)
+@compiled
 def equals(sibling, twin, counts, root):  # type: ignore[no-untyped-def]
     """A root and all living nodes with the same key."""
     waiting = [np.int64(root)]

@@ -12,22 +12,24 @@ from __future__ import annotations
 
 import math
 
-import numba as nb
 import numpy as np
 
+from headwater.terms.compiled_code import compiled
+from headwater.terms.ids.compiled_decoding import (
+    DECIMAL,
+    VALUE_CLASSES,
+    type_of_id,
+    value_of_id,
+    value_to_decimal,
+    value_to_double,
+)
 from headwater.terms.ids.inline_layout import (
+    DOUBLE_SIGN,
     FRACTION_BITS,
     INTEGER_BIAS,
     LOWEST_EXPONENT,
-    MANTISSA_BIAS,
-    PAYLOAD_MASK,
-    SCALE_BITS,
-    SCALE_MASK,
-    VALUE_BITS,
-    VALUE_MASK,
     InlineType,
 )
-from headwater.terms.ids.inline_values import double_of
 from headwater.values.numeric import Kind
 
 WHOLE = 0
@@ -53,13 +55,13 @@ _BITS, _LAST_BITS, _QUOTIENT = (
 _POWERS = np.array([10**i for i in range(FRACTION_DIGITS + 1)], dtype=np.int64)
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _add_whole(table, group, whole):  # type: ignore[no-untyped-def]
     table[group, WHOLE] += whole & DIGIT
     table[group, WHOLE + 1] += whole >> 32
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _add_decimal(table, group, mantissa, scale):  # type: ignore[no-untyped-def]
     whole = mantissa // _POWERS[scale]
     fraction = table[group, FRACTION] + (mantissa - whole * _POWERS[scale]) * _POWERS[FRACTION_DIGITS - scale]
@@ -70,7 +72,7 @@ def _add_decimal(table, group, mantissa, scale):  # type: ignore[no-untyped-def]
     _add_whole(table, group, whole)
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _add_shifted(table, group, sign, size, exponent):  # type: ignore[no-untyped-def]
     """Add size x 2^exponent, the size positive and below 2^54."""
     place = exponent + BINARY_SCALE
@@ -82,14 +84,14 @@ def _add_shifted(table, group, sign, size, exponent):  # type: ignore[no-untyped
     table[group, digit + 2] += sign * (high >> 32)
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _add_floating(table, group, sign, kind, value):  # type: ignore[no-untyped-def]
     if kind >= _BITS:
         size = np.int64(1) << FRACTION_BITS | value & ((np.int64(1) << FRACTION_BITS) - 1)
         exponent = (value >> FRACTION_BITS & 31) + LOWEST_EXPONENT - FRACTION_BITS
-        _add_shifted(table, group, -sign if value >> (VALUE_BITS - 1) else sign, size, exponent)
+        _add_shifted(table, group, -sign if value & DOUBLE_SIGN else sign, size, exponent)
         return
-    number = double_of(kind, value)
+    number = value_to_double(VALUE_CLASSES[kind], value)
     if number == 0.0:
         return
     fraction, exponent = math.frexp(abs(number))
@@ -97,24 +99,25 @@ def _add_floating(table, group, sign, kind, value):  # type: ignore[no-untyped-d
     _add_shifted(table, group, -sign if number < 0 else sign, size, np.int64(exponent) - 53)
 
 
-@nb.njit(cache=True)
+@compiled
 def add_numbers(table, groups, ids, sign, rest):  # type: ignore[no-untyped-def]
     """Add numbers to groups, or take them away; gives how many had to be left to the caller, listed in `rest`."""
     left = 0
     for i in range(ids.shape[0]):
         number = ids[i]
-        kind = (number & PAYLOAD_MASK) >> VALUE_BITS
+        kind = type_of_id(number)
         if number >= 0 or kind == _QUOTIENT:
             rest[left] = i
             left += 1
             continue
         group = groups[i]
-        value = number & VALUE_MASK
+        value = value_of_id(number)
         if kind >= _INTEGER and kind <= _LAST_INTEGER:
             _add_whole(table, group, sign * (value - INTEGER_BIAS))
             table[group, KINDS] += sign
         elif kind == _DECIMAL:
-            _add_decimal(table, group, sign * ((value >> SCALE_BITS) - MANTISSA_BIAS), value & SCALE_MASK)
+            mantissa, scale = value_to_decimal(DECIMAL, value)
+            _add_decimal(table, group, sign * mantissa, scale)
             table[group, KINDS + 1] += sign
         elif kind > _DECIMAL and kind <= _LAST_BITS:
             _add_floating(table, group, sign, kind, value)
@@ -125,7 +128,7 @@ def add_numbers(table, groups, ids, sign, rest):  # type: ignore[no-untyped-def]
     return left
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def carry(table, group, first, last):  # type: ignore[no-untyped-def]
     """Bring every digit but the last below 2^32; the last keeps the sign."""
     for place in range(first, last):
@@ -134,7 +137,7 @@ def carry(table, group, first, last):  # type: ignore[no-untyped-def]
         table[group, place + 1] += over
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _size_of(number):  # type: ignore[no-untyped-def]
     bits = 0
     while number:
@@ -143,7 +146,7 @@ def _size_of(number):  # type: ignore[no-untyped-def]
     return bits
 
 
-@nb.njit(cache=True)
+@compiled
 def _leading(table, group, magnitude):  # type: ignore[no-untyped-def]
     """Sign and first 53 bits of the binary digits, how many bits are cut off, the first of those, and whether others
     are set; `magnitude` is room for their absolute value."""
@@ -176,7 +179,7 @@ def _leading(table, group, magnitude):  # type: ignore[no-untyped-def]
     return negative, size, cut, (magnitude[half] >> below & 1) != 0, rest != 0
 
 
-@nb.njit(cache=True)
+@compiled
 def rounded(table, group, magnitude):  # type: ignore[no-untyped-def]
     """The nearest double of the binary digits, ties to even."""
     negative, size, cut, half, rest = _leading(table, group, magnitude)
@@ -186,7 +189,7 @@ def rounded(table, group, magnitude):  # type: ignore[no-untyped-def]
     return -number if negative else number
 
 
-@nb.njit(cache=True)
+@compiled
 def rounded_to_single(table, group, magnitude):  # type: ignore[no-untyped-def]
     """The nearest float of 32 bits, ties to even."""
     negative, size, cut, half, rest = _leading(table, group, magnitude)

@@ -11,7 +11,6 @@ is cut after 18 digits. Everything else, and every result that does not fit into
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
 from headwater.kernel.aggregation.sum_digits import (
@@ -26,9 +25,9 @@ from headwater.kernel.aggregation.sum_digits import (
     rounded,
     rounded_to_single,
 )
-from headwater.kernel.expressions.arithmetic import decimal_id, double_id, float_id, quotient_id
-from headwater.kernel.expressions.comparison import NO_ID
-from headwater.terms.ids.inline_layout import INTEGER_BIAS, InlineType, inline_id
+from headwater.terms.compiled_code import compiled
+from headwater.terms.ids.compiled_encoding import decimal_to_id, double_to_id, float_to_id, quotient_to_id
+from headwater.terms.ids.inline_layout import INTEGER_BIAS, NO_ID, InlineType, inline_id
 
 _UNKNOWN = np.int64(NO_ID)
 _ZERO = np.int64(inline_id(InlineType.INTEGER, INTEGER_BIAS))
@@ -41,7 +40,7 @@ _LARGEST_NUMERATOR = 2.0**62
 _INTEGERS, _DECIMALS, _FLOATS, _DOUBLES, _OTHERS = 0, 1, 2, 3, -1
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _settled(table, group, has_rest):  # type: ignore[no-untyped-def]
     """Carry; then the kind of the sum, where it is one of those that are written here."""
     carry(table, group, WHOLE, WHOLE + 1)
@@ -57,12 +56,12 @@ def _settled(table, group, has_rest):  # type: ignore[no-untyped-def]
     return _DECIMALS if table[group, KINDS + 1] else _INTEGERS
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _whole(table, group):  # type: ignore[no-untyped-def]
     return (table[group, WHOLE + 1] << 32) + table[group, WHOLE]
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _size(whole, fraction):  # type: ignore[no-untyped-def]
     """The absolute value of a whole number and a fraction that is added to it."""
     if whole >= 0:
@@ -72,7 +71,7 @@ def _size(whole, fraction):  # type: ignore[no-untyped-def]
     return -whole - 1, _UNIT - fraction
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _without_zeros(number, places):  # type: ignore[no-untyped-def]
     """Digits after the point without those at the end that are zero, and how many are left."""
     if number == 0:
@@ -83,7 +82,7 @@ def _without_zeros(number, places):  # type: ignore[no-untyped-def]
     return number, places
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _scaled(whole, fraction, places):  # type: ignore[no-untyped-def]
     """whole x 10^places + fraction; negative where that is too large."""
     power = _POWERS[places]
@@ -92,17 +91,17 @@ def _scaled(whole, fraction, places):  # type: ignore[no-untyped-def]
     return whole * power + fraction
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _decimal(whole, fraction):  # type: ignore[no-untyped-def]
     size, part = _size(whole, fraction)
     part, places = _without_zeros(part, FRACTION_DIGITS)
     mantissa = _scaled(size, part, places)
     if mantissa < 0:
         return _UNKNOWN
-    return decimal_id(-mantissa if whole < 0 else mantissa, places)
+    return decimal_to_id(-mantissa if whole < 0 else mantissa, places)
 
 
-@nb.njit(cache=True)
+@compiled
 def _quotient(whole, fraction, count):  # type: ignore[no-untyped-def]
     """The decimal (whole + fraction / 10^15) / count, cut after 18 digits."""
     if count >= _LARGEST_COUNT:
@@ -117,17 +116,17 @@ def _quotient(whole, fraction, count):  # type: ignore[no-untyped-def]
     after = (after * _BILLION + more) * 1_000 + left // count
     part, places = _without_zeros(part, FRACTION_DIGITS)
     numerator, denominator = _scaled(size, part, places), _scaled(count, np.int64(0), places)
-    return quotient_id(whole < 0, before, after, numerator, denominator)
+    return quotient_to_id(whole < 0, before, after, numerator, denominator)
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _single(number):  # type: ignore[no-untyped-def]
     """The id of a float, and the float itself where it is sure that it has this id or none."""
-    found, is_sure = float_id(number)
+    found, is_sure = float_to_id(number)
     return found, number if is_sure else np.float32(np.nan)
 
 
-@nb.njit(cache=True)
+@compiled
 def sums_of(table, groups, has_rest, ids, singles, magnitude):  # type: ignore[no-untyped-def]
     """SUM of some groups, and of floats in `singles`, too; gives how many are left to the caller.
 
@@ -143,7 +142,7 @@ def sums_of(table, groups, has_rest, ids, singles, magnitude):  # type: ignore[n
         elif kind == _DECIMALS:
             found = _decimal(_whole(table, group), table[group, FRACTION])
         elif kind == _DOUBLES:
-            found = double_id(rounded(table, group, magnitude))
+            found = double_to_id(rounded(table, group, magnitude))
         elif kind == _FLOATS:
             found, singles[i] = _single(rounded_to_single(table, group, magnitude))
         ids[i] = found
@@ -151,7 +150,7 @@ def sums_of(table, groups, has_rest, ids, singles, magnitude):  # type: ignore[n
     return unknown
 
 
-@nb.njit(cache=True)
+@compiled
 def averages_of(table, groups, has_rest, ids, singles, magnitude):  # type: ignore[no-untyped-def]
     """AVG of some groups, and of floats in `singles`, too; gives how many are left to the caller.
 
@@ -166,7 +165,7 @@ def averages_of(table, groups, has_rest, ids, singles, magnitude):  # type: igno
             count = table[group, KINDS] + table[group, KINDS + 1]
             found = _quotient(_whole(table, group), table[group, FRACTION], count) if count else _ZERO
         elif kind == _DOUBLES:
-            found = double_id(rounded(table, group, magnitude) / np.float64(table[group, KINDS + 3]))
+            found = double_to_id(rounded(table, group, magnitude) / np.float64(table[group, KINDS + 3]))
         elif kind == _FLOATS:
             total = np.float64(rounded_to_single(table, group, magnitude))
             found, singles[i] = _single(np.float32(total / np.float64(np.float32(table[group, KINDS + 2]))))

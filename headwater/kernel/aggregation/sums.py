@@ -31,7 +31,7 @@ from headwater.kernel.columns.relation import NOTHING
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.row_numbers import enlarged
 from headwater.kernel.columns.vocabulary import Vocabulary
-from headwater.kernel.expressions.comparison import NO_ID
+from headwater.terms.ids.inline_layout import NO_ID
 from headwater.terms.model import Literal
 from headwater.values.numeric import BINARY_BITS, DECIMAL_DIGITS, ExactSum
 

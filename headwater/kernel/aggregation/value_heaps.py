@@ -23,7 +23,7 @@ import numpy as np
 from headwater.kernel.columns.delta import UNBOUND
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.vocabulary import Vocabulary
-from headwater.terms.ids.inline_layout import INTEGER_BIAS, VALUE_BITS, VALUE_MASK, InlineType, inline_number, is_inline
+from headwater.terms.ids.inline_layout import INTEGER_BIAS, VALUE_BITS, VALUE_MASK, InlineType, id_to_number, is_inline
 from headwater.values.term_order import NUMBERS, OrderKey, order_key, text_key
 
 _KIND_MASK = 31
@@ -166,7 +166,7 @@ def _inline_value(number: int) -> int | float | Fraction | None:
         return (number & VALUE_MASK) - INTEGER_BIAS
     if kind > InlineType.DOUBLE_BITS_SCIENTIFIC:
         return None
-    value = inline_number(number)
+    value = id_to_number(number)
     return Fraction(value) if isinstance(value, Decimal) else value
 
 

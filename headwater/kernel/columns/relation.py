@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-import numba as nb
 import numpy as np
 
 from headwater.kernel.columns.ring_index import Ints, RingIndex, plain
 from headwater.kernel.columns.row_numbers import Numbering, Queue, enlarged, grown
+from headwater.terms.compiled_code import compiled
 
 NOTHING: Ints = np.zeros(0, dtype=np.int64)
 Key = tuple[int, ...]
@@ -172,7 +172,7 @@ class Relation:
         return self.rows.nbytes + self._numbering.nbytes + queue + sum(index.nbytes for index in self._all)
 
 
-@nb.njit(cache=True)
+@compiled
 def _place(rows, numbers, values):  # type: ignore[no-untyped-def]
     for i in range(numbers.shape[0]):
         for column in range(values.shape[1]):

@@ -13,11 +13,11 @@ An index counts its inserts and its probes, so that its relation can see whether
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 
 from headwater.kernel.columns.prefetching import prefetch
+from headwater.terms.compiled_code import compiled
 
 Ints = npt.NDArray[np.int64]
 Links = npt.NDArray[np.int32]
@@ -43,7 +43,7 @@ Asked = tuple[Ints, Links]
 """Keys of which some values are known for each probe, and the others stand in columns of a row; -1: it is known."""
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def mixed(value):  # type: ignore[no-untyped-def]
     """A bijection of 64-bit values whose every output bit depends on every input bit."""
     x = np.uint64(value)
@@ -55,7 +55,7 @@ def mixed(value):  # type: ignore[no-untyped-def]
     return x
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def hashed(rows, row, key):  # type: ignore[no-untyped-def]
     h = _GOLD
     for i in range(key.shape[0]):
@@ -63,23 +63,23 @@ def hashed(rows, row, key):  # type: ignore[no-untyped-def]
     return h
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def first_slot(h, size):  # type: ignore[no-untyped-def]
     """Where the search for a hash begins: its upper half scaled to the size, so that any size will do."""
     return np.int64(((h >> _HALF) * np.uint64(size)) >> _HALF)
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _tag(h):  # type: ignore[no-untyped-def]
     return np.int64(h & np.uint64(63)) | np.int64(64)
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _head(entry):  # type: ignore[no-untyped-def]
     return (entry >> _ROW) & _COUNT
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def same(rows, row, key, others, other, other_key):  # type: ignore[no-untyped-def]
     """Whether a row and another one have the same key."""
     are_same = True
@@ -88,7 +88,7 @@ def same(rows, row, key, others, other, other_key):  # type: ignore[no-untyped-d
     return are_same
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _hash_rows(rows, numbers, start, key, hashes):  # type: ignore[no-untyped-def]
     """Hash some rows once: hashes are needed where memory is asked for and where it is looked at."""
     for i in range(start, numbers.shape[0]):
@@ -96,13 +96,13 @@ def _hash_rows(rows, numbers, start, key, hashes):  # type: ignore[no-untyped-de
         hashes[i] = hashed(rows, numbers[i], key)
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _hash_all(rows, key, hashes):  # type: ignore[no-untyped-def]
     for i in range(rows.shape[0]):
         hashes[i] = hashed(rows, i, key)
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _look_ahead(table, rows, hashes, i):  # type: ignore[no-untyped-def]
     """Ask for the slot of a probe some steps before its turn, and for the row that it names when it has arrived."""
     prefetch(table, first_slot(hashes[i + 2 * AHEAD], table.shape[0]))
@@ -111,7 +111,7 @@ def _look_ahead(table, rows, hashes, i):  # type: ignore[no-untyped-def]
         prefetch(rows, _head(entry))
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _find(table, rows, key, probes, i, probe_key, h):  # type: ignore[no-untyped-def]
     """The slot of a key, or -1."""
     size = table.shape[0]
@@ -128,7 +128,7 @@ def _find(table, rows, key, probes, i, probe_key, h):  # type: ignore[no-untyped
             slot = np.int64(0)
 
 
-@nb.njit(cache=True)
+@compiled
 def _insert(table, links, rows, key, added, start, room, hashes):  # type: ignore[no-untyped-def]
     """Link rows into the rings of their keys, until all are or no slot may be taken into use any more.
 
@@ -182,7 +182,7 @@ def _insert(table, links, rows, key, added, start, room, hashes):  # type: ignor
     return added.shape[0], used
 
 
-@nb.njit(cache=True)
+@compiled
 def _rehash(old, table, rows, key):  # type: ignore[no-untyped-def]
     """Move every key that still has rows to another table."""
     size = table.shape[0]
@@ -196,7 +196,7 @@ def _rehash(old, table, rows, key):  # type: ignore[no-untyped-def]
             table[slot] = old[i]
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _unlink(table, links, slot, row):  # type: ignore[no-untyped-def]
     """Take a row out of its ring; gives how many slots are free again."""
     size = table.shape[0]
@@ -229,7 +229,7 @@ def _unlink(table, links, slot, row):  # type: ignore[no-untyped-def]
     return freed
 
 
-@nb.njit(cache=True)
+@compiled
 def _remove(table, links, rows, key, removed, hashes):  # type: ignore[no-untyped-def]
     freed = 0
     _hash_rows(rows, removed, 0, key, hashes)
@@ -241,7 +241,7 @@ def _remove(table, links, rows, key, removed, hashes):  # type: ignore[no-untype
     return freed
 
 
-@nb.njit(cache=True)
+@compiled
 def _take(table, links, rows, key, wanted, taken, hashes):  # type: ignore[no-untyped-def]
     """Find one row of each value and unlink it, so that equal values find different rows."""
     freed = 0
@@ -257,7 +257,7 @@ def _take(table, links, rows, key, wanted, taken, hashes):  # type: ignore[no-un
     return freed
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _found(table, slot, heads, counts, i):  # type: ignore[no-untyped-def]
     """Write down what a slot says to a probe; gives the number of rows."""
     entry = table[slot] if slot >= 0 else np.int64(0)
@@ -266,7 +266,7 @@ def _found(table, slot, heads, counts, i):  # type: ignore[no-untyped-def]
     return counts[i]
 
 
-@nb.njit(cache=True)
+@compiled
 def _probe(table, rows, key, probes, probe_key, heads, counts, hashes):  # type: ignore[no-untyped-def]
     total = 0
     _hash_all(probes, probe_key, hashes)
@@ -277,7 +277,7 @@ def _probe(table, rows, key, probes, probe_key, heads, counts, hashes):  # type:
     return total
 
 
-@nb.njit(cache=True)
+@compiled
 def _probe_leaf(table, rows, key, leaves, tree, place, probe_key, heads, counts, hashes):  # type: ignore[no-untyped-def]
     total = 0
     for i in range(tree.shape[0]):
@@ -290,7 +290,7 @@ def _probe_leaf(table, rows, key, leaves, tree, place, probe_key, heads, counts,
     return total
 
 
-@nb.njit(cache=True)
+@compiled
 def _expand(links, heads, counts, tree, place, which, longer):  # type: ignore[no-untyped-def]
     n = 0
     for i in range(heads.shape[0]):
@@ -306,7 +306,7 @@ def _expand(links, heads, counts, tree, place, which, longer):  # type: ignore[n
             n += 1
 
 
-@nb.njit(cache=True)
+@compiled
 def _expand_matching(links, heads, counts, rows, table, others, key, known, columns, block, whole, hashes, pairs):  # type: ignore[no-untyped-def]
     """Pairs of a probe and a row of its ring that have a row in another index; gives how many there are.
 
@@ -345,7 +345,7 @@ def _expand_matching(links, heads, counts, rows, table, others, key, known, colu
     return n
 
 
-@nb.njit(cache=True)
+@compiled
 def _partners(table, links, rows, key, leaves, tree, holder, probe_key, place):  # type: ignore[no-untyped-def]
     heads = np.empty(tree.shape[0], dtype=np.int64)
     counts = np.empty(tree.shape[0], dtype=np.int64)

@@ -11,12 +11,12 @@ What a window loses are the rows that came first. As long as that is so, they ar
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
 from headwater.kernel.columns.prefetching import prefetch
 from headwater.kernel.columns.ring_index import Ints, Links, first_slot, hashed, same
 from headwater.kernel.columns.row_numbers import Queue, enlarged, grown
+from headwater.terms.compiled_code import compiled
 
 _SMALLEST = 16
 _AHEAD = 8
@@ -24,7 +24,7 @@ _AHEAD = 8
 _NO_NUMBERS: Ints = np.empty(0, dtype=np.int64)
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _slot_of(table, rows, key, values, i, slot):  # type: ignore[no-untyped-def]
     """The slot of a row whose search begins at some slot, or the empty one where it belongs."""
     while table[slot] != 0 and not same(rows, np.int64(table[slot]) - 1, key, values, i, key):
@@ -34,7 +34,7 @@ def _slot_of(table, rows, key, values, i, slot):  # type: ignore[no-untyped-def]
     return slot
 
 
-@nb.njit(cache=True)
+@compiled
 def _change(table, rows, counts, top, key, values, by, slots, crossed):  # type: ignore[no-untyped-def]
     """Count rows up or down; gives the new top, and how many rows came into being (by > 0) or ceased to be.
 
@@ -69,7 +69,7 @@ def _change(table, rows, counts, top, key, values, by, slots, crossed):  # type:
     return top, n
 
 
-@nb.njit(cache=True)
+@compiled
 def _count_down(counts, numbers, crossed):  # type: ignore[no-untyped-def]
     """Count rows down; gives how many ceased to be."""
     n = 0
@@ -81,7 +81,7 @@ def _count_down(counts, numbers, crossed):  # type: ignore[no-untyped-def]
     return n
 
 
-@nb.njit(cache=True)
+@compiled
 def _placed(table, rows, key, top):  # type: ignore[no-untyped-def]
     """Give every row a slot; all rows differ."""
     size = table.shape[0]

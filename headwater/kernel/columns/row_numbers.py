@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 
 from headwater.kernel.columns.ring_index import MOST_ROWS, Ints, Links
+from headwater.terms.compiled_code import compiled
 
 
-@nb.njit(cache=True)
+@compiled
 def _give(free, count, top, numbers):  # type: ignore[no-untyped-def]
     for i in range(numbers.shape[0]):
         if i < count:
@@ -20,7 +20,7 @@ def _give(free, count, top, numbers):  # type: ignore[no-untyped-def]
             numbers[i] = top + i - count
 
 
-@nb.njit(cache=True)
+@compiled
 def _are_same(rows, numbers, values):  # type: ignore[no-untyped-def]
     for i in range(numbers.shape[0]):
         for column in range(values.shape[1]):

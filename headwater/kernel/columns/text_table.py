@@ -11,20 +11,20 @@ Two texts with one id are an error that is told: every text is compared with the
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 
 from headwater.kernel.columns.prefetching import prefetch
 from headwater.kernel.columns.ring_index import AHEAD, Ints, Links
 from headwater.kernel.columns.row_numbers import enlarged, grown
+from headwater.terms.compiled_code import compiled
 from headwater.terms.ids.dictionary import HashCollision
 from headwater.terms.ids.term_texts import Kinds, TermTexts, kinds_of_beginnings, term_of_text
 
 _FEWEST_SLOTS = 64
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _slot_of(slots, ids, number):  # type: ignore[no-untyped-def]
     """The slot of an id, or the empty one where it belongs."""
     mask = slots.shape[0] - 1
@@ -34,7 +34,7 @@ def _slot_of(slots, ids, number):  # type: ignore[no-untyped-def]
     return slot
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _look_ahead(slots, ids, numbers, i):  # type: ignore[no-untyped-def]
     """Ask for the slot of an id some steps before its turn, and for what the slot names when that has arrived."""
     mask = slots.shape[0] - 1
@@ -44,14 +44,14 @@ def _look_ahead(slots, ids, numbers, i):  # type: ignore[no-untyped-def]
         prefetch(ids, np.int64(following) - 1)
 
 
-@nb.njit(cache=True)
+@compiled
 def _enter(slots, ids, size):  # type: ignore[no-untyped-def]
     """Give each of some different ids a slot."""
     for place in range(size):
         slots[_slot_of(slots, ids, ids[place])] = place + 1
 
 
-@nb.njit(cache=True)
+@compiled
 def _add(slots, ids, starts, blob, size, numbers, offsets, texts):  # type: ignore[no-untyped-def]
     """Take texts in, for which there is room; gives how many there are now, and the first that clashes or -1."""
     for i in range(numbers.shape[0]):
@@ -78,7 +78,7 @@ def _add(slots, ids, starts, blob, size, numbers, offsets, texts):  # type: igno
     return size, -1
 
 
-@nb.njit(cache=True)
+@compiled
 def _places(slots, ids, numbers, places):  # type: ignore[no-untyped-def]
     for i in range(numbers.shape[0]):
         if i + 2 * AHEAD < numbers.shape[0]:
@@ -86,7 +86,7 @@ def _places(slots, ids, numbers, places):  # type: ignore[no-untyped-def]
         places[i] = np.int64(slots[_slot_of(slots, ids, numbers[i])]) - 1
 
 
-@nb.njit(cache=True)
+@compiled
 def _mark(slots, ids, numbers, marks):  # type: ignore[no-untyped-def]
     for i in range(numbers.shape[0]):
         if i + 2 * AHEAD < numbers.shape[0]:
@@ -96,7 +96,7 @@ def _mark(slots, ids, numbers, marks):  # type: ignore[no-untyped-def]
             marks[place - 1] = True
 
 
-@nb.njit(cache=True)
+@compiled
 def _gather(starts, blob, places, offsets, texts):  # type: ignore[no-untyped-def]
     for i in range(places.shape[0]):
         start = starts[places[i]]

@@ -47,7 +47,6 @@ from headwater.kernel.columns.delta import UNBOUND
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.compiling.join_inputs import Input, joined
 from headwater.kernel.compiling.unsupported import NotForTheKernel
-from headwater.kernel.expressions.comparison import NO_ID
 from headwater.kernel.operators.distinct import Distinct as DistinctRows
 from headwater.kernel.operators.extend import Computed, Extension
 from headwater.kernel.operators.mark_existence import Marked
@@ -58,6 +57,7 @@ from headwater.kernel.operators.semi_join import SemiJoin
 from headwater.kernel.operators.triple_patterns import Shared, TickClock
 from headwater.kernel.operators.union import Union as UnionRows
 from headwater.language.expressions import Expression, Timestamp
+from headwater.terms.ids.inline_layout import NO_ID
 from headwater.terms.model import NamedNode, Variable
 
 Variables = frozenset[Variable]

@@ -14,11 +14,31 @@ decided here only where converting both sides is exact or correctly rounded; eve
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 
 from headwater.kernel.columns.ring_index import Ints
+from headwater.terms.compiled_code import compiled
+from headwater.terms.ids.compiled_decoding import (
+    DOUBLE,
+    DOUBLE_BITS,
+    FLOAT,
+    FLOAT_SCIENTIFIC,
+    INTEGER,
+    LOCAL_TIME,
+    QUOTIENT,
+    STRING,
+    UTC_TIME,
+    VALUE_CLASSES,
+    can_scale,
+    type_of_id,
+    value_class_of,
+    value_of_id,
+    value_to_decimal,
+    value_to_double,
+    value_to_instant,
+    value_to_single,
+)
 from headwater.terms.ids.inline_layout import (
     INSTANT_DIGIT_BITS,
     NO_TERM,
@@ -27,36 +47,15 @@ from headwater.terms.ids.inline_layout import (
     SCALE_MASK,
     SCALED_TYPES,
     SCIENTIFIC_TYPES,
-    VALUE_BITS,
-    VALUE_MASK,
+    TENS,
     ZONE_BITS,
     InlineType,
-)
-from headwater.terms.ids.inline_values import (
-    DOUBLE,
-    DOUBLE_BITS,
-    FAMILY,
-    FLOAT,
-    FLOAT_SCIENTIFIC,
-    INTEGER,
-    LOCAL_TIME,
-    QUOTIENT,
-    STRING,
-    TENS,
-    UTC_TIME,
-    double_value,
-    exact_value,
-    family_of,
-    fits,
-    instant,
-    single_value,
+    inline_id,
 )
 
 Truths = npt.NDArray[np.uint8]
 
 FALSE, ERROR, TRUE, UNDECIDED = 0, 1, 2, 3
-NO_ID = -1
-"""In place of an id: not computed here. No id of a term, because no inline type has this number."""
 
 OUTCOMES = {"<": 0b001, "=": 0b010, ">": 0b100, "!=": 0b101, "<=": 0b011, ">=": 0b110}
 """For each operator the outcomes that make it true: bit 0 less, bit 1 equal, bit 2 greater."""
@@ -80,66 +79,66 @@ _APART, _SINGLES_APART = 2.0**-40, 2.0**-20
 to doubles and to floats."""
 
 
-@nb.njit(cache=True)
+@compiled
 def _sign(a, b):  # type: ignore[no-untyped-def]
     return 0 if a < b else (1 if a == b else 2)
 
 
-@nb.njit(cache=True)
+@compiled
 def _outcome(left, right):  # type: ignore[no-untyped-def]
     """0 less, 1 equal, 2 greater; 3 where ids do not tell."""
     if left >= 0 or right >= 0:
         return 3
-    a, b = family_of(left), family_of(right)
-    x, y = left & VALUE_MASK, right & VALUE_MASK
+    a, b = value_class_of(left), value_class_of(right)
+    x, y = value_of_id(left), value_of_id(right)
     if a == INTEGER and b == INTEGER:
         return _sign(x, y)
     if a == 0 or b == 0:
         return 3
     if a <= DOUBLE_BITS and b <= DOUBLE_BITS:
         if a >= DOUBLE or b >= DOUBLE:
-            return _sign(double_value(a, x), double_value(b, y))
-        m, s = exact_value(a, x)
-        n, t = exact_value(b, y)
+            return _sign(value_to_double(a, x), value_to_double(b, y))
+        m, s = value_to_decimal(a, x)
+        n, t = value_to_decimal(b, y)
         if s < t:
-            if not fits(m, t - s):
+            if not can_scale(m, t - s):
                 return 3
             m *= TENS[t - s]
         elif t < s:
-            if not fits(n, s - t):
+            if not can_scale(n, s - t):
                 return 3
             n *= TENS[s - t]
         return _sign(m, n)
     if a <= FLOAT_SCIENTIFIC and b <= FLOAT_SCIENTIFIC:
         if a >= DOUBLE and b >= DOUBLE:
-            return _sign(double_value(a, x), double_value(b, y))
-        return _sign_of_singles(single_value(a, x), single_value(b, y))
+            return _sign(value_to_double(a, x), value_to_double(b, y))
+        return _sign_of_singles(value_to_single(a, x), value_to_single(b, y))
     if a <= QUOTIENT and b <= QUOTIENT:
         return _sign_if_apart(a, x, b, y)
     if (a == STRING and b == STRING) or (a == LOCAL_TIME and b == LOCAL_TIME):
         shift = 0 if a == STRING else INSTANT_DIGIT_BITS
         return _sign(x >> shift, y >> shift)
     if a >= UTC_TIME and b >= UTC_TIME:
-        return _sign(instant(a, x), instant(b, y))
+        return _sign(value_to_instant(a, x), value_to_instant(b, y))
     return 3
 
 
-@nb.njit(cache=True)
+@compiled
 def _sign_of_singles(a, b):  # type: ignore[no-untyped-def]
     return 3 if np.isnan(a) or np.isnan(b) else _sign(a, b)
 
 
-@nb.njit(cache=True)
+@compiled
 def _sign_if_apart(a, x, b, y):  # type: ignore[no-untyped-def]
     """Of two numbers of which one is a quotient. The same quotient is the same number."""
     if a == b and x == y:
         return 1
-    p, q = double_value(a, x), double_value(b, y)
+    p, q = value_to_double(a, x), value_to_double(b, y)
     least = _SINGLES_APART if FLOAT in (a, b) or FLOAT_SCIENTIFIC in (a, b) else _APART
     return _sign(p, q) if abs(p - q) > least * max(abs(p), abs(q)) else 3
 
 
-@nb.njit(cache=True)
+@compiled
 def _is_member(members, number):  # type: ignore[no-untyped-def]
     mask = members.shape[0] - 1
     slot = number & mask
@@ -150,7 +149,7 @@ def _is_member(members, number):  # type: ignore[no-untyped-def]
     return False
 
 
-@nb.njit(cache=True)
+@compiled
 def enter(members, numbers):  # type: ignore[no-untyped-def]
     """Put hashed ids into an open-addressing table that has room for them; -1 marks a free slot."""
     mask = members.shape[0] - 1
@@ -161,7 +160,7 @@ def enter(members, numbers):  # type: ignore[no-untyped-def]
         members[slot] = number
 
 
-@nb.njit(cache=True)
+@compiled
 def compare(left, left_column, left_step, right, right_column, right_step, outcomes, resources, truths):  # type: ignore[no-untyped-def]
     """Compare two operands row by row; gives how many rows stay undecided. A step of 0 repeats the first row.
 
@@ -190,7 +189,7 @@ def compare(left, left_column, left_step, right, right_column, right_step, outco
     return undecided
 
 
-@nb.njit(cache=True)
+@compiled
 def compare_with_table(rows, column, lowest, highest, inside, outside, truths):  # type: ignore[no-untyped-def]
     """Compare a column with a constant of which `comparison_tables` knows, per type and scale, where it stands."""
     undecided = 0
@@ -203,11 +202,11 @@ def compare_with_table(rows, column, lowest, highest, inside, outside, truths): 
             truths[i] = UNDECIDED
             undecided += 1
             continue
-        kind = (number >> VALUE_BITS) & 31
-        value = number & VALUE_MASK
+        kind = type_of_id(number)
+        value = value_of_id(number)
         cell = kind << SCALE_BITS | (value & _CELL_MASK[kind])
         value >>= _SHIFT[kind]
-        if FAMILY[kind] == DOUBLE_BITS and value >> 57:
+        if VALUE_CLASSES[kind] == DOUBLE_BITS and value >> 57:
             value = np.int64(-1) - (value & ((np.int64(1) << 57) - 1))
         truth = inside[cell] if lowest[cell] <= value <= highest[cell] else outside[cell]
         truths[i] = truth
@@ -215,7 +214,7 @@ def compare_with_table(rows, column, lowest, highest, inside, outside, truths): 
     return undecided
 
 
-@nb.njit(cache=True)
+@compiled
 def same(left, left_column, left_step, right, right_column, right_step, if_same, otherwise, truths):  # type: ignore[no-untyped-def]
     """Whether two operands are the same term."""
     for i in range(truths.shape[0]):
@@ -236,6 +235,6 @@ def truths_as_ids(truths: Truths) -> Ints:
     return _BOOLEAN_IDS[truths]
 
 
-FALSE_ID = NO_TERM + (InlineType.BOOLEAN << VALUE_BITS)
+FALSE_ID = inline_id(InlineType.BOOLEAN, 0)
 TRUE_ID = FALSE_ID + 1
 _BOOLEAN_IDS: Ints = np.array([FALSE_ID, NO_TERM, TRUE_ID], dtype=np.int64)

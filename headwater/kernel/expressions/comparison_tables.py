@@ -35,15 +35,16 @@ from headwater.terms.ids.inline_layout import (
     SCALE_MASK,
     SCIENTIFIC_BIAS,
     SCIENTIFIC_TYPES,
+    SINGLE_MANTISSA,
+    SINGLE_SCALE,
     VALUE_MASK,
     InlineType,
-    inline_instant,
-    inline_number,
+    id_to_instant,
+    id_to_number,
     inline_type,
     is_inline,
     unpack_double,
 )
-from headwater.terms.ids.inline_numbers import SINGLE_MANTISSA, SINGLE_SCALE
 from headwater.terms.ids.term_ids import encode
 from headwater.terms.model import XSD, Literal
 
@@ -120,7 +121,7 @@ def _within(bound: int) -> int:
 def _places(number: int) -> Iterator[tuple[InlineType, int, int, int]]:
     """Type, scale, the first value that is not below the constant, and the first value above it."""
     kind = inline_type(number)
-    found = inline_number(number)
+    found = id_to_number(number)
     if found is not None:
         yield from _among_numbers(kind, found)
     elif kind is InlineType.STRING:
@@ -137,7 +138,7 @@ def _places(number: int) -> Iterator[tuple[InlineType, int, int, int]]:
 
 
 def _instant(number: int) -> int:
-    found = inline_instant(number)
+    found = id_to_instant(number)
     assert found is not None
     return found
 
@@ -196,7 +197,7 @@ def _of_bits(ordered: int) -> float:
 
 
 def _is_exact_single(constant: int | Decimal) -> bool:
-    """Whether digits and power of ten are so small that rounding twice is rounding once (`float_value`)."""
+    """Whether digits and power of ten are so small that rounding twice is rounding once (`encode_float`)."""
     _, digits, power = Decimal(constant).normalize().as_tuple()
     mantissa = int("".join(map(str, digits)))
     assert isinstance(power, int)

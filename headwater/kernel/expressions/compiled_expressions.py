@@ -34,7 +34,6 @@ from headwater.kernel.expressions.arithmetic import ARITHMETIC, ROUNDING, calcul
 from headwater.kernel.expressions.by_pyoxigraph import AskedExpression, as_truth
 from headwater.kernel.expressions.comparison import (
     FALSE,
-    NO_ID,
     OUTCOMES,
     TRUE,
     UNDECIDED,
@@ -58,6 +57,7 @@ from headwater.language.expressions import (
     Timestamp,
     VariableReference,
 )
+from headwater.terms.ids.inline_layout import NO_ID
 from headwater.terms.ids.term_texts import Kind
 from headwater.terms.model import XSD, Literal, NamedNode, Variable
 

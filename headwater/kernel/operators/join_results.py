@@ -7,17 +7,17 @@ other leaves. An input that never lost a row has no lists; they are made when it
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
 from headwater.kernel.columns.prefetching import prefetch
 from headwater.kernel.columns.ring_index import AHEAD, Ints, Links
 from headwater.kernel.columns.row_numbers import Numbering, enlarged, grown
+from headwater.terms.compiled_code import compiled
 
 _NONE = -1
 
 
-@nb.njit(cache=True)
+@compiled
 def _link(tree, links, heads, linked, start, numbers):  # type: ignore[no-untyped-def]
     for i in range(numbers.shape[0]):
         if i + AHEAD < numbers.shape[0]:
@@ -34,7 +34,7 @@ def _link(tree, links, heads, linked, start, numbers):  # type: ignore[no-untype
             heads[at] = number
 
 
-@nb.njit(cache=True)
+@compiled
 def _unlink_all_of(tree, links, heads, linked, start, place, leaves, found):  # type: ignore[no-untyped-def]
     """Unlink every result of some rows of one leaf; gives how many there were."""
     n = 0

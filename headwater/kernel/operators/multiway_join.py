@@ -29,7 +29,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-import numba as nb
 import numpy as np
 
 from headwater.kernel.columns.delta import Condition, Delta, no_rows, stacked
@@ -40,6 +39,7 @@ from headwater.kernel.operators.constant import Constant
 from headwater.kernel.operators.join_results import Results
 from headwater.kernel.operators.operator import Operator
 from headwater.kernel.operators.twin_inputs import mirror_of, twins_among
+from headwater.terms.compiled_code import compiled
 
 _WORTH_ASKING = 0.5
 """While the best input known has fewer partners than this for each mapping, another one is not worth the question."""
@@ -78,7 +78,7 @@ class _Candidate:
     done: int
 
 
-@nb.njit(cache=True)
+@compiled
 def _fetch(rows, tree, leaf, columns, places, values):  # type: ignore[no-untyped-def]
     """Some columns of the rows that stand at a leaf of each tree."""
     for n in range(tree.shape[0]):

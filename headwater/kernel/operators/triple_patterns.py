@@ -6,12 +6,12 @@ pattern reads, and what makes a set of them, is said in `leaves`.
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
 from headwater.kernel.columns.delta import Delta, no_rows
 from headwater.kernel.columns.ring_index import Ints, plain
 from headwater.kernel.operators.operator import Operator
+from headwater.terms.compiled_code import compiled
 
 TRIPLE = ("s", "p", "o")
 TIMED_TRIPLE = (*TRIPLE, "t")
@@ -86,7 +86,7 @@ class Renamed(Operator):
         return (self._source,)
 
 
-@nb.njit(cache=True)
+@compiled
 def _match(triples, places, wanted, equal, columns, found):  # type: ignore[no-untyped-def]
     """Write the bindings of the triples that match; gives how many do."""
     n = 0

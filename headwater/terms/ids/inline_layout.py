@@ -34,6 +34,8 @@ import struct
 from decimal import Decimal
 from enum import IntEnum
 
+import numpy as np
+
 ID_FORMAT = 2
 """Counts the changes of which id a term has: what keeps ids on a disk says which it has. 2: floats of up to 30 bits."""
 
@@ -41,12 +43,19 @@ VALUE_BITS = 58
 VALUE_MASK = (1 << VALUE_BITS) - 1
 PAYLOAD_MASK = (1 << 63) - 1
 NO_TERM = -(1 << 63)
+NO_ID = -1
+"""In place of an id: not computed here. No id of a term, because no inline type has this number."""
 INTEGER_BIAS = 1 << 57
 MANTISSA_BIAS = 1 << 53
 SCALE_BITS = 4
 SCALE_MASK = (1 << SCALE_BITS) - 1
 SCIENTIFIC_BIAS = 10
+SINGLE_MANTISSA = 1 << 30
+SINGLE_SCALE = 12
+"""Floats are inline up to this mantissa and scale: all nine digits that tell a float from its neighbours."""
 FRACTION_BITS = 52
+DOUBLE_SIGN = 1 << 57
+IEEE_BIAS = 1023
 LOWEST_EXPONENT = -11
 """Double bits keep the exponents from here to `LOWEST_EXPONENT + 31`."""
 INSTANT_BIAS = 1 << 54
@@ -54,10 +63,16 @@ INSTANT_DIGIT_BITS = 3
 OFFSET_INSTANT_BIAS = 1 << 44
 OFFSET_DIGIT_BITS = 2
 ZONE_BITS = 11
+NO_ZONE, UTC_ZONE, ZERO_OFFSET_ZONE = 0, 1, 842
+"""Zones: none, `Z`, `+00:00`; the others are the last with their minutes added."""
+LARGEST_OFFSET = 14 * 60
 NUMERATOR_BIAS = 1 << 37
 DENOMINATOR_BITS = 20
 DENOMINATOR_MASK = (1 << DENOMINATOR_BITS) - 1
-_IEEE_BIAS = 1023
+QUOTIENT_DIGITS = 18
+STRING_BYTES = 7
+TENS = np.array([10**k for k in range(19)], dtype=np.int64)
+POWERS = 10.0 ** np.arange(23)
 
 
 class InlineType(IntEnum):
@@ -118,21 +133,21 @@ def unpack_scaled(value: int) -> tuple[int, int]:
 def pack_double(number: float) -> int | None:
     """58 bits for a double, or None when its exponent does not fit into five bits."""
     bits: int = struct.unpack("<Q", struct.pack("<d", number))[0]
-    exponent = (bits >> FRACTION_BITS & 0x7FF) - _IEEE_BIAS - LOWEST_EXPONENT
+    exponent = (bits >> FRACTION_BITS & 0x7FF) - IEEE_BIAS - LOWEST_EXPONENT
     if not 0 <= exponent < 32:
         return None
-    return (bits >> 63) << 57 | exponent << FRACTION_BITS | bits & ((1 << FRACTION_BITS) - 1)
+    return (bits >> 63) * DOUBLE_SIGN | exponent << FRACTION_BITS | bits & ((1 << FRACTION_BITS) - 1)
 
 
 def unpack_double(value: int) -> float:
     """The double that `pack_double` took."""
-    exponent = (value >> FRACTION_BITS & 31) + LOWEST_EXPONENT + _IEEE_BIAS
+    exponent = (value >> FRACTION_BITS & 31) + LOWEST_EXPONENT + IEEE_BIAS
     bits = (value >> 57) << 63 | exponent << FRACTION_BITS | value & ((1 << FRACTION_BITS) - 1)
     number: float = struct.unpack("<d", struct.pack("<Q", bits))[0]
     return number
 
 
-def inline_number(term_id: int) -> int | float | Decimal | None:
+def id_to_number(term_id: int) -> int | float | Decimal | None:
     """The number of an inline numeric id: int, Decimal or float as its datatype says; None if not numeric."""
     kind = inline_type(term_id)
     value = term_id & VALUE_MASK
@@ -153,7 +168,7 @@ def inline_number(term_id: int) -> int | float | Decimal | None:
     return number
 
 
-def inline_instant(term_id: int) -> int | None:
+def id_to_instant(term_id: int) -> int | None:
     """Microseconds since 1970 of an inline dateTime (no zone is read as UTC); None for other types."""
     kind = inline_type(term_id)
     value = term_id & VALUE_MASK

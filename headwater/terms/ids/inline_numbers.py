@@ -1,12 +1,12 @@
 """Numbers, booleans and strings to the 58 bits of an inline id and back, lexical form included.
 
-Every `*_value` function takes a lexical form and gives `(type, value)`, or None when the form would not come
-back exactly; every `*_text` function is its inverse.
+Every `encode_*` function takes a lexical form and gives `(type, value)`, or None when the form would not come back
+exactly; every `decode_*` function takes a value and gives the lexical form.
 
->>> integer_value("01", InlineType.INTEGER) is None
+>>> encode_integer("01", InlineType.INTEGER) is None
 True
->>> kind, value = decimal_value("-12.50", InlineType.DECIMAL)
->>> scaled_text(value)
+>>> kind, value = encode_decimal("-12.50", InlineType.DECIMAL)
+>>> decode_scaled(value)
 '-12.50'
 """
 
@@ -22,8 +22,12 @@ from headwater.terms.ids.inline_layout import (
     INTEGER_BIAS,
     MANTISSA_BIAS,
     NUMERATOR_BIAS,
+    QUOTIENT_DIGITS,
     SCALE_MASK,
     SCIENTIFIC_BIAS,
+    SINGLE_MANTISSA,
+    SINGLE_SCALE,
+    STRING_BYTES,
     InlineType,
     pack_double,
     pack_scaled,
@@ -35,18 +39,13 @@ InlineValue: TypeAlias = tuple[InlineType, int]
 
 _PLAIN = re.compile(r"(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?")
 _SCIENTIFIC = re.compile(r"(-?[0-9])\.([0-9]+)E(-?[0-9]{1,3})")
-SINGLE_MANTISSA = 1 << 30
-SINGLE_SCALE = 12
-"""Floats are inline up to this mantissa and scale: all nine digits that tell a float from its neighbours."""
 _BOOLEANS = ("false", "true", "0", "1")
 _LONGEST_INTEGER = len(str(-INTEGER_BIAS))
 _LONGEST_PLAIN = 40
-_STRING_BYTES = 7
-_QUOTIENT_DIGITS = 18
-_QUOTIENT_UNIT = 10**_QUOTIENT_DIGITS
+_QUOTIENT_UNIT = 10**QUOTIENT_DIGITS
 
 
-def integer_value(lexical: str, kind: InlineType) -> InlineValue | None:
+def encode_integer(lexical: str, kind: InlineType) -> InlineValue | None:
     """A canonical integer below 2^57 in size."""
     if len(lexical) > _LONGEST_INTEGER:
         return None
@@ -59,11 +58,11 @@ def integer_value(lexical: str, kind: InlineType) -> InlineValue | None:
     return kind, number + INTEGER_BIAS
 
 
-def integer_text(value: int) -> str:
+def decode_integer(value: int) -> str:
     return str(value - INTEGER_BIAS)
 
 
-def decimal_value(lexical: str, kind: InlineType) -> InlineValue | None:
+def encode_decimal(lexical: str, kind: InlineType) -> InlineValue | None:
     """Plain notation whose digits and scale fit; zeros at the end are kept, a sign before zero is not."""
     if len(lexical) > _LONGEST_PLAIN:
         return None
@@ -79,20 +78,20 @@ def decimal_value(lexical: str, kind: InlineType) -> InlineValue | None:
     return kind, pack_scaled(mantissa, len(fraction))
 
 
-def scaled_text(value: int) -> str:
+def decode_scaled(value: int) -> str:
     mantissa, scale = unpack_scaled(value)
     digits = str(abs(mantissa)).rjust(scale + 1, "0")
     sign = "-" if mantissa < 0 else ""
     return f"{sign}{digits[:-scale]}.{digits[-scale:]}" if scale else sign + digits
 
 
-def decimal_or_quotient_value(lexical: str) -> InlineValue | None:
+def encode_decimal_or_quotient(lexical: str) -> InlineValue | None:
     """An xsd:decimal: by its digits or else, where it is an average, by what was divided."""
-    return decimal_value(lexical, InlineType.DECIMAL) or quotient_value(lexical)
+    return encode_decimal(lexical, InlineType.DECIMAL) or encode_quotient(lexical)
 
 
-def quotient_value(lexical: str) -> InlineValue | None:
-    """A decimal with more digits than `decimal_value` takes that is the quotient of two small numbers, cut.
+def encode_quotient(lexical: str) -> InlineValue | None:
+    """A decimal with more digits than `encode_decimal` takes that is the quotient of two small numbers, cut.
 
     A quotient that is this near to the decimal is one of the convergents of its continued fraction, and the last with
     a denominator of 20 bits; so there is never more than one.
@@ -101,7 +100,7 @@ def quotient_value(lexical: str) -> InlineValue | None:
     if match is None:
         return None
     sign, whole, fraction = match.groups(default="")
-    if not SCALE_MASK < len(fraction) <= _QUOTIENT_DIGITS or fraction.endswith("0"):
+    if not SCALE_MASK < len(fraction) <= QUOTIENT_DIGITS or fraction.endswith("0"):
         return None
     left, right = int(whole + fraction), 10 ** len(fraction)
     numerators, denominators = (0, 1), (1, 0)
@@ -116,17 +115,17 @@ def quotient_value(lexical: str) -> InlineValue | None:
         return None
     signed = -numerators[1] if sign else numerators[1]
     value = (signed + NUMERATOR_BIAS) << DENOMINATOR_BITS | denominators[1]
-    return (InlineType.QUOTIENT, value) if quotient_text(value) == lexical else None
+    return (InlineType.QUOTIENT, value) if decode_quotient(value) == lexical else None
 
 
-def quotient_text(value: int) -> str:
+def decode_quotient(value: int) -> str:
     numerator = (value >> DENOMINATOR_BITS) - NUMERATOR_BIAS
     whole, fraction = divmod(abs(numerator) * _QUOTIENT_UNIT // (value & DENOMINATOR_MASK), _QUOTIENT_UNIT)
     digits = f"{fraction:018d}".rstrip("0")
     return f"{'-' if numerator < 0 else ''}{whole}{'.' if digits else ''}{digits}"
 
 
-def scientific_value(lexical: str, kind: InlineType) -> InlineValue | None:
+def encode_scientific(lexical: str, kind: InlineType) -> InlineValue | None:
     """The canonical XML Schema form (`1.25E2`), for powers that keep mantissa x 10^power exact to compute."""
     match = _SCIENTIFIC.fullmatch(lexical)
     if match is None:
@@ -138,10 +137,10 @@ def scientific_value(lexical: str, kind: InlineType) -> InlineValue | None:
     if not (0 <= scale <= SCALE_MASK and -MANTISSA_BIAS <= mantissa < MANTISSA_BIAS):
         return None
     value = pack_scaled(mantissa, scale)
-    return (kind, value) if scientific_text(value) == lexical else None
+    return (kind, value) if decode_scientific(value) == lexical else None
 
 
-def scientific_text(value: int) -> str:
+def decode_scientific(value: int) -> str:
     mantissa, scale = unpack_scaled(value)
     return _canonical(mantissa, scale - SCIENTIFIC_BIAS)
 
@@ -155,9 +154,9 @@ def _canonical(mantissa: int, power: int) -> str:
     return f"{sign}{digits[0]}.{digits[1:].rstrip('0') or '0'}E{exponent}"
 
 
-def double_value(lexical: str) -> InlineValue | None:
+def encode_double(lexical: str) -> InlineValue | None:
     """A double in plain or canonical scientific notation, by its digits or else by its bits."""
-    by_digits = decimal_value(lexical, InlineType.DOUBLE) or scientific_value(lexical, InlineType.DOUBLE_SCIENTIFIC)
+    by_digits = encode_decimal(lexical, InlineType.DOUBLE) or encode_scientific(lexical, InlineType.DOUBLE_SCIENTIFIC)
     if by_digits is not None:
         return by_digits
     if not _PLAIN.fullmatch(lexical) and not _SCIENTIFIC.fullmatch(lexical):
@@ -168,29 +167,29 @@ def double_value(lexical: str) -> InlineValue | None:
         return None
     if repr(number) == lexical:
         return InlineType.DOUBLE_BITS, value
-    if double_bits_scientific_text(value) == lexical:
+    if decode_double_bits_scientific(value) == lexical:
         return InlineType.DOUBLE_BITS_SCIENTIFIC, value
     return None
 
 
-def double_bits_text(value: int) -> str:
+def decode_double_bits(value: int) -> str:
     return repr(unpack_double(value))
 
 
-def double_bits_scientific_text(value: int) -> str:
+def decode_double_bits_scientific(value: int) -> str:
     sign, digits, power = Decimal(repr(unpack_double(value))).as_tuple()
     mantissa = int("".join(map(str, digits)))
     return _canonical(-mantissa if sign else mantissa, int(power))
 
 
-def float_value(lexical: str) -> InlineValue | None:
+def encode_float(lexical: str) -> InlineValue | None:
     """A float whose digits and power of ten are so small that its value can be computed with doubles.
 
     Rounding a quotient m / 10^s to a double and on to a float goes wrong only where the double is the middle between
     two floats and the quotient is not. Such a middle has 25 bits, so the two differ at least by one part in 2^25 x 5^s,
     which for s up to 12 is more than half of the distance between doubles.
     """
-    found = decimal_value(lexical, InlineType.FLOAT) or scientific_value(lexical, InlineType.FLOAT_SCIENTIFIC)
+    found = encode_decimal(lexical, InlineType.FLOAT) or encode_scientific(lexical, InlineType.FLOAT_SCIENTIFIC)
     if found is None:
         return None
     mantissa, scale = unpack_scaled(found[1])
@@ -199,23 +198,23 @@ def float_value(lexical: str) -> InlineValue | None:
     return None if found[0] is InlineType.FLOAT and scale > SINGLE_SCALE else found
 
 
-def boolean_value(lexical: str) -> InlineValue | None:
+def encode_boolean(lexical: str) -> InlineValue | None:
     return (InlineType.BOOLEAN, _BOOLEANS.index(lexical)) if lexical in _BOOLEANS else None
 
 
-def boolean_text(value: int) -> str:
+def decode_boolean(value: int) -> str:
     return _BOOLEANS[value]
 
 
-def string_value(lexical: str) -> InlineValue | None:
+def encode_string(lexical: str) -> InlineValue | None:
     """A string of up to seven bytes without a zero byte, which the padding could not be told from."""
-    if len(lexical) > _STRING_BYTES:
+    if len(lexical) > STRING_BYTES:
         return None
     data = lexical.encode()
-    if len(data) > _STRING_BYTES or b"\0" in data:
+    if len(data) > STRING_BYTES or b"\0" in data:
         return None
-    return InlineType.STRING, int.from_bytes(data.ljust(_STRING_BYTES, b"\0"), "big")
+    return InlineType.STRING, int.from_bytes(data.ljust(STRING_BYTES, b"\0"), "big")
 
 
-def string_text(value: int) -> str:
-    return value.to_bytes(_STRING_BYTES, "big").rstrip(b"\0").decode()
+def decode_string(value: int) -> str:
+    return value.to_bytes(STRING_BYTES, "big").rstrip(b"\0").decode()

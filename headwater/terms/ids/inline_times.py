@@ -12,8 +12,12 @@ from datetime import date
 from headwater.terms.ids.inline_layout import (
     INSTANT_BIAS,
     INSTANT_DIGIT_BITS,
+    LARGEST_OFFSET,
+    NO_ZONE,
     OFFSET_DIGIT_BITS,
     OFFSET_INSTANT_BIAS,
+    UTC_ZONE,
+    ZERO_OFFSET_ZONE,
     ZONE_BITS,
     InlineType,
 )
@@ -26,33 +30,29 @@ _DATE_TIME = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([01][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9])(?:\.([0-9]{1,6}))?"
     r"(Z|[+-][0-9]{2}:[0-9]{2})?"
 )
-_NO_ZONE = 0
-_UTC = 1
-_ZERO_OFFSET = 842
-_LARGEST_OFFSET = 14 * 60
 _SECONDS_LENGTH = len("2014-08-01T07:50:00")
 
 
 def _zone_code(zone: str | None) -> int | None:
     if zone is None:
-        return _NO_ZONE
+        return NO_ZONE
     if zone == "Z":
-        return _UTC
+        return UTC_ZONE
     hours, minutes = int(zone[1:3]), int(zone[4:6])
     offset = hours * 60 + minutes
-    if minutes > 59 or offset > _LARGEST_OFFSET or zone == "-00:00":
+    if minutes > 59 or offset > LARGEST_OFFSET or zone == "-00:00":
         return None
-    return _ZERO_OFFSET + (-offset if zone[0] == "-" else offset)
+    return ZERO_OFFSET_ZONE + (-offset if zone[0] == "-" else offset)
 
 
 def _zone_text(code: int) -> str:
-    if code <= _UTC:
+    if code <= UTC_ZONE:
         return "Z" if code else ""
-    offset = code - _ZERO_OFFSET
+    offset = code - ZERO_OFFSET_ZONE
     return f"{'-' if offset < 0 else '+'}{abs(offset) // 60:02d}:{abs(offset) % 60:02d}"
 
 
-def date_value(lexical: str) -> InlineValue | None:
+def encode_date(lexical: str) -> InlineValue | None:
     """A date of the years 0001 to 9999, with or without zone."""
     match = _DATE.fullmatch(lexical)
     if match is None:
@@ -68,11 +68,11 @@ def date_value(lexical: str) -> InlineValue | None:
     return InlineType.DATE, ordinal << ZONE_BITS | code
 
 
-def date_text(value: int) -> str:
+def decode_date(value: int) -> str:
     return date.fromordinal(value >> ZONE_BITS).isoformat() + _zone_text(value & ((1 << ZONE_BITS) - 1))
 
 
-def date_time_value(lexical: str) -> InlineValue | None:
+def encode_date_time(lexical: str) -> InlineValue | None:
     """A date-time with up to six digits of fraction (three where it has an offset)."""
     match = _DATE_TIME.fullmatch(lexical)
     if match is None:
@@ -86,27 +86,27 @@ def date_time_value(lexical: str) -> InlineValue | None:
     except ValueError:
         return None
     digits = len(fraction) if fraction else 0
-    if code <= _UTC:
+    if code <= UTC_ZONE:
         if not -INSTANT_BIAS <= instant < INSTANT_BIAS:
             return None
         kind = InlineType.DATE_TIME_UTC if code else InlineType.DATE_TIME
         return kind, (instant + INSTANT_BIAS) << INSTANT_DIGIT_BITS | digits
-    millis = (instant - (code - _ZERO_OFFSET) * MINUTE) // MILLISECOND
+    millis = (instant - (code - ZERO_OFFSET_ZONE) * MINUTE) // MILLISECOND
     if digits > 3 or not -OFFSET_INSTANT_BIAS <= millis < OFFSET_INSTANT_BIAS:
         return None
     packed = (millis + OFFSET_INSTANT_BIAS) << ZONE_BITS | code
     return InlineType.DATE_TIME_OFFSET, packed << OFFSET_DIGIT_BITS | digits
 
 
-def date_time_text(kind: InlineType, value: int) -> str:
+def decode_date_time(kind: InlineType, value: int) -> str:
     if kind is InlineType.DATE_TIME_OFFSET:
         digits = value & ((1 << OFFSET_DIGIT_BITS) - 1)
         code = value >> OFFSET_DIGIT_BITS & ((1 << ZONE_BITS) - 1)
         millis = (value >> (ZONE_BITS + OFFSET_DIGIT_BITS)) - OFFSET_INSTANT_BIAS
-        instant = millis * MILLISECOND + (code - _ZERO_OFFSET) * MINUTE
+        instant = millis * MILLISECOND + (code - ZERO_OFFSET_ZONE) * MINUTE
     else:
         digits = value & ((1 << INSTANT_DIGIT_BITS) - 1)
-        code = _UTC if kind is InlineType.DATE_TIME_UTC else _NO_ZONE
+        code = UTC_ZONE if kind is InlineType.DATE_TIME_UTC else NO_ZONE
         instant = (value >> INSTANT_DIGIT_BITS) - INSTANT_BIAS
     seconds = format_time(instant)[:_SECONDS_LENGTH]
     fraction = f".{instant % 1_000_000:06d}"[: digits + 1] if digits else ""

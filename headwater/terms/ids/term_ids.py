@@ -32,35 +32,35 @@ from headwater.terms.ids.text_hash import text_hash
 from headwater.terms.model import XSD, Literal, NamedNode, Term, Triple
 
 _ENCODERS: dict[str, Callable[[str], InlineValue | None]] = {
-    XSD + "string": inline_numbers.string_value,
-    XSD + "integer": partial(inline_numbers.integer_value, kind=InlineType.INTEGER),
-    XSD + "int": partial(inline_numbers.integer_value, kind=InlineType.INT),
-    XSD + "long": partial(inline_numbers.integer_value, kind=InlineType.LONG),
-    XSD + "decimal": inline_numbers.decimal_or_quotient_value,
-    XSD + "double": inline_numbers.double_value,
-    XSD + "float": inline_numbers.float_value,
-    XSD + "boolean": inline_numbers.boolean_value,
-    XSD + "date": inline_times.date_value,
-    XSD + "dateTime": inline_times.date_time_value,
+    XSD + "string": inline_numbers.encode_string,
+    XSD + "integer": partial(inline_numbers.encode_integer, kind=InlineType.INTEGER),
+    XSD + "int": partial(inline_numbers.encode_integer, kind=InlineType.INT),
+    XSD + "long": partial(inline_numbers.encode_integer, kind=InlineType.LONG),
+    XSD + "decimal": inline_numbers.encode_decimal_or_quotient,
+    XSD + "double": inline_numbers.encode_double,
+    XSD + "float": inline_numbers.encode_float,
+    XSD + "boolean": inline_numbers.encode_boolean,
+    XSD + "date": inline_times.encode_date,
+    XSD + "dateTime": inline_times.encode_date_time,
 }
 
 _TEXTS: tuple[tuple[InlineType, str, Callable[[int], str]], ...] = (
-    (InlineType.STRING, "string", inline_numbers.string_text),
-    (InlineType.INTEGER, "integer", inline_numbers.integer_text),
-    (InlineType.INT, "int", inline_numbers.integer_text),
-    (InlineType.LONG, "long", inline_numbers.integer_text),
-    (InlineType.DECIMAL, "decimal", inline_numbers.scaled_text),
-    (InlineType.QUOTIENT, "decimal", inline_numbers.quotient_text),
-    (InlineType.DOUBLE, "double", inline_numbers.scaled_text),
-    (InlineType.FLOAT, "float", inline_numbers.scaled_text),
-    (InlineType.DOUBLE_SCIENTIFIC, "double", inline_numbers.scientific_text),
-    (InlineType.FLOAT_SCIENTIFIC, "float", inline_numbers.scientific_text),
-    (InlineType.DOUBLE_BITS, "double", inline_numbers.double_bits_text),
-    (InlineType.DOUBLE_BITS_SCIENTIFIC, "double", inline_numbers.double_bits_scientific_text),
-    (InlineType.BOOLEAN, "boolean", inline_numbers.boolean_text),
-    (InlineType.DATE, "date", inline_times.date_text),
+    (InlineType.STRING, "string", inline_numbers.decode_string),
+    (InlineType.INTEGER, "integer", inline_numbers.decode_integer),
+    (InlineType.INT, "int", inline_numbers.decode_integer),
+    (InlineType.LONG, "long", inline_numbers.decode_integer),
+    (InlineType.DECIMAL, "decimal", inline_numbers.decode_scaled),
+    (InlineType.QUOTIENT, "decimal", inline_numbers.decode_quotient),
+    (InlineType.DOUBLE, "double", inline_numbers.decode_scaled),
+    (InlineType.FLOAT, "float", inline_numbers.decode_scaled),
+    (InlineType.DOUBLE_SCIENTIFIC, "double", inline_numbers.decode_scientific),
+    (InlineType.FLOAT_SCIENTIFIC, "float", inline_numbers.decode_scientific),
+    (InlineType.DOUBLE_BITS, "double", inline_numbers.decode_double_bits),
+    (InlineType.DOUBLE_BITS_SCIENTIFIC, "double", inline_numbers.decode_double_bits_scientific),
+    (InlineType.BOOLEAN, "boolean", inline_numbers.decode_boolean),
+    (InlineType.DATE, "date", inline_times.decode_date),
     *(
-        (kind, "dateTime", partial(inline_times.date_time_text, kind))
+        (kind, "dateTime", partial(inline_times.decode_date_time, kind))
         for kind in (InlineType.DATE_TIME, InlineType.DATE_TIME_UTC, InlineType.DATE_TIME_OFFSET)
     ),
 )

@@ -10,7 +10,3 @@ In the order of the data:
 - `scanner`: `scan`; `ranges`: `scan_range`, for a part of a file; `elements`: the result as Python objects.
 - `warm`: has numba compile all this once.
 """
-
-from headwater.terms.compiled_code import forget_own_stale_code
-
-forget_own_stale_code()

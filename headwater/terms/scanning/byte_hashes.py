@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 
+from headwater.terms.compiled_code import compiled
 from headwater.terms.ids.text_hash import HASH_MASK, LAST_KEY, LENGTH_KEY, SECOND_KEY, STATE_KEY
 from headwater.terms.scanning.memory import folded, word_at
 
@@ -21,13 +21,13 @@ _ONE = np.uint64(1)
 _ZERO = np.uint64(0)
 
 
-@nb.njit(cache=True)
+@compiled
 def low_bytes(word, count):  # type: ignore[no-untyped-def]
     """The first bytes of a word, fewer than eight, the others zero."""
     return word & ((_ONE << np.uint64(8 * count)) - _ONE)
 
 
-@nb.njit(cache=True)
+@compiled
 def hash_of(start, length):  # type: ignore[no-untyped-def]
     """The 63 bits of the text of some length at an address."""
     state = _STATE_KEY
@@ -44,7 +44,7 @@ def hash_of(start, length):  # type: ignore[no-untyped-def]
     return np.int64(folded(state ^ _LAST_KEY, np.uint64(length) ^ _LENGTH_KEY) & _HASH_MASK)
 
 
-@nb.njit(cache=True)
+@compiled
 def _hashes(text, ends, hashes):  # type: ignore[no-untyped-def]
     start = 0
     for i in range(hashes.shape[0]):

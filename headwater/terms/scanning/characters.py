@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
+from headwater.terms.compiled_code import compiled
 from headwater.terms.scanning.memory import byte_at
 
 
-@nb.njit(cache=True)
+@compiled
 def _is_continued(at):  # type: ignore[no-untyped-def]
     return byte_at(at) & 0xC0 == 0x80
 
 
-@nb.njit(cache=True)
+@compiled
 def character_length(at):  # type: ignore[no-untyped-def]
     """How many bytes the character at an address has, which is not ASCII; 0 if it is no UTF-8, or not a character."""
     first = byte_at(at)

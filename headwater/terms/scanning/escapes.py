@@ -6,9 +6,9 @@ control characters are left to the parser.
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
+from headwater.terms.compiled_code import compiled
 from headwater.terms.scanning.characters import character_length
 from headwater.terms.scanning.iri_ends import LONGEST, UNSURE_END
 from headwater.terms.scanning.literals import literal
@@ -21,7 +21,7 @@ ROOM = LONGEST + 1024
 _LONGEST_SUFFIX = 512
 
 
-@nb.njit(cache=True)
+@compiled
 def _hexadecimal(at, digits):  # type: ignore[no-untyped-def]
     """The number of some hexadecimal digits, or -1."""
     number = np.int64(0)
@@ -37,7 +37,7 @@ def _hexadecimal(at, digits):  # type: ignore[no-untyped-def]
     return number
 
 
-@nb.njit(cache=True)
+@compiled
 def _escape_letter(code):  # type: ignore[no-untyped-def]
     """The letter behind the backslash that canonical text has for a character; 0 where it has the character itself."""
     if code == 34 or code == 92:
@@ -53,7 +53,7 @@ def _escape_letter(code):  # type: ignore[no-untyped-def]
     return np.int64(114) if code == 13 else np.int64(0)
 
 
-@nb.njit(cache=True)
+@compiled
 def _put_character(code, to):  # type: ignore[no-untyped-def]
     """Write a character as canonical text has it; the address behind it, or `UNSURE_END`."""
     letter = _escape_letter(code)
@@ -74,7 +74,7 @@ def _put_character(code, to):  # type: ignore[no-untyped-def]
     return to + more + 1
 
 
-@nb.njit(cache=True)
+@compiled
 def _put_string(start, target):  # type: ignore[no-untyped-def]
     """Write a quoted string canonically; the addresses of the closing quote there and here."""
     unsure = (np.int64(UNSURE_END), np.int64(UNSURE_END))
@@ -118,7 +118,7 @@ def _put_string(start, target):  # type: ignore[no-untyped-def]
     return unsure
 
 
-@nb.njit(cache=True)
+@compiled
 def rewritten_literal(start, target, wanted):  # type: ignore[no-untyped-def]
     """A literal by way of its canonical text, which is written to `target`: the same as `literal` gives."""
     nothing = (np.int64(UNSURE_END), np.int64(0), np.int64(0))

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba as nb
 import numpy as np
 
+from headwater.terms.compiled_code import compiled
 from headwater.terms.scanning.lines import BAD_LINE
 
 
@@ -38,7 +38,7 @@ class Groups(NamedTuple):
         )
 
 
-@nb.njit(cache=True)
+@compiled
 def group(rows, count, end, has_key, key_time, key_graph, groups):  # type: ignore[no-untyped-def]
     """Number the elements of rows and move the wanted rows to the front.
 

@@ -8,9 +8,9 @@ it.
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
+from headwater.terms.compiled_code import compiled
 from headwater.terms.scanning.byte_hashes import low_bytes
 from headwater.terms.scanning.characters import character_length
 from headwater.terms.scanning.memory import BLOCK, byte_at, colons, iri_stops, lowest, number_signs, population, word_at
@@ -52,12 +52,12 @@ def _character_classes() -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
 _CLASSES = _character_classes()
 
 
-@nb.njit(cache=True)
+@compiled
 def _is(at, bits):  # type: ignore[no-untyped-def]
     return (_CLASSES[byte_at(at)] & bits) != 0
 
 
-@nb.njit(cache=True)
+@compiled
 def iri_end(start):  # type: ignore[no-untyped-def]
     """The end of `<…>`: quick for what begins with http and has neither `:` nor `@` behind it."""
     first = word_at(start + 1)
@@ -87,7 +87,7 @@ def iri_end(start):  # type: ignore[no-untyped-def]
     return at + 1
 
 
-@nb.njit(cache=True)
+@compiled
 def _unusual_iri_end(start):  # type: ignore[no-untyped-def]
     at = start + 1
     if not _is(at, _LETTER):
@@ -126,7 +126,7 @@ def _unusual_iri_end(start):  # type: ignore[no-untyped-def]
         at += 1
 
 
-@nb.njit(cache=True)
+@compiled
 def _letter_length(at):  # type: ignore[no-untyped-def]
     """How many bytes a character from U+00A0 to U+D7FF has, all of which an IRI may hold; 0 for others."""
     first = byte_at(at)
@@ -134,7 +134,7 @@ def _letter_length(at):  # type: ignore[no-untyped-def]
     return np.int64(0) if is_control or first > 0xED else character_length(at)
 
 
-@nb.njit(cache=True)
+@compiled
 def label_end(start):  # type: ignore[no-untyped-def]
     """The end of a blank node `_:label` whose label has letters of ASCII, digits, `_` and `-`, not as the first."""
     at = start + 2

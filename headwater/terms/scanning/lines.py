@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba as nb
 import numpy as np
 
+from headwater.terms.compiled_code import compiled
 from headwater.terms.ids.inline_layout import NO_TERM
 from headwater.terms.scanning.byte_hashes import hash_of
 from headwater.terms.scanning.escapes import rewritten_literal
@@ -23,7 +23,7 @@ from headwater.terms.scanning.memory import BLOCK, byte_at, line_feeds, lowest, 
 from headwater.terms.scanning.pattern_tables import has_predicate, mark_for
 from headwater.terms.scanning.term_ends import any_term, node_end, skip_blanks
 from headwater.terms.scanning.texts import same_text
-from headwater.terms.scanning.times import NO_TIME, timestamp
+from headwater.terms.scanning.times import NO_TIME, scan_timestamp
 
 UNSURE_LINE = 128
 """The mark of a line that the parser shall read. Marks are otherwise those of `patterns`; 0 is a line nobody wants."""
@@ -65,7 +65,7 @@ class Rows(NamedTuple):
         )
 
 
-@nb.njit(cache=True)
+@compiled
 def count_lines(start, end):  # type: ignore[no-untyped-def]
     """How many line feeds stand between two addresses."""
     lines = np.int64(0)
@@ -79,7 +79,7 @@ def count_lines(start, end):  # type: ignore[no-untyped-def]
     return lines
 
 
-@nb.njit(cache=True)
+@compiled
 def _line_end(at):  # type: ignore[no-untyped-def]
     """The address of the next line feed; there is one behind the text."""
     found = line_feeds(at)
@@ -89,7 +89,7 @@ def _line_end(at):  # type: ignore[no-untyped-def]
     return at + lowest(found)
 
 
-@nb.njit(cache=True)
+@compiled
 def _meaningless_end(start, timed):  # type: ignore[no-untyped-def]
     """The end of a line that is a comment or blank; `UNSURE_END` where it is neither, or has to be looked at."""
     at = start
@@ -109,7 +109,7 @@ def _meaningless_end(start, timed):  # type: ignore[no-untyped-def]
     return at if byte_at(at) == 10 else np.int64(UNSURE_END)
 
 
-@nb.njit(cache=True)
+@compiled
 def _stamp_end(start):  # type: ignore[no-untyped-def]
     """The address of the tab behind a timestamp."""
     at = start
@@ -118,7 +118,7 @@ def _stamp_end(start):  # type: ignore[no-untyped-def]
     return at if byte_at(at) == 9 else np.int64(UNSURE_END)
 
 
-@nb.njit(cache=True)
+@compiled
 def _first_terms(start):  # type: ignore[no-untyped-def]
     """Subject and predicate of a statement: where the predicate ends, and address and length of both.
 
@@ -134,7 +134,7 @@ def _first_terms(start):  # type: ignore[no-untyped-def]
     return end, (subject, subject_end - subject), (predicate, end - predicate)
 
 
-@nb.njit(cache=True)
+@compiled
 def _other_terms(start, wanted, with_graphs, spare):  # type: ignore[no-untyped-def]
     """Object and graph name of a statement: where the line ends, and address, length and id of both.
 
@@ -171,7 +171,7 @@ def _other_terms(start, wanted, with_graphs, spare):  # type: ignore[no-untyped-
     return end if byte_at(end) == 10 else unsure, (value, value_length, value_id), graph
 
 
-@nb.njit(cache=True)
+@compiled
 def read_lines(base, length, first, end, timed, with_graphs, table, everything, rows, unsure, spare):  # type: ignore[no-untyped-def]
     """Read the lines of a text from the offset `first` on.
 
@@ -205,7 +205,7 @@ def read_lines(base, length, first, end, timed, with_graphs, table, everything, 
         sure = True
         if timed and not (stamp_length > 0 and same_text(start, stamp, stamp_length)):
             tab = _stamp_end(start)
-            time = timestamp(start, tab) if tab != UNSURE_END else np.int64(NO_TIME)
+            time = scan_timestamp(start, tab) if tab != UNSURE_END else np.int64(NO_TIME)
             sure = time != NO_TIME
             stamp = start
             stamp_length = tab + 1 - start if sure else np.int64(0)
@@ -258,14 +258,14 @@ def read_lines(base, length, first, end, timed, with_graphs, table, everything, 
     return row, unsure_count, line, spare_end - spare
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _write_ids(triples, row, subject, predicate, object_):  # type: ignore[no-untyped-def]
     triples[row, 0] = subject
     triples[row, 1] = predicate
     triples[row, 2] = object_
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _write_spans(spans, row, base, subject, predicate, object_):  # type: ignore[no-untyped-def]
     spans[row, 0, 0] = subject[0] - base
     spans[row, 0, 1] = subject[1]
@@ -275,7 +275,7 @@ def _write_spans(spans, row, base, subject, predicate, object_):  # type: ignore
     spans[row, 2, 1] = object_[1]
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _is_new_key(times, graphs, marks, row):  # type: ignore[no-untyped-def]
     """Whether the element of the row before has surely ended."""
     return marks[row - 1] != UNSURE_LINE and (times[row] != times[row - 1] or graphs[row] != graphs[row - 1])

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
+from headwater.terms.compiled_code import compiled
 from headwater.terms.ids.inline_layout import InlineType
 from headwater.terms.model import RDF, XSD
 from headwater.terms.scanning.byte_hashes import hash_of, low_bytes
@@ -13,16 +13,16 @@ from headwater.terms.scanning.memory import byte_at, word_at
 from headwater.terms.scanning.numbers import (
     NOT_INLINE,
     UNSURE,
-    boolean_id,
-    decimal_id,
-    double_id,
-    escaped_string_id,
-    float_id,
-    integer_id,
-    string_id,
+    scan_boolean,
+    scan_decimal,
+    scan_double,
+    scan_escaped_string,
+    scan_float,
+    scan_integer,
+    scan_string,
 )
 from headwater.terms.scanning.strings import language_end, string_end
-from headwater.terms.scanning.times import date_id, date_time_id
+from headwater.terms.scanning.times import scan_date, scan_date_time
 
 
 def _word(text: str, place: int = 0) -> np.uint64:
@@ -46,7 +46,7 @@ _UNKNOWN = -1
 _INTEGER_KIND, _INT_KIND, _LONG_KIND = (int(kind) for kind in (InlineType.INTEGER, InlineType.INT, InlineType.LONG))
 
 
-@nb.njit(cache=True)
+@compiled
 def _is_xsd(start):  # type: ignore[no-untyped-def]
     """Whether an IRI of XML Schema begins at the address of a `<`."""
     return (
@@ -58,7 +58,7 @@ def _is_xsd(start):  # type: ignore[no-untyped-def]
     )
 
 
-@nb.njit(cache=True)
+@compiled
 def _name_length(start):  # type: ignore[no-untyped-def]
     """How many bytes stand before the `>`; one too many where it is too far away for the name of a known datatype."""
     length = 0
@@ -67,7 +67,7 @@ def _name_length(start):  # type: ignore[no-untyped-def]
     return length
 
 
-@nb.njit(cache=True)
+@compiled
 def _datatype_of(name):  # type: ignore[no-untyped-def]
     """The number of the datatype with this name, or `_UNKNOWN`."""
     for number in range(_NAMES.shape[0]):
@@ -76,38 +76,38 @@ def _datatype_of(name):  # type: ignore[no-untyped-def]
     return _UNKNOWN
 
 
-@nb.njit(cache=True)
+@compiled
 def _value_id(datatype, start, end):  # type: ignore[no-untyped-def]
     """The id of a lexical form with one of the datatypes of XML Schema that have inline ids."""
     if datatype == _DOUBLE:
-        return double_id(start, end)
+        return scan_double(start, end)
     if datatype == _INTEGER:
-        return integer_id(start, end, _INTEGER_KIND)
+        return scan_integer(start, end, _INTEGER_KIND)
     if datatype == _DATE_TIME:
-        return date_time_id(start, end)
+        return scan_date_time(start, end)
     if datatype == _DECIMAL:
-        return decimal_id(start, end)
+        return scan_decimal(start, end)
     if datatype == _FLOAT:
-        return float_id(start, end)
+        return scan_float(start, end)
     if datatype == _BOOLEAN:
-        return boolean_id(start, end)
+        return scan_boolean(start, end)
     if datatype == _DATE:
-        return date_id(start, end)
-    return integer_id(start, end, _INT_KIND if datatype == _INT else _LONG_KIND)
+        return scan_date(start, end)
+    return scan_integer(start, end, _INT_KIND if datatype == _INT else _LONG_KIND)
 
 
-@nb.njit(cache=True)
+@compiled
 def _plain_literal(start, closing, escapes, end, wanted):  # type: ignore[no-untyped-def]
     """A string, whose canonical text ends with the closing quote; the statement goes on at `end`."""
     lexical = start + 1
     length = closing + 1 - start
-    found = escaped_string_id(lexical, closing) if escapes else string_id(lexical, closing)
+    found = scan_escaped_string(lexical, closing) if escapes else scan_string(lexical, closing)
     if found == NOT_INLINE and wanted:
         found = hash_of(start, length)
     return end, found, length
 
 
-@nb.njit(cache=True)
+@compiled
 def literal(start, wanted):  # type: ignore[no-untyped-def]
     """For the address of the opening quote: where the literal ends, its id, and the length of its canonical text.
 
@@ -157,7 +157,7 @@ def literal(start, wanted):  # type: ignore[no-untyped-def]
     return end, found, length
 
 
-@nb.njit(cache=True)
+@compiled
 def _is_rdf(start):  # type: ignore[no-untyped-def]
     """Whether an IRI may be one of RDF's own, some of which are no datatypes to be written out."""
     return word_at(start + _RDF_LENGTH - 8) == _RDF_LAST

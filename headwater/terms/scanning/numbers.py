@@ -6,22 +6,27 @@ and gives the id, `NOT_INLINE` where the term is to be hashed, or `UNSURE` where
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
+from headwater.terms.compiled_code import compiled
+from headwater.terms.ids.compiled_encoding import pack_digits, pack_inline, pack_positive_double
 from headwater.terms.ids.inline_layout import (
+    DOUBLE_SIGN,
     FRACTION_BITS,
+    IEEE_BIAS,
     INTEGER_BIAS,
     LOWEST_EXPONENT,
     MANTISSA_BIAS,
     NO_TERM,
-    SCALE_BITS,
+    POWERS,
+    QUOTIENT_DIGITS,
     SCALE_MASK,
     SCIENTIFIC_BIAS,
-    VALUE_BITS,
+    SINGLE_MANTISSA,
+    SINGLE_SCALE,
+    STRING_BYTES,
     InlineType,
 )
-from headwater.terms.ids.inline_numbers import SINGLE_MANTISSA, SINGLE_SCALE
 from headwater.terms.scanning.byte_hashes import low_bytes
 from headwater.terms.scanning.memory import byte_at, double_bits, turned, word_at
 
@@ -32,17 +37,13 @@ _NO_NUMBER = 0
 _PLAIN = 1
 _SCIENTIFIC = 2
 _MOST_DIGITS = 18
-_QUOTIENT_DIGITS = 18
 _MOST_DOUBLE_DIGITS = 17
 _LARGEST_SCALE = 22
 _FIVES = np.array([5**power for power in range(_LARGEST_SCALE + 1)], dtype=np.int64)
-_TENS = np.array([10.0**power for power in range(_LARGEST_SCALE + 1)])
 _SMALLEST_DOUBLE = 2.0**LOWEST_EXPONENT
 _DOUBLE_LIMIT = 2.0 ** (LOWEST_EXPONENT + 32)
 _NEAR = 1e-9
 _HIDDEN = 1 << FRACTION_BITS
-_IEEE_BIAS = 1023
-_STRING_BYTES = 7
 _FALSE = np.uint64(int.from_bytes(b"false", "little"))
 _TRUE = np.uint64(int.from_bytes(b"true", "little"))
 _BYTE = np.uint64(8)
@@ -58,23 +59,17 @@ _FLOAT = int(InlineType.FLOAT)
 _FLOAT_SCIENTIFIC = int(InlineType.FLOAT_SCIENTIFIC)
 
 
-@nb.njit(cache=True)
-def inline_of(kind, value):  # type: ignore[no-untyped-def]
-    """The id of an inline type and its 58 bits of value."""
-    return np.int64(NO_TERM) + ((np.int64(kind) << VALUE_BITS) | np.int64(value))
-
-
-@nb.njit(cache=True)
-def string_id(start, end):  # type: ignore[no-untyped-def]
+@compiled
+def scan_string(start, end):  # type: ignore[no-untyped-def]
     """A string of up to seven bytes; it must have no escapes and no zero byte."""
     length = end - start
-    if length > _STRING_BYTES:
+    if length > STRING_BYTES:
         return np.int64(NOT_INLINE)
-    return inline_of(_STRING, np.int64(turned(low_bytes(word_at(start), length)) >> _BYTE))
+    return pack_inline(_STRING, np.int64(turned(low_bytes(word_at(start), length)) >> _BYTE))
 
 
-@nb.njit(cache=True)
-def escaped_string_id(start, end):  # type: ignore[no-untyped-def]
+@compiled
+def scan_escaped_string(start, end):  # type: ignore[no-untyped-def]
     """The same of a string with canonical escapes, each of which is a backslash and a letter."""
     value = np.int64(0)
     length = 0
@@ -85,14 +80,14 @@ def escaped_string_id(start, end):  # type: ignore[no-untyped-def]
             at += 1
             found = _escaped(byte_at(at))
         length += 1
-        if length > _STRING_BYTES:
+        if length > STRING_BYTES:
             return np.int64(NOT_INLINE)
         value = (value << 8) | found
         at += 1
-    return inline_of(_STRING, value << (8 * (_STRING_BYTES - length)))
+    return pack_inline(_STRING, value << (8 * (STRING_BYTES - length)))
 
 
-@nb.njit(cache=True)
+@compiled
 def _escaped(letter):  # type: ignore[no-untyped-def]
     """The character that a letter behind a backslash stands for."""
     if letter == 110:
@@ -106,22 +101,22 @@ def _escaped(letter):  # type: ignore[no-untyped-def]
     return np.int64(12) if letter == 102 else letter
 
 
-@nb.njit(cache=True)
-def boolean_id(start, end):  # type: ignore[no-untyped-def]
+@compiled
+def scan_boolean(start, end):  # type: ignore[no-untyped-def]
     length = end - start
     if length == 4 and low_bytes(word_at(start), 4) == _TRUE:
-        return inline_of(_BOOLEAN, 1)
+        return pack_inline(_BOOLEAN, 1)
     if length == 5 and low_bytes(word_at(start), 5) == _FALSE:
-        return inline_of(_BOOLEAN, 0)
+        return pack_inline(_BOOLEAN, 0)
     if length == 1:
         first = byte_at(start)
         if first == 48 or first == 49:
-            return inline_of(_BOOLEAN, first - 46)
+            return pack_inline(_BOOLEAN, first - 46)
     return np.int64(NOT_INLINE)
 
 
-@nb.njit(cache=True)
-def integer_id(start, end, kind):  # type: ignore[no-untyped-def]
+@compiled
+def scan_integer(start, end, kind):  # type: ignore[no-untyped-def]
     """A canonical integer below 2^57 in size."""
     at = start
     negative = at < end and byte_at(at) == 45
@@ -141,10 +136,10 @@ def integer_id(start, end, kind):  # type: ignore[no-untyped-def]
         number = -number
     if number < -INTEGER_BIAS or number >= INTEGER_BIAS:
         return np.int64(NOT_INLINE)
-    return inline_of(kind, number + INTEGER_BIAS)
+    return pack_inline(kind, number + INTEGER_BIAS)
 
 
-@nb.njit(cache=True)
+@compiled
 def _number(start, end):  # type: ignore[no-untyped-def]
     """The parts of a number in plain or in canonical scientific notation.
 
@@ -215,31 +210,31 @@ def _number(start, end):  # type: ignore[no-untyped-def]
     return (_SCIENTIFIC, negative, mantissa, digits, fraction, -exponent if below_zero else exponent)
 
 
-@nb.njit(cache=True)
+@compiled
 def _fits(negative, mantissa, digits):  # type: ignore[no-untyped-def]
     limit = MANTISSA_BIAS if negative else MANTISSA_BIAS - 1
     return digits <= _MOST_DIGITS and mantissa <= limit
 
 
-@nb.njit(cache=True)
-def _packed(negative, mantissa, scale):  # type: ignore[no-untyped-def]
-    return (((-mantissa if negative else mantissa) + MANTISSA_BIAS) << SCALE_BITS) | scale
+@compiled
+def _pack_signed(negative, mantissa, scale):  # type: ignore[no-untyped-def]
+    return pack_digits(-mantissa if negative else mantissa, scale)
 
 
-@nb.njit(cache=True)
-def decimal_id(start, end):  # type: ignore[no-untyped-def]
+@compiled
+def scan_decimal(start, end):  # type: ignore[no-untyped-def]
     notation, negative, mantissa, digits, fraction, _ = _number(start, end)
-    if notation == _PLAIN and SCALE_MASK < fraction <= _QUOTIENT_DIGITS and byte_at(end - 1) != 48:
+    if notation == _PLAIN and SCALE_MASK < fraction <= QUOTIENT_DIGITS and byte_at(end - 1) != 48:
         # It may be an average, which is kept as a quotient.
         return np.int64(UNSURE)
     if notation != _PLAIN or fraction > SCALE_MASK or (negative and digits == 0):
         return np.int64(NOT_INLINE)
     if not _fits(negative, mantissa, digits):
         return np.int64(NOT_INLINE)
-    return inline_of(_DECIMAL, _packed(negative, mantissa, fraction))
+    return pack_inline(_DECIMAL, _pack_signed(negative, mantissa, fraction))
 
 
-@nb.njit(cache=True)
+@compiled
 def _without_last_zero(mantissa, fraction):  # type: ignore[no-untyped-def]
     """Of a scientific notation: the digits and how many stand behind the dot, where a lone zero does not count."""
     if fraction == 1 and mantissa % 10 == 0:
@@ -247,46 +242,46 @@ def _without_last_zero(mantissa, fraction):  # type: ignore[no-untyped-def]
     return mantissa, fraction
 
 
-@nb.njit(cache=True)
-def double_id(start, end):  # type: ignore[no-untyped-def]
+@compiled
+def scan_double(start, end):  # type: ignore[no-untyped-def]
     notation, negative, mantissa, digits, fraction, exponent = _number(start, end)
     if notation == _NO_NUMBER or (digits == 0 and negative):
         return np.int64(NOT_INLINE)
     if notation == _PLAIN:
         if fraction <= SCALE_MASK and _fits(negative, mantissa, digits):
-            return inline_of(_DOUBLE, _packed(negative, mantissa, fraction))
+            return pack_inline(_DOUBLE, _pack_signed(negative, mantissa, fraction))
         kind, scale = _DOUBLE_BITS, fraction
     else:
         mantissa, fraction = _without_last_zero(mantissa, fraction)
         scale = exponent - fraction + SCIENTIFIC_BIAS
         if 0 <= scale <= SCALE_MASK and _fits(negative, mantissa, digits):
-            return inline_of(_DOUBLE_SCIENTIFIC, _packed(negative, mantissa, scale))
+            return pack_inline(_DOUBLE_SCIENTIFIC, _pack_signed(negative, mantissa, scale))
         kind, scale = _DOUBLE_BITS_SCIENTIFIC, fraction - exponent
     if digits == 0 or digits > _MOST_DOUBLE_DIGITS:
         return np.int64(NOT_INLINE)
     bits = _shortest_bits(mantissa, scale)
     if bits < 0:
         return np.int64(UNSURE) if bits == UNSURE else np.int64(NOT_INLINE)
-    return inline_of(kind, bits | (np.int64(negative) << 57))
+    return pack_inline(kind, bits | (np.int64(negative) * DOUBLE_SIGN))
 
 
-@nb.njit(cache=True)
-def float_id(start, end):  # type: ignore[no-untyped-def]
+@compiled
+def scan_float(start, end):  # type: ignore[no-untyped-def]
     notation, negative, mantissa, digits, fraction, exponent = _number(start, end)
     if notation == _NO_NUMBER or (digits == 0 and negative) or digits > _MOST_DIGITS:
         return np.int64(NOT_INLINE)
     if notation == _PLAIN:
         if fraction > SINGLE_SCALE or mantissa > SINGLE_MANTISSA:
             return np.int64(NOT_INLINE)
-        return inline_of(_FLOAT, _packed(negative, mantissa, fraction))
+        return pack_inline(_FLOAT, _pack_signed(negative, mantissa, fraction))
     mantissa, fraction = _without_last_zero(mantissa, fraction)
     scale = exponent - fraction + SCIENTIFIC_BIAS
     if scale < 0 or scale > SCALE_MASK or mantissa > SINGLE_MANTISSA:
         return np.int64(NOT_INLINE)
-    return inline_of(_FLOAT_SCIENTIFIC, _packed(negative, mantissa, scale))
+    return pack_inline(_FLOAT_SCIENTIFIC, _pack_signed(negative, mantissa, scale))
 
 
-@nb.njit(cache=True)
+@compiled
 def _shortest_bits(mantissa, scale):  # type: ignore[no-untyped-def]
     """The 57 bits of the double nearest to mantissa / 10^scale, if no shorter or nearer decimal would give it too.
 
@@ -302,10 +297,10 @@ def _shortest_bits(mantissa, scale):  # type: ignore[no-untyped-def]
         if mantissa > 2 or scale != -6:
             return np.int64(-1)
         number = mantissa * 1e6
-        return _bits(np.int64(double_bits(number)))
+        return pack_positive_double(np.int64(double_bits(number)))
     if scale > _LARGEST_SCALE:
         return np.int64(-1)
-    number = mantissa / _TENS[scale]
+    number = mantissa / POWERS[scale]
     if abs(number / _SMALLEST_DOUBLE - 1.0) < _NEAR or abs(number / _DOUBLE_LIMIT - 1.0) < _NEAR:
         return np.int64(UNSURE)
     if number < _SMALLEST_DOUBLE or number >= _DOUBLE_LIMIT:
@@ -318,7 +313,7 @@ def _shortest_bits(mantissa, scale):  # type: ignore[no-untyped-def]
     if whole < _HIDDEN + 4 or whole > 2 * _HIDDEN - 4:
         # Beside a power of two the distances differ; Python knows.
         return np.int64(UNSURE)
-    shift = FRACTION_BITS - ((bits >> FRACTION_BITS) - _IEEE_BIAS) - scale
+    shift = FRACTION_BITS - ((bits >> FRACTION_BITS) - IEEE_BIAS) - scale
     step = _FIVES[scale]
     unit = np.int64(1) << shift
     difference = (mantissa << shift) - whole * step
@@ -333,11 +328,4 @@ def _shortest_bits(mantissa, scale):  # type: ignore[no-untyped-def]
     if 2 * abs(difference) > unit:
         return np.int64(-1)
     shorter = 2 * abs(difference - last * unit) < step or 2 * abs(difference + (10 - last) * unit) < step
-    return np.int64(-1) if shorter else _bits(bits)
-
-
-@nb.njit(cache=True)
-def _bits(bits):  # type: ignore[no-untyped-def]
-    """57 bits for a positive double whose exponent fits (`inline_layout.pack_double`)."""
-    exponent = (bits >> FRACTION_BITS) - _IEEE_BIAS - LOWEST_EXPONENT
-    return (exponent << FRACTION_BITS) | (bits & (_HIDDEN - 1))
+    return np.int64(-1) if shorter else pack_positive_double(bits)

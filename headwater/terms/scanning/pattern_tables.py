@@ -15,9 +15,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
+
+from headwater.terms.compiled_code import compiled
 
 ANY = -1
 """Stands for a variable; it is no term's id."""
@@ -91,11 +92,12 @@ def _table(marks: dict[tuple[int, int, int], int]) -> PatternTable:
     slots = np.zeros(size, dtype=np.int32)
     predicates = np.full(0 if (ids[:, 1] == ANY).any() else size, ANY, dtype=np.int64)
     bound = np.unique((ids != ANY) @ np.array([1, 2, 4])).astype(np.uint8)
-    _fill(ids, slots, predicates)
+    if marks:  # no patterns need no compiled code: importing the scanner makes such a table
+        _fill(ids, slots, predicates)
     return PatternTable(ids, np.array(list(marks.values()), dtype=np.uint8), bound, slots, predicates)
 
 
-@nb.njit(cache=True)
+@compiled
 def _mixed(value):  # type: ignore[no-untyped-def]
     x = np.uint64(value)
     x ^= x >> _HALF
@@ -104,13 +106,13 @@ def _mixed(value):  # type: ignore[no-untyped-def]
     return x
 
 
-@nb.njit(cache=True)
+@compiled
 def _place(subject, predicate, object_, size):  # type: ignore[no-untyped-def]
     mixed = _mixed(_mixed(_mixed(np.uint64(subject)) ^ np.uint64(predicate)) ^ np.uint64(object_))
     return np.int64(mixed >> _HALF) & (size - 1)
 
 
-@nb.njit(cache=True)
+@compiled
 def _fill(ids, slots, predicates):  # type: ignore[no-untyped-def]
     size = slots.shape[0]
     for number in range(ids.shape[0]):
@@ -126,7 +128,7 @@ def _fill(ids, slots, predicates):  # type: ignore[no-untyped-def]
             predicates[slot] = predicate
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def has_predicate(predicates, predicate):  # type: ignore[no-untyped-def]
     """Whether some pattern may match a triple with this predicate."""
     size = predicates.shape[0]
@@ -139,7 +141,7 @@ def has_predicate(predicates, predicate):  # type: ignore[no-untyped-def]
     return found
 
 
-@nb.njit(cache=True, inline="always")
+@compiled(inline="always")
 def mark_for(ids, marks, bound, slots, subject, predicate, object_):  # type: ignore[no-untyped-def]
     """The marks of all patterns that match a triple; 0 if none does."""
     size = slots.shape[0]
@@ -158,7 +160,7 @@ def mark_for(ids, marks, bound, slots, subject, predicate, object_):  # type: ig
     return mark
 
 
-@nb.njit(cache=True)
+@compiled
 def _marks(table, triples, found):  # type: ignore[no-untyped-def]
     ids, marks, bound, slots, predicates = table
     for row in range(triples.shape[0]):

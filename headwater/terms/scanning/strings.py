@@ -6,9 +6,9 @@ can be hashed as they stand. Everything else gives `UNSURE_END`.
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
+from headwater.terms.compiled_code import compiled
 from headwater.terms.scanning.characters import character_length
 from headwater.terms.scanning.iri_ends import LONGEST, UNSURE_END
 from headwater.terms.scanning.memory import BLOCK, byte_at, lowest, string_stops
@@ -16,14 +16,14 @@ from headwater.terms.scanning.memory import BLOCK, byte_at, lowest, string_stops
 _ZERO = np.uint64(0)
 
 
-@nb.njit(cache=True)
+@compiled
 def is_canonical_escape(letter):  # type: ignore[no-untyped-def]
     """Whether a backslash and this letter are how canonical text writes a character."""
     is_white = letter == 110 or letter == 114 or letter == 116 or letter == 98 or letter == 102
     return letter == 34 or letter == 92 or is_white
 
 
-@nb.njit(cache=True)
+@compiled
 def string_end(start):  # type: ignore[no-untyped-def]
     """For the address behind an opening quote: the address of the closing one, and whether there are escapes."""
     at = start
@@ -53,7 +53,7 @@ def string_end(start):  # type: ignore[no-untyped-def]
     return np.int64(UNSURE_END), False
 
 
-@nb.njit(cache=True)
+@compiled
 def _subtag_end(at, letters):  # type: ignore[no-untyped-def]
     """The end of the small letters, or of the digits, that begin at an address."""
     first, last = (97, 122) if letters else (48, 57)
@@ -62,7 +62,7 @@ def _subtag_end(at, letters):  # type: ignore[no-untyped-def]
     return at
 
 
-@nb.njit(cache=True)
+@compiled
 def language_end(start):  # type: ignore[no-untyped-def]
     """The end of a language tag whose `@` is at the address: language, script and region, in small letters."""
     at = _subtag_end(start + 1, True)

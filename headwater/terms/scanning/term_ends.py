@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
+from headwater.terms.compiled_code import compiled
 from headwater.terms.scanning.byte_hashes import hash_of
 from headwater.terms.scanning.iri_ends import UNSURE_END, iri_end, label_end
 from headwater.terms.scanning.literals import literal
 from headwater.terms.scanning.memory import byte_at
 
 
-@nb.njit(cache=True)
+@compiled
 def skip_blanks(at):  # type: ignore[no-untyped-def]
     """The address of the next byte that is neither a space nor a tab."""
     while byte_at(at) == 32 or byte_at(at) == 9:
@@ -19,7 +19,7 @@ def skip_blanks(at):  # type: ignore[no-untyped-def]
     return at
 
 
-@nb.njit(cache=True)
+@compiled
 def node_end(start):  # type: ignore[no-untyped-def]
     """The end of an IRI or a blank node."""
     first = byte_at(start)
@@ -28,7 +28,7 @@ def node_end(start):  # type: ignore[no-untyped-def]
     return label_end(start) if first == 95 else np.int64(UNSURE_END)
 
 
-@nb.njit(cache=True)
+@compiled
 def any_term(start, wanted):  # type: ignore[no-untyped-def]
     """The end of a term, its id (0 where a hash is not wanted), and the length of its canonical text."""
     if byte_at(start) == 34:

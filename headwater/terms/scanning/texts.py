@@ -6,10 +6,10 @@ id is compared with the text that came first: two texts with one id raise `HashC
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 import numpy.typing as npt
 
+from headwater.terms.compiled_code import compiled
 from headwater.terms.scanning.byte_hashes import low_bytes
 from headwater.terms.scanning.memory import store_word, word_at
 
@@ -24,7 +24,7 @@ Spans = npt.NDArray[np.int32]
 Marks = npt.NDArray[np.uint8]
 
 
-@nb.njit(cache=True)
+@compiled
 def same_text(one, other, length):  # type: ignore[no-untyped-def]
     """Whether two texts of one length are equal."""
     at = 0
@@ -35,7 +35,7 @@ def same_text(one, other, length):  # type: ignore[no-untyped-def]
     return low_bytes(word_at(one + at) ^ word_at(other + at), length - at) == _ZERO
 
 
-@nb.njit(cache=True)
+@compiled
 def copy_text(source, target, length):  # type: ignore[no-untyped-def]
     """Copy a text; up to seven bytes behind both are touched."""
     at = 0
@@ -44,19 +44,19 @@ def copy_text(source, target, length):  # type: ignore[no-untyped-def]
         at += 8
 
 
-@nb.njit(cache=True)
+@compiled
 def address_of(base, extra, start):  # type: ignore[no-untyped-def]
     """Where a span begins: in the text, or, where its start is negative, among the rewritten texts."""
     return base + start if start >= 0 else extra + ~np.int64(start)
 
 
-@nb.njit(cache=True)
+@compiled
 def _slot_of(term_id, size):  # type: ignore[no-untyped-def]
     # The bits of a hash are as good as any.
     return (np.int64(term_id) ^ (np.int64(term_id) >> 32)) & (size - 1)
 
 
-@nb.njit(cache=True)
+@compiled
 def _enter(slots, found, count):  # type: ignore[no-untyped-def]
     """Give each of some different ids a slot."""
     size = slots.shape[0]
@@ -67,7 +67,7 @@ def _enter(slots, found, count):  # type: ignore[no-untyped-def]
         slots[slot] = number + 1
 
 
-@nb.njit(cache=True)
+@compiled
 def _collect(base, extra, triples, spans, marks, names, name_spans, row, count, slots, found, last, clash):  # type: ignore[no-untyped-def]
     """Go on at a row while there is room in `found`; gives the row where it ends and how many ids there are.
 
@@ -138,7 +138,7 @@ def collect(
         _enter(slots, found, count)
 
 
-@nb.njit(cache=True)
+@compiled
 def gather(addresses, offsets, target):  # type: ignore[no-untyped-def]
     """Copy texts one behind the other."""
     for number in range(addresses.shape[0]):

@@ -8,21 +8,26 @@ from __future__ import annotations
 
 from datetime import date
 
-import numba as nb
 import numpy as np
 
+from headwater.terms.compiled_code import compiled
+from headwater.terms.ids.compiled_encoding import pack_inline
 from headwater.terms.ids.inline_layout import (
     INSTANT_BIAS,
     INSTANT_DIGIT_BITS,
+    LARGEST_OFFSET,
     NO_TERM,
+    NO_ZONE,
     OFFSET_DIGIT_BITS,
     OFFSET_INSTANT_BIAS,
+    UTC_ZONE,
+    ZERO_OFFSET_ZONE,
     ZONE_BITS,
     InlineType,
 )
 from headwater.terms.model import MILLISECOND, SECOND
 from headwater.terms.scanning.memory import byte_at
-from headwater.terms.scanning.numbers import NOT_INLINE, inline_of
+from headwater.terms.scanning.numbers import NOT_INLINE
 from headwater.terms.timestamps import DAY, EARLIEST, HOUR, LATEST, MINUTE
 
 NO_TIME = NO_TERM
@@ -32,10 +37,6 @@ _DATE = int(InlineType.DATE)
 _DATE_TIME = int(InlineType.DATE_TIME)
 _DATE_TIME_UTC = int(InlineType.DATE_TIME_UTC)
 _DATE_TIME_OFFSET = int(InlineType.DATE_TIME_OFFSET)
-_NO_ZONE = 0
-_UTC = 1
-_ZERO_OFFSET = 842
-_LARGEST_OFFSET = 14 * 60
 _DATE_LENGTH = len("2014-08-01")
 _CLOCK_LENGTH = len("2014-08-01T07:50:00")
 _MOST_MILLISECOND_DIGITS = 15
@@ -43,7 +44,7 @@ _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 _DAYS_BEFORE_MONTH = np.array([0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365], dtype=np.int64)
 
 
-@nb.njit(cache=True)
+@compiled
 def _two_digits(at):  # type: ignore[no-untyped-def]
     """The number of two digits at an address; a negative one where there are none."""
     tens = byte_at(at) - 48
@@ -53,7 +54,7 @@ def _two_digits(at):  # type: ignore[no-untyped-def]
     return tens * 10 + ones
 
 
-@nb.njit(cache=True)
+@compiled
 def _day_number(at):  # type: ignore[no-untyped-def]
     """The number of the day `YYYY-MM-DD` at an address, 1 for the first of the year 0001; 0 where there is none."""
     year = _two_digits(at) * 100 + _two_digits(at + 2)
@@ -72,36 +73,36 @@ def _day_number(at):  # type: ignore[no-untyped-def]
     return days + 1 if leap and month > 2 else days
 
 
-@nb.njit(cache=True)
+@compiled
 def _zone(at, end):  # type: ignore[no-untyped-def]
     """The zone code of what stands between two addresses; -1 where it is no zone."""
     if at == end:
-        return np.int64(_NO_ZONE)
+        return np.int64(NO_ZONE)
     sign = byte_at(at)
     if sign == 90 and at + 1 == end:
-        return np.int64(_UTC)
+        return np.int64(UTC_ZONE)
     if end - at != 6 or byte_at(at + 3) != 58 or (sign != 43 and sign != 45):
         return np.int64(-1)
     hours = _two_digits(at + 1)
     minutes = _two_digits(at + 4)
     offset = hours * 60 + minutes
-    if hours < 0 or minutes < 0 or minutes > 59 or offset > _LARGEST_OFFSET or (sign == 45 and offset == 0):
+    if hours < 0 or minutes < 0 or minutes > 59 or offset > LARGEST_OFFSET or (sign == 45 and offset == 0):
         return np.int64(-1)
-    return np.int64(_ZERO_OFFSET) + (-offset if sign == 45 else offset)
+    return np.int64(ZERO_OFFSET_ZONE) + (-offset if sign == 45 else offset)
 
 
-@nb.njit(cache=True)
-def date_id(start, end):  # type: ignore[no-untyped-def]
+@compiled
+def scan_date(start, end):  # type: ignore[no-untyped-def]
     if end - start < _DATE_LENGTH:
         return np.int64(NOT_INLINE)
     day = _day_number(start)
     zone = _zone(start + _DATE_LENGTH, end)
     if day == 0 or zone < 0:
         return np.int64(NOT_INLINE)
-    return inline_of(_DATE, (day << ZONE_BITS) | zone)
+    return pack_inline(_DATE, (day << ZONE_BITS) | zone)
 
 
-@nb.njit(cache=True)
+@compiled
 def _instant(start, end):  # type: ignore[no-untyped-def]
     """Microseconds of a date-time as if in UTC, the digits of its fraction, its zone code; `NO_TIME` if it is none."""
     nothing = (np.int64(NO_TIME), np.int64(0), np.int64(0))
@@ -138,25 +139,25 @@ def _instant(start, end):  # type: ignore[no-untyped-def]
     return (instant, digits, zone)
 
 
-@nb.njit(cache=True)
-def date_time_id(start, end):  # type: ignore[no-untyped-def]
+@compiled
+def scan_date_time(start, end):  # type: ignore[no-untyped-def]
     instant, digits, zone = _instant(start, end)
     if instant == NO_TIME:
         return np.int64(NOT_INLINE)
-    if zone <= _UTC:
+    if zone <= UTC_ZONE:
         if instant < -INSTANT_BIAS or instant >= INSTANT_BIAS:
             return np.int64(NOT_INLINE)
-        kind = _DATE_TIME_UTC if zone == _UTC else _DATE_TIME
-        return inline_of(kind, ((instant + INSTANT_BIAS) << INSTANT_DIGIT_BITS) | digits)
-    millis = (instant - (zone - _ZERO_OFFSET) * MINUTE) // MILLISECOND
+        kind = _DATE_TIME_UTC if zone == UTC_ZONE else _DATE_TIME
+        return pack_inline(kind, ((instant + INSTANT_BIAS) << INSTANT_DIGIT_BITS) | digits)
+    millis = (instant - (zone - ZERO_OFFSET_ZONE) * MINUTE) // MILLISECOND
     if digits > 3 or millis < -OFFSET_INSTANT_BIAS or millis >= OFFSET_INSTANT_BIAS:
         return np.int64(NOT_INLINE)
     packed = ((millis + OFFSET_INSTANT_BIAS) << ZONE_BITS) | zone
-    return inline_of(_DATE_TIME_OFFSET, (packed << OFFSET_DIGIT_BITS) | digits)
+    return pack_inline(_DATE_TIME_OFFSET, (packed << OFFSET_DIGIT_BITS) | digits)
 
 
-@nb.njit(cache=True)
-def timestamp(start, end):  # type: ignore[no-untyped-def]
+@compiled
+def scan_timestamp(start, end):  # type: ignore[no-untyped-def]
     """Microseconds of a timestamp: milliseconds as an integer, or a date-time with T and a zone or none."""
     at = start
     negative = at < end and byte_at(at) == 45
@@ -176,6 +177,6 @@ def timestamp(start, end):  # type: ignore[no-untyped-def]
         instant = (-number if negative else number) * MILLISECOND
     else:
         instant, _, zone = _instant(start, end)
-        if instant != NO_TIME and zone > _UTC:
-            instant -= (zone - _ZERO_OFFSET) * MINUTE
+        if instant != NO_TIME and zone > UTC_ZONE:
+            instant -= (zone - ZERO_OFFSET_ZONE) * MINUTE
     return instant if EARLIEST <= instant <= LATEST else np.int64(NO_TIME)

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from headwater.terms.ids.dictionary import HashCollision, TermDictionary, UnknownTerm
-from headwater.terms.ids.inline_layout import NO_TERM, InlineType, inline_instant, inline_number, inline_type
+from headwater.terms.ids.inline_layout import NO_TERM, InlineType, id_to_instant, id_to_number, inline_type
 from headwater.terms.ids.term_ids import decode_inline, encode, is_inline, term_hash
 from headwater.terms.model import XSD, Literal, NamedNode, Term
 from headwater.terms.timestamps import parse_time
@@ -140,7 +140,7 @@ def test_numbers_inside_ids(lexical: str, datatype: str) -> None:
     term_id = encode(typed(lexical, datatype))
     if not is_inline(term_id):
         return
-    number = inline_number(term_id)
+    number = id_to_number(term_id)
     if datatype == "decimal":
         assert number == Decimal(lexical)
     elif datatype == "double":
@@ -172,7 +172,7 @@ def test_instants_inside_ids(moment, fraction: str, zone: str) -> None:
     lexical = moment.strftime("%Y-%m-%dT%H:%M:%S").rjust(19, "0") + fraction + zone
     term_id = encode(typed(lexical, "dateTime"))
     if is_inline(term_id):
-        assert inline_instant(term_id) == parse_time(lexical)
+        assert id_to_instant(term_id) == parse_time(lexical)
 
 
 def test_no_term_is_no_inline_id_and_hashes_cannot_be_decoded() -> None:
@@ -181,8 +181,8 @@ def test_no_term_is_no_inline_id_and_hashes_cannot_be_decoded() -> None:
         decode_inline(NO_TERM)
     with pytest.raises(ValueError, match="dictionary"):
         decode_inline(encode(NamedNode("http://example.org/")))
-    assert inline_number(encode(Literal("a"))) is None
-    assert inline_instant(encode(Literal("a"))) is None
+    assert id_to_number(encode(Literal("a"))) is None
+    assert id_to_instant(encode(Literal("a"))) is None
 
 
 @given(st.lists(terms, max_size=15))
@@ -209,7 +209,7 @@ def test_a_float_inside_an_id_is_rounded_once(below: float, scale: int, beside: 
     term = typed(text, "float")
     assert is_inline(encode(term)) == (digits <= 1 << 30)
     if is_inline(encode(term)):
-        assert inline_number(encode(term)) == as_single(Fraction(text))
+        assert id_to_number(encode(term)) == as_single(Fraction(text))
         assert decode_inline(encode(term)) == term
 
 
