@@ -67,7 +67,7 @@ def cost(folder: Path, updates: int) -> dict[str, object]:
         return time.perf_counter() - begun
 
     def follow() -> float:
-        return seconds(lambda: program.move_static((writer.version,)))
+        return seconds(lambda: program.move_static_data((writer.version,)))
 
     for _ in range(100):
         tick()

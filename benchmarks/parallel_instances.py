@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmarks.kernel_conference import QUERIES
 from benchmarks.reporting import Points
 from headwater.algebra.build import plan_query
-from headwater.execution.registered import Registered
+from headwater.execution.registered import RegisteredQuery
 from headwater.language.parser import parse
 from headwater.windows.settings import settle
 
@@ -55,11 +55,11 @@ def texts(name: str, count: int) -> Iterator[tuple[str, str]]:
         yield f"{name}-{number}", QUERIES[name].replace('"Author 0"', f'"Author {number}"')
 
 
-def instances(name: str, count: int) -> Iterator[Registered]:
+def instances(name: str, count: int) -> Iterator[RegisteredQuery]:
     """The same, registered."""
     for called, text in texts(name, count):
         plan = plan_query(parse(text), name=called)
-        yield Registered(plan, settle(plan))
+        yield RegisteredQuery(plan, settle(plan))
 
 
 def points(by_count: Mapping[str, float]) -> Points:

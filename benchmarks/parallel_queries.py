@@ -38,7 +38,7 @@ from benchmarks.reporting import (
 )
 from headwater.execution.answers import Answer
 from headwater.execution.program import Program, no_families
-from headwater.execution.registered import Registered
+from headwater.execution.registered import RegisteredQuery
 from headwater.kernel.evaluator_choice import fastest_evaluator
 from headwater.kernel.families.family_evaluator import FamilyEvaluator, families_of
 from headwater.terms.model import Element
@@ -82,7 +82,7 @@ def measure(sizes: Sizes) -> Findings:
     return findings
 
 
-def _program(scene: Conference, queries: Sequence[Registered], *, is_shared: bool) -> Program:
+def _program(scene: Conference, queries: Sequence[RegisteredQuery], *, is_shared: bool) -> Program:
     families = families_of if is_shared else no_families
     return Program(queries, scene.store, 0, fastest_evaluator, families=families, is_durable=False)
 
@@ -114,13 +114,13 @@ def _in_turns(scene: Conference, name: str, count: int, elements: int) -> tuple[
     return taken[0] / elements, taken[1] / elements
 
 
-def _warm_up(queries: Sequence[Registered]) -> int:
+def _warm_up(queries: Sequence[RegisteredQuery]) -> int:
     """How many elements fill the longest window, and some more."""
     widths = [window.width or 0 for window in queries[0].settings.windows if isinstance(window, TimeWindow)]
     return 100 + max(widths) // APART
 
 
-def _stream(scene: Conference, queries: Sequence[Registered], elements: int) -> Iterator[Element]:
+def _stream(scene: Conference, queries: Sequence[RegisteredQuery], elements: int) -> Iterator[Element]:
     return scene.elements(_warm_up(queries) + elements)
 
 

@@ -29,7 +29,7 @@ from headwater.algebra.build import plan_query
 from headwater.algebra.nodes import Service
 from headwater.execution.answers import Answer
 from headwater.execution.program import Program
-from headwater.execution.registered import Registered
+from headwater.execution.registered import RegisteredQuery
 from headwater.federation.endpoint.bound_fetcher import BoundFetcher
 from headwater.federation.endpoint.client import Endpoint
 from headwater.federation.endpoint.endpoint_settings import EndpointSettings
@@ -190,7 +190,7 @@ def run(accounts: Accounts, name: str, ticks: int) -> Ran:
                WHERE {{ ?who :mentionedIn ?post .
                         SERVICE <{accounts.running.url}> {{ ?who :followers ?n }} {options} }}"""
     plan = plan_query(parse(text), streams=[f"{EX}mentions"])
-    program = Program([Registered(plan, settle(plan))], Store(), 0, evaluator_with(Services(remote=remote)))
+    program = Program([RegisteredQuery(plan, settle(plan))], Store(), 0, evaluator_with(Services(remote=remote)))
     ran = Ran()
     window: list[list[int]] = []
     for second in range(ticks + 10):

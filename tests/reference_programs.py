@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from headwater.execution.program import Program
-from headwater.execution.registered import Registered
+from headwater.execution.registered import RegisteredQuery
 from headwater.execution.static_data import StaticData
 from headwater.reference.reference_evaluator import ReferenceEvaluator
 
 
-def reference_program(queries: Sequence[Registered], static: StaticData, delay: int = 0, **settings: Any) -> Program:
+def reference_program(
+    queries: Sequence[RegisteredQuery], static: StaticData, delay: int = 0, **settings: Any
+) -> Program:
     """A program whose queries are all evaluated by the reference evaluator."""
     return Program(queries, static, delay, ReferenceEvaluator, **settings)

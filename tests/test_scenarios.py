@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from headwater.algebra.build import plan_query
-from headwater.execution.program import Program, Step
-from headwater.execution.registered import Registered, RegistrationError
+from headwater.execution.program import Program, StepResult
+from headwater.execution.registered import RegisteredQuery, RegistrationError
 from headwater.language.errors import QueryError
 from headwater.language.parser import parse
 from headwater.language.stream_clauses import Dialect, StreamOperator
@@ -20,7 +20,7 @@ from tests.reference_programs import reference_program
 from tests.scenario_files import QueryText, Scenario, compare, read_scenario, scenario_paths
 
 
-def registered(query: QueryText, streams: list[str]) -> Registered:
+def registered(query: QueryText, streams: list[str]) -> RegisteredQuery:
     options = query.options
     plan = plan_query(
         parse(query.text, Dialect(options["dialect"]) if "dialect" in options else None),
@@ -37,7 +37,7 @@ def registered(query: QueryText, streams: list[str]) -> Registered:
             t0=parse_time(options["t0"]) if "t0" in options else None,
         ),
     )
-    return Registered(plan, settings)
+    return RegisteredQuery(plan, settings)
 
 
 def program(scenario: Scenario) -> Program:
@@ -45,7 +45,7 @@ def program(scenario: Scenario) -> Program:
     return reference_program(queries, scenario.data, parse_duration(scenario.delay) if scenario.delay != "0" else 0)
 
 
-def check(scenario: Scenario, steps: list[Step]) -> None:
+def check(scenario: Scenario, steps: list[StepResult]) -> None:
     answers = [answer for step in steps for answer in step.answers]
     for name in scenario.answers:
         compare(scenario, name, answers)
@@ -70,7 +70,7 @@ def test_scenario_in_single_elements_with_restarts(path: Path) -> None:
     if scenario.error is not None:
         return
     running = program(scenario)
-    steps: list[Step] = []
+    steps: list[StepResult] = []
     waiting = {stream: list(elements) for stream, elements in scenario.streams.items()}
     while any(waiting.values()):
         for stream, elements in waiting.items():

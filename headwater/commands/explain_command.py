@@ -21,7 +21,7 @@ def explain(
     """Print the plan of a query file, or one of its two graphs; `data` are data sets over which it would run."""
     from headwater.datasets.dataset import DataSet
     from headwater.datasets.linked_data import LinkedData
-    from headwater.execution.registered import Registered
+    from headwater.execution.registered import RegisteredQuery
     from headwater.federation.service_evaluator import choose
     from headwater.sharding.plan_cutting import in_words
 
@@ -36,7 +36,7 @@ def explain(
         settings=settings,
         evaluator=evaluator,
         static_parts=choice.static_parts,
-        shards=in_words(Registered(plan, settings)),
+        shards=in_words(RegisteredQuery(plan, settings)),
         views=choice.found if data else (),
     )
     print(text.rstrip("\n"))

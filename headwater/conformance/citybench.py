@@ -21,7 +21,7 @@ from pyoxigraph import Quad, Store
 
 from headwater.algebra.build import plan_query
 from headwater.execution.program import MakeEvaluator, Program
-from headwater.execution.registered import Registered
+from headwater.execution.registered import RegisteredQuery
 from headwater.language.parser import parse
 from headwater.language.stream_clauses import Dialect, FromGraph
 from headwater.running.named_evaluators import by_definition
@@ -92,7 +92,7 @@ class CityQuery:
     def program(self, options: Options | None = None, evaluator: MakeEvaluator = by_definition) -> Program:
         """The query, ready to be advanced in this process."""
         plan = plan_query(parse(self.text), name=self.name, streams=self.stream_iris)
-        return Program([Registered(plan, settle(plan, options or Options()))], self.static_store(), 0, evaluator)
+        return Program([RegisteredQuery(plan, settle(plan, options or Options()))], self.static_store(), 0, evaluator)
 
 
 @cache

@@ -26,7 +26,7 @@ from pyoxigraph import Store
 from headwater.algebra.build import plan_query
 from headwater.conformance.expected_results import comparable
 from headwater.execution.program import MakeEvaluator, Program
-from headwater.execution.registered import Registered
+from headwater.execution.registered import RegisteredQuery
 from headwater.language.parser import parse
 from headwater.language.stream_clauses import StreamOperator
 from headwater.running.named_evaluators import by_definition
@@ -88,7 +88,7 @@ class Bench:
     def answers(self, dialect: str, number: int, options: Options) -> list[Timed]:
         """What Headwater answers."""
         query = plan_query(parse(self.text(dialect, number)))
-        program = Program([Registered(query, settle(query, options))], Store(), 0, self.evaluator)
+        program = Program([RegisteredQuery(query, settle(query, options))], Store(), 0, self.evaluator)
         (stream,) = program.inputs
         given = program.advance({stream: self.elements}, ended=[stream]).answers
         return [

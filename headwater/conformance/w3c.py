@@ -30,7 +30,7 @@ from headwater.conformance.expected_results import (
 from headwater.conformance.manifests import Case, CaseKind, file_of, read_manifest
 from headwater.execution.answers import Answer
 from headwater.execution.program import MakeEvaluator, Program
-from headwater.execution.registered import Registered
+from headwater.execution.registered import RegisteredQuery
 from headwater.language.errors import QueryError
 from headwater.language.parser import parse
 from headwater.language.query import Query
@@ -121,7 +121,7 @@ def _static_graphs(case: Case, query: Query) -> Store:
 
 def _last_answer(plan: QueryPlan, static: Store, data: list[Triple], evaluator: MakeEvaluator) -> Answer:
     """The answer at the end of the window, the data having come in chunks."""
-    program = Program([Registered(plan, settle(plan, Options(t0=0)))], static, 0, evaluator)
+    program = Program([RegisteredQuery(plan, settle(plan, Options(t0=0)))], static, 0, evaluator)
     size = max(1, -(-len(data) // _CHUNKS))
     chunks = [tuple(data[start : start + size]) for start in range(0, len(data), size)]
     answers: list[Answer] = []

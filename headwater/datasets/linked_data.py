@@ -77,7 +77,7 @@ class LinkedData:
         """The newest version there is."""
         return tuple(one.latest() for one in self.datasets)
 
-    def prepared(self, version: Version, patience: float) -> Version:
+    def prepare(self, version: Version, patience: float) -> Version:
         """The version that a move can go to at once: that one, one before it, or the one at which it is.
 
         What takes its time is done in the background; somebody may wait for some seconds.

@@ -25,20 +25,20 @@ from headwater.engine.registering import chosen, free_name, registered_together
 from headwater.engine.service_arguments import endpoint_settings, service_options, with_options
 from headwater.engine.static_files import Given
 from headwater.errors import SettingError, StateError
-from headwater.execution.registered import Registered, RegistrationError
+from headwater.execution.registered import RegisteredQuery, RegistrationError
 from headwater.federation.endpoint.endpoint_settings import EndpointSettings
 from headwater.federation.service_settings import ServiceSettings
 from headwater.language.parser import parse
 from headwater.language.service_options import ServiceOptions
 from headwater.language.stream_clauses import Dialect, StreamOperator
-from headwater.running.checkpoints import Continued, Record, claim, new_run
-from headwater.running.counting import before_the_run
+from headwater.running.checkpoints import CheckpointRecord, Continued, claim, new_run
+from headwater.running.counting import initial_progress
 from headwater.running.delivery import Answers, Delivery, OnAnswer, OnProgress, Subscription
 from headwater.running.in_process import run_in_process
 from headwater.running.named_evaluators import EvaluatorName
 from headwater.running.program_description import ProgramDescription
 from headwater.running.progress import Progress, QueryProgress, RunSummary
-from headwater.running.work import Changes, Work
+from headwater.running.workload import Workload, WorkloadChanges
 from headwater.sharding.plan_cutting import same_sharding, sharding
 from headwater.sharding.sharding import Sharding, spreading_keys
 from headwater.sinks.answer_text import Sink
@@ -123,8 +123,8 @@ class Engine:
         self._running = threading.Lock()
         self._progress = Progress()
         self._changing = threading.Lock()
-        self._changes = Changes(lambda: self._work({}, ExitStack()))
-        self._at_work: Work | None = None
+        self._changes = WorkloadChanges(lambda: self._work({}, ExitStack()))
+        self._at_work: Workload | None = None
         """What the runner was last told to do; None while nothing runs."""
         self._continued: Continued | None = None
 
@@ -257,7 +257,7 @@ class Engine:
         except BaseException:
             self._queries = before
             raise
-        self._changes.ask()
+        self._changes.request()
 
     def run(
         self,
@@ -311,21 +311,21 @@ class Engine:
             # What is received goes on until somebody stops it.
             endless = any(isinstance(self._sources[stream], ReceivedSource) for stream in work.sources)
 
-            def renew() -> Work:
+            def renew() -> Workload:
                 self._at_work = self._work(open_sources, stack)
                 self._claim(self._at_work)
-                delivery.renew(self._before_the_run(self._at_work))
+                delivery.change_queries(self._initial_progress(self._at_work))
                 self._progress = delivery.progress
                 return self._at_work
 
-            self._changes, self._at_work = Changes(renew), work
+            self._changes, self._at_work = WorkloadChanges(renew), work
             delivery = self._delivery(work, on_answer, on_progress, sinks)
             try:
                 return self._run_over(work, delivery, follow or endless, drain, trigger_seconds)
             finally:
                 self._at_work = None
 
-    def _work(self, open_sources: dict[str, Source], stack: ExitStack) -> Work:
+    def _work(self, open_sources: dict[str, Source], stack: ExitStack) -> Workload:
         """The registered queries with all that belongs to them; sources that are not open are opened."""
         description = self._description()
         outline = description.outline()
@@ -336,10 +336,10 @@ class Engine:
             readable_in_process(sources)
         else:
             description = replace(description, sharding=self._sharding(description.queries), skews=skews(sources))
-        return Work(description, outline, sources)
+        return Workload(description, outline, sources)
 
     def _delivery(
-        self, work: Work, on_answer: OnAnswer | None, on_progress: OnProgress | None, sinks: Sequence[Sink]
+        self, work: Workload, on_answer: OnAnswer | None, on_progress: OnProgress | None, sinks: Sequence[Sink]
     ) -> Delivery:
         run, self._continued = self._claim(work)
 
@@ -361,11 +361,11 @@ class Engine:
             strict=self._strict,
             line_numbers=feed.line_numbers,
             text_at=feed.text_at,
-            queries=self._before_the_run(work),
+            queries=self._initial_progress(work),
         )
 
     def _run_over(
-        self, work: Work, delivery: Delivery, follow: bool, drain: bool, trigger_seconds: float
+        self, work: Workload, delivery: Delivery, follow: bool, drain: bool, trigger_seconds: float
     ) -> RunSummary:
         if not follow:
             work.feed(drain=drain).check()
@@ -402,11 +402,11 @@ class Engine:
         return summary
 
     @staticmethod
-    def _before_the_run(work: Work) -> dict[str, QueryProgress]:
+    def _initial_progress(work: Workload) -> dict[str, QueryProgress]:
         cut = work.description.sharding
-        return before_the_run(work.description.queries, work.outline.queries, 1 if cut is None else len(cut.keys))
+        return initial_progress(work.description.queries, work.outline.queries, 1 if cut is None else len(cut.keys))
 
-    def _claim(self, work: Work) -> tuple[str, Continued | None]:
+    def _claim(self, work: Workload) -> tuple[str, Continued | None]:
         """The name of the run, and what it takes over from the checkpoint."""
         if self._checkpoint is None:
             return new_run(), None
@@ -414,12 +414,12 @@ class Engine:
         records = [stream for stream, source in work.sources.items() if isinstance(source, RecordSource)]
         return claim(self._checkpoint, work.description, runner, records)
 
-    def _sharding(self, queries: Sequence[Registered]) -> Sharding | None:
+    def _sharding(self, queries: Sequence[RegisteredQuery]) -> Sharding | None:
         """How the work is cut on Spark; None where it is not. A checkpoint has been cut once and for all."""
         if self._at_work is not None:
             cut = self._at_work.description.sharding
             return cut and same_sharding(cut, queries, has_static_default=self._data.has_default_graph)
-        known = Record.read(self._checkpoint) if self._checkpoint else None
+        known = CheckpointRecord.read(self._checkpoint) if self._checkpoint else None
         if known is not None and not known.shards:
             return None
         shards = self._shards or (len(known.shards) if known else self.session().sparkContext.defaultParallelism)

@@ -12,7 +12,7 @@ from headwater.datasets.loading.scratch import Scratch
 from headwater.engine.static_files import Given, in_graph, load, statements
 from headwater.engine.watched_data import Refreshed, is_web_address, refreshing, source_of
 from headwater.errors import SettingError
-from headwater.execution.registered import Registered
+from headwater.execution.registered import RegisteredQuery
 from headwater.optimizer.statistics import Statistics
 from headwater.running.shipping import DataFolder
 from headwater.sources.source import SourceError
@@ -81,7 +81,7 @@ class EngineData:
         """Whether some statement stands in no named graph."""
         return any(graph == NO_TERM for graph, _ in self.as_one().places())
 
-    def statistics(self, queries: Sequence[Registered]) -> Statistics:
+    def statistics(self, queries: Sequence[RegisteredQuery]) -> Statistics:
         """What was counted of the predicates that some queries name."""
         counted = [DataSet.open(one.path).counts() for one in self._folders]
         return Statistics.of_counts(counted, [query.plan for query in queries])

@@ -1,4 +1,4 @@
-"""Registered texts become queries that run together: each stream has a source or a query that feeds it."""
+"""RegisteredQuery texts become queries that run together: each stream has a source or a query that feeds it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from headwater.algebra.build import plan_query
 from headwater.engine.service_arguments import with_options
 from headwater.errors import SettingError
-from headwater.execution.registered import Registered, RegistrationError
+from headwater.execution.registered import RegisteredQuery, RegistrationError
 from headwater.language.stream_clauses import RegistrationKind
 from headwater.terms.names import iri_to_name, name_to_iri
 from headwater.windows.settings import settle
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Choice = TypeVar("Choice", bound=Enum)
 
 
-def registered_together(queries: Mapping[str, Query], sources: Collection[str]) -> tuple[Registered, ...]:
+def registered_together(queries: Mapping[str, Query], sources: Collection[str]) -> tuple[RegisteredQuery, ...]:
     """The queries as they run with all streams known; a `RegistrationError` where a stream has no source, or two."""
     if not queries:
         raise RegistrationError("no query is registered; engine.register(text) registers one")
@@ -36,17 +36,17 @@ def registered_together(queries: Mapping[str, Query], sources: Collection[str]) 
                 f"the stream {iri_to_name(stream)} has a source, and the query {name!r} registers it, too; "
                 "give one of them another name"
             )
-    registered: list[Registered] = []
+    registered: list[RegisteredQuery] = []
     for name, query in queries.items():
         others = {stream for other, stream in produced.items() if other != name}
         plan = plan_query(query.parsed, name=name, streams=sorted({*sources} | others))
         plan = query.plan = with_options(plan, query.service)
-        registered.append(Registered(plan, settle(plan, query.options)))
+        registered.append(RegisteredQuery(plan, settle(plan, query.options)))
     _check_streams(registered, {*sources, *produced.values()})
     return tuple(registered)
 
 
-def _check_streams(registered: Iterable[Registered], known: Collection[str]) -> None:
+def _check_streams(registered: Iterable[RegisteredQuery], known: Collection[str]) -> None:
     for query in registered:
         for window in query.plan.windows:
             if window.stream.value not in known:

@@ -52,7 +52,7 @@ class AnswerQuality:
         return asdict(self)
 
 
-def combined(parts: Iterable[AnswerQuality]) -> AnswerQuality:
+def combine_quality(parts: Iterable[AnswerQuality]) -> AnswerQuality:
     """The quality of an answer with several SERVICE clauses: a row is right if what it has of each is."""
     listed = list(parts)
     return AnswerQuality(

@@ -1,14 +1,14 @@
-"""Queries that come when their streams are under way: what they know, and from when their answers are complete.
+"""Queries that start while their streams are under way: what they know, and from when their answers are complete.
 
-A query that is new in a running program begins with what the log of the windows still holds. For each of its streams
-there is an instant from which the log has everything; a window is complete as soon as it begins behind that instant.
+A query that is new in a running program starts with what the window log still holds. For each of its streams there is
+an instant from which the log holds every element. A window is complete as soon as it begins after that instant.
 
-    log        ······xxxxxxxxxxx|              x: everything is held since 20, the streams have come to 31
+    log        ······xxxxxxxxxxx|              x: the log holds everything since 20, the watermark is 31
     window 1             [······]              10 long: complete at once
     window 2   [················]              20 long: complete from 40 on
 
-A count window is complete when it is full. One that reaches back to the beginning of its stream never is, unless the
-log does so, too.
+A count window is complete when it is full. A window that reaches back to the first element of its stream never is,
+unless the log does, too.
 """
 
 from __future__ import annotations
@@ -25,97 +25,102 @@ from headwater.windows.settings import QuerySettings, Report
 from headwater.windows.ticks import ticks_by_events
 
 NOT_YET = 1 << 62
-"""Stands for an instant that nobody can tell yet."""
+"""Stands for an instant that is not known yet."""
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """Which elements of a stream a query knows: those from a number on, and of those before the ones not older than
-    an instant."""
+class KnownElements:
+    """Which elements of a stream a late query knows.
 
-    number: int
-    held: int
+    They are those with at least this sequence number, and of the earlier ones those not older than `held_since`.
+    """
 
-    def of(self, elements: Elements) -> Elements:
+    first_number: int
+    held_since: int
+
+    def select(self, elements: Elements) -> Elements:
+        """The known ones among some elements of the stream."""
         if not len(elements):
             return elements
         return select_elements(
-            elements, (sequence_numbers_of(elements) >= self.number) | (times_of(elements) >= self.held)
+            elements, (sequence_numbers_of(elements) >= self.first_number) | (times_of(elements) >= self.held_since)
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Beginning:
-    """How a query began in the middle of its streams; a stream that is not in `known` it knows from its first element.
+class LateStart:
+    """How a query started in the middle of its streams. It knows every element of a stream that is not in `known`.
 
-    `unfilled` has the sizes of the count windows, by number, as long as they were not seen full.
+    `unfilled` has the sizes of the count windows, by window index, that have not been full yet.
     """
 
     instant: int
-    known: Mapping[StreamKey, Known] = field(default_factory=dict)
+    known: Mapping[StreamKey, KnownElements] = field(default_factory=dict)
     unfilled: Mapping[int, int] = field(default_factory=dict)
 
     @classmethod
-    def of_all(cls, several: Sequence[Beginning]) -> Beginning:
-        """What several queries know that begin as one."""
-        known: dict[StreamKey, Known] = {}
-        for one in several:
+    def of_family(cls, members: Sequence[LateStart]) -> LateStart:
+        """The start of queries that are evaluated as one: what each of them knows."""
+        known: dict[StreamKey, KnownElements] = {}
+        for one in members:
             for key, mine in one.known.items():
                 other = known.get(key, mine)
-                known[key] = Known(max(mine.number, other.number), max(mine.held, other.held))
-        return cls(max((one.instant for one in several), default=-NOT_YET), known)
+                known[key] = KnownElements(
+                    max(mine.first_number, other.first_number), max(mine.held_since, other.held_since)
+                )
+        return cls(max((one.instant for one in members), default=-NOT_YET), known)
 
     @property
-    def since(self) -> int:
-        """Larger for queries that know less."""
-        return max((known.number for known in self.known.values()), default=0)
+    def first_number(self) -> int:
+        """The sequence number from which the query knows all elements of all its streams."""
+        return max((known.first_number for known in self.known.values()), default=0)
 
     @property
     def complete_from(self) -> int:
-        """The instant from which answers are complete, `NOT_YET` where nobody can tell."""
+        """The instant from which answers are complete; `NOT_YET` while a count window is not full."""
         return NOT_YET if self.unfilled else self.instant
 
-    def after(self, answer: Answer) -> Beginning:
-        """What an answer teaches: count windows that are full now stay full."""
-        if not self.unfilled or any(answer.inputs[number].items < size for number, size in self.unfilled.items()):
+    def after_answer(self, answer: Answer) -> LateStart:
+        """The same start, updated where the answer shows that all count windows are full now."""
+        if not self.unfilled or any(answer.inputs[index].items < size for index, size in self.unfilled.items()):
             return self
         later = answer.time + (answer.operator is not StreamOperator.RSTREAM)
         return replace(self, instant=max(self.instant, later), unfilled={})
 
-    def retained(self, by_key: Mapping[StreamKey, Elements]) -> dict[StreamKey, Elements]:
-        """What the query knows of the elements in the log."""
-        return {key: self.known[key].of(found) if key in self.known else found for key, found in by_key.items()}
+    def select_known(self, by_key: Mapping[StreamKey, Elements]) -> dict[StreamKey, Elements]:
+        """The elements of the log that the query knows."""
+        return {key: self.known[key].select(all_) if key in self.known else all_ for key, all_ in by_key.items()}
 
 
-def beginning(
-    settings: QuerySettings, keys: tuple[StreamKey, ...], known: Mapping[StreamKey, Known], now: int | None
-) -> Beginning:
-    """How a query begins that knows this of its streams; `now` is None where one of them has shown nothing yet."""
+def find_late_start(
+    settings: QuerySettings, keys: tuple[StreamKey, ...], known: Mapping[StreamKey, KnownElements], now: int | None
+) -> LateStart:
+    """The start of a query that knows these elements; `now` is None while one of its streams has brought nothing."""
     instant = now = -NOT_YET if now is None else now
     unfilled: dict[int, int] = {}
-    for number, (window, key) in enumerate(zip(settings.windows, keys, strict=True)):
+    for index, (window, key) in enumerate(zip(settings.windows, keys, strict=True)):
         if key not in known:
             continue
         if isinstance(window, CountWindow):
-            unfilled[number] = window.size
+            unfilled[index] = window.size
         else:
-            instant = max(instant, _complete_from(window, known[key].held, settings.report))
+            instant = max(instant, _complete_from(window, known[key].held_since, settings.report))
     if now < instant < NOT_YET and settings.emit is not StreamOperator.RSTREAM:
         # Differences are to the tick before, which must have been complete, too.
         if settings.period is not None:
             instant += ((settings.t0 or 0) - instant) % settings.period
         instant += 1
-    return Beginning(instant, known, unfilled)
+    return LateStart(instant, known, unfilled)
 
 
-def _complete_from(window: TimeWindow, held: int, report: Report) -> int:
-    """The first instant at which a window begins no earlier than what is held, and no tick can be missing."""
+def _complete_from(window: TimeWindow, held_since: int, report: Report) -> int:
+    """The first instant at which a window holds only what the log has held, and no tick can be missing."""
     shift = 1 if window.bounds is Bounds.LEFT_OPEN else 0
     start = window.landmark if window.t0 is None else window.t0 + shift
-    if start is not None and held <= start:
+    if start is not None and held_since <= start:
         return -NOT_YET
-    left = NOT_YET if held >= NOT_YET else window.leave(held - 1)
+    left = NOT_YET if held_since >= NOT_YET else window.leave(held_since - 1)
     if left is None or left >= NOT_YET:
         return NOT_YET
-    # When the last of what is not held leaves, there may be a tick that nobody knows of.
+    # When the last element that the log lacks leaves the window, there may be a tick that the query does not know of.
     return left + 1 if ticks_by_events(window, report) else left

@@ -1,4 +1,4 @@
-"""Queries that are to run together: their plans with their settings, whether they can, and who feeds whom."""
+"""Registered queries: plans with their settings, whether they can run together, and which feeds which."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class RegistrationError(HeadwaterError, ValueError):
 
 
 @dataclass(frozen=True)
-class Registered:
+class RegisteredQuery:
     """A plan and the settings under which it runs."""
 
     plan: QueryPlan
@@ -41,9 +41,9 @@ class Registered:
         return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
 
 
-def streams_produced(queries: Sequence[Registered], static: StaticData) -> dict[str, Registered]:
-    """The streams that queries produce; an error for what cannot work."""
-    produced: dict[str, Registered] = {}
+def find_produced_streams(queries: Sequence[RegisteredQuery], static: StaticData) -> dict[str, RegisteredQuery]:
+    """The streams that queries produce; a `RegistrationError` where the queries cannot run together."""
+    produced: dict[str, RegisteredQuery] = {}
     names: set[str] = set()
     known = {graph.value for graph in static.named_graphs()}
     for query in queries:
@@ -71,8 +71,8 @@ def streams_produced(queries: Sequence[Registered], static: StaticData) -> dict[
     return produced
 
 
-def feeders_first(queries: Sequence[Registered]) -> list[Registered]:
-    """The queries such that whoever feeds another comes first."""
+def order_producers_first(queries: Sequence[RegisteredQuery]) -> list[RegisteredQuery]:
+    """The queries, each after those whose streams it reads."""
     by_name = {query.plan.name: query for query in queries}
     feeders = {query.produces: query.plan.name for query in queries if query.produces is not None}
     graph = {

@@ -1,7 +1,7 @@
-"""What a query may ask of linked data that does not stream.
+"""Linked data that does not stream, as evaluators read it.
 
-A pyoxigraph `Store` answers it, and so do the data sets on disk (`headwater.datasets`). Literals are in the form in
-which a store keeps them (`headwater.terms.stored_forms`).
+A pyoxigraph `Store` is such data, and so are the data sets on disk (`headwater.datasets`). Literals are in their
+stored form (`headwater.terms.stored_forms`).
 """
 
 from __future__ import annotations
@@ -34,35 +34,35 @@ class VersionedData(Protocol):
 
     @property
     def version(self) -> Version:
-        """The version at which it is."""
+        """The version that readers see."""
 
     def differences(self, version: Version) -> Collection[Quad] | None:
-        """The statements that may be other ones at a version; None where any may."""
+        """The statements that may differ at another version; None: any may."""
 
     def move(self, version: Version) -> None:
-        """Be at another version."""
+        """Show another version from now on."""
 
 
 @runtime_checkable
 class PreparedData(VersionedData, Protocol):
-    """Data that can make a version ready in the background, before it is moved to it."""
+    """Data that can prepare a version in the background before it moves there."""
 
     def latest(self) -> Version:
         """The newest version there is."""
 
-    def prepared(self, version: Version, patience: float) -> Version:
-        """The version that a move can go to at once, at most that one; the rest is done in the background.
+    def prepare(self, version: Version, patience: float) -> Version:
+        """The newest version up to this one that a move can go to at once; the rest is prepared in the background.
 
-        `patience` says for how many seconds somebody may wait here.
+        The call may take up to `patience` seconds.
         """
 
 
 def is_before(one: Version, other: Version) -> bool:
-    """Whether a version is one that the same data sets had, or have."""
+    """Whether a version of the same data sets is not newer than another one."""
     return len(one) == len(other) and all(a <= b for a, b in zip(one, other, strict=True))
 
 
-def statements_for(static: StaticData, plan: QueryPlan, graph: Any) -> Iterator[Quad]:
+def select_statements(static: StaticData, plan: QueryPlan, graph: Any) -> Iterator[Quad]:
     """The statements of a graph that can matter to a plan, each once."""
     patterns = wanted_by(plan)
     if patterns is None:
@@ -77,8 +77,8 @@ def statements_for(static: StaticData, plan: QueryPlan, graph: Any) -> Iterator[
     yield from found
 
 
-def may_matter(patterns: Collection[WantedPattern] | None, changed: Collection[Quad] | None) -> bool:
-    """Whether a change of static data can change what a plan answers that wants some patterns (`wanted_by`)."""
+def can_change_answers(patterns: Collection[WantedPattern] | None, changed: Collection[Quad] | None) -> bool:
+    """Whether changed statements can change the answers of a plan that reads these patterns (`wanted_by`)."""
     if changed is None or patterns is None:
         return True
     return any(_matches(pattern, quad) for quad in changed for pattern in patterns)

@@ -1,10 +1,10 @@
-"""Which triples of its streams a query must be told of, and since when a stream has been read for them.
+"""Which triples of its streams a query needs, and since when a stream has been read for them.
 
-Sources leave out what no query asks for, so the log of a stream knows a triple only if some query wanted it when it was
-read. A query that comes later is told by `Reads` how far back the log can serve it:
+Sources leave out triples that no query can match, so the window log has a triple only if some query needed it when it
+was read. `ReadHistory` says how far back the log can serve a query that is registered later:
 
-    read since ever     ?s :value ?v
-    read since 12:00    ?s :unit ?u          a new query over :value and :unit has complete windows after 12:00
+    read since the stream began    ?s :value ?v
+    read since 12:00               ?s :unit ?u     a new query over :value and :unit has complete windows after 12:00
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ Patterns = Mapping[str, frozenset[WantedPattern]]
 """By stream, the patterns that cover every triple that matters."""
 
 
-def patterns_of(plan: QueryPlan, settings: QuerySettings, *, all_texts: bool) -> Patterns:
-    """What a query must be told of its streams.
+def needed_patterns(plan: QueryPlan, settings: QuerySettings, *, all_texts: bool) -> Patterns:
+    """By stream, the patterns of the triples that a query needs.
 
     Where a window counts triples, where a report looks for a change of content, or where the time is in the data,
     every triple matters; otherwise those that match a pattern do.
@@ -38,8 +38,8 @@ def patterns_of(plan: QueryPlan, settings: QuerySettings, *, all_texts: bool) ->
     return found
 
 
-def union(all_patterns: Iterable[Patterns]) -> dict[str, frozenset[WantedPattern]]:
-    """What several queries together must be told."""
+def union_patterns(all_patterns: Iterable[Patterns]) -> dict[str, frozenset[WantedPattern]]:
+    """By stream, the patterns of the triples that several queries need."""
     found: dict[str, frozenset[WantedPattern]] = {}
     for patterns in all_patterns:
         for stream, mine in patterns.items():
@@ -48,22 +48,22 @@ def union(all_patterns: Iterable[Patterns]) -> dict[str, frozenset[WantedPattern
 
 
 def covers(one: WantedPattern, other: WantedPattern) -> bool:
-    """Whether whoever reads for one pattern has all that another one needs."""
+    """Whether a stream that is read for one pattern has everything that another one needs."""
     places = ((one.subject, other.subject), (one.predicate, other.predicate), (one.object, other.object))
     return all(mine is None or mine == yours for mine, yours in places) and set(other.texts) <= set(one.texts)
 
 
-class Reads:
-    """By stream and pattern, the instant since which it is read; None where that is since ever."""
+class ReadHistory:
+    """By stream and pattern, the time since which it is read; None: since the stream began."""
 
     def __init__(self, patterns: Patterns) -> None:
         self._since: dict[str, dict[WantedPattern, int | None]] = {
             stream: dict.fromkeys(mine) for stream, mine in patterns.items()
         }
 
-    def continued(self, patterns: Patterns, now: Mapping[str, int | None]) -> Reads:
-        """The same streams read for other patterns from `now` on, which is None for one that has shown nothing."""
-        changed = Reads(patterns)
+    def continued_with(self, patterns: Patterns, now: Mapping[str, int | None]) -> ReadHistory:
+        """The history when streams are read for other patterns from `now` on; None: the stream has brought nothing."""
+        changed = ReadHistory(patterns)
         for stream, mine in changed._since.items():
             if now.get(stream) is not None:
                 known = self._since.get(stream, {})
@@ -75,6 +75,6 @@ class Reads:
         return changed
 
     def since(self, stream: str, patterns: Iterable[WantedPattern]) -> int | None:
-        """Since when all of some patterns are read; None where that is since ever."""
+        """The time since which all of some patterns are read; None: since the stream began."""
         known = self._since.get(stream, {})
         return max((since for pattern in patterns if (since := known.get(pattern)) is not None), default=None)

@@ -1,9 +1,9 @@
-"""The log of the windows: every admitted element that some window can still show. It is the durable state of a program.
+"""The window log: every admitted element that some window can still show. It is the durable state of a program.
 
-Each batch appends one segment per stream; segments that no window can show any more go from the front. Whoever keeps
-the log elsewhere takes the `changes` after each step: then only what was added is written, and only what has expired
-is removed. Of a new segment, what no window can show when the step is over is not even written: a batch that is long
-beside the windows costs what the windows hold.
+Each batch appends one segment per stream; segments that no window can show any more are removed from the front. A
+store that holds the log elsewhere takes the `changes` after each step, so that only new segments are written and only
+expired ones removed. A new segment is cut to what some window can still show before anybody takes it: a batch that is
+longer than the windows costs what the windows hold.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ class WindowLog:
         self._segments: dict[StreamKey, deque[Segment]] = {}
         self._added: dict[int, Segment] = {}
         self._removed: list[int] = []
-        self.gone: dict[StreamKey, int] = {}
-        """The highest time of what was removed, by stream: all that is younger is here."""
+        self.removed_until: dict[StreamKey, int] = {}
+        """By stream, the highest time of what was removed: everything younger is in the log."""
         self._next = 0
         for segment in sorted(segments, key=lambda one: one.number):
             self._segments.setdefault(segment.key, deque()).append(segment)
@@ -85,28 +85,27 @@ class WindowLog:
         self._added[segment.number] = segment
 
     def trim(self, key: StreamKey, needed_from: int) -> None:
-        """Remove the segments at the front all of whose elements are older than an instant, and cut those that nobody
-        has taken yet."""
+        """Remove the segments at the front whose elements are all older than an instant, and cut the new ones."""
         segments = self._segments.get(key)
         while segments and segments[0].newest < needed_from:
-            gone = segments.popleft()
-            self._note_gone(key, gone.newest)
-            if self._added.pop(gone.number, None) is None:
-                self._removed.append(gone.number)
+            oldest = segments.popleft()
+            self._note_removed(key, oldest.newest)
+            if self._added.pop(oldest.number, None) is None:
+                self._removed.append(oldest.number)
         for segment in reversed(segments or ()):
             if segment.number not in self._added or segment.elements is None:
                 break
             times = times_of(segment.elements)
             if (times < needed_from).any():
-                self._note_gone(key, int(times[times < needed_from].max()))
+                self._note_removed(key, int(times[times < needed_from].max()))
                 segment.elements = drop_unused_texts(select_elements(segment.elements, times >= needed_from))
                 segment.rows, segment.size = sizes_of(segment.elements)
 
-    def _note_gone(self, key: StreamKey, newest: int) -> None:
-        self.gone[key] = max(self.gone.get(key, newest), newest)
+    def _note_removed(self, key: StreamKey, newest: int) -> None:
+        self.removed_until[key] = max(self.removed_until.get(key, newest), newest)
 
     def keep_only(self, keys: Collection[StreamKey]) -> None:
-        """Remove the streams that nobody reads any more."""
+        """Remove all other streams."""
         for key in self._segments.keys() - set(keys):
             self.trim(key, _ETERNITY)
 
@@ -114,11 +113,6 @@ class WindowLog:
     def size(self) -> Size:
         """How many triples are in the log, and about how many bytes."""
         return Size(sum(one.rows for one in self), sum(one.size for one in self))
-
-    @property
-    def is_here(self) -> bool:
-        """Whether the elements themselves are here, and not kept elsewhere."""
-        return all(segment.elements is not None for segment in self)
 
     def retained(self, key: StreamKey) -> Elements:
         """All elements of a stream that are still in the log."""

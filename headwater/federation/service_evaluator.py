@@ -15,7 +15,7 @@ from typing import Any
 from headwater.algebra.nodes import Service
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import nodes
-from headwater.execution.answer_quality import AnswerQuality, QualityAlert, combined
+from headwater.execution.answer_quality import AnswerQuality, QualityAlert, combine_quality
 from headwater.execution.answers import Answer
 from headwater.execution.evaluator import Evaluator
 from headwater.execution.program import MakeEvaluator
@@ -100,7 +100,7 @@ class ServiceEvaluator(KernelEvaluator):
 def quality_of(clauses: Iterable[ServiceRows]) -> AnswerQuality | None:
     """What the SERVICE clauses of a query say of an answer."""
     said = [_told(clause.name, clause.quality) for clause in clauses if clause.quality is not None]
-    return combined(said) if said else None
+    return combine_quality(said) if said else None
 
 
 def _told(endpoint: str, quality: Quality) -> AnswerQuality:

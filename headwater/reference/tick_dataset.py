@@ -20,7 +20,7 @@ from pyoxigraph import DefaultGraph, Quad, Store
 
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.window_graphs import DEFAULT, INTERNAL, window_graph
-from headwater.execution.static_data import StaticData, statements_for
+from headwater.execution.static_data import StaticData, select_statements
 from headwater.reference.window_content import Item, WindowBuffer
 from headwater.terms.model import NamedNode, Triple
 from headwater.terms.stored_forms import is_stored_form, stored_triple
@@ -59,13 +59,13 @@ class Dataset:
         store = Store()
         default = plan.default_graphs
         sources = [DefaultGraph()] if default is None else list(default)
-        merged = frozenset(quad.triple for graph in sources for quad in statements_for(static, plan, graph))
+        merged = frozenset(quad.triple for graph in sources for quad in select_statements(static, plan, graph))
         store.extend(Quad(t.subject, t.predicate, t.object) for t in merged)
         chosen = plan.named_graphs if plan.named_graphs is not None else static.named_graphs()
         named = tuple(graph for graph in chosen if isinstance(graph, NamedNode))
         for graph in named:
             store.add_graph(graph)
-            store.extend(statements_for(static, plan, graph))
+            store.extend(select_statements(static, plan, graph))
         keeps_static = content is Content.BAG and any(source.in_default_graph for source in plan.windows)
         if keeps_static:
             store.extend(Quad(t.subject, t.predicate, t.object, STATIC) for t in merged)

@@ -24,6 +24,9 @@ from headwater.terms.names import iri_to_name
 
 logger = logging.getLogger(__name__)
 
+CHECKPOINT_FORMAT = 2
+"""Raised by one whenever the pickled state of programs and evaluators changes its shape or the place of its classes."""
+
 
 class CheckpointError(HeadwaterError, RuntimeError):
     """A checkpoint folder that cannot be used; the message says why, and what to do."""
@@ -53,7 +56,7 @@ class Continued:
 
 
 @dataclass(frozen=True)
-class Record:
+class CheckpointRecord:
     """The file `headwater.json` of a checkpoint."""
 
     run: str
@@ -66,24 +69,24 @@ class Record:
     """The streams that Spark reads itself."""
 
     @classmethod
-    def of(cls, run: str, runner: str, description: ProgramDescription, records: Collection[str]) -> Record:
+    def of(cls, run: str, runner: str, description: ProgramDescription, records: Collection[str]) -> CheckpointRecord:
         cut = description.sharding
         prints = {query.plan.name: query.fingerprint for query in description.queries}
         keys, routes = (cut.keys, cut.routes) if cut else ((), None)
         return cls(run, runner, prints, keys, routes, tuple(sorted(records)))
 
     @classmethod
-    def read(cls, folder: Path) -> Record | None:
+    def read(cls, folder: Path) -> CheckpointRecord | None:
         """The record of a checkpoint; None where the folder is none yet."""
         path = folder / _FILE
         if not path.exists():
             return None
         try:
             known: dict[str, Any] = json.loads(path.read_text("utf-8"))
-            if known.get("ids", 1) != ID_FORMAT:
+            if (known.get("format", 1), known.get("ids", 1)) != (CHECKPOINT_FORMAT, ID_FORMAT):
                 raise CheckpointError(
-                    f"the checkpoint {folder} was made by another version of Headwater, which has other ids for some "
-                    "terms: finish with that version, or use another folder and begin anew"
+                    f"the checkpoint {folder} was made by another version of Headwater, whose state this one cannot "
+                    "read: finish with that version, or use another folder and begin anew"
                 )
             routes = known["routes"]
             if routes is not None:
@@ -105,6 +108,7 @@ class Record:
     def write(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         content = {
+            "format": CHECKPOINT_FORMAT,
             "ids": ID_FORMAT,
             "run": self.run,
             "runner": self.runner,
@@ -121,8 +125,8 @@ class Record:
 _FILE = "headwater.json"
 
 
-def fitting(record: Record, wanted: Sharding | None, folder: Path) -> Sharding | None:
-    """How the work must be cut so that it goes on with the state of a checkpoint."""
+def check_sharding(record: CheckpointRecord, wanted: Sharding | None, folder: Path) -> Sharding | None:
+    """The sharding of a run that continues a checkpoint; a `CheckpointError` where the state is cut otherwise."""
     if not record.shards:
         return None
     asked = f"the state in the checkpoint {folder} is cut into {len(record.shards)} shards, and"
@@ -147,31 +151,31 @@ def claim(
 
     Gives the name of the run that began it, and what is taken over; None where it begins now.
     """
-    known = Record.read(folder)
+    known = CheckpointRecord.read(folder)
     if known is None:
         run = new_run()
-        Record.of(run, runner, description, records).write(folder)
+        CheckpointRecord.of(run, runner, description, records).write(folder)
         return run, None
     if known.runner != runner:
         raise CheckpointError(
             f"the checkpoint {folder} was made {known.runner}, and this run is {runner}: use another folder"
         )
-    fitting(known, description.sharding, folder)
-    now = Record.of(known.run, runner, description, records)
+    check_sharding(known, description.sharding, folder)
+    now = CheckpointRecord.of(known.run, runner, description, records)
     if known.records != now.records:
         raise CheckpointError(
             f"the checkpoint {folder} goes on with the topics of {_listed(known.records)}, and this run reads those of "
             f"{_listed(now.records)}; Spark cannot add or drop such a stream: use another folder"
         )
-    continued = compared(known.queries, now.queries)
+    continued = compare_queries(known.queries, now.queries)
     for sentence in continued.sentences():
         logger.warning("%s", sentence)
     now.write(folder)
     return known.run, continued
 
 
-def compared(before: Mapping[str, str], now: Mapping[str, str]) -> Continued:
-    """Who is kept, changed, new and dropped, by the fingerprints of the queries."""
+def compare_queries(before: Mapping[str, str], now: Mapping[str, str]) -> Continued:
+    """Which queries are kept, changed, new and dropped, by their fingerprints."""
     return Continued(
         kept=tuple(name for name, mark in now.items() if before.get(name) == mark),
         changed=tuple(name for name, mark in now.items() if name in before and before[name] != mark),

@@ -1,6 +1,6 @@
-"""What one batch adds to the counts: taken where it is evaluated, added up where it is delivered.
+"""Counting: each evaluation measures its batches, the driver merges the shards and adds up the run.
 
-A `Measure` is what an evaluation knows of itself after a batch; those of several shards are added. `Counts` keeps the
+A `BatchMeasure` is what an evaluation knows after a batch; those of several shards are merged. `RunCounts` makes the
 `Progress` of a run from the outcomes of its batches.
 """
 
@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 from headwater.execution.evaluator import Choice
 from headwater.execution.late_queries import NOT_YET
 from headwater.execution.program import Program
-from headwater.execution.registered import Registered
+from headwater.execution.registered import RegisteredQuery
 from headwater.execution.window_log import Size
 from headwater.running.progress import Progress, QueryProgress, RunSummary
 from headwater.terms.names import iri_to_name
 from headwater.windows.stream_clock import combined
 
 if TYPE_CHECKING:
-    from headwater.running.evaluation import Outcome
+    from headwater.running.evaluation import BatchOutcome
     from headwater.running.named_evaluators import QueryOutline
 
 
@@ -41,8 +41,8 @@ class QueryMeasure:
     complete_from: int | None
     choices: tuple[Choice, ...] = ()
 
-    def plus(self, other: QueryMeasure) -> QueryMeasure:
-        """Two shards together."""
+    def merge(self, other: QueryMeasure) -> QueryMeasure:
+        """The measures of two shards together."""
         rows = self.size.rows + other.size.rows
         known = self.size.bytes is not None and other.size.bytes is not None
         size = Size(rows, (self.size.bytes or 0) + (other.size.bytes or 0) if known else None)
@@ -51,10 +51,10 @@ class QueryMeasure:
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class BatchMeasure:
     """One batch where it was evaluated: elements by stream, queries, the log, seconds by step.
 
-    In the middle of a batch nobody looks at the queries and the log.
+    Before the last tick of a batch `queries` and `log` are empty.
     """
 
     elements: Mapping[str, int] = field(default_factory=dict)
@@ -68,20 +68,20 @@ class Measure:
         found = {"elements": dict(self.elements), "queries": queries, "log": self.log._asdict(), "steps": self.steps}
         return json.dumps(found)
 
-    def plus(self, other: Measure) -> Measure:
-        """Two shards together; every shard hears of every element."""
+    def merge(self, other: BatchMeasure) -> BatchMeasure:
+        """The measures of two shards together; every shard gets every element, so elements count once."""
         names = {**self.queries, **other.queries}
         mine, yours = self.queries, other.queries
-        return Measure(
+        return BatchMeasure(
             self.elements or other.elements,
-            {n: mine[n].plus(yours[n]) if n in mine and n in yours else one for n, one in names.items()},
+            {n: mine[n].merge(yours[n]) if n in mine and n in yours else one for n, one in names.items()},
             Size(self.log.rows + other.log.rows, (self.log.bytes or 0) + (other.log.bytes or 0)),
-            added(self.steps, other.steps),
+            add_by_name(self.steps, other.steps),
         )
 
 
-def measured(program: Program, elements: Mapping[str, int], seconds: Mapping[str, float]) -> Measure:
-    """A program after a batch, whose queries took some seconds each."""
+def measure_batch(program: Program, elements: Mapping[str, int], seconds: Mapping[str, float]) -> BatchMeasure:
+    """Measure a program after a batch; `seconds` is how long each query took."""
     queries: dict[str, QueryMeasure] = {}
     for evaluator in dict.fromkeys(program.evaluators.values()):
         clocks = program.clocks_of(evaluator)
@@ -93,18 +93,18 @@ def measured(program: Program, elements: Mapping[str, int], seconds: Mapping[str
             complete_from = program.complete_from(name)
             taken = seconds.get(name, 0.0)
             queries[name] = QueryMeasure(taken, watermark, newest, answered, size, complete_from, choices)
-            # A plan that many queries share is told once.
+            # The choices of a plan that many queries share count once.
             choices = ()
-    return Measure(elements, queries, program.log.size if program.is_durable else _NOTHING)
+    return BatchMeasure(elements, queries, program.log.size if program.is_durable else _NOTHING)
 
 
-def added(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
+def add_by_name(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
     """The sums of two mappings, name by name."""
     return {name: one.get(name, 0.0) + other.get(name, 0.0) for name in {**one, **other}}
 
 
-def before_the_run(
-    queries: Collection[Registered], outlines: Mapping[str, QueryOutline], shards: int
+def initial_progress(
+    queries: Collection[RegisteredQuery], outlines: Mapping[str, QueryOutline], shards: int
 ) -> dict[str, QueryProgress]:
     """The queries of a run with nothing counted yet: who evaluates each, and in how many shards."""
     progress: dict[str, QueryProgress] = {}
@@ -115,7 +115,7 @@ def before_the_run(
     return progress
 
 
-class Counts:
+class RunCounts:
     """The progress of a run."""
 
     def __init__(
@@ -125,7 +125,7 @@ class Counts:
         self._begin = self._last = clock()
         self.progress = Progress(queries=dict(queries or {}))
 
-    def count(self, outcome: Outcome, steps: Mapping[str, float]) -> Progress:
+    def count(self, outcome: BatchOutcome, steps: Mapping[str, float]) -> Progress:
         """Add a batch; `steps` are the seconds of what happened to it besides its evaluation."""
         now = self._clock()
         seconds = max(now - self._last, 1e-6)
@@ -143,22 +143,22 @@ class Counts:
             alerts=before.alerts + sum(len(one.quality.alerts) for one in outcome.answers if one.quality is not None),
             state_rows=measure.log.rows if measure.queries else before.state_rows,
             state_bytes=measure.log.bytes or 0 if measure.queries else before.state_bytes,
-            steps=added(added(before.steps, measure.steps), steps),
+            steps=add_by_name(add_by_name(before.steps, measure.steps), steps),
             queries=self._queries(outcome, seconds),
         )
         self._last = now
         return self.progress
 
-    def renew(self, queries: Mapping[str, QueryProgress]) -> None:
-        """Count other queries from now on; those that stay keep their counts."""
+    def change_queries(self, queries: Mapping[str, QueryProgress]) -> None:
+        """Count other queries from now on; queries that stay keep their counts."""
         known = self.progress.queries
         self.progress = replace(self.progress, queries={name: known.get(name, one) for name, one in queries.items()})
 
-    def spent(self, step: str, seconds: float) -> None:
+    def add_seconds(self, step: str, seconds: float) -> None:
         """Add the time of a step that follows the counting."""
-        self.progress = replace(self.progress, steps=added(self.progress.steps, {step: seconds}))
+        self.progress = replace(self.progress, steps=add_by_name(self.progress.steps, {step: seconds}))
 
-    def _queries(self, outcome: Outcome, seconds: float) -> dict[str, QueryProgress]:
+    def _queries(self, outcome: BatchOutcome, seconds: float) -> dict[str, QueryProgress]:
         letters: dict[tuple[str, str], int] = {}
         for letter in outcome.letters:
             key = (iri_to_name(letter.stream), letter.kind)
@@ -208,8 +208,8 @@ def _with(counted: QueryProgress, measure: QueryMeasure) -> QueryProgress:
     )
 
 
-def told_completeness(before: Progress, now: Progress) -> list[tuple[str, int | None]]:
-    """The queries of which it became known from when they are complete; None where nobody can tell."""
+def newly_known_completeness(before: Progress, now: Progress) -> list[tuple[str, int | None]]:
+    """The queries whose completeness became known, with the instant from which they are complete; None: not yet."""
     found: list[tuple[str, int | None]] = []
     for name, query in now.queries.items():
         known = before.queries[name].complete_from if name in before.queries else None

@@ -10,8 +10,8 @@ from pathlib import Path
 from threading import Event
 
 from headwater.execution.answers import Answer
-from headwater.running.counting import Counts, told_completeness
-from headwater.running.evaluation import Outcome
+from headwater.running.counting import RunCounts, newly_known_completeness
+from headwater.running.evaluation import BatchOutcome
 from headwater.running.progress import Progress, QueryProgress, RunSummary
 from headwater.sinks.answer_text import Sink
 from headwater.sinks.dead_letters import LineNumbers, StrictError, TextAt, located, with_texts, write_letters
@@ -123,7 +123,7 @@ class Delivery:
         self._strict = strict
         self._line_numbers = line_numbers
         self._text_at = text_at
-        self._counts = Counts(queries)
+        self._counts = RunCounts(queries)
 
     @property
     def progress(self) -> Progress:
@@ -135,11 +135,11 @@ class Delivery:
         """The last batch that was handed over; -1 before the first."""
         return self._delivered
 
-    def renew(self, queries: Mapping[str, QueryProgress]) -> None:
+    def change_queries(self, queries: Mapping[str, QueryProgress]) -> None:
         """The run goes on with other queries; those that stay keep their counts."""
-        self._counts.renew(queries)
+        self._counts.change_queries(queries)
 
-    def deliver(self, batch: int, outcome: Outcome) -> None:
+    def deliver(self, batch: int, outcome: BatchOutcome) -> None:
         """Hand over one batch, once. What raises here fails the batch, and a later run repeats it."""
         if batch <= self._delivered:
             return
@@ -164,18 +164,18 @@ class Delivery:
         self._delivered = batch
         before = self.progress
         self._counts.count(outcome, {"deliver": time.monotonic() - begin})
-        self._say_completeness(before)
+        self._log_completeness(before)
         if self._on_progress is not None:
             self._on_progress(self.progress)
 
-    def _say_completeness(self, before: Progress) -> None:
-        for name, instant in told_completeness(before, self.progress):
+    def _log_completeness(self, before: Progress) -> None:
+        for name, instant in newly_known_completeness(before, self.progress):
             since = "an instant that nobody can tell yet" if instant is None else format_time(instant)
             logger.warning("%s: its answers are complete from %s", name, since)
 
-    def spent(self, step: str, seconds: float) -> None:
+    def add_seconds(self, step: str, seconds: float) -> None:
         """Add the time of a step that follows the delivery."""
-        self._counts.spent(step, seconds)
+        self._counts.add_seconds(step, seconds)
 
     def summary(self, *, stopped: bool) -> RunSummary:
         """The counts at the end of the run, with the rate over all of it."""

@@ -1,4 +1,4 @@
-"""One batch through the registered queries: what both runners do between reading and delivering."""
+"""The evaluation of one batch: what both runners do between reading and delivering."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from headwater.execution.answers import Answer
-from headwater.execution.program import LateElement, Program, Step
+from headwater.execution.program import LateElement, Program, StepResult
 from headwater.execution.static_data import Version
 from headwater.execution.window_log import Changes, Segment, WindowLog
-from headwater.running.counting import Measure, added, measured
+from headwater.running.counting import BatchMeasure, add_by_name, measure_batch
 from headwater.sinks.dead_letters import Letter
 from headwater.sources.feed import Chunk
 from headwater.terms.packing import pack, unpack
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What one batch led to: answers in time order, what was put aside, and counts of this batch alone."""
+class BatchOutcome:
+    """What one batch led to: answers in time order, dead letters, and the counts of this batch alone."""
 
     answers: tuple[Answer, ...] = ()
     letters: tuple[Letter, ...] = ()
     elements: int = 0
     watermarks: dict[str, int | None] = field(default_factory=dict)
-    measure: Measure = field(default_factory=Measure)
+    measure: BatchMeasure = field(default_factory=BatchMeasure)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,68 +46,70 @@ class _Batch:
 
 
 class Evaluation:
-    """A program at work, new or continued from a snapshot."""
+    """Evaluates batches with a program."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
 
-    def step(self, chunks: Iterable[Chunk]) -> Outcome:
-        """Take one batch in, whole: the order of its chunks does not matter."""
-        batch = _gathered(chunks)
+    def step(self, chunks: Iterable[Chunk]) -> BatchOutcome:
+        """Evaluate one batch; the order of its chunks does not matter."""
+        batch = _collect_chunks(chunks)
         return self._outcome(batch, self._program.advance(batch.elements, batch.ended, batch.version))
 
-    def ticks(self, chunks: Iterable[Chunk], version: Callable[[], Version]) -> Iterator[Outcome]:
-        """Take one batch in, and give what each of its ticks led to; `version` says of each what data it sees."""
-        batch = _gathered(chunks)
+    def step_by_ticks(self, chunks: Iterable[Chunk], version: Callable[[], Version]) -> Iterator[BatchOutcome]:
+        """Evaluate one batch and give the outcome of each tick; `version` gives the version of the data before each."""
+        batch = _collect_chunks(chunks)
         seconds: dict[str, float] = {}
-        for step in self._program.ticks(batch.elements, batch.ended, version):
-            seconds = step.seconds = added(seconds, step.seconds)
+        for step in self._program.advance_by_ticks(batch.elements, batch.ended, version):
+            seconds = step.seconds = add_by_name(seconds, step.seconds)
             yield self._outcome(batch, step)
-            # What it told of the batch is told once.
+            # Elements and letters of the batch count once, with its first tick.
             batch = _Batch(sources=batch.sources)
 
-    def _outcome(self, batch: _Batch, step: Step) -> Outcome:
+    def _outcome(self, batch: _Batch, step: StepResult) -> BatchOutcome:
         letters = [*batch.letters]
         for stream, element in step.late:
-            letters.append(_late(stream, element, batch.sources))
+            letters.append(_late_letter(stream, element, batch.sources))
         for stream, bad in step.bad:
             source = batch.sources.get((stream, bad.position[0] if bad.position else 0), bad.source)
             letters.append(Letter("bad", stream, bad.reason, bad.text, source, bad.position, bad.line))
         letters.sort(key=lambda letter: (letter.stream, letter.position, letter.kind))
         counts = {stream: len(elements) for stream, elements in batch.elements.items()}
-        # To look at all of the state takes longer than a tick.
-        measure = measured(self._program, counts, step.seconds) if step.is_last else Measure(counts)
+        # Measuring all of the state takes longer than a tick.
+        measure = measure_batch(self._program, counts, step.seconds) if step.is_last else BatchMeasure(counts)
         measure = replace(measure, steps={"read": batch.seconds, "evaluate": time.monotonic() - batch.read})
-        return Outcome(tuple(step.answers), tuple(letters), sum(counts.values()), self._program.watermarks(), measure)
+        return BatchOutcome(
+            tuple(step.answers), tuple(letters), sum(counts.values()), self._program.watermarks(), measure
+        )
 
     @property
     def data_version(self) -> Version:
         """The version of the data that the last tick saw."""
         return self._program.data_version or ()
 
-    def prepared(self, version: Version, patience: float) -> Version:
-        """How far on the way to a version of the data the next batch can go without a pause."""
-        return self._program.prepared(version, patience)
+    def prepare_version(self, version: Version, patience: float) -> Version:
+        """The version on the way to this one that the next batch can see without a pause."""
+        return self._program.prepare_version(version, patience)
 
     def prepare_newest(self) -> None:
-        """Begin with the data as it is now in the background; no batch sees anything of it that does not name it."""
+        """Prepare the newest version of the data in the background; a batch sees it only if it names it."""
         self._program.prepare_newest()
 
-    def go_on_with(self, program: Program) -> None:
-        """Have a new program, whose queries may be others, take over where this one is."""
-        program.resume(self._program.summary(), self._program.log)
+    def replace_program(self, program: Program) -> None:
+        """Continue with a new program, whose queries may be others."""
+        program.resume(self._program.state(), self._program.log)
         self._program = program
 
     def changes(self) -> tuple[bytes, Changes]:
-        """What must outlive the process: a small summary, and what came to the log of the windows and what went."""
-        return pack(self._program.summary()), self._program.log.changes()
+        """The packed state of the program, and the changes of the window log since the last call."""
+        return pack(self._program.state()), self._program.log.changes()
 
-    def resume(self, summary: bytes, segments: Iterable[Segment]) -> None:
+    def resume(self, state: bytes, segments: Iterable[Segment]) -> None:
         """Continue a program that is new."""
-        self._program.resume(unpack(summary), WindowLog(segments))
+        self._program.resume(unpack(state), WindowLog(segments))
 
     def snapshot(self) -> bytes:
-        """All that must outlive the process, in one piece."""
+        """State and window log as bytes."""
         return self._program.snapshot(pack)
 
     def restore(self, saved: bytes) -> None:
@@ -115,7 +117,7 @@ class Evaluation:
         self._program.restore(saved, unpack)
 
 
-def _gathered(chunks: Iterable[Chunk]) -> _Batch:
+def _collect_chunks(chunks: Iterable[Chunk]) -> _Batch:
     batch: dict[str, list[Elements]] = {}
     ended: set[str] = set()
     letters: list[Letter] = []
@@ -139,7 +141,7 @@ def _gathered(chunks: Iterable[Chunk]) -> _Batch:
     return _Batch(by_stream, frozenset(ended), tuple(letters), sources, version, time.monotonic() - begin)
 
 
-def _late(stream: str, element: LateElement, sources: Mapping[tuple[str, int], str]) -> Letter:
+def _late_letter(stream: str, element: LateElement, sources: Mapping[tuple[str, int], str]) -> Letter:
     number = element.position[0] if element.position else 0
     source = sources.get((stream, number), stream)
     return Letter("late", stream, "late", element.text, source, element.position, None, element.time)

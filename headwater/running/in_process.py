@@ -17,7 +17,7 @@ from headwater.running.checkpoints import CheckpointError
 from headwater.running.delivery import Delivery
 from headwater.running.evaluation import Evaluation
 from headwater.running.version_choice import VersionChoice
-from headwater.running.work import Changes, Work
+from headwater.running.workload import Workload, WorkloadChanges
 from headwater.sources.feed import Feed
 from headwater.sources.offsets import Offset
 
@@ -25,8 +25,8 @@ _BATCH_BYTES = 1 << 20
 
 
 def run_in_process(
-    work: Work,
-    changes: Changes,
+    work: Workload,
+    changes: WorkloadChanges,
     delivery: Delivery,
     stop: Event,
     *,
@@ -46,7 +46,7 @@ def run_in_process(
     evaluation = Evaluation(work.description.program())
     if saved is not None:
         evaluation.restore(saved)
-    choice = VersionChoice(evaluation.prepared)
+    choice = VersionChoice(evaluation.prepare_version)
     feed = _feed(work, follow, drain)
 
     def version() -> Version:
@@ -54,10 +54,10 @@ def run_in_process(
 
     while not stop.is_set():
         if (other := changes.take()) is not None:
-            evaluation.go_on_with(other.description.program())
+            evaluation.replace_program(other.description.program())
             feed = _feed(other, follow, drain)
         end = feed.next(offset, batch_bytes or _BATCH_BYTES)
-        if changes.are_due:
+        if changes.is_requested:
             # What came after a change is for those who are there then.
             continue
         if replace(end, version=offset.version) == offset:
@@ -67,7 +67,7 @@ def run_in_process(
             stop.wait(trigger_seconds)
             continue
         chunks = (chunk for piece in feed.pieces(offset, end) for chunk in feed.read(piece))
-        outcomes = evaluation.ticks(chunks, version) if data_changes else iter([evaluation.step(chunks)])
+        outcomes = evaluation.step_by_ticks(chunks, version) if data_changes else iter([evaluation.step(chunks)])
         for outcome in outcomes:
             delivery.deliver(batch, outcome)
             batch += 1
@@ -83,11 +83,11 @@ def run_in_process(
                     f"the checkpoint {checkpoint} cannot be written ({error.strerror}): make room or mend the disk, "
                     "and run again: the run goes on with the batch that it could not note, and delivers it again"
                 ) from error
-            delivery.spent("save", time.monotonic() - begin)
+            delivery.add_seconds("save", time.monotonic() - begin)
         feed.commit(offset)
 
 
-def _feed(work: Work, follow: bool, drain: bool) -> Feed:
+def _feed(work: Workload, follow: bool, drain: bool) -> Feed:
     feed = work.feed(drain=drain)
     if not follow:
         feed.finish()

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from pyoxigraph import Store
 
 from headwater.execution.program import FindFamilies, MakeEvaluator, no_families
-from headwater.execution.registered import Registered
-from headwater.execution.stream_reads import Patterns, patterns_of
+from headwater.execution.registered import RegisteredQuery
+from headwater.execution.stream_reads import Patterns, needed_patterns
 from headwater.reference.reference_evaluator import ReferenceEvaluator
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class QueryOutline:
 
 
 def outline_queries(
-    name: EvaluatorName, queries: Sequence[Registered], statistics: Statistics | None
+    name: EvaluatorName, queries: Sequence[RegisteredQuery], statistics: Statistics | None
 ) -> dict[str, QueryOutline]:
     """By query: the kind of its evaluator, why it is no faster one, and the triples of its streams that it needs.
 
@@ -74,7 +74,7 @@ def outline_queries(
     """
     if name == "reference":
         return {
-            one.plan.name: QueryOutline("reference", None, patterns_of(one.plan, one.settings, all_texts=True))
+            one.plan.name: QueryOutline("reference", None, needed_patterns(one.plan, one.settings, all_texts=True))
             for one in queries
         }
     from headwater.federation.service_evaluator import choose
@@ -87,6 +87,6 @@ def outline_queries(
         if plan.name not in members:
             choice = choose(plan, query.settings, no_data, statistics)
             plan, kind, reason = choice.plan, "kernel" if choice.is_kernel else "reference", choice.reason
-        patterns = patterns_of(plan, query.settings, all_texts=kind == "reference")
+        patterns = needed_patterns(plan, query.settings, all_texts=kind == "reference")
         outlines[query.plan.name] = QueryOutline(kind, reason, patterns)
     return outlines

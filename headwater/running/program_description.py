@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from headwater.datasets.dataset import DataSet
 from headwater.datasets.linked_data import LinkedData
 from headwater.execution.program import Program
-from headwater.execution.registered import Registered, feeders_first, streams_produced
-from headwater.execution.stream_reads import union
+from headwater.execution.registered import RegisteredQuery, find_produced_streams, order_producers_first
+from headwater.execution.stream_reads import union_patterns
 from headwater.federation.service_settings import ServiceSettings
 from headwater.optimizer.statistics import Statistics
 from headwater.running.named_evaluators import (
@@ -53,7 +53,7 @@ class ProgramDescription:
     every worker makes the same plans.
     """
 
-    queries: tuple[Registered, ...]
+    queries: tuple[RegisteredQuery, ...]
     datasets: tuple[DataFolder, ...] = ()
     delay: int = 0
     evaluator: EvaluatorName = "auto"
@@ -73,11 +73,11 @@ class ProgramDescription:
 
     def outline(self) -> ProgramOutline:
         """Check the queries, and say who evaluates each; a `RegistrationError` where they cannot run together."""
-        produced = streams_produced(self.queries, self._static_data())
-        feeders_first(self.queries)
+        produced = find_produced_streams(self.queries, self._static_data())
+        order_producers_first(self.queries)
         outlines = outline_queries(self.evaluator, self.queries, self.statistics)
         read = {source.stream.value for query in self.queries for source in query.plan.windows}
-        wanted = Wanted.of_patterns(union(outline.patterns for outline in outlines.values()))
+        wanted = Wanted.of_patterns(union_patterns(outline.patterns for outline in outlines.values()))
         return ProgramOutline(outlines, tuple(sorted(read - produced.keys())), wanted)
 
     def program(self, *, encodes_rows: bool = False) -> Program:

@@ -1,14 +1,14 @@
-"""Which version of the data the next tick sees, where one process reads, evaluates and decides.
+"""Which version of the data the next tick sees, for the in-process runner.
 
-A change of the data that is quickly taken over is in the next tick. One that takes its time is prepared in the
-background while a tick goes on with the version before; the tick after that one waits for it, if it has to:
+A change that is quickly applied is seen by the next tick. A change that takes longer is prepared in the background
+while one tick uses the version before; the tick after that one waits for it:
 
     update                          ready
     ──┴── tick (old) ── … ─────────────┴── tick (new)
       └───────────── one tick at most ─────┘
 
-On Spark the driver decides without asking anybody: a batch carries the newest version there is, because a worker that
-runs a batch again has to see what the first one saw. What workers prepare there only saves them time.
+On Spark the driver puts the newest version into the batch, because a worker that runs a batch again must see the same
+data. What workers prepare there only saves them time.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from collections.abc import Callable
 from headwater.execution.static_data import Version, is_before
 
 PATIENCE_SECONDS = 0.05
-"""For so long a tick waits for a version that it could do without."""
+"""How long a tick waits for a version that it need not see yet."""
 
 
 class VersionChoice:
-    """Chooses; `prepared` says how far one comes at once, and has the rest done in the background."""
+    """Chooses the version of each tick; `prepare` gives the newest version that a move can go to at once."""
 
-    def __init__(self, prepared: Callable[[Version, float], Version]) -> None:
-        self._prepared = prepared
+    def __init__(self, prepare: Callable[[Version, float], Version]) -> None:
+        self._prepare = prepare
         self._missed: Version = ()
         """The newest version that the last tick could have seen."""
 
@@ -35,7 +35,7 @@ class VersionChoice:
             return newest
         is_due, missed = self.is_behind(seen), self._missed
         self._missed = newest
-        return missed if is_due else self._prepared(newest, PATIENCE_SECONDS)
+        return missed if is_due else self._prepare(newest, PATIENCE_SECONDS)
 
     def is_behind(self, seen: Version) -> bool:
         """Whether the last tick, which saw `seen`, could have seen a newer version."""

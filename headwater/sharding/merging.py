@@ -13,7 +13,7 @@ from dataclasses import replace
 from headwater.algebra.plan import QueryKind, QueryPlan
 from headwater.algebra.presentation import Presentation
 from headwater.execution.answers import Answer
-from headwater.execution.registered import Registered
+from headwater.execution.registered import RegisteredQuery
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.expressions.compiled_expressions import CompiledExpression
 from headwater.kernel.operators.presenter import Presenter
@@ -28,26 +28,26 @@ from headwater.values.templates import Template
 _OF_ROWS = (QueryKind.SELECT, QueryKind.CONSTRUCT)
 
 
-def presentation_of(query: Registered) -> Presentation | None:
+def presentation_of(query: RegisteredQuery) -> Presentation | None:
     """What is made of the rows of all shards together, beyond their union."""
     is_whole = query.settings.emit is StreamOperator.RSTREAM and query.plan.kind in _OF_ROWS
     return Presentation.of_all(query.plan.root)[0] if is_whole else None
 
 
-def shard_query(query: Registered, cut: Sharding) -> Registered:
+def shard_query(query: RegisteredQuery, cut: Sharding) -> RegisteredQuery:
     """What each shard answers: the rows, which are ordered, cut or made triples only when they are all together.
 
     Where the shards have parts of groups, these are the rows.
     """
     if query.plan.name in cut.in_parts:
-        return Registered(plan_of_parts(query.plan), query.settings)
+        return RegisteredQuery(plan_of_parts(query.plan), query.settings)
     plan, presentation = query.plan, presentation_of(query)
     if plan.kind is QueryKind.CONSTRUCT:
         plan = replace(plan, kind=QueryKind.SELECT)
     if presentation is not None:
         root = presentation.in_part(Presentation.of_all(plan.root)[1])
         plan = replace(plan, root=root, variables=presentation.needed)
-    return query if plan is query.plan else Registered(plan, query.settings)
+    return query if plan is query.plan else RegisteredQuery(plan, query.settings)
 
 
 class Finisher:
@@ -69,7 +69,7 @@ class Finisher:
 class Merging:
     """Makes one answer of those that the shards gave for a tick."""
 
-    def __init__(self, queries: Iterable[Registered], cut: Sharding) -> None:
+    def __init__(self, queries: Iterable[RegisteredQuery], cut: Sharding) -> None:
         self._plans: dict[str, QueryPlan] = {}
         self._templates: dict[str, Template] = {}
         self._finishers: dict[str, Finisher] = {}

@@ -11,7 +11,7 @@ from headwater.algebra.partitioning import OneShard, Partitioning, joint_routes,
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.presentation import Presentation
 from headwater.algebra.scope import expressions_of, nodes
-from headwater.execution.registered import Registered, RegistrationError
+from headwater.execution.registered import RegisteredQuery, RegistrationError
 from headwater.kernel.expressions.compiled_expressions import can_evaluate
 from headwater.language.stream_clauses import StreamOperator
 from headwater.optimizer.dependencies import has_exists
@@ -25,7 +25,9 @@ from headwater.windows.model import CountWindow
 from headwater.windows.settings import Report, timestamp_predicate
 
 
-def choose(queries: Sequence[Registered], *, has_static_default: bool) -> tuple[list[Partitioning], object] | OneShard:
+def choose(
+    queries: Sequence[RegisteredQuery], *, has_static_default: bool
+) -> tuple[list[Partitioning], object] | OneShard:
     """A partitioning for each query that fits the others', with the routes of all, or why there is none."""
     choices: list[list[Partitioning]] = []
     read = {source.stream.value for query in queries for source in query.plan.windows}
@@ -40,7 +42,7 @@ def choose(queries: Sequence[Registered], *, has_static_default: bool) -> tuple[
     return OneShard("the queries want one predicate's triples by different keys") if joint is None else joint
 
 
-def _choices(query: Registered, *, has_static_default: bool) -> list[Partitioning] | OneShard:
+def _choices(query: RegisteredQuery, *, has_static_default: bool) -> list[Partitioning] | OneShard:
     plan, settings = query.plan, query.settings
     if not plan.windows:
         return OneShard("it reads no stream")
@@ -104,7 +106,9 @@ def _in_parts(plan: QueryPlan, rewritten: QueryPlan, emit: StreamOperator) -> li
     return [replace(one, in_parts=True) for one in found if one.variable in keys]
 
 
-def sharding(queries: Sequence[Registered], keys: tuple[int, ...], *, has_static_default: bool) -> Sharding | OneShard:
+def sharding(
+    queries: Sequence[RegisteredQuery], keys: tuple[int, ...], *, has_static_default: bool
+) -> Sharding | OneShard:
     """How to run queries in as many shards as there are keys."""
     chosen = choose(queries, has_static_default=has_static_default)
     if isinstance(chosen, OneShard):
@@ -120,7 +124,7 @@ def sharding(queries: Sequence[Registered], keys: tuple[int, ...], *, has_static
     return Sharding(keys, {stream: tuple(places.items()) for stream, places in routes.items()}, by, in_parts)
 
 
-def same_sharding(cut: Sharding, queries: Sequence[Registered], *, has_static_default: bool) -> Sharding:
+def same_sharding(cut: Sharding, queries: Sequence[RegisteredQuery], *, has_static_default: bool) -> Sharding:
     """The shards of a pipeline at work, for other queries; a `RegistrationError` where they do not fit."""
     found = sharding(queries, cut.keys, has_static_default=has_static_default)
     if isinstance(found, OneShard):
@@ -141,7 +145,7 @@ def same_sharding(cut: Sharding, queries: Sequence[Registered], *, has_static_de
     )
 
 
-def in_words(query: Registered) -> str:
+def in_words(query: RegisteredQuery) -> str:
     """Whether one query can be cut into shards, by what and why not."""
     found = choose([query], has_static_default=False)
     if isinstance(found, OneShard):

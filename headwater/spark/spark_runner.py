@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from headwater.running.delivery import Delivery
 from headwater.running.program_description import ProgramDescription
 from headwater.running.shipping import sent, shared
-from headwater.running.work import Changes, Work
+from headwater.running.workload import Workload, WorkloadChanges
 from headwater.sharding.merging import Merging
 from headwater.sources.outages import BackOff, is_outage
 from headwater.sources.records import RecordSource, elsewhere
@@ -91,8 +91,8 @@ def _by_reader(sources: Mapping[str, Source], drain: bool) -> tuple[dict[str, So
 
 def run_on_spark(
     spark: SparkSession,
-    work: Work,
-    changes: Changes,
+    work: Workload,
+    changes: WorkloadChanges,
     delivery: Delivery,
     stop: Event,
     *,
@@ -140,14 +140,14 @@ def run_on_spark(
 
         def may_change() -> bool:
             # What was delivered but not committed will be run again, and must have the same answers then.
-            return changes.are_due and _last_commit(folder) >= delivery.delivered
+            return changes.is_requested and _last_commit(folder) >= delivery.delivered
 
         for ends in turns:
             while not stop.is_set():
                 _drive(
                     partial(start, folder, ends), failures, stop, follow, may_change, lambda: delivery.progress.batches
                 )
-                if stop.is_set() or not changes.are_due:
+                if stop.is_set() or not changes.is_requested:
                     break
                 if may_change():
                     work = changes.take() or work

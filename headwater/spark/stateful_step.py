@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from headwater.execution.window_log import Segment
-    from headwater.running.evaluation import Evaluation, Outcome
+    from headwater.running.evaluation import BatchOutcome, Evaluation
     from headwater.running.program_description import ProgramDescription
     from headwater.sharding.merging import Merging
 
@@ -65,7 +65,7 @@ class EvaluationProcessor(StatefulProcessor):
         return self._parcel.opened()
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:
-        from headwater.running.counting import added
+        from headwater.running.counting import add_by_name
 
         begin = time.monotonic()
         chunks = [unpack_chunk(bytes(chunk)) for frame in rows for chunk in frame["chunk"]]
@@ -76,7 +76,7 @@ class EvaluationProcessor(StatefulProcessor):
         self._save(evaluation)
         if self._description.watched:
             evaluation.prepare_newest()
-        steps = added(outcome.measure.steps, {"read": unpacked - begin, "save": time.monotonic() - evaluated})
+        steps = add_by_name(outcome.measure.steps, {"read": unpacked - begin, "save": time.monotonic() - evaluated})
         outcome = replace(outcome, measure=replace(outcome.measure, steps=steps))
         sharding = self._description.sharding
         if sharding is not None and key[0] != sharding.keys[0]:
@@ -134,7 +134,7 @@ def segment_from_bytes(data: bytes) -> Segment:
     return segment
 
 
-def outcome_to_frame(outcome: Outcome) -> pd.DataFrame:
+def outcome_to_frame(outcome: BatchOutcome) -> pd.DataFrame:
     """One row per answer, and a last one with the rest."""
     rest = replace(outcome, answers=())
     late = sum(letter.kind == "late" for letter in outcome.letters)
@@ -154,7 +154,7 @@ def observed(rows: DataFrame) -> DataFrame:
     """The same rows, counted batch by batch in Spark's own progress, where every listener finds it.
 
     `event.progress.observedMetrics["headwater"]` has `answers`, `elements`, `late`, `bad`, the last tick as
-    `answered_us`, and `shards`: a JSON text for each shard, with what `counting.Measure` says of each query.
+    `answered_us`, and `shards`: a JSON text for each shard, with what `counting.BatchMeasure` says of each query.
     """
     from pyspark.sql import functions as f
 
@@ -167,22 +167,22 @@ def observed(rows: DataFrame) -> DataFrame:
     )
 
 
-def rows_to_outcome(rows: list[Any], merging: Merging | None = None) -> Outcome:
+def rows_to_outcome(rows: list[Any], merging: Merging | None = None) -> BatchOutcome:
     """The outcome of a batch from the rows that the stateful step gave, those of all shards together."""
-    from headwater.running.evaluation import Outcome
+    from headwater.running.evaluation import BatchOutcome
     from headwater.sharding.encoded_answers import all_with_rows
 
     ordered = sorted(rows, key=lambda row: row["number"])
     answers = [unpack(bytes(row["payload"])) for row in ordered if row["kind"] == ANSWER]
-    outcome = Outcome()
+    outcome = BatchOutcome()
     for row in ordered:
         if row["kind"] == OUTCOME:
-            part: Outcome = pickle.loads(bytes(row["payload"]))
-            outcome = Outcome(
+            part: BatchOutcome = pickle.loads(bytes(row["payload"]))
+            outcome = BatchOutcome(
                 (),
                 (*outcome.letters, *part.letters),
                 outcome.elements + part.elements,
                 part.watermarks,
-                outcome.measure.plus(part.measure),
+                outcome.measure.merge(part.measure),
             )
     return replace(outcome, answers=tuple(all_with_rows(answers) if merging is None else merging.merged(answers)))

@@ -8,7 +8,7 @@ from pyoxigraph import Quad, Store
 from headwater.algebra.build import plan_query
 from headwater.algebra.non_literals import resources
 from headwater.execution.program import Program
-from headwater.execution.registered import Registered
+from headwater.execution.registered import RegisteredQuery
 from headwater.kernel.kernel_evaluator import KernelEvaluator
 from headwater.language.parser import parse
 from headwater.reference.reference_evaluator import ReferenceEvaluator
@@ -91,7 +91,7 @@ def test_equality_is_that_of_the_definition(body: str, condition: str) -> None:
     elements = [Element(second * SECOND, tuple(triples(line))) for second, line in enumerate(happened, 1)]
 
     def answers(make: type[KernelEvaluator] | type[ReferenceEvaluator]) -> list[object]:
-        program = Program([Registered(plan, settle(plan))], static, 0, make)
+        program = Program([RegisteredQuery(plan, settle(plan))], static, 0, make)
         return [(a.time, a.rows) for a in program.advance({EX + "s": elements}, ended=[EX + "s"]).answers]
 
     assert answers(KernelEvaluator) == answers(ReferenceEvaluator)

@@ -12,7 +12,7 @@ from headwater.datasets.linked_data import LinkedData
 from headwater.datasets.loading.scratch import put
 from headwater.execution.answers import Answer
 from headwater.execution.program import Program, no_families
-from headwater.execution.registered import Registered
+from headwater.execution.registered import RegisteredQuery
 from headwater.kernel.families.family_evaluator import FamilyEvaluator, families_of
 from headwater.language.parser import parse
 from headwater.terms.model import Element, Literal, NamedNode, Triple
@@ -24,9 +24,9 @@ TEXT = """PREFIX : <http://ex/>
 SELECT ?gate WHERE {{ STREAM :s [RANGE 3s SLIDE 1s] {{ ?car :at ?gate }} ?car :owner ?who . ?who :name "{}" }}"""
 
 
-def registered(name: str) -> Registered:
+def registered(name: str) -> RegisteredQuery:
     plan = plan_query(parse(TEXT.format(name)), name=name, streams=[EX + "s"])
-    return Registered(plan, settle(plan))
+    return RegisteredQuery(plan, settle(plan))
 
 
 def iri(name: str) -> NamedNode:

@@ -138,7 +138,7 @@ def test_a_view_is_what_the_definition_says_before_and_after_changes(
         added = [a_quad(random) for _ in range(random.randrange(3))]
         writer.change(added, random.sample(there, random.randrange(3)))
         if random.randrange(2):
-            assert data.prepared(data.latest(), _LONG) <= data.latest()
+            assert data.prepare(data.latest(), _LONG) <= data.latest()
         if random.randrange(3) == 0:
             continue
         data.move(data.latest())

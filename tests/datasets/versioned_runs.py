@@ -18,7 +18,7 @@ from headwater.datasets.linked_data import LinkedData
 from headwater.datasets.loading.scratch import put
 from headwater.execution.answers import Answer
 from headwater.execution.program import MakeEvaluator, Program
-from headwater.execution.registered import Registered
+from headwater.execution.registered import RegisteredQuery
 from headwater.execution.static_data import StaticData
 from headwater.kernel.evaluator_choice import fastest_evaluator
 from headwater.language.stream_clauses import StreamOperator
@@ -100,7 +100,7 @@ def pieces_of(case: Case, random: Random) -> list[Piece]:
 
 def answers_over(
     static: StaticData,
-    registered: Registered,
+    registered: RegisteredQuery,
     pieces: list[Piece],
     versions: list[int],
     evaluator: MakeEvaluator,
@@ -113,7 +113,7 @@ def answers_over(
     for piece, version in zip(pieces, versions, strict=False):
         if prepares is not None and prepares.randrange(3):
             # What is prepared may be another version than the one that is then seen.
-            program.prepared((prepares.choice([version, versions[-1]]),), prepares.choice([0.0, 5.0]))
+            program.prepare_version((prepares.choice([version, versions[-1]]),), prepares.choice([0.0, 5.0]))
         answers += program.advance(dict(piece), version=(version,)).answers
         if prepares is not None and prepares.randrange(3) == 0:
             # As a worker on Spark does, which does not know what the next batch will see.
@@ -127,7 +127,7 @@ def answers_over(
 
 def answers_by_ticks(
     static: StaticData,
-    registered: Registered,
+    registered: RegisteredQuery,
     pieces: list[Piece],
     newest: int,
     evaluator: MakeEvaluator,
@@ -142,10 +142,10 @@ def answers_by_ticks(
         version = random.choice([version, random.randint(version, newest)])
         return (version,)
 
-    program.move_static((1,))
+    program.move_static_data((1,))
     found: list[Answer] = []
     for piece, ended in [*((dict(piece), ()) for piece in pieces), ({}, STREAMS)]:
-        for step in program.ticks(piece, ended, next_version):
+        for step in program.advance_by_ticks(piece, ended, next_version):
             assert len({answer.time for answer in step.answers}) <= 1
             found += step.answers
     return found
@@ -153,7 +153,7 @@ def answers_by_ticks(
 
 def check_by_ticks(number: int, folder: Path, case: Case, changes: list[Change], pieces: list[Piece]) -> None:
     """What each tick shows is what it would show if the data had always been as it is then."""
-    registered = Registered(*case.plan())
+    registered = RegisteredQuery(*case.plan())
     newest = len(changes) + 1
     stores = Stores(list(case.quads), changes)
     truth = answers_by_ticks(stores, registered, pieces, newest, ReferenceEvaluator, number)
@@ -175,7 +175,7 @@ def check_case(number: int, folder: Path) -> bool:
     """Whether a case in which all agree has answers."""
     random = Random(number)
     case = a_case(random)
-    registered = Registered(*case.plan())
+    registered = RegisteredQuery(*case.plan())
     pieces = pieces_of(case, random)
     changes = changes_of(case, random, random.randrange(1, 5))
     versions = sorted(random.randint(1, len(changes) + 1) for _ in range(len(pieces) + 1))

@@ -16,7 +16,7 @@ from headwater.algebra.build import plan_query
 from headwater.execution.answers import Answer
 from headwater.execution.late_queries import NOT_YET
 from headwater.execution.program import Program
-from headwater.execution.registered import Registered
+from headwater.execution.registered import RegisteredQuery
 from headwater.kernel.evaluator_choice import fastest_evaluator
 from headwater.kernel.families.family_evaluator import families_of
 from headwater.language.parser import parse
@@ -34,11 +34,11 @@ SEEDS = st.integers(0, 1 << 32)
 some = settings(max_examples=max(25, settings().max_examples // 2))
 
 
-def registered(case: Case, name: str) -> Registered:
+def registered(case: Case, name: str) -> RegisteredQuery:
     plan, settled = case.plan()
     # What is new depends on who listens, and so does what has changed; what is there does not.
     steady = Report.NONEMPTY if settled.report is Report.CHANGE else settled.report
-    return Registered(replace(plan, name=name), replace(settled, emit=StreamOperator.RSTREAM, report=steady))
+    return RegisteredQuery(replace(plan, name=name), replace(settled, emit=StreamOperator.RSTREAM, report=steady))
 
 
 def long_streams(random: Random) -> dict[str, list[Element]]:
@@ -76,7 +76,7 @@ def of(answers: Sequence[Answer], name: str) -> list[Answer]:
 
 def continued(program: Program, other: Program) -> Program:
     """A program of other queries that goes on where one is."""
-    other.resume(program.summary(), program.log)
+    other.resume(program.state(), program.log)
     return other
 
 
@@ -124,12 +124,12 @@ def test_generated_queries_come_and_go(seed: int) -> None:
     assert new == there, f"complete from {complete_from}: {third.plan.text}"
 
 
-def query(text: str, name: str = "q") -> Registered:
+def query(text: str, name: str = "q") -> RegisteredQuery:
     plan = replace(plan_query(parse(f"PREFIX : <{EX}> {text}"), name=name), name=name)
-    return Registered(plan, settle(plan, Options()))
+    return RegisteredQuery(plan, settle(plan, Options()))
 
 
-def windowed(spec: str, name: str = "q", body: str = "?x :p ?v", select: str = "SELECT ?x ?v") -> Registered:
+def windowed(spec: str, name: str = "q", body: str = "?x :p ?v", select: str = "SELECT ?x ?v") -> RegisteredQuery:
     return query(f"{select} FROM STREAM <{S}> [{spec}] WHERE {{ {body} }}", name)
 
 
@@ -203,7 +203,7 @@ def test_a_window_that_counts_is_complete_when_it_is_full() -> None:
 
 
 def test_a_window_without_end_is_complete_only_if_the_log_is() -> None:
-    def everything() -> Registered:
+    def everything() -> RegisteredQuery:
         return query(f"SELECT ?v WHERE {{ STREAM <{S}> [ALL] {{ ?x :p ?v }} }}", "all")
 
     program = reference_program([windowed("RANGE 2s STEP 2s", "short")], Store())
@@ -250,7 +250,7 @@ def test_a_query_over_another_ones_answers(listens: bool) -> None:
 
 
 def test_members_of_a_family_come_and_go() -> None:
-    def one(value: int) -> Registered:
+    def one(value: int) -> RegisteredQuery:
         return windowed("RANGE 10s STEP 5s", f"q{value}", f'?x :p "{value}"', "SELECT ?x")
 
     alone = Program([one(n) for n in (12, 18, 23)], Store(), 0, ReferenceEvaluator)

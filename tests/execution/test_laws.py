@@ -13,7 +13,7 @@ from pyoxigraph import Store
 from headwater.algebra.build import plan_query
 from headwater.execution.answers import Answer
 from headwater.execution.program import Program
-from headwater.execution.registered import Registered
+from headwater.execution.registered import RegisteredQuery
 from headwater.language.parser import parse
 from headwater.language.stream_clauses import StreamOperator
 from headwater.terms.model import Element, Literal, NamedNode, Triple
@@ -119,7 +119,7 @@ class Case:
             t0=first.t0,
         )
         plan = plan_query(parse(self.text()))
-        return reference_program([Registered(plan, settle(plan, options))], Store(), delay)
+        return reference_program([RegisteredQuery(plan, settle(plan, options))], Store(), delay)
 
     def batches(self) -> dict[str, list[Element]]:
         return {
@@ -295,7 +295,7 @@ def test_batching(case: Case, data: st.DataObject) -> None:
     in_ticks = data.draw(st.booleans())
 
     def advance(batch: dict[str, Elements], ended: Sequence[str] = ()) -> None:
-        steps = list(program.ticks(batch, ended, tuple)) if in_ticks else [program.advance(batch, ended)]
+        steps = list(program.advance_by_ticks(batch, ended, tuple)) if in_ticks else [program.advance(batch, ended)]
         assert [step.is_last for step in steps] == [False] * (len(steps) - 1) + [True]
         for step in steps:
             assert len({answer.time for answer in step.answers}) <= 1 or not in_ticks

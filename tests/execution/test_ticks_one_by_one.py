@@ -11,7 +11,7 @@ from pyoxigraph import Store
 from headwater.algebra.build import plan_query
 from headwater.execution.answers import Answer
 from headwater.execution.program import MakeEvaluator, Program
-from headwater.execution.registered import Registered
+from headwater.execution.registered import RegisteredQuery
 from headwater.kernel.evaluator_choice import fastest_evaluator
 from headwater.language.parser import parse
 from headwater.reference.reference_evaluator import ReferenceEvaluator
@@ -39,7 +39,7 @@ READER = (
 
 def program(evaluator: MakeEvaluator, texts: Sequence[str] = CHAIN) -> Program:
     plans = [plan_query(parse(text)) for text in texts]
-    return Program([Registered(plan, settle(plan, Options())) for plan in plans], Store(), 0, evaluator)
+    return Program([RegisteredQuery(plan, settle(plan, Options())) for plan in plans], Store(), 0, evaluator)
 
 
 def batches(random: Random) -> list[dict[str, Elements]]:
@@ -67,7 +67,7 @@ def test_queries_that_feed_each_other(evaluator: MakeEvaluator) -> None:
         for batch in [*batches(Random(seed)), None]:
             ended = [f"{EX}s"] if batch is None else []
             at_once += whole.advance(batch or {}, ended).answers
-            for step in stepwise.ticks(batch or {}, ended, tuple):
+            for step in stepwise.advance_by_ticks(batch or {}, ended, tuple):
                 assert len({(answer.query, answer.time) for answer in step.answers}) == len(step.answers)
                 one_by_one += step.answers
         said = sorted(map(_said, at_once))

@@ -29,7 +29,7 @@ def test_of_a_new_segment_only_what_windows_can_show_is_written(form: type) -> N
     elements: Elements = form(at(1, 7, 3, 9, 8, 2))
     log.append(KEY, elements)
     log.trim(KEY, 7)
-    assert log.gone == {KEY: 3}
+    assert log.removed_until == {KEY: 3}
     assert log.size.rows == 3
     changes = log.changes()
     assert times_in(changes) == [[7, 9, 8]]
@@ -46,12 +46,12 @@ def test_what_was_written_stays_until_all_of_it_has_gone() -> None:
     log.append(KEY, at(4, 5))
     log.trim(KEY, 3)
     assert [len(segment.elements or []) for segment in log] == [3, 2]
-    assert not log.gone
+    assert not log.removed_until
     log.trim(KEY, 5)
     second = log.changes()
     assert second.removed == [first.added[0].number]
     assert times_in(second) == [[5]]
-    assert log.gone == {KEY: 4}
+    assert log.removed_until == {KEY: 4}
 
 
 def test_what_came_and_went_between_two_looks_is_never_written() -> None:

@@ -9,7 +9,7 @@ from pyoxigraph import Store
 from headwater.algebra.build import plan_query
 from headwater.execution.answers import Answer
 from headwater.execution.program import Program
-from headwater.execution.registered import Registered
+from headwater.execution.registered import RegisteredQuery
 from headwater.federation.service_evaluator import ServiceEvaluator, evaluator_with
 from headwater.federation.services import Services
 from headwater.federation.strategies import Maintained
@@ -43,7 +43,7 @@ class Run:
     def __init__(self, text: str, services: Services | None = None, static: Store | None = None) -> None:
         self.text = f"PREFIX : <{EX}> {text}"
         plan = plan_query(parse(self.text), streams=[MENTIONS])
-        registered = [Registered(plan, settle(plan))]
+        registered = [RegisteredQuery(plan, settle(plan))]
         data = static or Store()
         self.program = (
             reference_program(registered, data)

@@ -14,7 +14,7 @@ from random import Random
 
 from headwater.execution.answers import Answer
 from headwater.execution.program import MakeEvaluator, Program
-from headwater.execution.registered import Registered
+from headwater.execution.registered import RegisteredQuery
 from headwater.kernel.compiling.unsupported import NotForTheKernel
 from headwater.kernel.evaluator_choice import optimising
 from headwater.kernel.kernel_evaluator import KernelEvaluator
@@ -61,7 +61,7 @@ class SweepingEvaluator(KernelEvaluator):
         return changed
 
 
-def kernel_answers(case: Case, registered: Registered, way: Way, random: Random) -> list[Answer]:
+def kernel_answers(case: Case, registered: RegisteredQuery, way: Way, random: Random) -> list[Answer]:
     def program() -> Program:
         evaluator: MakeEvaluator = SweepingEvaluator if way.sweeps else KernelEvaluator
         static = case.store()
@@ -95,7 +95,7 @@ def _as(elements: list[Element], way: Way) -> Elements:
     return ElementColumns.of(elements) if way.columns else elements
 
 
-def reference_answers(case: Case, registered: Registered) -> list[Answer]:
+def reference_answers(case: Case, registered: RegisteredQuery) -> list[Answer]:
     program = Program([registered], case.store(), 0, ReferenceEvaluator)
     batch: dict[str, Elements] = {stream: list(elements) for stream, elements in case.elements.items()}
     return program.advance(batch, ended=list(STREAMS)).answers
@@ -120,7 +120,7 @@ def check_case(number: int) -> Counter[str] | None:
     """What there was to see in a case in which both agree; None where the kernel leaves the query to the reference."""
     case = a_case(Random(number))
     plan, settings = case.plan()
-    registered = Registered(plan, settings)
+    registered = RegisteredQuery(plan, settings)
     random = Random(number ^ _WAYS)
     way = Way.of(random)
     try:

@@ -11,7 +11,7 @@ from headwater.conformance.citybench import citybench_programs
 from headwater.conformance.csrbench import DIALECTS, Bench
 from headwater.execution.answers import Answer
 from headwater.execution.program import MakeEvaluator, Program
-from headwater.execution.registered import Registered
+from headwater.execution.registered import RegisteredQuery
 from headwater.kernel.evaluator_choice import optimising
 from headwater.kernel.kernel_evaluator import KernelEvaluator
 from headwater.language.parser import parse
@@ -25,7 +25,7 @@ from tests.shared_data import shared_data
 def answers(
     plan: QueryPlan, static: Store, streams: dict[str, list[Element]], evaluator: MakeEvaluator
 ) -> list[Answer]:
-    program = Program([Registered(plan, settle(plan))], static, 0, evaluator)
+    program = Program([RegisteredQuery(plan, settle(plan))], static, 0, evaluator)
     return program.advance(streams, ended=list(streams)).answers
 
 

@@ -10,7 +10,7 @@ from pyoxigraph import Store
 
 from headwater.algebra.build import plan_query
 from headwater.execution.program import Program
-from headwater.execution.registered import Registered
+from headwater.execution.registered import RegisteredQuery
 from headwater.kernel.evaluator_choice import fastest_evaluator
 from headwater.language.parser import parse
 from headwater.language.stream_clauses import StreamOperator
@@ -28,7 +28,7 @@ GAP = 9 * SECOND
 def test_rows_that_come_and_go_after_all_was_new() -> None:
     text = "PREFIX : <http://ex/> SELECT ?s ?o WHERE { STREAM :s [RANGE 3s SLIDE 1s] { ?s :p ?o } }"
     plan = plan_query(parse(text))
-    registered = Registered(plan, settle(plan, Options(emit=StreamOperator.RSTREAM)))
+    registered = RegisteredQuery(plan, settle(plan, Options(emit=StreamOperator.RSTREAM)))
     times = [round_ * GAP + second * SECOND // 2 for round_ in range(4) for second in range(6)]
     p = NamedNode("http://ex/p")
     elements = [
@@ -56,7 +56,7 @@ def test_ids_and_terms_are_the_same_answers(block: int) -> None:
     encoded = 0
     for number in range(block * 1_000, block * 1_000 + 60):
         case = a_case(Random(number))
-        registered = Registered(*case.plan())
+        registered = RegisteredQuery(*case.plan())
         batches: list[dict[str, Elements]] = [
             {stream: list(elements[part::3]) for stream, elements in case.elements.items()} for part in range(3)
         ]

@@ -16,7 +16,7 @@ from headwater.algebra.query_families import ConstantTerm, form_of, with_constan
 from headwater.execution.answers import Answer
 from headwater.execution.evaluator import Evaluator
 from headwater.execution.program import Program
-from headwater.execution.registered import Registered
+from headwater.execution.registered import RegisteredQuery
 from headwater.kernel.compiling.unsupported import NotForTheKernel
 from headwater.kernel.evaluator_choice import fastest_evaluator
 from headwater.kernel.families.family_evaluator import FamilyEvaluator, families_of, may_be_member
@@ -40,7 +40,7 @@ def variant(plan: QueryPlan, name: str, change: Callable[[ConstantTerm], Constan
     return replace(plan, name=name, root=with_constants(plan.root, change))
 
 
-def variants(case: Case, random: Random) -> list[Registered]:
+def variants(case: Case, random: Random) -> list[RegisteredQuery]:
     """A query several times, with other constants in about half of the places."""
     plan, settled = case.plan()
     assume(may_be_member(plan) and form_of(plan)[1])
@@ -48,10 +48,10 @@ def variants(case: Case, random: Random) -> list[Registered]:
     def change(term: ConstantTerm) -> ConstantTerm:
         return other_constant(random, term) if random.randrange(2) else term
 
-    return [Registered(variant(plan, f"q{i}", change), settled) for i in range(random.randint(2, 4))]
+    return [RegisteredQuery(variant(plan, f"q{i}", change), settled) for i in range(random.randint(2, 4))]
 
 
-def family_of(queries: Sequence[Registered], static: Store) -> FamilyEvaluator:
+def family_of(queries: Sequence[RegisteredQuery], static: Store) -> FamilyEvaluator:
     try:
         return FamilyEvaluator(queries, static)
     except NotForTheKernel:
@@ -134,7 +134,7 @@ def test_members_come_and_go(seed: int) -> None:
     queries = variants(case, random)
     # What is new depends on who listens; what is there does not.
     settled = replace(queries[0].settings, emit=StreamOperator.RSTREAM)
-    queries = [Registered(query.plan, settled) for query in queries]
+    queries = [RegisteredQuery(query.plan, settled) for query in queries]
     family = family_of(queries, case.store())
     together = Driven(family)
     alone = {query.plan.name: Driven(fastest_evaluator(query.plan, settled, case.store())) for query in queries}
@@ -162,14 +162,16 @@ def test_members_come_and_go(seed: int) -> None:
             alone[new.plan.name] = late
 
 
-def _new_member(family: FamilyEvaluator, queries: Sequence[Registered], name: str, random: Random) -> Registered:
+def _new_member(
+    family: FamilyEvaluator, queries: Sequence[RegisteredQuery], name: str, random: Random
+) -> RegisteredQuery:
     """A query with other constants where the first ones differ; of their kind, for the kind decides on the form."""
     first, *others = (form_of(query.plan)[1] for query in queries)
     alike = [[one for one in OBJECTS if _kind(one) == _kind(term)] for term in first]
     differ = [any(other[place] != term for other in others) for place, term in enumerate(first)]
     chosen = iter(random.choice(alike[place]) if differ[place] else term for place, term in enumerate(first))
     query = queries[0]
-    new = Registered(variant(query.plan, name, lambda _: next(chosen)), query.settings)
+    new = RegisteredQuery(variant(query.plan, name, lambda _: next(chosen)), query.settings)
     assert family.accepts(new)
     return new
 

@@ -13,7 +13,7 @@ from headwater.algebra.nodes import Filter
 from headwater.algebra.scope import nodes
 from headwater.execution.answers import Answer, plain_text
 from headwater.execution.program import Program
-from headwater.execution.registered import Registered
+from headwater.execution.registered import RegisteredQuery
 from headwater.kernel.compiling.unsupported import NotForTheKernel
 from headwater.kernel.evaluator_choice import fastest_evaluator
 from headwater.kernel.families.family_evaluator import FamilyEvaluator, families_of
@@ -63,16 +63,16 @@ def static() -> Store:
     return store
 
 
-def registered(text: str, name: str) -> Registered:
+def registered(text: str, name: str) -> RegisteredQuery:
     plan = plan_query(parse(HEAD + text), name=name)
-    return Registered(plan, settle(plan))
+    return RegisteredQuery(plan, settle(plan))
 
 
-def queries(template: str, *constants: str) -> list[Registered]:
+def queries(template: str, *constants: str) -> list[RegisteredQuery]:
     return [registered(template.replace("@", constant), f"q{i}") for i, constant in enumerate(constants)]
 
 
-def answers(members: Sequence[Registered], elements: Sequence[Element] = READINGS) -> dict[str, list[Answer]]:
+def answers(members: Sequence[RegisteredQuery], elements: Sequence[Element] = READINGS) -> dict[str, list[Answer]]:
     """What the members of a family say; checked against what each says alone."""
     together = Program(members, static(), 0, fastest_evaluator, families=families_of)
     assert len(set(together.evaluators.values())) == 1

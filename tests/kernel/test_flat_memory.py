@@ -18,7 +18,7 @@ from pyoxigraph import Store
 
 from headwater.algebra.build import plan_query
 from headwater.execution.program import Program
-from headwater.execution.registered import Registered
+from headwater.execution.registered import RegisteredQuery
 from headwater.kernel.kernel_evaluator import KernelEvaluator
 from headwater.kernel.operators.operator import Operator
 from headwater.language.parser import parse
@@ -110,7 +110,7 @@ def resident_bytes() -> int:
 def run(triples: int, each: int) -> list[Held]:
     """What the program holds after each batch. It must have had answers all the time."""
     plans = [plan_query(parse(text), name=f"q{number}") for number, text in enumerate(QUERIES)]
-    program = Program([Registered(plan, settle(plan)) for plan in plans], Store(), 0, KernelEvaluator)
+    program = Program([RegisteredQuery(plan, settle(plan)) for plan in plans], Store(), 0, KernelEvaluator)
     held: list[Held] = []
     rows: dict[str, int] = {}
     for batch in batches(triples, each):

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from pyoxigraph import Store
 
 from headwater.algebra.build import plan_query
-from headwater.execution.program import Program, Step
-from headwater.execution.registered import Registered
+from headwater.execution.program import Program, StepResult
+from headwater.execution.registered import RegisteredQuery
 from headwater.kernel.compiling.unsupported import NotForTheKernel
 from headwater.kernel.evaluator_choice import fastest_evaluator
 from headwater.kernel.kernel_evaluator import KernelEvaluator
@@ -47,7 +47,7 @@ def test_scenario(path: Path) -> None:
 def test_scenario_in_single_elements_with_restarts(path: Path) -> None:
     scenario = read_scenario(path)
     running = program(scenario)
-    steps: list[Step] = []
+    steps: list[StepResult] = []
     for stream, elements in scenario.streams.items():
         for element in elements:
             steps.append(running.advance({stream: [element]}))
@@ -68,7 +68,7 @@ def kernel_program(case: Case) -> Program:
         t0=first.t0,
     )
     plan = plan_query(parse(case.text()))
-    return Program([Registered(plan, settle(plan, options))], Store(), 0, KernelEvaluator)
+    return Program([RegisteredQuery(plan, settle(plan, options))], Store(), 0, KernelEvaluator)
 
 
 @given(cases())

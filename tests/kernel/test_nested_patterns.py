@@ -12,7 +12,7 @@ from pyoxigraph import Store
 
 from headwater.algebra.build import plan_query
 from headwater.execution.program import MakeEvaluator, Program
-from headwater.execution.registered import Registered
+from headwater.execution.registered import RegisteredQuery
 from headwater.kernel.compiling.unsupported import NotForTheKernel
 from headwater.kernel.kernel_evaluator import KernelEvaluator
 from headwater.language.parser import parse
@@ -101,7 +101,7 @@ class Pattern:
 
 def rows(make: MakeEvaluator, text: str, triples: tuple[Triple, ...]) -> list[tuple[Row, ...]]:
     plan = plan_query(parse(text))
-    program = Program([Registered(plan, settle(plan))], Store(), 0, make)
+    program = Program([RegisteredQuery(plan, settle(plan))], Store(), 0, make)
     step = program.advance({STREAM: [Element(500_000, triples)]}, ended=[STREAM])
     return [answer.rows for answer in step.answers]
 
@@ -145,6 +145,6 @@ def test_a_variable_that_is_asked_for_twice_is_there_once(make: MakeEvaluator) -
         (found,) = rows(make, f"SELECT ?x ?x {text} {{ {inner} }} }} }}", (triple,))
         assert found == ((triple.subject,),)
     plan = plan_query(parse(f"DESCRIBE ?x ?x {text} ?x ?z ?y }} }}"))
-    program = Program([Registered(plan, settle(plan))], Store(), 0, make)
+    program = Program([RegisteredQuery(plan, settle(plan))], Store(), 0, make)
     (answer,) = program.advance({STREAM: [Element(500_000, (triple,))]}, ended=[STREAM]).answers
     assert answer.triples == (triple,)

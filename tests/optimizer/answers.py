@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headwater.algebra.plan import QueryPlan
 from headwater.execution.program import MakeEvaluator, Program
-from headwater.execution.registered import Registered
+from headwater.execution.registered import RegisteredQuery
 from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.model import BlankNode, Term
 from tests.optimizer.random_queries import Case
@@ -14,7 +14,7 @@ Shown = list[tuple[int, list[tuple[object, ...]]]]
 
 def answers(case: Case, plan: QueryPlan, evaluator: MakeEvaluator = ReferenceEvaluator) -> Shown:
     """The rows of every tick in their order; blank nodes that BNODE() made have no name to compare."""
-    program = Program([Registered(plan, case.settings(plan))], case.store(), 0, evaluator)
+    program = Program([RegisteredQuery(plan, case.settings(plan))], case.store(), 0, evaluator)
     streams = {name: elements for name, elements in case.streams().items() if name in program.inputs}
     step = program.advance(streams, ended=list(streams))
     return [(answer.time, [tuple(map(_without_label, row)) for row in answer.rows]) for answer in step.answers]

@@ -16,7 +16,7 @@ from headwater.conformance.known_failures import KNOWN_FAILURES
 from headwater.conformance.w3c import cases, run_case
 from headwater.execution.evaluator import Evaluator
 from headwater.execution.program import MakeEvaluator, Program
-from headwater.execution.registered import Registered
+from headwater.execution.registered import RegisteredQuery
 from headwater.execution.static_data import StaticData
 from headwater.kernel.evaluator_choice import kernel_or_reference, optimising
 from headwater.language.parser import parse
@@ -115,7 +115,7 @@ def test_citybench(dialect: str, tmp_path: Path) -> None:
             return compared[-1]
 
         plan = plan_query(parse(query.text), name=query.name, streams=query.stream_iris)
-        program = Program([Registered(plan, settle(plan))], static, 0, both)
+        program = Program([RegisteredQuery(plan, settle(plan))], static, 0, both)
         program.advance(query.elements(), ended=query.stream_iris)
     assert all(evaluator.compared > 3 for evaluator in compared)
     assert sum(evaluator.changed for evaluator in compared) > 6

@@ -7,7 +7,7 @@ from pyoxigraph import Quad, Store
 
 from headwater.algebra.build import plan_query
 from headwater.execution.answers import Answer
-from headwater.execution.registered import Registered
+from headwater.execution.registered import RegisteredQuery
 from headwater.language.parser import parse
 from headwater.terms.model import SECOND, Element, Literal, NamedNode, Triple
 from headwater.windows.settings import settle
@@ -64,7 +64,7 @@ def cars() -> list[Element]:
 
 def evaluations(text: str) -> dict[int, Answer]:
     plan = plan_query(parse(PREFIXES + text))
-    step = reference_program([Registered(plan, settle(plan))], city()).advance({STREAM: cars()}, ended=[STREAM])
+    step = reference_program([RegisteredQuery(plan, settle(plan))], city()).advance({STREAM: cars()}, ended=[STREAM])
     return {answer.time: answer for answer in step.answers}
 
 

@@ -125,12 +125,14 @@ def test_a_damaged_record_is_said(tmp_path: Path) -> None:
         engine_of(tmp_path, (SLIDING,), None).run()
 
 
-def test_a_checkpoint_with_other_ids_is_said(tmp_path: Path) -> None:
+def test_a_checkpoint_of_another_version_is_refused(tmp_path: Path) -> None:
     write(tmp_path / "parts" / "1.tnq", LINES[:HALF])
     said(engine_of(tmp_path, (SLIDING,), None))
     record = tmp_path / "checkpoint" / "headwater.json"
     known = json.loads(record.read_text())
-    for others in ({**known, "ids": known["ids"] + 1}, {key: value for key, value in known.items() if key != "ids"}):
-        record.write_text(json.dumps(others))
-        with pytest.raises(hw.CheckpointError, match="another version of Headwater"):
-            engine_of(tmp_path, (SLIDING,), None).run()
+    for field in ("ids", "format"):
+        without = {key: value for key, value in known.items() if key != field}
+        for others in ({**known, field: known[field] + 1}, without):
+            record.write_text(json.dumps(others))
+            with pytest.raises(hw.CheckpointError, match="another version of Headwater"):
+                engine_of(tmp_path, (SLIDING,), None).run()

@@ -14,7 +14,7 @@ from pyoxigraph import Store
 import headwater as hw
 from headwater.algebra.build import plan_query
 from headwater.execution.program import MakeEvaluator, Program
-from headwater.execution.registered import Registered
+from headwater.execution.registered import RegisteredQuery
 from headwater.kernel.kernel_evaluator import KernelEvaluator
 from headwater.language.parser import parse
 from headwater.reference.reference_evaluator import ReferenceEvaluator
@@ -37,7 +37,7 @@ def elements(count: int) -> list[Element]:
 
 def program(text: str, evaluator: MakeEvaluator, cap: int | None) -> Program:
     plan = plan_query(parse(text))
-    return Program([Registered(plan, settle(plan, Options(cap=cap)))], Store(), 0, evaluator)
+    return Program([RegisteredQuery(plan, settle(plan, Options(cap=cap)))], Store(), 0, evaluator)
 
 
 def counts(program: Program, count: int) -> list[int]:

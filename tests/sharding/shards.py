@@ -10,7 +10,7 @@ from pyoxigraph import Literal, NamedNode, Quad, Store, Triple
 from headwater.algebra.build import plan_query
 from headwater.execution.answers import Answer
 from headwater.execution.program import MakeEvaluator, Program
-from headwater.execution.registered import Registered
+from headwater.execution.registered import RegisteredQuery
 from headwater.kernel.evaluator_choice import fastest_evaluator
 from headwater.kernel.families.family_evaluator import families_of
 from headwater.language.parser import parse
@@ -31,9 +31,9 @@ WINDOWS = (
 PREFIX = f"PREFIX : <{EX}> "
 
 
-def registered(text: str, name: str = "q") -> Registered:
+def registered(text: str, name: str = "q") -> RegisteredQuery:
     plan = plan_query(parse(PREFIX + text if not text.startswith("REGISTER") else _prefixed(text)), name=name)
-    return Registered(plan, settle(plan, Options()))
+    return RegisteredQuery(plan, settle(plan, Options()))
 
 
 def _prefixed(text: str) -> str:
@@ -92,7 +92,7 @@ def cut(streams: dict[str, list[Element]], pieces: int) -> list[list[Chunk]]:
 
 
 def whole_answers(
-    query: Registered, streams: dict[str, list[Element]], delay: int, make: MakeEvaluator = fastest_evaluator
+    query: RegisteredQuery, streams: dict[str, list[Element]], delay: int, make: MakeEvaluator = fastest_evaluator
 ) -> list[Answer]:
     program = Program([query], static(), delay, make)
     wanted = {stream: streams[stream] for stream in program.inputs}
@@ -100,12 +100,12 @@ def whole_answers(
 
 
 def sharded_answers(
-    query: Registered,
+    query: RegisteredQuery,
     cutting: Sharding,
     batches: Sequence[Sequence[Chunk]],
     delay: int,
     make: MakeEvaluator = fastest_evaluator,
-    others: Sequence[Registered] = (),
+    others: Sequence[RegisteredQuery] = (),
 ) -> list[Answer]:
     """The answers of a query, and of others that run beside it, put together after each batch."""
     queries = [query, *others]

@@ -11,6 +11,7 @@ import pytest
 
 import headwater as hw
 from headwater.execution.answers import Answer
+from headwater.running.checkpoints import CHECKPOINT_FORMAT
 from headwater.terms.ids.inline_layout import ID_FORMAT
 from tests.engine.programs import (
     HOT,
@@ -202,7 +203,7 @@ def test_strict_stops_with_the_place_and_the_reason(spark: SparkSession, tmp_pat
         engine.run()
     checkpoint = tmp_path / "checkpoint"
     checkpoint.mkdir()
-    known = {"ids": ID_FORMAT, "run": "r", "runner": "in process", "queries": {}}
+    known = {"format": CHECKPOINT_FORMAT, "ids": ID_FORMAT, "run": "r", "runner": "in process", "queries": {}}
     (checkpoint / "headwater.json").write_text(json.dumps({**known, "shards": [], "routes": None, "records": []}))
     other = hw.Engine(spark, checkpoint=checkpoint)
     other.stream(SENSORS, tmp_path / "a.tnq")

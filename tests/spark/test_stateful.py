@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql.streaming.tws_tester import TwsTester
 
 import headwater as hw
-from headwater.running.evaluation import Outcome
+from headwater.running.evaluation import BatchOutcome
 from headwater.running.shipping import Parcel
 from headwater.sources.feed import Feed
 from headwater.sources.offsets import Offset
@@ -45,7 +45,7 @@ class Step:
         self.expected: list[hw.Answer] = []
         engine.run(on_answer=self.expected.append)
 
-    def batch(self, number: int) -> Outcome:
+    def batch(self, number: int) -> BatchOutcome:
         start, end = list(pairwise(self.ends))[number]
         chunks = [pack_chunk(c) for piece in self.feed.pieces(start, end, 400) for c in self.feed.read(piece)]
         frame = pd.DataFrame({"shard": 0, "chunk": chunks})

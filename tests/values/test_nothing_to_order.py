@@ -7,7 +7,7 @@ from pyoxigraph import Store
 
 from headwater.algebra.build import plan_query
 from headwater.execution.program import MakeEvaluator, Program
-from headwater.execution.registered import Registered
+from headwater.execution.registered import RegisteredQuery
 from headwater.kernel.kernel_evaluator import KernelEvaluator
 from headwater.language.parser import parse
 from headwater.reference.reference_evaluator import ReferenceEvaluator
@@ -29,6 +29,6 @@ def test_a_sub_select_that_binds_nothing(evaluator: MakeEvaluator, cut: str, exp
     )
     static = Store()
     static.update("INSERT DATA { <urn:a> <urn:q> 1 }")
-    program = Program([Registered(plan, settle(plan))], static, 0, evaluator)
+    program = Program([RegisteredQuery(plan, settle(plan))], static, 0, evaluator)
     (answer,) = program.advance({STREAM: [Element(500_000, (one, two))]}, ended=[STREAM]).answers
     assert len(answer.rows) == expected

@@ -6,7 +6,7 @@ import pytest
 from pyoxigraph import Quad, Store
 
 from headwater.algebra.build import plan_query
-from headwater.execution.registered import Registered
+from headwater.execution.registered import RegisteredQuery
 from headwater.language.parser import parse
 from headwater.terms.model import SECOND, XSD, Element, Literal, NamedNode, Triple
 from headwater.terms.stored_forms import stored_quad
@@ -40,7 +40,7 @@ def answers(
         f"FROM STREAM <{STREAM}> [RANGE {width}s STEP 1s] WHERE {{ {where} }}"
     )
     plan = plan_query(parse(text))
-    program = reference_program([Registered(plan, settle(plan, Options(content=content)))], static or Store())
+    program = reference_program([RegisteredQuery(plan, settle(plan, Options(content=content)))], static or Store())
     found = program.advance({STREAM: ELEMENTS}, ended=[STREAM]).answers
     return [sorted(" ".join(shown(term) for term in row) for row in answer.rows) for answer in found]
 

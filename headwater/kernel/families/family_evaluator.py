@@ -20,7 +20,7 @@ import numpy as np
 from headwater.algebra.plan import QueryKind, QueryPlan
 from headwater.algebra.query_families import ConstantTerm, Family, Form, form_of
 from headwater.execution.answers import Answer
-from headwater.execution.registered import Registered
+from headwater.execution.registered import RegisteredQuery
 from headwater.execution.static_data import StaticData
 from headwater.kernel.columns.delta import Delta
 from headwater.kernel.columns.ring_index import Ints
@@ -42,9 +42,9 @@ FEWEST = 2
 """From so many queries on a family is worth its table."""
 
 
-def families_of(queries: Sequence[Registered], static: StaticData) -> list[FamilyEvaluator]:
+def families_of(queries: Sequence[RegisteredQuery], static: StaticData) -> list[FamilyEvaluator]:
     """Evaluators for the queries that differ from others in constants only: `Program(…, families=families_of)`."""
-    groups: dict[Form, list[Registered]] = {}
+    groups: dict[Form, list[RegisteredQuery]] = {}
     for query in queries:
         if may_be_member(query.plan):
             groups.setdefault(form_of(query.plan, query.settings)[0], []).append(query)
@@ -58,9 +58,9 @@ def families_of(queries: Sequence[Registered], static: StaticData) -> list[Famil
     return found
 
 
-def _told_apart(group: list[Registered]) -> list[list[Registered]]:
+def _told_apart(group: list[RegisteredQuery]) -> list[list[RegisteredQuery]]:
     """Queries of one form in parts that have one form, too, once equalities are constants; then the others."""
-    parts: dict[Form, list[Registered]] = {}
+    parts: dict[Form, list[RegisteredQuery]] = {}
     for query in group:
         parts.setdefault(form_of(with_bound_equalities(query.plan), query.settings)[0], []).append(query)
     large = [part for part in parts.values() if len(part) >= FEWEST]
@@ -108,7 +108,7 @@ class FamilyEvaluator(KernelEvaluator):
     `add` and `remove` may be called between two calls of `advance`.
     """
 
-    def __init__(self, queries: Sequence[Registered], static: StaticData) -> None:
+    def __init__(self, queries: Sequence[RegisteredQuery], static: StaticData) -> None:
         first = queries[0]
         forms = [form_of(with_bound_equalities(query.plan), query.settings) for query in queries]
         # Whether a constant can go into a pattern depends on what it is.
@@ -157,15 +157,15 @@ class FamilyEvaluator(KernelEvaluator):
     def names(self) -> tuple[str, ...]:
         return tuple(self._by_name)
 
-    def accepts(self, query: Registered) -> bool:
+    def accepts(self, query: RegisteredQuery) -> bool:
         """Whether a query has the form of this family and its constants where they are fixed."""
         return may_be_member(query.plan) and self._values(query) is not None
 
-    def _values(self, query: Registered) -> tuple[ConstantTerm, ...] | None:
+    def _values(self, query: RegisteredQuery) -> tuple[ConstantTerm, ...] | None:
         plan = with_bound_equalities(query.plan) if self._binds else query.plan
         return self.family.values(*form_of(plan, query.settings))
 
-    def add(self, queries: Iterable[Registered]) -> None:
+    def add(self, queries: Iterable[RegisteredQuery]) -> None:
         """Take queries in, all or none; from the next tick on they answer from what the windows hold."""
         coming: dict[str, tuple[tuple[ConstantTerm, ...], QueryPlan]] = {}
         for query in queries:

@@ -1,0 +1,51 @@
+"""The workload of a run, which may change between two batches because queries are registered and dropped.
+
+The engine checks a change before it requests it; the runner applies it when a batch is done. In process, a new program
+continues with the window log; on Spark, the streaming query is started again from its checkpoint, which holds the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from threading import Event
+
+from headwater.running.program_description import ProgramDescription, ProgramOutline
+from headwater.sources.feed import Feed
+from headwater.sources.source import Source
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What a run evaluates, and the sources of its streams."""
+
+    description: ProgramDescription
+    outline: ProgramOutline
+    sources: Mapping[str, Source]
+
+    def feed(self, *, drain: bool) -> Feed:
+        """The feed of the sources, limited to the triples that the queries need."""
+        return Feed(self.sources, drain=drain, wanted=self.outline.wanted, datasets=self.description.watched)
+
+
+class WorkloadChanges:
+    """Changes of the workload that were requested; `renew` makes the new workload, in the runner's thread."""
+
+    def __init__(self, renew: Callable[[], Workload]) -> None:
+        self._renew = renew
+        self._requested = Event()
+
+    def request(self) -> None:
+        """Have the runner apply the change after the current batch."""
+        self._requested.set()
+
+    @property
+    def is_requested(self) -> bool:
+        return self._requested.is_set()
+
+    def take(self) -> Workload | None:
+        """The new workload, once; None where no change was requested."""
+        if not self._requested.is_set():
+            return None
+        self._requested.clear()
+        return self._renew()
