@@ -2,7 +2,7 @@
 
 A document is a sequence of fenced blocks, which are used in their order:
 
-- a block with a `title` is a file of that name in the folder in which the document's blocks run; `examples` is there, too;
+- a block with a `title` is a file of that name in the folder in which the blocks run; `examples` is there, too;
 - `console` holds a command behind `$` (lines that end in a backslash go on) and what it writes;
 - `python` is run, in one namespace for the whole document; a `text` block right behind it has what it prints;
 - `sparql` is parsed as a continuous query.
