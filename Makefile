@@ -1,7 +1,7 @@
 # Everything needed is set up by the first target that needs it; `make help` lists the targets.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench soak clean
+.PHONY: help setup demo test lint docs bench soak clean
 
 # Another Spark or other packages of the caller must not mix with those of .venv.
 unexport SPARK_HOME PYTHONPATH PYSPARK_PYTHON PYSPARK_DRIVER_PYTHON
@@ -39,6 +39,9 @@ lint: $(STAMP) ## ruff and mypy --strict
 
 test: lint $(SPARK_STAMP) ## lint, then every test that is not marked slow or soak
 	@echo "pytest" && $(WITH_JAVA) $(BIN)/python -m pytest -q -m "not slow and not soak"
+
+docs: $(STAMP) ## build the site into build/site, strictly and without a network
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet && echo "Built build/site/index.html"
 
 # 100,000 generated queries, 10^7 slides, 10^8 triples and an hour on Spark (HEADWATER_SOAK_SECONDS makes it shorter) take
 # most of the time; SOAK chooses: make soak SOAK=tests/kernel

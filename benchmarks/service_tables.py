@@ -31,7 +31,8 @@ def tables(runs: Runs) -> str:
     parts = [
         "# Accuracy of SERVICE under maintenance policies",
         "",
-        "Made by `python -m benchmarks.service`; what it measures and how is in [service.md](../service.md).",
+        "Made by `python -m benchmarks.service`; what it measures and how is in "
+        "[How SERVICE keeps its views](../explanation/service.md#the-experiments).",
         "Windows of 100 s that slide by 60 s, 156 evaluations; mean and standard deviation over "
         f"{seeds} seeds; the paper's figure in brackets.",
     ]

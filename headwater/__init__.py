@@ -83,7 +83,7 @@ if TYPE_CHECKING:
     from headwater.terms.template import TemplateError
     from headwater.windows.caps import WindowCapError
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 _PLACES = {
     "DataSetError": "headwater.datasets.errors",

@@ -223,7 +223,7 @@ def make(folder: Path, *arguments: str) -> str:
 
 def test_help_is_the_default_and_lists_every_target() -> None:
     listed = make(PROJECT)
-    for target in ("setup", "demo", "test", "lint", "bench", "soak", "clean", "help"):
+    for target in ("setup", "demo", "test", "lint", "docs", "bench", "soak", "clean", "help"):
         assert re.search(rf"make {target}\s+\S", listed), target
 
 
@@ -256,11 +256,22 @@ def normalised(name: str) -> str:
     return re.sub(r"[-_.]+", "_", name).lower()
 
 
-def requirements(*, dev: bool) -> set[str]:
-    """The names of the packages that pyproject.toml asks for."""
+def packages_of(lines: list[str], extras: dict[str, list[str]]) -> set[str]:
+    """The names of required packages; an extra of the project itself stands for what is in it."""
+    names: set[str] = set()
+    for line in lines:
+        if own := re.fullmatch(r"headwater\[(.+)\]", line):
+            names |= packages_of([one for extra in own[1].split(",") for one in extras[extra]], extras)
+        else:
+            names.add(normalised(re.split(r"[<>=!~\[; ]", line, maxsplit=1)[0]))
+    return names
+
+
+def requirements(*extras: str) -> set[str]:
+    """The names of the packages that pyproject.toml asks for, with those of some extras."""
     project: dict[str, Any] = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
-    wanted = project["dependencies"] + project["optional-dependencies"]["dev" if dev else "connectors"]
-    return {normalised(re.split(r"[<>=!~\[; ]", line, maxsplit=1)[0]) for line in wanted}
+    known = project["optional-dependencies"]
+    return packages_of(project["dependencies"] + [line for extra in extras for line in known[extra]], known)
 
 
 def test_every_requirement_has_one_exact_version() -> None:
@@ -269,12 +280,12 @@ def test_every_requirement_has_one_exact_version() -> None:
     assert [pin for pin in pins if not re.fullmatch(r"[\w.-]+==[\w.!+]+", pin)] == []
     names = [normalised(pin.split("==")[0]) for pin in pins]
     assert len(names) == len(set(names))
-    assert requirements(dev=True) - set(names) == set()
+    assert requirements("dev", "all", "bench") - set(names) == set()
 
 
-@pytest.mark.parametrize(("folder", "dev"), [("headwater", False), ("tests", True)])
-def test_every_package_that_is_imported_is_a_requirement(folder: str, dev: bool) -> None:
-    known = {IMPORT_NAMES.get(name, name) for name in requirements(dev=dev)}
+@pytest.mark.parametrize(("folder", "extra"), [("headwater", "all"), ("tests", "dev")])
+def test_every_package_that_is_imported_is_a_requirement(folder: str, extra: str) -> None:
+    known = {IMPORT_NAMES.get(name, name) for name in requirements(extra)}
     known |= {"headwater", "tests", "benchmarks", *sys.stdlib_module_names}
     missing = {
         f"{path.relative_to(PROJECT)}: {name}"

@@ -11,7 +11,7 @@
     ENTRIES 10000           how many keys the view may hold
     FILL                    take everything into the view before the first tick, not as keys turn up
 
-They stand in any order, with commas between them. What they mean is in docs/service.md.
+They stand in any order, with commas between them. What they mean is in docs/how-to/service.md.
 """
 
 from __future__ import annotations

@@ -209,5 +209,5 @@ def _has_kafka(spark: SparkSession) -> bool:
 def _advice(version: str) -> str:
     return (
         f"Start the session with --packages {_CONNECTOR}:{version}, or put the connector's jars into the environment "
-        f"variable {VARIABLE} ({os.pathsep!r} between them); docs/connectors.md tells which"
+        f"variable {VARIABLE} ({os.pathsep!r} between them); docs/how-to/kafka.md tells which"
     )

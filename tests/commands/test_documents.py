@@ -7,41 +7,80 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.documents import Shown, renewed, shown_in
+from headwater.language.errors import QueryError
+from tests.commands.documents import Block, blocks_of, folder, renewed
 from tests.commands.running import EXAMPLES, PROJECT
 
-SHOWING = ("datasets.md", "operation.md")
-DOCUMENTS = (PROJECT / "README.md", EXAMPLES / "README.md", *((PROJECT / "docs" / name) for name in SHOWING))
-SHOWN = [(document, shown) for document in DOCUMENTS for shown in shown_in(document)]
+DOCUMENTS = (PROJECT / "README.md", EXAMPLES / "README.md", *sorted((PROJECT / "docs").rglob("*.md")))
+SHOWING = [path for path in DOCUMENTS if any(block.is_executed for block in blocks_of(path))]
+LANGUAGES = {"console", "csv", "json", "python", "sh", "sparql", "template", "text", "turtle"}
+MOST_NOT_EXECUTED = 10
 
 
-@pytest.mark.parametrize(
-    ("document", "shown"),
-    SHOWN,
-    ids=[f"{document.parent.name}-{number}" for number, (document, _) in enumerate(SHOWN)],
-)
-def test_what_is_shown_is_what_happens(document: Path, shown: Shown) -> None:
-    assert shown.run() == shown.output
+def name_of(path: Path) -> str:
+    return str(path.relative_to(PROJECT))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_what_is_shown_is_what_happens(document: Path) -> None:
+    with folder() as place:
+        for block in blocks_of(document):
+            assert place.use(block) == block.output if block.is_executed else place.use(block) is not None
 
 
 def test_the_documents_show_something() -> None:
-    assert [len(shown_in(document)) for document in DOCUMENTS] == [2, 5, 1, 1]
-    assert all(shown.output for _, shown in SHOWN)
+    names = {name_of(path) for path in SHOWING}
+    assert {"README.md", "examples/README.md", "docs/tutorial.md", "docs/how-to/checkpoints.md"} <= names
+    consoles = [block for path in SHOWING for block in blocks_of(path) if block.language == "console"]
+    assert all(block.output for block in consoles if block.is_executed)
+
+
+def test_few_blocks_are_not_executed_and_each_says_why() -> None:
+    left_out = [block for path in DOCUMENTS for block in blocks_of(path) if block.reason is not None]
+    assert len(left_out) <= MOST_NOT_EXECUTED
+    shown = "".join(path.read_text("utf-8") for path in DOCUMENTS)
+    assert shown.count("<!-- not executed") == len(left_out)
+
+
+def test_every_fence_is_a_block_of_a_known_language() -> None:
+    for document in DOCUMENTS:
+        text = document.read_text("utf-8")
+        fences = re.findall(r"^```.*$", text, re.MULTILINE)
+        blocks = blocks_of(document)
+        assert len(fences) == 2 * sum(2 if block.printed is not None else 1 for block in blocks), name_of(document)
+        assert {block.language for block in blocks} <= LANGUAGES, name_of(document)
 
 
 def test_the_first_query_of_the_readme_is_that_of_the_file() -> None:
-    readme = (PROJECT / "README.md").read_text("utf-8")
-    (query,) = re.findall(r"^```sparql\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)
+    (query,) = [block.body for block in blocks_of(PROJECT / "README.md") if block.language == "sparql"]
     file = (EXAMPLES / "cars-per-district.rq").read_text("utf-8")
     assert query == "".join(line for line in file.splitlines(keepends=True) if not line.startswith("#"))
 
 
 def test_the_links_of_the_documents_lead_somewhere() -> None:
     for document in DOCUMENTS:
-        for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text("utf-8")):
-            assert (document.parent / target).exists(), f"{document.name} links to {target}"
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text("utf-8")):
+            assert (document.parent / target).exists(), f"{name_of(document)} links to {target}"
 
 
 def test_renewing_replaces_only_the_output() -> None:
     text = "before\n```console\n$ printf 'a\\n'\nold\n```\n\n```python\nprint(1 + 1)\n```\n\n```text\n3\n```\nafter\n"
     assert renewed(text) == text.replace("old", "a").replace("3\n", "2\n")
+
+
+def test_blocks_with_a_title_are_files_for_those_behind_them() -> None:
+    text = '```json title="a/b.json"\n[1]\n```\n\n```console\n$ cat a/b.json\n[2]\n```\n\n```python\nx = 3\n```\n'
+    more = "\n```python\nprint(x, open('a/b.json').read())\n```\n\n```text\nold\n```\n"
+    assert renewed(text + more) == (text + more).replace("[2]", "[1]").replace("old", "3 [1]\n")
+
+
+def test_what_is_marked_is_left_alone(tmp_path: Path) -> None:
+    text = "<!-- not executed: needs a broker -->\n```console\n$ false\nwell\n```\n"
+    (tmp_path / "page.md").write_text(text)
+    assert blocks_of(tmp_path / "page.md") == [Block("console", "$ false\nwell\n", reason="needs a broker")]
+    assert renewed(text) == text
+
+
+def test_a_wrong_query_is_found() -> None:
+    with folder() as place, pytest.raises(QueryError):
+        place.use(Block("sparql", "SELECT ?x WHERE { ?x\n"))
