@@ -10,13 +10,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from headwater.federation.endpoint.clock import SystemClock, VirtualClock
+from benchmarks.simulated_remote import Behaviour, Outage, SimulatedRemote
+from benchmarks.virtual_time import VirtualClock, VirtualRunner
+from headwater.federation.endpoint.clock import SystemClock
 from headwater.federation.policy.candidates import Candidate, Tick
 from headwater.federation.policy.maintainer import Maintainer
 from headwater.federation.policy.proposers import WindowServiceJoin
 from headwater.federation.policy.rankers import LeastRecentlyRefreshed, NoRefresh, Ranker
-from headwater.federation.policy.request_runner import ThreadRunner, VirtualRunner
-from headwater.federation.simulated_remote import Behaviour, Outage, SimulatedRemote
+from headwater.federation.policy.request_runner import ThreadRunner
 from headwater.federation.view.lifetime import WindowKey
 from headwater.federation.view.local_view import LocalView
 from headwater.federation.view.service_quality import Alert, Goal, Goals
