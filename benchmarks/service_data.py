@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 
 from benchmarks.reporting import PROJECT
-from headwater.federation.simulated_remote import Change, ChangeLog
+from benchmarks.simulated_remote import Change, SimulatedChanges
 from headwater.federation.view.lifetime import WindowKey, remaining_ticks
 from headwater.terms.model import MILLISECOND, SECOND, Literal, NamedNode, Row
 
@@ -31,7 +31,7 @@ class Scenario:
     """A stream as its ticks and what each window holds, and the history of the remote."""
 
     name: str
-    log: ChangeLog
+    log: SimulatedChanges
     begin: int
     ticks: tuple[int, ...]
     windows: tuple[tuple[WindowKey, ...], ...]
@@ -112,7 +112,7 @@ def windows_of(
 def real(recording: Recording) -> Scenario:
     """Follower counts as they were recorded, minute by minute."""
     ticks, windows = windows_of(recording)
-    return Scenario("real", ChangeLog(recording.snapshots), recording.span[0], ticks, windows)
+    return Scenario("real", SimulatedChanges(recording.snapshots), recording.span[0], ticks, windows)
 
 
 Instants = Callable[[int, int, random.Random], Iterator[int]]
@@ -131,4 +131,4 @@ def synthetic(name: str, recording: Recording, instants: Instants, seed: int) ->
         changes += (
             (instant, key, followers(key, count)) for count, instant in enumerate(instants(begin, end, chance), 1)
         )
-    return Scenario(name, ChangeLog(changes), begin, ticks, windows)
+    return Scenario(name, SimulatedChanges(changes), begin, ticks, windows)

@@ -11,9 +11,9 @@ from statistics import fmean
 from benchmarks.reporting import Figure, Findings, rounded
 from benchmarks.service_data import SLIDE, Scenario, real, recording
 from benchmarks.service_policies import prepared
-from headwater.federation.endpoint.clock import VirtualClock
+from benchmarks.simulated_remote import Behaviour
+from benchmarks.virtual_time import VirtualClock
 from headwater.federation.policy.maintainer import Maintainer
-from headwater.federation.simulated_remote import Behaviour
 from headwater.federation.view.service_quality import Goals
 
 GOAL = 0.2

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from benchmarks.service_data import SLIDE, Scenario
-from headwater.federation.endpoint.clock import VirtualClock
+from benchmarks.simulated_remote import Behaviour, SimulatedRemote
+from benchmarks.upper_bounds import Best, PerfectWindowBasedMaintenance
+from benchmarks.virtual_time import VirtualClock, VirtualRunner
 from headwater.federation.policy.best_before import WindowBasedMaintenance
-from headwater.federation.policy.bounds import Best, PerfectWindowBasedMaintenance
 from headwater.federation.policy.maintainer import Maintainer
 from headwater.federation.policy.policies import Policy, policy
 from headwater.federation.policy.proposers import WindowServiceJoin
-from headwater.federation.policy.request_runner import VirtualRunner
-from headwater.federation.simulated_remote import Behaviour, SimulatedRemote
 from headwater.federation.view.change_model import ChangeModel
 from headwater.federation.view.local_view import LocalView
 from headwater.federation.view.service_quality import Goals

@@ -10,6 +10,7 @@ remote.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 
 from headwater.algebra.nodes import Service
@@ -56,7 +57,7 @@ class Services:
         self._runner = runner
         self._remote = remote or self._endpoint
         self._policies = policies
-        self._latencies: dict[str, LatencyModel] = {}
+        self._latencies: defaultdict[str, LatencyModel] = defaultdict(LatencyModel)
 
     def clause(self, node: Service, keys: Keys, slide: int) -> Clause:
         """What a clause needs that is asked for these variables; `slide` is about the distance of two ticks."""
@@ -103,7 +104,7 @@ class Services:
             goals,
             clock=self._clock,
             runner=None if self._runner is None else self._runner(),
-            latency=self._latencies.setdefault(contact.name, LatencyModel()),
+            latency=self._latencies[contact.name],
         )
         return Maintained(maintainer, fill=bool(options.fill) and not is_loop, window_only=is_loop)
 

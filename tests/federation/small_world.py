@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from headwater.federation.endpoint.clock import VirtualClock
+from benchmarks.simulated_remote import SimulatedChanges
+from benchmarks.virtual_time import VirtualClock
 from headwater.federation.endpoint.remote import Fetched, Rows
-from headwater.federation.simulated_remote import ChangeLog
 from headwater.federation.view.change_model import ChangeModel
 from headwater.federation.view.local_view import LocalView
 from headwater.terms.model import SECOND, Literal, NamedNode, Row
@@ -28,14 +28,14 @@ def view_of(names: str, now: int = 0, unit: int = SECOND, capacity: int | None =
     return view
 
 
-def counting_log(names: str, every: Mapping[str, int], end: int) -> ChangeLog:
+def counting_log(names: str, every: Mapping[str, int], end: int) -> SimulatedChanges:
     """Each letter starts with 0 and counts up every so many microseconds."""
     changes = [(0, key(name), rows(name, 0)) for name in names]
     for name, period in every.items():
         changes += [
             (instant, key(name), rows(name, count)) for count, instant in enumerate(range(period, end + 1, period), 1)
         ]
-    return ChangeLog(changes)
+    return SimulatedChanges(changes)
 
 
 class ScriptedRemote:

@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.federation.endpoint.clock import VirtualClock
+from benchmarks.virtual_time import VirtualClock, VirtualRunner
 from headwater.federation.policy.best_before import FOR_EVER, WindowBasedMaintenance, renewed_best_before, ticks_until
 from headwater.federation.policy.candidates import Candidate, Tick
 from headwater.federation.policy.maintainer import Maintainer
 from headwater.federation.policy.proposers import WindowServiceJoin
-from headwater.federation.policy.request_runner import VirtualRunner
 from headwater.federation.view.lifetime import WindowKey, remaining_ticks
 from headwater.federation.view.service_quality import Goals
 from tests.federation.small_world import ScriptedRemote, key, rows, view_of

@@ -54,7 +54,6 @@ def test_a_good_answer_and_what_it_cost() -> None:
     assert (measures.requests, measures.answers, measures.retries) == (1, 1, 0)
     assert measures.bytes_received == len(ONE_ROW)
     assert measures.bytes_sent > len(SELECT)
-    assert 0 < measures.latency.mean < 5
     assert measures.errors == {}
 
 

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.federation.endpoint.endpoint_errors import EndpointBusy
-from headwater.federation.endpoint.endpoint_measures import Latency, Measuring
 from headwater.federation.endpoint.limits import Backoff, Gate, Limits, Timekeeper, TokenBucket, retry_after
 
 TODAY = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
@@ -161,29 +160,6 @@ def test_back_off_doubles_up_to_a_bound_and_repeats_with_its_seed() -> None:
 )
 def test_retry_after_is_a_number_or_a_date(header: str | None, seconds: float | None) -> None:
     assert retry_after(header, TODAY) == seconds
-
-
-def test_quantiles_are_right_to_a_tenth() -> None:
-    measuring = Measuring()
-    for n in range(1, 1001):
-        measuring.ended(n / 1000, 10)
-    latency = measuring.snapshot().latency
-    assert latency.count == 1000
-    assert latency.quantile(0.5) == pytest.approx(0.5, rel=0.11)
-    assert latency.quantile(0.99) == pytest.approx(0.99, rel=0.11)
-    assert latency.quantile(1.0) == latency.longest == 1.0
-    assert Latency().quantile(0.5) == 0.0
-
-
-def test_the_mean_follows_the_recent_past() -> None:
-    measuring = Measuring()
-    for _ in range(50):
-        measuring.ended(0.01, 0)
-    for _ in range(50):
-        measuring.ended(0.5, 0)
-    latency = measuring.snapshot().latency
-    assert latency.mean == pytest.approx(0.5, rel=0.01)
-    assert latency.predicted >= latency.mean
 
 
 def test_a_date_without_a_zone_is_universal_time() -> None:

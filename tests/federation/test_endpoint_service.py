@@ -9,9 +9,9 @@ from pyoxigraph import Quad, Store
 
 from headwater.federation.endpoint.endpoint_errors import EndpointRefused
 from headwater.federation.endpoint.endpoint_settings import EndpointSettings
-from headwater.federation.endpoint.endpoints import EndpointFromKey, Endpoints, silenced
+from headwater.federation.endpoint.endpoints import EndpointFromKey, Endpoints
 from headwater.federation.endpoint.limits import Limits
-from headwater.federation.endpoint.remote import Fetched, Remote
+from headwater.federation.endpoint.remote import Remote
 from headwater.terms.model import Literal, NamedNode, Row, Variable
 from tests.federation.servers import Exchange, Served, serving, sparql
 
@@ -85,11 +85,3 @@ def test_there_are_no_pages_of_endpoints_that_nobody_knows() -> None:
         EndpointFromKey(Endpoints(), E, f"?x {NAME} ?n", ["x"])
     with pytest.raises(ValueError, match=r"does not show \?z"):
         EndpointFromKey(Endpoints(), E, f"?x {NAME} ?n", ["e", "z"])
-
-
-def test_silent_gives_one_solution_without_bindings_for_what_failed() -> None:
-    answered: Row = (A,)
-    failed: Row = (NAME,)
-    fetched = Fetched({answered: ()}, 0.1, "dead")
-    assert silenced(fetched, [answered, failed], [X], [X, N]).rows == {answered: (), failed: ((NAME, None),)}
-    assert silenced(fetched, [answered], [X], [X, N]) is fetched

@@ -10,13 +10,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from headwater.federation.endpoint.clock import SystemClock, VirtualClock
+from benchmarks.simulated_remote import Behaviour, Outage, SimulatedRemote
+from benchmarks.virtual_time import VirtualClock, VirtualRunner
+from headwater.federation.endpoint.clock import SystemClock
 from headwater.federation.policy.candidates import Candidate, Tick
 from headwater.federation.policy.maintainer import Maintainer
 from headwater.federation.policy.proposers import WindowServiceJoin
 from headwater.federation.policy.rankers import LeastRecentlyRefreshed, NoRefresh, Ranker
-from headwater.federation.policy.request_runner import ThreadRunner, VirtualRunner
-from headwater.federation.simulated_remote import Behaviour, Outage, SimulatedRemote
+from headwater.federation.policy.request_runner import ThreadRunner
 from headwater.federation.view.lifetime import WindowKey
 from headwater.federation.view.local_view import LocalView
 from headwater.federation.view.service_quality import Alert, Goal, Goals
@@ -50,14 +51,15 @@ class Scene:
             goals,
             self.clock,
             VirtualRunner(self.clock, workers),
-            self.alerts.append,
         )
         self._next = SLIDE
 
     def tick(self, names: str = NAMES, spent: float = 0.0):
         self.clock.move_to(self._next)
         self._next += SLIDE
-        return self.maintainer.tick([WindowKey(key(name)) for name in names], SLIDE, spent)
+        quality = self.maintainer.tick([WindowKey(key(name)) for name in names], SLIDE, spent)
+        self.alerts += quality.alerts
+        return quality
 
 
 def test_no_more_is_refreshed_than_the_budget_allows() -> None:
@@ -293,9 +295,11 @@ def test_a_restart_fetches_nothing_again() -> None:
     scene = Scene(Goals(latency=0.5), seconds=0.1)
     scene.tick()
     scene.tick()
-    saved = pickle.dumps(scene.maintainer.state())
+    saved = pickle.dumps((scene.maintainer.view.state(), scene.maintainer.latency.state()))
     other = Scene(Goals(latency=0.5), view_of("", unit=SLIDE), seconds=0.1, ranker=NoRefresh())
-    other.maintainer.restore(pickle.loads(saved))
+    view, latency = pickle.loads(saved)
+    other.maintainer.view.restore(view)
+    other.maintainer.latency.restore(latency)
     other.clock.move_to(scene.clock.now())
     assert other.tick().missing == 0
     assert other.remote.asked == []

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from benchmarks.upper_bounds import Best, PerfectWindowBasedMaintenance, is_stale
 from headwater.federation.policy.best_before import FOR_EVER
-from headwater.federation.policy.bounds import Best, PerfectWindowBasedMaintenance, is_stale
 from headwater.federation.policy.candidates import Candidate, Tick
 from headwater.federation.policy.policies import DEFAULT_POLICY, POLICIES, policy
 from headwater.federation.policy.proposers import General, WindowServiceJoin

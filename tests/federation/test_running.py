@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from headwater.federation.endpoint.clock import SystemClock, VirtualClock
+from benchmarks.virtual_time import VirtualClock, VirtualRunner
+from headwater.federation.endpoint.clock import SystemClock
 from headwater.federation.endpoint.remote import Fetched, Page
-from headwater.federation.policy.request_runner import ThreadRunner, VirtualRunner
+from headwater.federation.policy.request_runner import ThreadRunner
 from headwater.terms.model import SECOND, Row
 from tests.federation.small_world import ScriptedRemote, key
 

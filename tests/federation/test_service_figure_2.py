@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headwater.federation.endpoint.clock import VirtualClock
+from benchmarks.virtual_time import VirtualClock, VirtualRunner
 from headwater.federation.policy.best_before import WindowBasedMaintenance
 from headwater.federation.policy.candidates import Candidate, Tick
 from headwater.federation.policy.policies import Policy
 from headwater.federation.policy.proposers import WindowServiceJoin
-from headwater.federation.policy.request_runner import VirtualRunner
 from headwater.federation.services import Services
 from headwater.federation.view.local_view import LocalView
 from headwater.terms.model import SECOND

@@ -8,11 +8,10 @@ from statistics import fmean
 
 import pytest
 
+from benchmarks.simulated_remote import Behaviour, SimulatedChanges, SimulatedRemote
+from benchmarks.virtual_time import VirtualClock, VirtualRunner
 from headwater.execution.answers import Answer
-from headwater.federation.endpoint.clock import VirtualClock
-from headwater.federation.policy.request_runner import VirtualRunner
 from headwater.federation.services import Services
-from headwater.federation.simulated_remote import Behaviour, ChangeLog, SimulatedRemote
 from headwater.terms.model import SECOND
 from tests.federation.service_runs import Run, heartbeat, mention, shown
 from tests.federation.small_world import ScriptedRemote, counting_log, key
@@ -32,7 +31,7 @@ class World:
 
     def __init__(self, options: str, behaviour: Behaviour | None = None, window: str = "RANGE 6s STEP 1s") -> None:
         self.clock = VirtualClock(0)
-        self.log: ChangeLog = counting_log(PEOPLE, EVERY, (TICKS + 5) * SECOND)
+        self.log: SimulatedChanges = counting_log(PEOPLE, EVERY, (TICKS + 5) * SECOND)
         self.remote = SimulatedRemote(self.log, self.clock, behaviour, name="http://example.org/sparql")
         services = Services(
             clock=self.clock, runner=lambda: VirtualRunner(self.clock), remote=lambda node, keys: self.remote

@@ -7,9 +7,9 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.federation.endpoint.clock import VirtualClock
+from benchmarks.simulated_remote import Behaviour, Outage, SimulatedChanges, SimulatedRemote
+from benchmarks.virtual_time import VirtualClock
 from headwater.federation.endpoint.remote import Remote
-from headwater.federation.simulated_remote import Behaviour, ChangeLog, Outage, SimulatedRemote
 from headwater.terms.model import SECOND
 from tests.federation.small_world import counting_log, key, rows
 
@@ -18,7 +18,7 @@ A, B = key("a"), key("b")
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 3)), max_size=12), st.integers(-5, 40))
 def test_the_log_is_a_step_function(changes: list[tuple[int, int]], instant: int) -> None:
-    log = ChangeLog((when, A, rows("a", value)) for when, value in changes)
+    log = SimulatedChanges((when, A, rows("a", value)) for when, value in changes)
     told = dict(changes)
 
     def value_at(when: int) -> tuple[object, ...]:
@@ -31,7 +31,7 @@ def test_the_log_is_a_step_function(changes: list[tuple[int, int]], instant: int
 
 
 def test_the_log_counts_changes_and_not_repetitions() -> None:
-    log = ChangeLog([(0, A, rows("a", 1)), (5, A, rows("a", 1)), (9, A, rows("a", 2)), (12, A, ())])
+    log = SimulatedChanges([(0, A, rows("a", 1)), (5, A, rows("a", 1)), (9, A, rows("a", 2)), (12, A, ())])
     assert log.changes_between(A, 0, 20) == 2
     assert log.changes_between(A, 9, 12) == 1
     assert log.rows_at(key("unknown"), 5) == ()

@@ -27,7 +27,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache
 from urllib.parse import urljoin, urlsplit
 
 import httpx
@@ -41,7 +41,7 @@ from headwater.federation.endpoint.endpoint_errors import (
     EndpointTooLarge,
     EndpointUnreachable,
 )
-from headwater.federation.endpoint.endpoint_measures import EndpointMeasures, Measuring
+from headwater.federation.endpoint.endpoint_measures import EndpointMeasures, EndpointMeter
 from headwater.federation.endpoint.endpoint_settings import EndpointSettings, Way, shown
 from headwater.federation.endpoint.limits import Backoff, Gate, Timekeeper, retry_after
 from headwater.federation.endpoint.protocol import (
@@ -77,7 +77,7 @@ class _Moved(Exception):
         self.url = url
 
 
-@lru_cache(maxsize=1)
+@cache
 def _trusted() -> ssl.SSLContext:
     # Reading the certificates takes tens of milliseconds: once per process, not per endpoint.
     return httpx.create_ssl_context()
@@ -88,7 +88,7 @@ class _Here:
 
     def __init__(self, settings: EndpointSettings, timekeeper: Timekeeper) -> None:
         self.gate = Gate(settings.name, settings.limits, timekeeper)
-        self.measuring = Measuring()
+        self.meter = EndpointMeter()
         self.backoff = Backoff(settings.backoff, settings.longest_backoff, settings.seed)
         self.way = settings.way
         self.url = settings.url
@@ -144,7 +144,7 @@ class Endpoint:
     @property
     def measures(self) -> EndpointMeasures:
         """What the requests of this process cost so far."""
-        return self._own().measuring.snapshot()
+        return self._own().meter.measures
 
     @property
     def paused_for(self) -> float:
@@ -167,7 +167,7 @@ class Endpoint:
 
     def count_dropped(self, rows: int) -> None:
         """Rows of an answer that could not be used: no silent loss, they stand in the measures."""
-        self._own().measuring.dropped(rows)
+        self._own().meter.record_dropped_rows(rows)
 
     def close(self) -> None:
         """Close the connections of this process; the next call opens new ones."""
@@ -224,10 +224,10 @@ class Endpoint:
         while True:
             try:
                 found = self._in_some_way(own, query, deadline)
-                own.measuring.answered()
+                own.meter.record_answer()
                 return found
             except EndpointError as error:
-                own.measuring.failed(error.kind, str(error))
+                own.meter.record_failure(error.kind)
                 # A pause is waited for at the gate, which knows whether it ends in time.
                 delay = 0.0 if isinstance(error, EndpointBusy) else own.backoff.delay(attempt)
                 if not error.retryable or attempt >= self.settings.retries or self.now() + delay >= deadline:
@@ -235,7 +235,7 @@ class Endpoint:
                 if isinstance(error, EndpointBusy) and self.now() + own.gate.paused_for > deadline:
                     raise
                 self._time.sleep(delay)
-                own.measuring.retried()
+                own.meter.record_retry()
                 attempt += 1
 
     def _in_some_way(self, own: _Here, query: str, deadline: float) -> Results:
@@ -279,13 +279,12 @@ class Endpoint:
     def _request(self, own: _Here, asked: Message, scope: str, deadline: float) -> Results:
         """One HTTP request and its answer."""
         with own.gate.entered(deadline):
-            own.measuring.sent(len(asked.body) + len(asked.url))
-            started = self.now()
+            own.meter.record_request(len(asked.body) + len(asked.url))
             received = bytearray()
             try:
                 content_type = self._receive(own, asked, received, deadline)
             finally:
-                own.measuring.ended(self.now() - started, len(received))
+                own.meter.record_received(len(received))
         try:
             return read_results(bytes(received), content_type, scope)
         except NotResults as error:
@@ -346,7 +345,7 @@ class Endpoint:
             raise _Moved(status, target)
         if status in _BUSY:
             asked_for = retry_after(response.headers.get("retry-after"), self._time.date())
-            pause = own.backoff.delay(own.measuring.snapshot().failures_in_a_row) if asked_for is None else asked_for
+            pause = own.backoff.delay(own.meter.measures.failures_in_a_row) if asked_for is None else asked_for
             pause = min(pause, self.settings.longest_pause)
             own.gate.pause(pause)
             text = f"it is busy (status {status}) and not asked for {pause:.3g} s"

@@ -1,4 +1,4 @@
-"""The endpoints of a process, `SERVICE ?endpoint` and `SERVICE SILENT`.
+"""The clients of a process by address, and the remote of `SERVICE ?endpoint`.
 
 All parts of a process that ask the same endpoint share one client, so that its limits and pauses hold for all of them.
 `SERVICE ?endpoint` takes the address from the data: each key says whom to ask, and who that may be can be restricted.
@@ -138,15 +138,3 @@ class EndpointFromKey:
 
     def pages(self, limit: int) -> Iterator[Page]:
         yield Page([], 0.0, f"{self.name} has no pages: the keys name the endpoints; fill the view lazily")
-
-
-def silenced(
-    fetched: Fetched, keys: Iterable[Row], join_variables: Sequence[Variable], variables: Sequence[Variable]
-) -> Fetched:
-    """The same under SERVICE SILENT: what failed is one solution without bindings (SPARQL 1.1 Federated Query, 2.2)."""
-    missing = {}
-    for key in keys:
-        if key not in fetched.rows:
-            bound = dict(zip(join_variables, key, strict=True))
-            missing[key] = (tuple(bound.get(variable) for variable in variables),)
-    return replace(fetched, rows={**fetched.rows, **missing}) if missing else fetched

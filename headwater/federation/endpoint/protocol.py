@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TypeAlias
-from urllib.parse import quote_plus, urlsplit, urlunsplit
+from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from pyoxigraph import QueryBoolean, QueryResultsFormat, parse_query_results
 
@@ -77,7 +77,7 @@ def message(
     ]
     match way:
         case Way.POST_FORM:
-            body = _form([("query", query), *dataset]).encode()
+            body = urlencode([("query", query), *dataset]).encode()
             return Message("POST", url, "application/x-www-form-urlencoded", body)
         case Way.POST_DIRECT:
             return Message("POST", _with_parameters(url, dataset), "application/sparql-query", query.encode())
@@ -85,13 +85,9 @@ def message(
             return Message("GET", _with_parameters(url, [("query", query), *dataset]))
 
 
-def _form(pairs: Iterable[tuple[str, str]]) -> str:
-    return "&".join(f"{name}={quote_plus(value)}" for name, value in pairs)
-
-
 def _with_parameters(url: str, pairs: Sequence[tuple[str, str]]) -> str:
     parts = urlsplit(url)
-    return urlunsplit(parts._replace(query="&".join(filter(None, (parts.query, _form(pairs)))), fragment=""))
+    return urlunsplit(parts._replace(query="&".join(filter(None, (parts.query, urlencode(pairs)))), fragment=""))
 
 
 def blank_node_scope(url: str, query: str) -> str:

@@ -17,8 +17,7 @@ Keys that the view knows nothing of come before all refreshes: without them ther
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
 
 from headwater.federation.endpoint.clock import Clock, SystemClock
 from headwater.federation.endpoint.remote import Remote
@@ -58,7 +57,6 @@ class Maintainer:
         goals: Goals,
         clock: Clock | None = None,
         runner: Runner | None = None,
-        on_alert: Callable[[Alert], None] | None = None,
         latency: LatencyModel | None = None,
     ) -> None:
         self.view = view
@@ -73,7 +71,6 @@ class Maintainer:
         self._query_latency = LatencyModel()
         self._usual_refreshes: float | None = None
         """How many refreshes a tick had, the last ones counting most."""
-        self._on_alert = on_alert
         self._alert_log = AlertLog(remote.name)
 
     def fill(self, page_size: int = 10_000) -> Filling:
@@ -102,7 +99,7 @@ class Maintainer:
         now = self._clock.now()
         seconds = (now - begun) / SECOND
         alerts = tuple(self._alerts(quality, tally, now, spent + seconds))
-        self._report(alerts)
+        self._alert_log.report(alerts)
         return Quality(
             accuracy=quality.accuracy,
             suspects=quality.suspects,
@@ -123,14 +120,6 @@ class Maintainer:
 
     def close(self) -> None:
         self._runner.close()
-
-    def state(self) -> dict[str, Any]:
-        """What a restart needs so that nothing is fetched again."""
-        return {"view": self.view.state(), "latency": self.latency.state()}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        self.view.restore(state["view"])
-        self.latency.restore(state["latency"])
 
     @property
     def _reserve(self) -> float:
@@ -190,12 +179,6 @@ class Maintainer:
         if goals.latency is not None and seconds + self._reserve > goals.latency:
             reason = "accuracy holds" if goals.holds is Goal.ACCURACY else "the query itself takes longer"
             yield Alert(now, Goal.LATENCY, goals.latency, seconds + self._reserve, reason)
-
-    def _report(self, alerts: tuple[Alert, ...]) -> None:
-        self._alert_log.report(alerts)
-        if self._on_alert is not None:
-            for alert in alerts:
-                self._on_alert(alert)
 
 
 def _by_key(window: Iterable[WindowKey]) -> dict[Row, WindowKey]:

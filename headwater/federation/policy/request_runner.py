@@ -3,8 +3,7 @@
     >>> tickets = runner.start(remote, [keys[:5], keys[5:]])
     >>> outcomes = runner.wait(tickets, until=deadline)     # whatever has come by then, older ones included
 
-`ThreadRunner` does it with threads and real time; `VirtualRunner` does the same bookkeeping on a virtual clock, without
-threads, so that an experiment is the same each time.
+`ThreadRunner` does it with threads and real time; benchmarks/virtual_time.py has one for experiments, without threads.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from concurrent import futures
 from dataclasses import dataclass
 from typing import Protocol
 
-from headwater.federation.endpoint.clock import Clock, VirtualClock
+from headwater.federation.endpoint.clock import Clock
 from headwater.federation.endpoint.remote import Fetched, Remote
 from headwater.terms.model import SECOND, Row
 
@@ -67,7 +66,7 @@ class ThreadRunner:
         tickets = []
         for keys in itertools.islice(requests, self.free):
             ticket = next(self._numbers)
-            self._under_way[ticket] = self._pool.submit(_ask, remote, tuple(keys), self._clock.now())
+            self._under_way[ticket] = self._pool.submit(send_request, remote, tuple(keys), self._clock.now())
             tickets.append(ticket)
         return tickets
 
@@ -83,7 +82,7 @@ class ThreadRunner:
         self._under_way.clear()
 
 
-def _ask(remote: Remote, keys: tuple[Row, ...], asked: int) -> Outcome:
+def send_request(remote: Remote, keys: tuple[Row, ...], asked: int) -> Outcome:
     """A remote that breaks its promise not to raise must not take the query with it."""
     begun = time.monotonic()
     try:
@@ -91,38 +90,3 @@ def _ask(remote: Remote, keys: tuple[Row, ...], asked: int) -> Outcome:
     except Exception as error:
         fetched = Fetched({}, time.monotonic() - begun, f"{type(error).__name__}: {error}")
     return Outcome(keys, asked, fetched)
-
-
-class VirtualRunner:
-    """The same on a virtual clock: a request ends when the seconds that it took have passed."""
-
-    def __init__(self, clock: VirtualClock, workers: int = 8) -> None:
-        self._clock = clock
-        self._workers = workers
-        self._numbers = itertools.count()
-        self._under_way: dict[Ticket, tuple[int, Outcome]] = {}
-
-    @property
-    def free(self) -> int:
-        return self._workers - len(self._under_way)
-
-    def start(self, remote: Remote, requests: Iterable[Sequence[Row]]) -> list[Ticket]:
-        tickets = []
-        for keys in itertools.islice(requests, self.free):
-            ticket = next(self._numbers)
-            outcome = _ask(remote, tuple(keys), self._clock.now())
-            ends = self._clock.now() + round(outcome.fetched.seconds * SECOND)
-            self._under_way[ticket] = (ends, outcome)
-            tickets.append(ticket)
-        return tickets
-
-    def wait(self, tickets: Iterable[Ticket], until: int | None) -> list[Outcome]:
-        ends = [self._under_way[ticket][0] for ticket in tickets if ticket in self._under_way]
-        if ends:
-            self._clock.move_to(max(ends) if until is None else min(max(ends), until))
-        now = self._clock.now()
-        ended = sorted((end, ticket) for ticket, (end, _) in self._under_way.items() if end <= now)
-        return [self._under_way.pop(ticket)[1] for _, ticket in ended]
-
-    def close(self) -> None:
-        self._under_way.clear()

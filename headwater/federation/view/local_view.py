@@ -15,7 +15,7 @@ as the filling. The first eviction ends that knowledge.
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -112,7 +112,7 @@ class LocalView:
         """
         number = rows = 0
         seconds, error, room = 0.0, None, True
-        found: dict[Row, dict[Row, int]] = {}
+        found: dict[Row, Counter[Row]] = {}
         for page in pages:
             number += 1
             seconds += page.seconds
@@ -123,13 +123,12 @@ class LocalView:
                     room = False
                     continue
                 if row not in earlier.get(key, ()):
-                    of_key = found.setdefault(key, {})
-                    of_key[row] = of_key.get(row, 0) + 1
+                    found.setdefault(key, Counter())[row] += 1
                     rows += 1
             if error is not None or not room:
                 break
         for key, counted in found.items():
-            self.store(key, tuple(row for row, count in counted.items() for _ in range(count)), now)
+            self.store(key, tuple(counted.elements()), now)
         complete = error is None and room
         self.complete_since = now if complete else None
         return Filling(number, rows, len(found), complete, seconds, error)
@@ -265,13 +264,5 @@ def share_of_difference(old: Rows, new: Rows) -> float:
     """How much of the larger bag has no equal in the other: 0 for equal bags, 1 where nothing is the same."""
     if old == new:
         return 0.0
-    counts: dict[Row, int] = {}
-    for row in old:
-        counts[row] = counts.get(row, 0) + 1
-    common = 0
-    for row in new:
-        left = counts.get(row, 0)
-        if left:
-            counts[row] = left - 1
-            common += 1
+    common = (Counter(old) & Counter(new)).total()
     return 1.0 - common / max(len(old), len(new))

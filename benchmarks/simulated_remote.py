@@ -1,6 +1,6 @@
 """A remote for tests and experiments: it replays a log of changes on a clock, and misbehaves as it is told.
 
-    >>> log = ChangeLog([(0, (user,), ((user, ten),)), (60_000_000, (user,), ((user, eleven),))])
+    >>> log = SimulatedChanges([(0, (user,), ((user, ten),)), (60_000_000, (user,), ((user, eleven),))])
     >>> remote = SimulatedRemote(log, clock, Behaviour(delay=0.02, jitter=0.005, errors=0.01), seed=7)
     >>> remote.fetch([(user,)]).rows
     {(user,): ((user, ten),)}
@@ -26,7 +26,7 @@ Change = tuple[int, Row, Rows]
 """From this instant on the key has these rows; none means that it is gone."""
 
 
-class ChangeLog:
+class SimulatedChanges:
     """The remote's history. A change to the rows that a key has already (a duplicate in the log) is no change."""
 
     def __init__(self, changes: Iterable[Change]) -> None:
@@ -95,7 +95,7 @@ class SimulatedRemote:
 
     def __init__(
         self,
-        log: ChangeLog,
+        log: SimulatedChanges,
         clock: Clock,
         behaviour: Behaviour | None = None,
         seed: int = 0,
