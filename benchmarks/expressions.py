@@ -21,9 +21,9 @@ from benchmarks.reporting import machine, print_result, progress, rounded
 from headwater.algebra.build import plan_query
 from headwater.algebra.nodes import Filter, Node
 from headwater.kernel.columns.vocabulary import Vocabulary
-from headwater.kernel.expressions.by_pyoxigraph import AskedExpression, as_truth
 from headwater.kernel.expressions.comparison import TRUE
 from headwater.kernel.expressions.compiled_expressions import CompiledExpression
+from headwater.kernel.expressions.pyoxigraph_evaluation import PyoxigraphExpression, boolean_value_of
 from headwater.language.expressions import Expression
 from headwater.language.parser import parse
 from headwater.terms.model import XSD, Literal, NamedNode, Row, Variable
@@ -68,11 +68,11 @@ def timed(run: Callable[[], Found]) -> tuple[float, Found]:
 def both_ways(condition: Expression, kind: str, rows: int) -> tuple[float, float]:
     """The seconds of the kernel and of the general way."""
     vocabulary = Vocabulary()
-    ids = vocabulary.rows_of(numbers(kind, rows), len(_NAMES))
+    ids = vocabulary.ids_of_rows(numbers(kind, rows), len(_NAMES))
     compiled = CompiledExpression(condition, _NAMES, vocabulary)
-    asked = AskedExpression(as_truth(condition), [Variable(name) for name in _NAMES], vocabulary, None)
-    ours, held = timed(partial(compiled.holds, ids))
-    general, truths = timed(partial(asked.truths, list(ids.T), rows))
+    asked = PyoxigraphExpression(boolean_value_of(condition), [Variable(name) for name in _NAMES], vocabulary, None)
+    ours, held = timed(partial(compiled.test_rows, ids))
+    general, truths = timed(partial(asked.compute_truths, list(ids.T), rows))
     assert ((truths == TRUE) == held).all(), "the two ways differ"
     return ours, general
 

@@ -18,7 +18,7 @@ from benchmarks.kernel_feeding import SlidingInput, drawn, hashed_ids, pairs
 from benchmarks.kernel_sizes import Sizes
 from benchmarks.reporting import Figure, Findings, Points, progress, rounded
 from headwater.kernel.columns.ring_index import Ints
-from headwater.kernel.operators.multiway_join import MultiwayJoin
+from headwater.kernel.operators.multiway_join import MultiwayJoinOperator
 
 _PARTNERS = 100
 """How many partners a mapping has on the side where it has many."""
@@ -68,9 +68,9 @@ def _times_per_slide(sizes: Sizes, *, flips: bool) -> dict[str, list[float]]:
     slow, fast = max(1, sizes.adaptive_window // 1000), max(1, sizes.adaptive_window // 20)
     inputs = _windows(sizes, slow, fast, flips=flips)
     variables = ("x", "a", "y", "b")
-    joins = {_ADAPTIVE: MultiwayJoin(inputs, variables)}
+    joins = {_ADAPTIVE: MultiwayJoinOperator(inputs, variables)}
     for order in permutations(range(3)):
-        joins[" ".join("SRT"[i] for i in order)] = MultiwayJoin(inputs, variables, order=order)
+        joins[" ".join("SRT"[i] for i in order)] = MultiwayJoinOperator(inputs, variables, order=order)
     for join in joins.values():
         join.advance()
     times: dict[str, list[float]] = {name: [] for name in joins}

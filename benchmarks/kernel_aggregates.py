@@ -17,13 +17,13 @@ from benchmarks import kernel_polars
 from benchmarks.kernel_feeding import ZERO, SlidingInput, drawn, hashed_ids, pairs
 from benchmarks.kernel_sizes import Sizes
 from benchmarks.reporting import Figure, Findings, Points, in_turns, progress, rounded
-from headwater.kernel.aggregation.grouping import AggregateSpec, Grouping
+from headwater.kernel.aggregation.grouping import AggregateSpec, GroupOperator
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.vocabulary import Vocabulary
-from headwater.kernel.operators.distinct import Distinct
-from headwater.kernel.operators.multiway_join import MultiwayJoin
+from headwater.kernel.operators.distinct import DistinctOperator
+from headwater.kernel.operators.multiway_join import MultiwayJoinOperator
 from headwater.kernel.operators.operator import Operator
-from headwater.kernel.operators.projection import Projection
+from headwater.kernel.operators.projection import ProjectionOperator
 
 if TYPE_CHECKING:
     import polars as pl
@@ -48,7 +48,7 @@ def measure(sizes: Sizes) -> Findings:
             (distinct, _distinct_of, kernel_polars.distinct),
         ):
             inputs = _two_windows(sizes, selectivity)
-            root = make(MultiwayJoin(inputs, ("g", "y", "v")))
+            root = make(MultiwayJoinOperator(inputs, ("g", "y", "v")))
             _add(lines, selectivity, inputs, root, partial(_joined_anew, anew, *inputs), sizes)
     x, y = "selectivity of the join", "mappings per second"
     findings.figures.append(Figure("min-over-join", "MIN over a join, 1 % per slide", x, y, least))
@@ -71,7 +71,7 @@ def _averages(sizes: Sizes) -> Figure:
         count = _rows_for(window, sizes)
         rows = pairs(drawn(random, hashed_ids(random, groups), count), ZERO + random.integers(0, 10_000, count))
         leaf = SlidingInput(("g", "v"), rows, window)
-        root = Grouping(leaf, ("g",), (("a", AggregateSpec("AVG", "v")),), Vocabulary())
+        root = GroupOperator(leaf, ("g",), (("a", AggregateSpec("AVG", "v")),), Vocabulary())
         _add(lines, groups, [leaf], root, partial(_averages_anew, leaf), sizes)
     return Figure("avg", f"AVG over a window of {window}, 1 % per slide", "groups", "mappings per second", lines)
 
@@ -85,11 +85,11 @@ def _joined_anew(anew: Callable[[Ints, Ints], pl.DataFrame], left: SlidingInput,
 
 
 def _least_of(joined: Operator) -> Operator:
-    return Grouping(joined, ("g",), (("m", AggregateSpec("MIN", "v")),), Vocabulary())
+    return GroupOperator(joined, ("g",), (("m", AggregateSpec("MIN", "v")),), Vocabulary())
 
 
 def _distinct_of(joined: Operator) -> Operator:
-    return Distinct(Projection(joined, ("g", "v")))
+    return DistinctOperator(ProjectionOperator(joined, ("g", "v")))
 
 
 def _two_windows(sizes: Sizes, selectivity: float) -> list[SlidingInput]:

@@ -16,7 +16,7 @@ from benchmarks.kernel_feeding import SlidingInput, distinct_pairs
 from benchmarks.kernel_sizes import Sizes
 from benchmarks.reporting import Figure, Findings, Points, in_turns, progress, rounded
 from headwater.kernel.columns.ring_index import Ints
-from headwater.kernel.operators.multiway_join import MultiwayJoin
+from headwater.kernel.operators.multiway_join import MultiwayJoinOperator
 
 _GRAPHS = [NamedNode(f"urn:window:{name}") for name in "RST"]
 _QUERY = f"""SELECT ?x ?y ?z ?w {{
@@ -37,7 +37,7 @@ class ThreeWayJoin:
             SlidingInput(variables, distinct_pairs(random, keys, rows), window)
             for variables in (("x", "y"), ("y", "z"), ("z", "w"))
         ]
-        self.join = MultiwayJoin(self.windows, ("x", "y", "z", "w"))
+        self.join = MultiwayJoinOperator(self.windows, ("x", "y", "z", "w"))
         self.results = 0
         self.advance()
 

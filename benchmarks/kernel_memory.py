@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.kernel_feeding import SlidingInput, pairs
 from benchmarks.kernel_sizes import Sizes
 from benchmarks.reporting import Figure, Findings, Points, progress, rounded
-from headwater.kernel.operators.multiway_join import MultiwayJoin
+from headwater.kernel.operators.multiway_join import MultiwayJoinOperator
 
 _SLIDES = 20
 
@@ -47,7 +47,7 @@ def _megabytes(ways: int, window: int) -> float:
         inputs.append(SlidingInput((f"x{i}", f"x{i + 1}"), pairs(*columns), window))
     tracemalloc.start()
     try:
-        join = MultiwayJoin(inputs, tuple(f"x{i}" for i in range(ways + 1)))
+        join = MultiwayJoinOperator(inputs, tuple(f"x{i}" for i in range(ways + 1)))
         if join.advance().added.shape[0] != window:
             raise AssertionError("each mapping should have one partner in each window")
         for _ in range(_SLIDES):

@@ -22,9 +22,9 @@ from headwater.kernel.compiling.compiler import Compiler
 from headwater.kernel.compiling.join_inputs import UNIT, Input, joined
 from headwater.kernel.compiling.static_parts import Placed, connected
 from headwater.kernel.compiling.unsupported import NotForTheKernel
-from headwater.kernel.operators.constant import Constant
+from headwater.kernel.operators.constant import ConstantOperator
 from headwater.kernel.operators.operator import Operator
-from headwater.kernel.operators.triple_patterns import Shared
+from headwater.kernel.operators.triple_patterns import SharedOperator
 from headwater.language.expressions import Expression
 from headwater.terms.model import NamedNode, Variable
 from headwater.windows.settings import QuerySettings
@@ -71,7 +71,7 @@ class ServiceCompiler(Compiler):
     def _node(self, node: Node, graph: NamedNode) -> Operator:
         match node:
             case Service():
-                return self._remote(Input(Constant((), UNIT), frozenset()), node, graph).operator
+                return self._remote(Input(ConstantOperator((), UNIT), frozenset()), node, graph).operator
             case LeftJoin(left, right, condition) if service_of(right) is not None:
                 before = self._readable_twice(self.input(left, graph))
                 return self.left_joined(before, self._remote(before, right, graph), condition, graph)
@@ -92,7 +92,7 @@ class ServiceCompiler(Compiler):
         waiting = list(remote)
         while waiting:
             if not groups:
-                groups = [_Group(Input(Constant((), UNIT), frozenset()), False)]
+                groups = [_Group(Input(ConstantOperator((), UNIT), frozenset()), False)]
             part, group = self._next(waiting, groups)
             waiting.remove(part)
             before = self._readable_twice(group.input)
@@ -118,7 +118,7 @@ class ServiceCompiler(Compiler):
         return best[2], best[3]
 
     def _readable_twice(self, given: Input) -> Input:
-        return Input(Shared(given.operator, self.clock), given.sure)
+        return Input(SharedOperator(given.operator, self.clock), given.sure)
 
     def _remote(self, before: Input, part: Node, graph: NamedNode) -> Input:
         """The rows of a SERVICE, and of the filters around it, for the keys of what stands before it."""

@@ -25,7 +25,7 @@ from headwater.federation.endpoint.remote import Rows
 from headwater.federation.strategies import RowsOfKeys
 from headwater.federation.view.lifetime import WindowKey, ticks_in
 from headwater.federation.view.service_quality import Quality
-from headwater.kernel.columns.delta import Delta, stacked
+from headwater.kernel.columns.delta import Delta, stack_rows
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.operators.operator import Operator
@@ -109,7 +109,7 @@ class ServiceRows(Operator):
         self._rhythm = rhythm
         self._clock = clock
         self._vocabulary = vocabulary
-        self._places = [left.column(variable.value) for variable in clause.keys]
+        self._places = [left.column_of(variable.value) for variable in clause.keys]
         self._counts: dict[Ids, int] = {}
         self._newest: dict[Ids, int] = {}
         self._terms: dict[Ids, Row] = {}
@@ -130,7 +130,9 @@ class ServiceRows(Operator):
         for key in self._keys(delta.added):
             if key not in self._counts:
                 self._counts[key] = 0
-                self._terms[key] = self._vocabulary.terms_of(np.array([key], dtype=np.int64).reshape(1, len(key)))[0]
+                self._terms[key] = self._vocabulary.terms_of_rows(np.array([key], dtype=np.int64).reshape(1, len(key)))[
+                    0
+                ]
             self._counts[key] += 1
             now = self._clock.now
             self._newest[key] = self._remembered.get(self._terms[key], now) if self.is_recalling else now
@@ -161,12 +163,12 @@ class ServiceRows(Operator):
             known = self._given.get(key)
             if known is not None and (known[0] is rows or known[0] == rows):
                 continue
-            ids = self._vocabulary.rows_of(rows, len(self.variables))
+            ids = self._vocabulary.ids_of_rows(rows, len(self.variables))
             self._given[key] = (rows, ids)
             added.append(ids)
             if known is not None:
                 removed.append(known[1])
-        return Delta(stacked(added, len(self.variables)), stacked(removed, len(self.variables)))
+        return Delta(stack_rows(added, len(self.variables)), stack_rows(removed, len(self.variables)))
 
     def _rows(self, key: Row) -> Rows:
         rows = () if _is_local(key) else self.source.rows(key)

@@ -55,7 +55,7 @@ class Description:
     def _in_windows(self, resource: NamedNode | BlankNode, shown: Ints) -> Iterable[Triple]:
         number = self._vocabulary.id_of(resource)
         low, high = np.searchsorted(shown[:, 0], [number, number + 1])
-        for subject, predicate, object_ in self._vocabulary.terms_of(shown[low:high]):
+        for subject, predicate, object_ in self._vocabulary.terms_of_rows(shown[low:high]):
             assert isinstance(subject, NamedNode | BlankNode) and isinstance(predicate, NamedNode)
             assert object_ is not None
             yield Triple(subject, predicate, object_)

@@ -16,7 +16,7 @@ from typing import Any, cast
 import numpy as np
 
 from headwater.algebra.plan import QueryKind
-from headwater.kernel.columns.ordered_rows import rows_in_order
+from headwater.kernel.columns.ordered_rows import sort_rows
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.language.stream_clauses import StreamOperator
@@ -100,7 +100,7 @@ class Speech:
         return self._sequenced(np.array(rows, dtype=np.int64)) if rows else []
 
     def _in_order(self, rows: list[tuple[int, ...]]) -> list[object]:
-        return cast("list[object]", rows_in_order(rows, self._vocabulary)) if rows else []
+        return cast("list[object]", sort_rows(rows, self._vocabulary)) if rows else []
 
     def _verdict(self, result: Result) -> list[object]:
         before, result.verdict = result.verdict, bool(result.counts)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from headwater.kernel.columns.relation import IndexUse
-from headwater.kernel.operators.multiway_join import MultiwayJoin
+from headwater.kernel.operators.multiway_join import MultiwayJoinOperator
 from headwater.kernel.operators.operator import Operator
 
 
@@ -61,7 +61,7 @@ def operators(root: Operator) -> Iterator[Operator]:
 
 def joins_of(root: Operator) -> tuple[JoinMeasures, ...]:
     """The joins of a plan at work, those nearest to the result first."""
-    return tuple(_join(operator) for operator in operators(root) if isinstance(operator, MultiwayJoin))
+    return tuple(_join(operator) for operator in operators(root) if isinstance(operator, MultiwayJoinOperator))
 
 
 def state_bytes(root: Operator) -> int:
@@ -72,11 +72,11 @@ def state_bytes(root: Operator) -> int:
 def fix_orders(root: Operator) -> None:
     """Have all joins probe their inputs in the order of the plan, whatever the stream is like: for comparison."""
     for operator in operators(root):
-        if isinstance(operator, MultiwayJoin):
+        if isinstance(operator, MultiwayJoinOperator):
             operator.order = tuple(range(len(operator.inputs)))
 
 
-def _join(join: MultiwayJoin) -> JoinMeasures:
+def _join(join: MultiwayJoinOperator) -> JoinMeasures:
     uses = join.index_uses()
     steps = range(1, len(join.inputs))
     inputs = tuple(

@@ -20,7 +20,7 @@ from headwater.execution.evaluator import Choice, Evaluator
 from headwater.execution.static_data import StaticData
 from headwater.execution.window_log import Size
 from headwater.kernel.columns.delta import Delta
-from headwater.kernel.columns.ordered_rows import rows_in_order
+from headwater.kernel.columns.ordered_rows import sort_rows
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.columns.window_buffers import TripleBuffer
@@ -56,7 +56,7 @@ class KernelEvaluator(Evaluator):
         self.root: Operator
         is_timed = self._build()
         labelled = zip(settings.windows, (source.label for source in plan.windows), strict=True)
-        self._buffers = [TripleBuffer(*one, settings.cap, timed=is_timed) for one in labelled]
+        self._buffers = [TripleBuffer(*one, settings.cap, has_times=is_timed) for one in labelled]
         self._has_steps = any(isinstance(one, CountWindow) and one.step is not None for one in settings.windows)
         watched = settings.windows if settings.report is Report.CHANGE else ()
         self._contents: list[Counter[tuple[int, ...]]] = [Counter() for _ in watched]
@@ -88,7 +88,7 @@ class KernelEvaluator(Evaluator):
 
     def _needed_windows(self, sources: Sequence[Operator]) -> list[int]:
         """The windows without which there is no result: while one of them is empty, nobody need look at the others."""
-        return [number for number, source in enumerate(sources) if self.root.needs(source)]
+        return [number for number, source in enumerate(sources) if self.root.needs_rows_of(source)]
 
     def _catch_up(self) -> None:
         """Be where the last tick was, if it was passed over."""
@@ -119,7 +119,7 @@ class KernelEvaluator(Evaluator):
         self.root, self._presenter = compiler.compile()
         self._needed = self._needed_windows(compiler.sources) if self._passes_over else []
         self._is_following = self._may_follow and isinstance(self._static, ViewData) and not compiler.is_fixed
-        self.vocabulary.keep()
+        self.vocabulary.pin_terms()
         self._clock = compiler.clock
         self._sources = compiler.sources
         return compiler.is_timed
@@ -139,7 +139,7 @@ class KernelEvaluator(Evaluator):
         self._clock.tick += 1
         self._clock.now = self.ticker.answered
         for number, buffer in enumerate(self._buffers):
-            shown = buffer.shown
+            shown = buffer.triples
             self._sources[number].delta = Delta(shown, shown[:0])
         return self.root.advance()
 
@@ -166,7 +166,7 @@ class KernelEvaluator(Evaluator):
         self._is_said = False
         now = self._derived().added
         if self._result_before is None:
-            self._follow(Delta(now, now[:0], is_fresh=True))
+            self._follow(Delta(now, now[:0], is_reset=True))
         else:
             self._follow(Delta(now, self._result_before))
             self._result_before = None
@@ -177,7 +177,7 @@ class KernelEvaluator(Evaluator):
 
     def _converted(self, elements: Elements) -> ElementColumns:
         if isinstance(elements, ElementColumns):
-            self.vocabulary.learn(elements.texts)
+            self.vocabulary.add_texts(elements.texts)
             return elements
         id_of = self.vocabulary.id_of
         flat = [id_of(term) for element in elements for triple in element.triples for term in triple]
@@ -196,7 +196,7 @@ class KernelEvaluator(Evaluator):
             elements = elements.triple_by_triple()
         if len(elements) < 2 or bool((elements.times[1:] > elements.times[:-1]).all()):
             return elements
-        texts = [" ".join(map(str, row)) for row in self.vocabulary.terms_of(elements.triples)]
+        texts = [" ".join(map(str, row)) for row in self.vocabulary.terms_of_rows(elements.triples)]
         starts = elements.starts.tolist()
         graphs = ["\n".join(sorted(texts[low:high])) for low, high in pairwise(starts)]
         times = elements.times.tolist()
@@ -212,7 +212,7 @@ class KernelEvaluator(Evaluator):
 
     def size(self) -> Size:
         self._catch_up()
-        rows = sum(buffer.rows for buffer in self._buffers)
+        rows = sum(buffer.triple_count for buffer in self._buffers)
         held = sum(buffer.nbytes for buffer in self._buffers)
         return Size(rows, held + state_bytes(self.root))
 
@@ -247,7 +247,7 @@ class KernelEvaluator(Evaluator):
             delta = Delta(delta.added, delta.added[:0])
         if not self._is_unheard(delta):
             self._follow(delta)
-        if self.vocabulary.wants_sweep:
+        if self.vocabulary.needs_sweep:
             self.vocabulary.sweep(self._used())
         return changed
 
@@ -276,7 +276,7 @@ class KernelEvaluator(Evaluator):
         """Count the rows that are asked for: the result, or its net change since the last tick that was reported."""
         if delta.is_empty:
             return
-        if delta.is_fresh and not self._follows_change:
+        if delta.is_reset and not self._follows_change:
             if self._encodes:
                 self._fresh, self._counts = self._asked_for(delta.added), {}
             else:
@@ -314,7 +314,7 @@ class KernelEvaluator(Evaluator):
     def _said(self, tick: int) -> list[object] | EncodedRows:
         self._is_said = True
         if self._fresh is not None:
-            return self.vocabulary.encoded(self._fresh)
+            return self.vocabulary.encode_rows(self._fresh)
         if self.plan.kind is QueryKind.ASK:
             return self._verdict_said()
         if self._presenter is not None or self._description is not None:
@@ -328,16 +328,16 @@ class KernelEvaluator(Evaluator):
             self._counts.clear()
         if self._encodes:
             rows = np.array(said, dtype=np.int64).reshape(len(said), len(self.plan.variables))
-            return self.vocabulary.encoded(rows)
-        return cast("list[object]", rows_in_order(said, self.vocabulary)) if said else []
+            return self.vocabulary.encode_rows(rows)
+        return cast("list[object]", sort_rows(said, self.vocabulary)) if said else []
 
     def _whole(self) -> list[object]:
         """The result where it is more than a bag of rows: in the order that the query asks for, or described."""
         rows = self._rows()
         if self._description is not None:
-            return list(self._description.triples(rows, [buffer.shown[:, :3] for buffer in self._buffers]))
+            return list(self._description.triples(rows, [buffer.triples[:, :3] for buffer in self._buffers]))
         assert self._presenter is not None
-        return list(self._presenter.rows(rows))
+        return list(self._presenter.present(rows))
 
     def _rows(self) -> Ints:
         """The result as rows of ids, each as often as it is there."""
@@ -371,7 +371,7 @@ class KernelEvaluator(Evaluator):
             return None
         if not self._follows_change:
             return self._verdict, self._presented
-        return list(zip(self.vocabulary.terms_of(self._change()), self._counts.values(), strict=True))
+        return list(zip(self.vocabulary.terms_of_rows(self._change()), self._counts.values(), strict=True))
 
     def _change(self) -> Ints:
         """The rows that are there more often, or less often, than at the last tick that was reported."""
@@ -382,10 +382,10 @@ class KernelEvaluator(Evaluator):
             return
         self._follow(self._derived())
         for number in range(len(self._contents)):
-            shown = self._buffers[number].shown
+            shown = self._buffers[number].triples
             self._content_changed(number, Delta(shown, shown[:0]))
         if self._follows_change:
-            changed = self.vocabulary.rows_of((row for row, _ in memory or ()), len(self.plan.variables))
+            changed = self.vocabulary.ids_of_rows((row for row, _ in memory or ()), len(self.plan.variables))
             self._counts = dict(zip(map(tuple, changed.tolist()), (n for _, n in memory or ()), strict=True))
         elif memory is not None:
             self._verdict, self._presented = memory

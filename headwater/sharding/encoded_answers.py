@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from headwater.execution.answers import Answer
-from headwater.kernel.columns.ordered_rows import many_in_order
+from headwater.kernel.columns.ordered_rows import sort_tables
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.terms.model import Row
@@ -24,13 +24,13 @@ from headwater.values.row_order import row_text
 def learned(answers: Iterable[Answer]) -> Vocabulary:
     """The terms of some answers."""
     vocabulary = Vocabulary()
-    vocabulary.learn(answer.encoded.texts for answer in answers if answer.encoded is not None)
+    vocabulary.add_texts(answer.encoded.texts for answer in answers if answer.encoded is not None)
     return vocabulary
 
 
 def rows_of(answer: Answer, vocabulary: Vocabulary) -> Sequence[Row]:
     """The rows, in no order that could be relied on."""
-    return answer.rows if answer.encoded is None else vocabulary.terms_of(answer.encoded.ids)
+    return answer.rows if answer.encoded is None else vocabulary.terms_of_rows(answer.encoded.ids)
 
 
 def rows_of_each(groups: Sequence[Sequence[Answer]], vocabulary: Vocabulary) -> list[list[Row]]:
@@ -46,7 +46,7 @@ def rows_of_each(groups: Sequence[Sequence[Answer]], vocabulary: Vocabulary) -> 
     with _no_search_for_cycles():
         for alike in tables.values():
             # All at once: most of the work is the same for any number of rows.
-            ordered = many_in_order([ids for _, ids in alike], vocabulary)
+            ordered = sort_tables([ids for _, ids in alike], vocabulary)
             for (place, _), rows in zip(alike, ordered, strict=True):
                 found[place] = rows
     return found

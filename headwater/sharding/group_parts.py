@@ -87,11 +87,11 @@ class WholeGroups:
             for counts, value in zip(found, row[self._keys :], strict=True):
                 counts[value] = counts.get(value, 0) + 1
         groups = [(*key, *map(aggregate, self._merges, found)) for key, found in values.items()]
-        table = self._vocabulary.rows_of(groups, self._width)
+        table = self._vocabulary.ids_of_rows(groups, self._width)
         for step in self._steps:
             table = step(table)
         table = np.column_stack((table, np.full(table.shape[0], UNBOUND, dtype=np.int64)))
-        return self._vocabulary.terms_of(table[:, self._wanted])
+        return self._vocabulary.terms_of_rows(table[:, self._wanted])
 
     def _no_values(self) -> list[dict[Term | None, int]]:
         """For each aggregate how often which partial value was given, before the first."""
@@ -99,8 +99,8 @@ class WholeGroups:
 
 
 def _extending(expression: CompiledExpression) -> Step:
-    return lambda table: np.column_stack((table, expression.values(table)))
+    return lambda table: np.column_stack((table, expression.compute_values(table)))
 
 
 def _filtering(expression: CompiledExpression) -> Step:
-    return lambda table: table[expression.holds(table)]
+    return lambda table: table[expression.test_rows(table)]

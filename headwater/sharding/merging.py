@@ -57,13 +57,13 @@ class Finisher:
         self._vocabulary = Vocabulary()
         names = tuple(variable.value for variable in presentation.needed)
         self._width = len(names)
-        keys = [CompiledExpression(key, names, self._vocabulary, base=base).values for key, _ in presentation.keys]
+        keys = [CompiledExpression(key, names, self._vocabulary, base=base) for key, _ in presentation.keys]
         columns = [names.index(variable.value) for variable in presentation.variables]
-        self._presenter = Presenter(presentation, keys, columns, self._vocabulary)
+        self._presenter = Presenter(presentation, [key.compute_values for key in keys], columns, self._vocabulary)
 
     def finished(self, rows: Sequence[Row]) -> list[Row]:
         """The rows that are shown, in order."""
-        return self._presenter.rows(self._vocabulary.rows_of(rows, self._width))
+        return self._presenter.present(self._vocabulary.ids_of_rows(rows, self._width))
 
 
 class Merging:

@@ -28,7 +28,7 @@ class Fed(Operator):
 
     def __init__(self, *variables: str) -> None:
         self.variables = variables
-        self._next = Delta.nothing(len(variables))
+        self._next = Delta.empty(len(variables))
 
     def feed(self, added: Iterable[tuple[int, ...]] = (), removed: Iterable[tuple[int, ...]] = ()) -> None:
         width = len(self.variables)
@@ -37,13 +37,13 @@ class Fed(Operator):
     def begin_anew(self, added: Iterable[tuple[int, ...]], before: Iterable[tuple[int, ...]]) -> None:
         """All rows that there were go at once."""
         width = len(self.variables)
-        self._next = Delta(as_rows(added, width), lambda: as_rows(before, width), is_fresh=True)
+        self._next = Delta(as_rows(added, width), lambda: as_rows(before, width), is_reset=True)
 
     def feed_rows(self, added: Ints, removed: Ints) -> None:
         self._next = Delta(added, removed)
 
     def advance(self) -> Delta:
-        delta, self._next = self._next, Delta.nothing(len(self.variables))
+        delta, self._next = self._next, Delta.empty(len(self.variables))
         return delta
 
 

@@ -11,18 +11,18 @@ from hypothesis import strategies as st
 
 from headwater.kernel.columns.delta import UNBOUND, Mask
 from headwater.kernel.columns.ring_index import Ints
-from headwater.kernel.operators.compatible_join import CompatibleJoin
-from headwater.kernel.operators.constant import Constant
-from headwater.kernel.operators.distinct import Distinct
-from headwater.kernel.operators.extend import Extension
-from headwater.kernel.operators.left_join import LeftJoin
-from headwater.kernel.operators.multiway_join import MultiwayJoin
+from headwater.kernel.operators.compatible_join import CompatibleJoinOperator
+from headwater.kernel.operators.constant import ConstantOperator
+from headwater.kernel.operators.distinct import DistinctOperator
+from headwater.kernel.operators.extend import ExtendOperator
+from headwater.kernel.operators.filter import FilterOperator
+from headwater.kernel.operators.left_join import LeftJoinOperator
+from headwater.kernel.operators.multiway_join import MultiwayJoinOperator
 from headwater.kernel.operators.operator import Operator
-from headwater.kernel.operators.projection import Projection
-from headwater.kernel.operators.recomputed import Recomputed
-from headwater.kernel.operators.selection import Selection
-from headwater.kernel.operators.semi_join import Minus, SemiJoin
-from headwater.kernel.operators.union import Union
+from headwater.kernel.operators.projection import ProjectionOperator
+from headwater.kernel.operators.recompute import RecomputeOperator
+from headwater.kernel.operators.semi_join import MinusOperator, SemiJoinOperator
+from headwater.kernel.operators.union import UnionOperator
 from tests.kernel import naive_algebra as naive
 from tests.kernel.fed import Bag, Fed, as_rows
 
@@ -75,7 +75,7 @@ def leaf(draw) -> Tree:
         rows = draw(st.lists(st.tuples(*(st.sampled_from(VALUES) for _ in variables)), max_size=4))
         bag = Counter(rows)
         return Tree(
-            Constant(variables, as_rows(rows, len(variables))),
+            ConstantOperator(variables, as_rows(rows, len(variables))),
             lambda: naive.Table(variables, bag),
             [],
             frozenset(variables),
@@ -108,27 +108,29 @@ def unary(draw, inner: Tree) -> Tree:
     variables = operator.variables
     match draw(st.sampled_from(["distinct", "project", "select", "extend", "smallest"])):
         case "distinct":
-            return Tree(Distinct(operator), lambda: naive.distinct(twin()), leaves, inner.certain)
+            return Tree(DistinctOperator(operator), lambda: naive.distinct(twin()), leaves, inner.certain)
         case "project":
             kept = tuple(draw(st.permutations(variables)))[: draw(st.integers(0, len(variables)))]
             certain = inner.certain & set(kept)
-            return Tree(Projection(operator, kept), lambda: naive.project(twin(), kept), leaves, certain)
+            return Tree(ProjectionOperator(operator, kept), lambda: naive.project(twin(), kept), leaves, certain)
         case "select":
             fast, slow = is_even(variables)
-            return Tree(Selection(operator, fast), lambda: naive.select(twin(), slow), leaves, inner.certain)
+            return Tree(FilterOperator(operator, fast), lambda: naive.select(twin(), slow), leaves, inner.certain)
         case "extend":
             fresh = next((v for v in VARIABLES if v not in variables), None)
             if fresh is None:
                 return inner
             computed, slow = is_even(variables)
             return Tree(
-                Extension(operator, fresh, lambda rows: computed(rows).astype(np.int64) + 1),
+                ExtendOperator(operator, fresh, lambda rows: computed(rows).astype(np.int64) + 1),
                 lambda: naive.extend(twin(), fresh, lambda mapping: int(slow(mapping)) + 1),
                 leaves,
                 inner.certain | {fresh},
             )
     n = draw(st.integers(0, 4))
-    return Tree(Recomputed(operator, lambda rows: rows[:n]), lambda: naive.smallest(twin(), n), leaves, inner.certain)
+    return Tree(
+        RecomputeOperator(operator, lambda rows: rows[:n]), lambda: naive.smallest(twin(), n), leaves, inner.certain
+    )
 
 
 def binary(draw, left: Tree, right: Tree) -> Tree:
@@ -138,14 +140,14 @@ def binary(draw, left: Tree, right: Tree) -> Tree:
     match draw(st.sampled_from(["join", "left join", "exists", "minus", "union"])):
         case "join":
             return Tree(
-                CompatibleJoin(one, other),
+                CompatibleJoinOperator(one, other),
                 lambda: naive.join(left.twin(), right.twin()),
                 leaves,
                 left.certain | right.certain,
             )
         case "left join":
             return Tree(
-                LeftJoin(one, other, fast),
+                LeftJoinOperator(one, other, fast),
                 lambda: naive.left_join(left.twin(), right.twin(), slow),
                 leaves,
                 left.certain,
@@ -153,15 +155,18 @@ def binary(draw, left: Tree, right: Tree) -> Tree:
         case "exists":
             negated = draw(st.booleans())
             return Tree(
-                SemiJoin(one, other, negated=negated, condition=fast),
+                SemiJoinOperator(one, other, negated=negated, condition=fast),
                 lambda: naive.exists(left.twin(), right.twin(), slow, negated=negated),
                 leaves,
                 left.certain,
             )
         case "minus":
-            return Tree(Minus(one, other), lambda: naive.minus(left.twin(), right.twin()), leaves, left.certain)
+            return Tree(MinusOperator(one, other), lambda: naive.minus(left.twin(), right.twin()), leaves, left.certain)
     return Tree(
-        Union([one, other]), lambda: naive.union(left.twin(), right.twin()), leaves, left.certain & right.certain
+        UnionOperator([one, other]),
+        lambda: naive.union(left.twin(), right.twin()),
+        leaves,
+        left.certain & right.certain,
     )
 
 
@@ -181,7 +186,7 @@ def multiway(draw, parts: list[Tree]) -> Tree | None:
         return naive.project(result, names)
 
     return Tree(
-        MultiwayJoin([part.operator for part in parts], names, order=order, inserts_per_probe=limit),
+        MultiwayJoinOperator([part.operator for part in parts], names, order=order, inserts_per_probe=limit),
         twin,
         [one for part in parts for one in part.leaves],
         frozenset(v for part in parts for v in part.certain),

@@ -17,16 +17,16 @@ from headwater.kernel.compiling.compiler import Compiler
 from headwater.kernel.compiling.existence import is_closed
 from headwater.kernel.compiling.join_inputs import Input, joined
 from headwater.kernel.compiling.unsupported import NotForTheKernel
-from headwater.kernel.operators.compatible_join import CompatibleJoin
-from headwater.kernel.operators.left_join import LeftJoin
-from headwater.kernel.operators.mark_existence import Marked
-from headwater.kernel.operators.multiway_join import MultiwayJoin
-from headwater.kernel.operators.now import Netted, Now
+from headwater.kernel.operators.compatible_join import CompatibleJoinOperator
+from headwater.kernel.operators.left_join import LeftJoinOperator
+from headwater.kernel.operators.mark_existence import ExistenceOperator
+from headwater.kernel.operators.multiway_join import MultiwayJoinOperator
+from headwater.kernel.operators.now import NetChangeOperator, NowOperator
 from headwater.kernel.operators.operator import Operator
 from headwater.kernel.operators.presenter import Presenter
-from headwater.kernel.operators.semi_join import SemiJoin
-from headwater.kernel.operators.triple_patterns import PatternMatch, Shared, TickClock
-from headwater.kernel.operators.triple_times import Newest, TimesAsTerms
+from headwater.kernel.operators.semi_join import SemiJoinOperator
+from headwater.kernel.operators.triple_patterns import PatternOperator, SharedOperator, TickClock
+from headwater.kernel.operators.triple_times import NewestTimeOperator, TimeTermsOperator
 from headwater.language.parser import parse
 from headwater.optimizer.optimise import optimise
 from headwater.terms.model import XSD, Literal, NamedNode, Variable
@@ -65,20 +65,20 @@ def exists_plans(node: Node) -> Iterator[ExistsPlan]:
 
 def test_joins_are_one_multiway_join_where_everything_is_bound() -> None:
     found = operators("{ ?x :p ?v . ?x :q ?w } { ?x :r ?z FILTER(?z > 1) } GRAPH :s { ?x :t ?u }")
-    (join,) = [one for one in found if isinstance(one, MultiwayJoin)]
+    (join,) = [one for one in found if isinstance(one, MultiwayJoinOperator)]
     assert len(join.inputs) == 4
 
 
 def test_what_may_be_unbound_joins_by_compatibility() -> None:
-    assert CompatibleJoin not in kinds("?x :p ?v OPTIONAL { ?x :q ?w } ?x :r ?z")
-    assert CompatibleJoin in kinds("?x :p ?v OPTIONAL { ?x :q ?w } { ?y :r ?w }")
+    assert CompatibleJoinOperator not in kinds("?x :p ?v OPTIONAL { ?x :q ?w } ?x :r ?z")
+    assert CompatibleJoinOperator in kinds("?x :p ?v OPTIONAL { ?x :q ?w } { ?y :r ?w }")
 
 
 def test_an_input_that_connects_others_keeps_them_from_multiplying() -> None:
     one, other, between = Fed("a"), Fed("b"), Fed("a", "b")
     found = joined([Input(one, frozenset("a")), Input(other, frozenset("b")), Input(between, frozenset("a"))]).operator
-    assert isinstance(found, CompatibleJoin)
-    assert not any(isinstance(below, MultiwayJoin) for below in found.inputs)
+    assert isinstance(found, CompatibleJoinOperator)
+    assert not any(isinstance(below, MultiwayJoinOperator) for below in found.inputs)
     watched = Watched(found)
     one.feed([(1,)])
     other.feed([(2,), (3,)])
@@ -88,13 +88,13 @@ def test_an_input_that_connects_others_keeps_them_from_multiplying() -> None:
 
 def test_equal_patterns_share_one_operator() -> None:
     found = operators("?x :p ?v . ?y :p ?w . ?z :q ?v")
-    assert len([one for one in found if isinstance(one, PatternMatch)]) == 2
+    assert len([one for one in found if isinstance(one, PatternOperator)]) == 2
 
 
 def test_exists_is_a_semi_join_or_a_mark() -> None:
-    assert SemiJoin in kinds("?x :p ?v FILTER NOT EXISTS { ?x :q ?w }")
-    assert Marked in kinds("?x :p ?v FILTER(?v > 1 || EXISTS { ?x :q ?w })")
-    assert LeftJoin in kinds("?x :p ?v OPTIONAL { ?x :q ?w FILTER EXISTS { ?w :r ?z } }")
+    assert SemiJoinOperator in kinds("?x :p ?v FILTER NOT EXISTS { ?x :q ?w }")
+    assert ExistenceOperator in kinds("?x :p ?v FILTER(?v > 1 || EXISTS { ?x :q ?w })")
+    assert LeftJoinOperator in kinds("?x :p ?v OPTIONAL { ?x :q ?w FILTER EXISTS { ?w :r ?z } }")
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_what_stays_with_the_reference_says_why(pattern: str, reason: str) -> No
 
 def test_the_newest_time_of_a_row_is_shown_whatever_comes_and_goes() -> None:
     source = Fed("v", "t", "t2")
-    watched = Watched(Newest(source, 1))
+    watched = Watched(NewestTimeOperator(source, 1))
     source.feed([(1, 10, UNBOUND), (1, 30, 30), (2, UNBOUND, UNBOUND)])
     assert watched.advance() == {(1, 30, 30): 1, (2, UNBOUND, UNBOUND): 1}
     source.feed([(1, 20, 20), (2, 5, UNBOUND)], [(1, 30, 30)])
@@ -158,7 +158,7 @@ def test_the_newest_time_of_a_row_is_shown_whatever_comes_and_goes() -> None:
 def test_times_are_milliseconds_as_terms() -> None:
     vocabulary = Vocabulary()
     source = Fed("v", "t")
-    operator = TimesAsTerms(source, 1, vocabulary)
+    operator = TimeTermsOperator(source, 1, vocabulary)
     source.feed([(1, 2_000_000), (1, 1_500), (1, UNBOUND)])
     times = [vocabulary.term_of(number) for number in operator.advance().added[:, 1].tolist()]
     assert [None if term is None else str(term).partition("#")[2].rstrip(">") for term in times] == [
@@ -171,7 +171,7 @@ def test_times_are_milliseconds_as_terms() -> None:
 
 def test_now_is_another_row_at_another_tick_only() -> None:
     vocabulary, clock = Vocabulary(), TickClock()
-    now = Now("now", clock, vocabulary)
+    now = NowOperator("now", clock, vocabulary)
     watched = Watched(now)
     clock.now = 1_000_000
     (first,) = watched.advance()
@@ -186,7 +186,7 @@ def test_now_is_another_row_at_another_tick_only() -> None:
 
 def test_rows_that_come_and_go_at_once_are_netted() -> None:
     source = Fed("v")
-    operator = Netted(source)
+    operator = NetChangeOperator(source)
     source.feed([(1,), (1,), (2,)], [(1,), (3,)])
     delta = operator.advance()
     assert (sorted(delta.added.tolist()), delta.removed.tolist()) == ([[1], [2]], [[3]])
@@ -198,15 +198,15 @@ def test_equal_values_stand_in_the_order_of_their_texts(turned: bool) -> None:
     kinds = [("2.0", "decimal"), ("2", "integer"), ("1", "integer"), ("02", "integer"), ("2.0", "double")]
     terms = [(Literal(text, datatype=NamedNode(XSD + kind)),) for text, kind in (kinds[::-1] if turned else kinds)]
     presentation = Presentation((), (Variable("v"),), distinct=False, offset=1, limit=4)
-    rows = Presenter(presentation, [], [0], vocabulary).chosen(vocabulary.rows_of(terms, 1))
-    found = [str(row[0]).replace(f"^^<{XSD}", " ").rstrip(">") for row in vocabulary.terms_of(rows)]
+    rows = Presenter(presentation, [], [0], vocabulary).order_and_slice(vocabulary.ids_of_rows(terms, 1))
+    found = [str(row[0]).replace(f"^^<{XSD}", " ").rstrip(">") for row in vocabulary.terms_of_rows(rows)]
     assert found == ['"02" integer', '"2" integer', '"2.0" decimal', '"2.0" double']
 
 
 def test_a_shared_operator_is_asked_once_per_tick() -> None:
     clock = TickClock()
     source = Fed("v")
-    shared = Shared(source, clock)
+    shared = SharedOperator(source, clock)
     clock.tick = 1
     source.feed([(1,)])
     assert shared.advance().added.tolist() == shared.advance().added.tolist() == [[1]]

@@ -16,10 +16,10 @@ from headwater.algebra.nodes import Extend, Filter, Project
 from headwater.algebra.scope import mentioned
 from headwater.kernel.columns.delta import UNBOUND
 from headwater.kernel.columns.vocabulary import Vocabulary
-from headwater.kernel.expressions import by_pyoxigraph as expression_asking
+from headwater.kernel.expressions import pyoxigraph_evaluation
 from headwater.kernel.expressions.arithmetic import ROUNDING
-from headwater.kernel.expressions.by_pyoxigraph import AskedExpression
 from headwater.kernel.expressions.compiled_expressions import CompiledExpression, can_evaluate
+from headwater.kernel.expressions.pyoxigraph_evaluation import PyoxigraphExpression
 from headwater.language.builtins import ARGUMENT_COUNTS
 from headwater.language.expressions import Constant, Expression, FunctionCall, Operation, VariableReference
 from headwater.language.parser import parse
@@ -65,15 +65,15 @@ def check(expression: Expression, rows: list[Row], names: tuple[str, ...] = NAME
     """Values and truth of all rows together, and of each alone, are the reference's."""
     vocabulary = Vocabulary()
     compiled = CompiledExpression(expression, names, vocabulary, base=BASE)
-    ids = vocabulary.rows_of(rows, len(names))
+    ids = vocabulary.ids_of_rows(rows, len(names))
     values = [value for (value,) in reference_values([expression], names, rows)]
     holds = reference_holds(expression, names, rows)
-    assert [vocabulary.term_of(value) for value in compiled.values(ids).tolist()] == values
-    assert compiled.holds(ids).tolist() == holds
+    assert [vocabulary.term_of(value) for value in compiled.compute_values(ids).tolist()] == values
+    assert compiled.test_rows(ids).tolist() == holds
     alone = CompiledExpression(expression, names, vocabulary, base=BASE)
     for i in range(min(len(rows), 12)):
-        assert vocabulary.term_of(int(alone.values(ids[i : i + 1])[0])) == values[i]
-        assert bool(alone.holds(ids[i : i + 1])[0]) == holds[i]
+        assert vocabulary.term_of(int(alone.compute_values(ids[i : i + 1])[0])) == values[i]
+        assert bool(alone.test_rows(ids[i : i + 1])[0]) == holds[i]
 
 
 def sampled(width: int, size: int, seed: int = 0) -> list[Row]:
@@ -188,7 +188,7 @@ def test_every_pair_of_terms(operator: str, all_pairs: dict[str, dict[Row, Term 
     expected = all_pairs[operator]
     vocabulary = Vocabulary()
     compiled = CompiledExpression(op(operator, A, B), ("a", "b"), vocabulary)
-    found = vocabulary.terms_of(compiled.values(vocabulary.rows_of(expected, 2)).reshape(-1, 1))
+    found = vocabulary.terms_of_rows(compiled.compute_values(vocabulary.ids_of_rows(expected, 2)).reshape(-1, 1))
     assert not [
         (pair, one, other) for (pair, other), (one,) in zip(expected.items(), found, strict=True) if one != other
     ]
@@ -198,12 +198,12 @@ def test_every_pair_of_terms(operator: str, all_pairs: dict[str, dict[Row, Term 
 def test_every_term_against_every_constant(operator: str, all_pairs: dict[str, dict[Row, Term | None]]) -> None:
     expected = all_pairs[operator]
     vocabulary = Vocabulary()
-    ids = vocabulary.rows_of([(term,) for term in TERMS], 1)
+    ids = vocabulary.ids_of_rows([(term,) for term in TERMS], 1)
     wrong = []
     for constant in CONSTANTS:
         compiled = CompiledExpression(op(operator, A, Constant(constant)), ("a",), vocabulary)
         mirrored = CompiledExpression(op(operator, Constant(constant), A), ("a",), vocabulary)
-        found = vocabulary.terms_of(np.stack([compiled.values(ids), mirrored.values(ids)], axis=1))
+        found = vocabulary.terms_of_rows(np.stack([compiled.compute_values(ids), mirrored.compute_values(ids)], axis=1))
         for term, (one, other) in zip(TERMS, found, strict=True):
             if (one, other) != (expected[term, constant], expected[constant, term]):
                 wrong.append((term, constant, one, other))
@@ -265,10 +265,10 @@ def test_numbers_at_the_edges(operator: str, rows: list[Row], constant: Literal)
     forms += [op(operator, op("-", A, B), Constant(constant)), op(operator, op("/", A, B), A)]
     forms += [call(name, A) for name in ROUNDING]
     vocabulary = Vocabulary()
-    ids = vocabulary.rows_of(near, 2)
-    assert vocabulary.terms_of(ids) == near
-    found = np.stack([CompiledExpression(form, ("a", "b"), vocabulary).values(ids) for form in forms], axis=1)
-    assert vocabulary.terms_of(found) == reference_values(forms, ("a", "b"), near)
+    ids = vocabulary.ids_of_rows(near, 2)
+    assert vocabulary.terms_of_rows(ids) == near
+    found = np.stack([CompiledExpression(form, ("a", "b"), vocabulary).compute_values(ids) for form in forms], axis=1)
+    assert vocabulary.terms_of_rows(found) == reference_values(forms, ("a", "b"), near)
 
 
 leaves = st.sampled_from([A, B, C, A, B, C, VariableReference(Variable("missing"))]) | st.sampled_from(
@@ -322,38 +322,40 @@ def test_triple_terms_and_their_blank_nodes() -> None:
     vocabulary = Vocabulary()
     inside = Triple(BlankNode("n"), NamedNode("http://example/p"), number("01"))
     other = Triple(BlankNode("m"), NamedNode("http://example/p"), number("01"))
-    ids = vocabulary.rows_of([(inside, inside), (inside, other), (inside, None)], 2)
-    assert CompiledExpression(call("SAMETERM", A, B), ("a", "b"), vocabulary).holds(ids).tolist() == [
+    ids = vocabulary.ids_of_rows([(inside, inside), (inside, other), (inside, None)], 2)
+    assert CompiledExpression(call("SAMETERM", A, B), ("a", "b"), vocabulary).test_rows(ids).tolist() == [
         True,
         False,
         False,
     ]
-    chosen = CompiledExpression(call("COALESCE", B, A), ("a", "b"), vocabulary).values(ids)
-    assert vocabulary.terms_of(chosen.reshape(-1, 1)) == [(inside,), (other,), (inside,)]
-    asked = AskedExpression(call("COALESCE", B, A), [A.variable, B.variable], vocabulary, None)
-    assert asked.ids([ids[:, 0], ids[:, 1]], 3).tolist() == chosen.tolist()
+    chosen = CompiledExpression(call("COALESCE", B, A), ("a", "b"), vocabulary).compute_values(ids)
+    assert vocabulary.terms_of_rows(chosen.reshape(-1, 1)) == [(inside,), (other,), (inside,)]
+    asked = PyoxigraphExpression(call("COALESCE", B, A), [A.variable, B.variable], vocabulary, None)
+    assert asked.compute_ids([ids[:, 0], ids[:, 1]], 3).tolist() == chosen.tolist()
 
 
 def test_columns_in_any_layout() -> None:
     vocabulary = Vocabulary()
-    ids = vocabulary.rows_of([(number(str(i)), number(str(5 - i))) for i in range(6)], 2)
+    ids = vocabulary.ids_of_rows([(number(str(i)), number(str(5 - i))) for i in range(6)], 2)
     compiled = CompiledExpression(op("<", A, B), ("a", "b"), vocabulary)
-    assert compiled.holds(np.asfortranarray(ids)).tolist() == [True, True, True, False, False, False]
-    assert compiled.holds(ids[::2]).tolist() == [True, True, False]
+    assert compiled.test_rows(np.asfortranarray(ids)).tolist() == [True, True, True, False, False, False]
+    assert compiled.test_rows(ids[::2]).tolist() == [True, True, False]
 
 
 def test_inline_values_are_never_asked_for() -> None:
     vocabulary = Vocabulary()
-    rows = vocabulary.rows_of([(number("79"),), (number("80.5", "decimal"),), (number("81", "double"),), (None,)], 1)
+    rows = vocabulary.ids_of_rows(
+        [(number("79"),), (number("80.5", "decimal"),), (number("81", "double"),), (None,)], 1
+    )
     conditions = [
         (op(">", A, Constant(number("80"))), [False, True, True, False]),
         (op(">", op("+", A, Constant(number("1"))), Constant(number("8.1e1", "double"))), [False, True, True, False]),
         (op("=", A, Constant(NamedNode("http://example/a"))), [False] * 4),
         (op("&&", call("BOUND", A), op("!", op("<", A, A))), [True, True, True, False]),
     ]
-    with patch.object(AskedExpression, "_ask", side_effect=AssertionError("asked")):
+    with patch.object(PyoxigraphExpression, "_ask", side_effect=AssertionError("asked")):
         for condition, expected in conditions:
-            assert CompiledExpression(condition, ("a",), vocabulary).holds(rows).tolist() == expected
+            assert CompiledExpression(condition, ("a",), vocabulary).test_rows(rows).tolist() == expected
 
 
 def test_computed_numbers_are_never_asked_for() -> None:
@@ -365,11 +367,11 @@ def test_computed_numbers_are_never_asked_for() -> None:
         "integer": [("20", "3"), ("0", "7"), ("-22", "7")],
     }
     rows: list[Row] = [(number(a, kind), number(b, kind)) for kind, listed in pairs.items() for a, b in listed]
-    ids = vocabulary.rows_of(rows, 2)
+    ids = vocabulary.ids_of_rows(rows, 2)
     tested = ("?a - ?b > 2.5", "ABS(?a - ?b) < 1", "?a / ?b >= 0.5", "ROUND(?a * 3) = 61", "?a * 2 + ?b != CEIL(?b)")
     conditions = [*map(expression_of, tested)]
-    with patch.object(AskedExpression, "_ask", side_effect=AssertionError("asked")):
-        found = [CompiledExpression(one, ("a", "b"), vocabulary).holds(ids).tolist() for one in conditions]
+    with patch.object(PyoxigraphExpression, "_ask", side_effect=AssertionError("asked")):
+        found = [CompiledExpression(one, ("a", "b"), vocabulary).test_rows(ids).tolist() for one in conditions]
     assert found == [reference_holds(condition, ("a", "b"), rows) for condition in conditions]
 
 
@@ -397,9 +399,9 @@ def test_quotients_beside_what_is_nearly_the_same(fractions: list[tuple[int, int
         rows += [(cut, other) for other in others]
     forms = [op(operator, *pair) for operator in COMPARISONS for pair in ((A, B), (B, A))]
     vocabulary = Vocabulary()
-    ids = vocabulary.rows_of(rows, 2)
-    found = np.stack([CompiledExpression(form, ("a", "b"), vocabulary).values(ids) for form in forms], axis=1)
-    assert vocabulary.terms_of(found) == reference_values(forms, ("a", "b"), rows)
+    ids = vocabulary.ids_of_rows(rows, 2)
+    found = np.stack([CompiledExpression(form, ("a", "b"), vocabulary).compute_values(ids) for form in forms], axis=1)
+    assert vocabulary.terms_of_rows(found) == reference_values(forms, ("a", "b"), rows)
 
 
 def test_zero_can_be_divided_by_any_other_number() -> None:
@@ -414,55 +416,61 @@ def test_zero_can_be_divided_by_any_other_number() -> None:
 
 def test_a_value_that_comes_again_is_remembered() -> None:
     vocabulary = Vocabulary()
-    ids = vocabulary.rows_of([(Literal(f"text number {i % 10}"),) for i in range(100)], 1)
+    ids = vocabulary.ids_of_rows([(Literal(f"text number {i % 10}"),) for i in range(100)], 1)
     compiled = CompiledExpression(call("CONCAT", A, text("!")), ("a",), vocabulary)
-    before = compiled.values(ids)
-    with patch.object(AskedExpression, "_ask", side_effect=AssertionError("asked")):
-        assert compiled.values(ids[::-1]).tolist() == before[::-1].tolist()
+    before = compiled.compute_values(ids)
+    with patch.object(PyoxigraphExpression, "_ask", side_effect=AssertionError("asked")):
+        assert compiled.compute_values(ids[::-1]).tolist() == before[::-1].tolist()
 
 
 def test_resources_are_compared_by_their_ids() -> None:
     vocabulary = Vocabulary()
     terms: list[Term] = [*(NamedNode(f"http://example/{i}") for i in range(300)), *BLANKS, Literal("a text of its own")]
-    ids = vocabulary.rows_of([(a, b) for a in terms[::3] for b in terms], 2)
+    ids = vocabulary.ids_of_rows([(a, b) for a in terms[::3] for b in terms], 2)
     equal, other = (CompiledExpression(op(operator, A, B), ("a", "b"), vocabulary) for operator in ("=", "!="))
-    with patch.object(AskedExpression, "_ask", side_effect=AssertionError("asked")):
+    with patch.object(PyoxigraphExpression, "_ask", side_effect=AssertionError("asked")):
         known = ids[:, 0] != vocabulary.id_of(terms[-1])
         for start in (0, 1000, 0):
             part = ids[known][start:]
-            assert (equal.holds(part) == (part[:, 0] == part[:, 1])).all()
-            assert (other.holds(part) == (part[:, 0] != part[:, 1])).all()
+            assert (equal.test_rows(part) == (part[:, 0] == part[:, 1])).all()
+            assert (other.test_rows(part) == (part[:, 0] != part[:, 1])).all()
 
 
 def test_memory_is_bounded_and_results_stay_right() -> None:
     vocabulary = Vocabulary()
-    with patch.object(expression_asking, "REMEMBERED", 50):
-        asked = AskedExpression(call("CONCAT", A, text("!")), [A.variable], vocabulary, None)
+    with patch.object(pyoxigraph_evaluation, "CACHE_SIZE", 50):
+        asked = PyoxigraphExpression(call("CONCAT", A, text("!")), [A.variable], vocabulary, None)
         for size in (30, 45, 60, 10, 120):
             texts = [f"text number {i}" for i in range(size)]
-            found = asked.ids([vocabulary.rows_of([(Literal(t),) for t in texts], 1)[:, 0]], size)
-            assert vocabulary.terms_of(found.reshape(-1, 1)) == [(Literal(t + "!"),) for t in texts]
+            found = asked.compute_ids([vocabulary.ids_of_rows([(Literal(t),) for t in texts], 1)[:, 0]], size)
+            assert vocabulary.terms_of_rows(found.reshape(-1, 1)) == [(Literal(t + "!"),) for t in texts]
             assert len(asked._known) <= 50
             assert len(asked._results) <= 50
 
 
 def test_results_outlive_a_sweep_of_the_vocabulary() -> None:
     vocabulary = Vocabulary()
-    ids = vocabulary.rows_of([(Literal("quite a long text"),), (BLANKS[0],)], 1)
+    ids = vocabulary.ids_of_rows([(Literal("quite a long text"),), (BLANKS[0],)], 1)
     compiled = CompiledExpression(
         call("IF", call("ISBLANK", A), text("a constant text"), call("UCASE", A)), ("a",), vocabulary
     )
-    before = compiled.values(ids)
+    before = compiled.compute_values(ids)
     vocabulary.sweep([ids])
-    after = compiled.values(ids)
+    after = compiled.compute_values(ids)
     assert after.tolist() == before.tolist()
-    assert vocabulary.terms_of(after.reshape(-1, 1)) == [(Literal("QUITE A LONG TEXT"),), (Literal("a constant text"),)]
+    assert vocabulary.terms_of_rows(after.reshape(-1, 1)) == [
+        (Literal("QUITE A LONG TEXT"),),
+        (Literal("a constant text"),),
+    ]
 
 
 def test_no_rows_and_no_columns() -> None:
     vocabulary = Vocabulary()
     three = CompiledExpression(op("+", Constant(number("1")), Constant(number("2"))), (), vocabulary)
-    assert vocabulary.terms_of(three.values(np.zeros((2, 0), dtype=np.int64)).reshape(-1, 1)) == [(number("3"),)] * 2
-    assert three.holds(np.zeros((0, 0), dtype=np.int64)).tolist() == []
+    assert (
+        vocabulary.terms_of_rows(three.compute_values(np.zeros((2, 0), dtype=np.int64)).reshape(-1, 1))
+        == [(number("3"),)] * 2
+    )
+    assert three.test_rows(np.zeros((0, 0), dtype=np.int64)).tolist() == []
     nothing = CompiledExpression(op("<", A, Constant(number("1"))), (), vocabulary)
-    assert nothing.values(np.zeros((1, 0), dtype=np.int64)).tolist() == [UNBOUND]
+    assert nothing.compute_values(np.zeros((1, 0), dtype=np.int64)).tolist() == [UNBOUND]

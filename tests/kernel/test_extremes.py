@@ -9,8 +9,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from headwater.kernel.aggregation.extremes import Extremes, order_keys
-from headwater.kernel.aggregation.value_heaps import ascending, descending
+from headwater.kernel.aggregation.extremes import ExtremeAccumulator, order_keys
+from headwater.kernel.aggregation.value_heaps import order_for_max, order_for_min
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.terms.ids.term_ids import encode, is_inline
@@ -66,7 +66,9 @@ def ids(vocabulary: Vocabulary, rows: list[tuple[int, Term | None]]) -> tuple[In
 def test_after_every_step_of_a_long_history(make: Make, greatest: bool) -> None:
     source = random.Random(7)
     vocabulary = Vocabulary()
-    extremes = Extremes(vocabulary, (descending if greatest else ascending)(vocabulary), greatest=greatest)
+    extremes = ExtremeAccumulator(
+        vocabulary, (order_for_max if greatest else order_for_min)(vocabulary), is_max=greatest
+    )
     extremes.grow(GROUPS)
     present: list[Counter[Term | None]] = [Counter() for _ in range(GROUPS)]
     for step in range(120):
@@ -87,7 +89,7 @@ def test_after_every_step_of_a_long_history(make: Make, greatest: bool) -> None:
             present[group][term] -= 1
             present[group] = +present[group]
         asked = np.array(sorted({group for group, _ in added + removed}), dtype=np.int64)
-        found = [vocabulary.term_of(number) for number in extremes.first(asked).tolist()]
+        found = [vocabulary.term_of(number) for number in extremes.first_values(asked).tolist()]
         assert found == [(maximum if greatest else minimum)(present[group]) for group in asked.tolist()]
 
 
@@ -107,7 +109,7 @@ NUMBERS_AND_TIMES = {XSD + kind for kind in ("integer", "int", "long", "decimal"
 
 def test_values_that_are_gone_take_no_room() -> None:
     vocabulary = Vocabulary()
-    extremes = Extremes(vocabulary, ascending(vocabulary), greatest=False)
+    extremes = ExtremeAccumulator(vocabulary, order_for_min(vocabulary), is_max=False)
     extremes.grow(4)
     zero = encode(typed("0", "integer"))
     sizes = []
@@ -118,5 +120,5 @@ def test_values_that_are_gone_take_no_room() -> None:
         if batch:
             extremes.change(groups, values - 1000, -1)
         sizes.append(extremes.nbytes)
-    assert extremes.first(np.arange(4)).tolist() == [zero + 59_000 + i for i in range(4)]
+    assert extremes.first_values(np.arange(4)).tolist() == [zero + 59_000 + i for i in range(4)]
     assert max(sizes[10:]) <= 2 * max(sizes[:5])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from headwater.kernel.operators import multiway_join as join
+from headwater.kernel.operators import multiway_join
 from tests.kernel.generated_runs import check_case, check_cases
 
 BLOCKS, BLOCK = 20, 100
@@ -38,7 +38,7 @@ def check_block(first: int, cases: int) -> None:
 def test_a_block_of_cases(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     if block % 2:
         # Joins begin anew as they otherwise do for large windows only.
-        monkeypatch.setattr(join, "_FEW", -1)
+        monkeypatch.setattr(multiway_join, "_FEW_ROWS", -1)
     check_block(block * APART, BLOCK)
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwater.kernel.aggregation.grouping import AggregateSpec, Grouping
+from headwater.kernel.aggregation.grouping import AggregateSpec, GroupOperator
 from headwater.kernel.columns.delta import UNBOUND
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.terms.ids.term_ids import is_inline
@@ -113,7 +113,7 @@ def expected(present: Counter[tuple[int, Value]], keyed: bool) -> Counter[tuple[
 def check(steps: list[tuple[list[tuple[int, Value]], list[tuple[int, Value]]]], keyed: bool) -> None:
     vocabulary = Vocabulary()
     source = Fed("k", "v")
-    watched = Watched(Grouping(source, ("k",) if keyed else (), SPECS, vocabulary))
+    watched = Watched(GroupOperator(source, ("k",) if keyed else (), SPECS, vocabulary))
     present: Counter[tuple[int, Value]] = Counter()
 
     def ids(rows: list[tuple[int, Value]]) -> list[tuple[int, int]]:
@@ -153,9 +153,9 @@ def test_each_special_value_alone_and_beside_one(value: Value) -> None:
 def test_the_sum_of_doubles_is_the_correctly_rounded_one(values: list[float]) -> None:
     vocabulary = Vocabulary()
     source = Fed("v")
-    grouping = Grouping(source, (), (("s", AggregateSpec("SUM", "v")),), vocabulary)
+    grouping = GroupOperator(source, (), (("s", AggregateSpec("SUM", "v")),), vocabulary)
     source.feed([(vocabulary.id_of(double(x)),) for x in values])
-    (row,) = vocabulary.terms_of(grouping.advance().added)
+    (row,) = vocabulary.terms_of_rows(grouping.advance().added)
     assert isinstance(row[0], Literal)
     assert float(row[0].value) == math.fsum(values)
 
@@ -168,11 +168,11 @@ def test_ties_go_to_even_and_the_smallest_number_decides(halves: int, beyond: tu
     values = [sign * x for x in (1 + halves * 2.0**-52, 1.0, *beyond)]
     vocabulary = Vocabulary()
     source = Fed("v")
-    grouping = Grouping(source, (), (("s", AggregateSpec("SUM", "v")),), vocabulary)
+    grouping = GroupOperator(source, (), (("s", AggregateSpec("SUM", "v")),), vocabulary)
     ids = [vocabulary.id_of(double(x)) for x in values]
     assert all(is_inline(i) for i in ids)
     source.feed([(i,) for i in ids])
-    (row,) = vocabulary.terms_of(grouping.advance().added)
+    (row,) = vocabulary.terms_of_rows(grouping.advance().added)
     assert isinstance(row[0], Literal)
     assert float(row[0].value) == math.fsum(values)
 
@@ -180,9 +180,9 @@ def test_ties_go_to_even_and_the_smallest_number_decides(halves: int, beyond: tu
 def test_no_keys_means_one_group_even_of_nothing() -> None:
     vocabulary = Vocabulary()
     specs = (("n", AggregateSpec("COUNT", None)), ("s", AggregateSpec("SUM", "v")), ("m", AggregateSpec("MIN", "v")))
-    grouping = Grouping(Fed("v"), (), specs, vocabulary)
+    grouping = GroupOperator(Fed("v"), (), specs, vocabulary)
     first = grouping.advance()
-    assert vocabulary.terms_of(first.added) == [(key_term(0), key_term(0), None)]
+    assert vocabulary.terms_of_rows(first.added) == [(key_term(0), key_term(0), None)]
     assert not first.removed.shape[0]
     assert grouping.advance().is_empty
 
@@ -190,7 +190,7 @@ def test_no_keys_means_one_group_even_of_nothing() -> None:
 def test_only_groups_that_changed_are_given() -> None:
     vocabulary = Vocabulary()
     source = Fed("k", "v")
-    grouping = Grouping(source, ("k",), (("m", AggregateSpec("MAX", "v")),), vocabulary)
+    grouping = GroupOperator(source, ("k",), (("m", AggregateSpec("MAX", "v")),), vocabulary)
     one, two, nine = (vocabulary.id_of(key_term(n)) for n in (1, 2, 9))
     source.feed([(one, nine), (two, nine)])
     assert grouping.advance().added.shape == (2, 2)
@@ -210,7 +210,7 @@ def test_count_of_rows_and_of_different_rows() -> None:
     vocabulary = Vocabulary()
     source = Fed("k", "v")
     specs = (("n", AggregateSpec("COUNT", None)), ("d", AggregateSpec("COUNT", None, True)))
-    watched = Watched(Grouping(source, ("k",), specs, vocabulary))
+    watched = Watched(GroupOperator(source, ("k",), specs, vocabulary))
     one, two, three = (vocabulary.id_of(key_term(n)) for n in (1, 2, 3))
     source.feed([(one, two), (one, two), (one, UNBOUND)])
     assert list(watched.advance()) == [(one, three, two)]
@@ -223,13 +223,13 @@ def test_count_of_rows_and_of_different_rows() -> None:
 def test_the_sweep_keeps_what_the_groups_hold() -> None:
     vocabulary = Vocabulary()
     source = Fed("v")
-    grouping = Grouping(source, (), SPECS, vocabulary)
+    grouping = GroupOperator(source, (), SPECS, vocabulary)
     text = Literal("a text that is too long for an id")
     source.feed([(vocabulary.id_of(text),), (vocabulary.id_of(double(1e300)),)])
-    before = vocabulary.terms_of(grouping.advance().added)
+    before = vocabulary.terms_of_rows(grouping.advance().added)
     vocabulary.sweep(grouping.ids())
-    assert vocabulary.terms_of(grouping._shown) == before
+    assert vocabulary.terms_of_rows(grouping._shown) == before
     source.feed([(vocabulary.id_of(key_term(1)),)])
-    after = vocabulary.terms_of(grouping.advance().added)
+    after = vocabulary.terms_of_rows(grouping.advance().added)
     values: Counter[Value] = Counter([text, double(1e300), key_term(1)])
     assert after[0][-1] == aggregate("GROUP_CONCAT", values, distinct=True, separator=", ")

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.kernel.columns.delta import UNBOUND
-from headwater.kernel.columns.relation import Relation, without
+from headwater.kernel.columns.relation import Relation, subtract_rows
 from headwater.kernel.columns.ring_index import MOST_ROWS, Ints
 from headwater.kernel.columns.row_counts import RowCounts
-from headwater.kernel.columns.row_numbers import Numbering
+from headwater.kernel.columns.row_ids import RowIdAllocator
 from tests.kernel.fed import as_bag, as_rows
 
 VALUES = st.sampled_from([0, 1, -1, 2, UNBOUND, (1 << 63) - 1])
@@ -134,30 +134,30 @@ def test_taking_what_is_not_there_finds_nothing() -> None:
 def test_what_comes_and_goes_at_once_cancels_out() -> None:
     relation = Relation(1)
     relation.add(as_rows([(1,)], 1))
-    numbers, added = relation.exchange(as_rows([(2,), (2,), (3,)], 1), as_rows([(2,), (1,)], 1))
+    numbers, added = relation.cancel_and_take(as_rows([(2,), (2,), (3,)], 1), as_rows([(2,), (1,)], 1))
     assert numbers.tolist() == [0]
     assert added.tolist() == [[2], [3]]
 
 
 def test_a_difference_that_takes_too_much_is_an_error() -> None:
     with pytest.raises(AssertionError, match="never there"):
-        without(as_rows([(1,)], 1), as_rows([(1,), (1,)], 1))
+        subtract_rows(as_rows([(1,)], 1), as_rows([(1,), (1,)], 1))
 
 
 def test_numbers_are_used_again() -> None:
-    numbering = Numbering()
-    assert numbering.give(3).tolist() == [0, 1, 2]
-    numbering.give_back(np.array([1]))
+    numbering = RowIdAllocator()
+    assert numbering.allocate(3).tolist() == [0, 1, 2]
+    numbering.release(np.array([1]))
     assert numbering.live().tolist() == [0, 2]
-    assert sorted(numbering.give(2).tolist()) == [1, 3]
+    assert sorted(numbering.allocate(2).tolist()) == [1, 3]
     assert (numbering.top, numbering.size) == (4, 4)
 
 
 def test_too_many_rows_are_refused_with_advice() -> None:
-    numbering = Numbering()
+    numbering = RowIdAllocator()
     numbering.top = MOST_ROWS - 1
     with pytest.raises(MemoryError, match="make the window smaller"):
-        numbering.give(1)
+        numbering.allocate(1)
 
 
 MANY_ROWS = st.lists(st.tuples(VALUES, st.integers(0, 60)), max_size=30)
@@ -200,8 +200,8 @@ def test_rows_that_leave_in_turn_are_never_looked_up() -> None:
         assert counts.rows[counts.change(rows[i - 100 : i - 50], -1)].tolist() == rows[i - 100 : i - 50].tolist()
         counts.change(rows[i : i + 50], 1)
     assert counts.bag().tolist() == rows[-100:].tolist()
-    in_turn = [counts.takes_in_turn]
+    in_turn = [counts.is_in_arrival_order]
     counts.change(rows[-50:], -1)
-    in_turn.append(counts.takes_in_turn)
+    in_turn.append(counts.is_in_arrival_order)
     assert in_turn == [True, False]
     assert counts.bag().tolist() == rows[-100:-50].tolist()

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwater.kernel.columns.ring_index import Ints
-from headwater.kernel.operators.constant import Constant
-from headwater.kernel.operators.multiway_join import MultiwayJoin
+from headwater.kernel.operators.constant import ConstantOperator
+from headwater.kernel.operators.multiway_join import MultiwayJoinOperator
 from headwater.kernel.operators.operator import Operator
-from headwater.kernel.operators.triple_patterns import Renamed, Shared, TickClock
+from headwater.kernel.operators.triple_patterns import RenameOperator, SharedOperator, TickClock
 from tests.kernel import naive_algebra as naive
 from tests.kernel.fed import Fed, Watched, as_bag
 from tests.kernel.operator_trees import Leaf
@@ -47,7 +47,7 @@ def test_a_join_of_any_shape_equals_the_definition(shape: str, data: st.DataObje
     order = data.draw(st.sampled_from(orders))
     limit = data.draw(st.sampled_from([None, 0.1]))
     condition = data.draw(st.sampled_from([None, lambda rows: rows[:, 0] != rows[:, -1]]))
-    join = MultiwayJoin(inputs, keys(inputs), order=order, inserts_per_probe=limit, condition=condition)
+    join = MultiwayJoinOperator(inputs, keys(inputs), order=order, inserts_per_probe=limit, condition=condition)
     watched = Watched(join)
     looks_early = data.draw(st.booleans())
     for _ in range(6):
@@ -59,7 +59,7 @@ def test_a_join_of_any_shape_equals_the_definition(shape: str, data: st.DataObje
         bag = naive.project(expected, join.variables).bag
         if condition is not None:
             bag = Counter({row: n for row, n in bag.items() if row[0] != row[-1]})
-        with patch("headwater.kernel.operators.multiway_join._WORTH_A_LOOK", 1 if looks_early else 1000):
+        with patch("headwater.kernel.operators.multiway_join._WORTH_LOOKING_AHEAD", 1 if looks_early else 1000):
             assert watched.advance() == bag
         assert join.result_count == bag.total()
 
@@ -83,17 +83,17 @@ def test_patterns_under_several_names_are_joined_as_if_each_had_its_own_rows(sha
     inputs: list[Operator] = []
     bags = []
     for leaf, names in zip(leaves, TWINS[shape], strict=True):
-        shared = Shared(leaf.operator, clock)
-        inputs += [Renamed(shared, variables) for variables in names]
+        shared = SharedOperator(leaf.operator, clock)
+        inputs += [RenameOperator(shared, variables) for variables in names]
         bags += [leaf] * len(names)
     static: list[naive.Table] = []
     if "static" in shape:
         # A static input screens the first of the three: that one has no twin.
-        inputs.append(Constant(("a",), np.array([[0], [1]])))
+        inputs.append(ConstantOperator(("a",), np.array([[0], [1]])))
         static.append(naive.Table(("a",), Counter([(0,), (1,)])))
     order = data.draw(st.sampled_from([None, *permutations(range(len(inputs)))]))
     variables = tuple(dict.fromkeys(v for one in inputs for v in one.variables))
-    watched = Watched(MultiwayJoin(inputs, variables, order=order))
+    watched = Watched(MultiwayJoinOperator(inputs, variables, order=order))
     for _ in range(6):
         clock.tick += 1
         for leaf in leaves:
@@ -105,8 +105,10 @@ def test_patterns_under_several_names_are_joined_as_if_each_had_its_own_rows(sha
 def test_a_pattern_under_two_names_begins_anew_with_thousands_of_rows() -> None:
     random = np.random.default_rng(11)
     clock, source = TickClock(), Fed("v0", "v1")
-    shared = Shared(source, clock)
-    join = MultiwayJoin([Renamed(shared, ("a", "b")), Renamed(shared, ("b", "c"))], ("a", "b", "c"))
+    shared = SharedOperator(source, clock)
+    join = MultiwayJoinOperator(
+        [RenameOperator(shared, ("a", "b")), RenameOperator(shared, ("b", "c"))], ("a", "b", "c")
+    )
     watched = Watched(join)
     before: list[tuple[int, ...]] = []
     for size in (1000, 800, 3, 0, 1200):
@@ -125,8 +127,10 @@ def test_two_names_for_one_pattern_cost_the_memory_of_one() -> None:
     rows = np.random.default_rng(5).integers(0, 1 << 60, (10_000, 2))
 
     def memory(one: Fed, other: Fed) -> int:
-        sources = {source: Shared(source, clock) for source in (one, other)}
-        join = MultiwayJoin([Renamed(sources[one], ("a", "b")), Renamed(sources[other], ("b", "c"))], ("a", "b", "c"))
+        sources = {source: SharedOperator(source, clock) for source in (one, other)}
+        join = MultiwayJoinOperator(
+            [RenameOperator(sources[one], ("a", "b")), RenameOperator(sources[other], ("b", "c"))], ("a", "b", "c")
+        )
         for source in sources:
             source.feed_rows(rows, rows[:0])
         clock.tick += 1
@@ -151,7 +155,7 @@ def joined_by_sorting(tables: list[Ints]) -> list[tuple[int, ...]]:
 def test_large_batches_that_grow_and_shrink_equal_a_join_from_scratch() -> None:
     random = np.random.default_rng(7)
     inputs = [Fed("x", "y"), Fed("y", "z"), Fed("z", "w")]
-    watched = Watched(MultiwayJoin(inputs, ("x", "y", "z", "w")))
+    watched = Watched(MultiwayJoinOperator(inputs, ("x", "y", "z", "w")))
     tables = [NO_PAIRS] * 3
     for size in (500, 3000, 50, 2000, 0, 1000):
         for i, one in enumerate(inputs):
@@ -166,7 +170,7 @@ def test_large_batches_that_grow_and_shrink_equal_a_join_from_scratch() -> None:
 def test_triangles_among_thousands_of_edges() -> None:
     random = np.random.default_rng(9)
     inputs = [Fed("a", "b"), Fed("b", "c"), Fed("c", "a")]
-    join = MultiwayJoin(inputs, ("a", "b", "c"))
+    join = MultiwayJoinOperator(inputs, ("a", "b", "c"))
     watched = Watched(join)
     edges: list[list[tuple[int, ...]]] = [[], [], []]
     for _ in range(3):
@@ -188,7 +192,7 @@ def test_triangles_among_thousands_of_edges() -> None:
 
 def test_each_mapping_goes_where_it_has_the_fewest_partners() -> None:
     left, middle, right = inputs = [Fed("x", "y"), Fed("y", "z"), Fed("z", "w")]
-    join = MultiwayJoin(inputs, ("x", "y", "z", "w"))
+    join = MultiwayJoinOperator(inputs, ("x", "y", "z", "w"))
     left.feed([(i, 1) for i in range(1000)] + [(0, 2)])
     right.feed([(1, 0)] + [(2, i) for i in range(1000)])
     join.advance()
@@ -199,7 +203,7 @@ def test_each_mapping_goes_where_it_has_the_fewest_partners() -> None:
 
 def test_a_fixed_order_is_kept() -> None:
     left, middle, right = inputs = [Fed("x", "y"), Fed("y", "z"), Fed("z", "w")]
-    join = MultiwayJoin(inputs, ("x", "y", "z", "w"), order=(0, 1, 2))
+    join = MultiwayJoinOperator(inputs, ("x", "y", "z", "w"), order=(0, 1, 2))
     left.feed([(i, 1) for i in range(100)])
     right.feed([(1, 0)])
     join.advance()
@@ -211,7 +215,7 @@ def test_a_fixed_order_is_kept() -> None:
 def test_an_input_that_never_loses_a_row_costs_no_removal_index() -> None:
     random = np.random.default_rng(3)
     static, window = Fed("x", "y"), Fed("y", "z")
-    join = MultiwayJoin([static, window], ("x", "y", "z"))
+    join = MultiwayJoinOperator([static, window], ("x", "y", "z"))
     static.feed_rows(random.integers(0, 5000, (5000, 2)), NO_PAIRS)
     window.feed_rows(random.integers(0, 5000, (100, 2)), NO_PAIRS)
     before = as_bag(join.advance().added)
@@ -225,7 +229,7 @@ def test_an_input_that_never_loses_a_row_costs_no_removal_index() -> None:
 def test_rows_without_results_leave_the_results_of_others_alone() -> None:
     """Also when an input has grown since it last took part in a result."""
     left, right = Fed("x", "y"), Fed("y", "z")
-    join = MultiwayJoin([left, right], ("x", "y", "z"))
+    join = MultiwayJoinOperator([left, right], ("x", "y", "z"))
     watched = Watched(join)
     pairs = [(i, i) for i in range(16)]
     left.feed(pairs)
@@ -242,7 +246,7 @@ def test_rows_without_results_leave_the_results_of_others_alone() -> None:
 
 def test_an_index_that_is_hardly_probed_is_dropped_and_comes_back() -> None:
     busy, calm = Fed("x", "y"), Fed("y", "z")
-    join = MultiwayJoin([busy, calm], ("x", "y", "z"), inserts_per_probe=10)
+    join = MultiwayJoinOperator([busy, calm], ("x", "y", "z"), inserts_per_probe=10)
     busy.feed([(0, 0)])
     calm.feed([(0, 5)])
     assert as_bag(join.advance().added) == {(0, 0, 5): 1}
@@ -259,7 +263,7 @@ def test_an_index_that_is_hardly_probed_is_dropped_and_comes_back() -> None:
 
 def test_indexes_stay_where_no_limit_is_set() -> None:
     busy, calm = Fed("x", "y"), Fed("y", "z")
-    join = MultiwayJoin([busy, calm], ("x", "y", "z"), inserts_per_probe=None)
+    join = MultiwayJoinOperator([busy, calm], ("x", "y", "z"), inserts_per_probe=None)
     calm.feed([(0, 5)])
     busy.feed([(0, 0)])
     join.advance()
@@ -273,7 +277,7 @@ def test_an_eight_way_join_of_ten_thousand_rows_each_takes_less_than_ten_megabyt
     random = np.random.default_rng(5)
     n = 10_000
     inputs = [Fed(f"x{i}", f"x{i + 1}") for i in range(8)]
-    join = MultiwayJoin(inputs, tuple(f"x{i}" for i in range(9)))
+    join = MultiwayJoinOperator(inputs, tuple(f"x{i}" for i in range(9)))
     tables = [np.stack([random.permutation(n), random.permutation(n)], axis=1) for _ in inputs]
     for one, table in zip(inputs, tables, strict=True):
         one.feed_rows(table, NO_PAIRS)
@@ -290,7 +294,7 @@ def test_an_eight_way_join_of_ten_thousand_rows_each_takes_less_than_ten_megabyt
 
 def test_memory_stays_as_it_is_while_rows_come_and_go() -> None:
     inputs = [Fed("x", "y"), Fed("y", "z")]
-    join = MultiwayJoin(inputs, ("x", "y", "z"))
+    join = MultiwayJoinOperator(inputs, ("x", "y", "z"))
     sizes = set()
     for tick in range(400):
         rows = np.arange(tick * 50, tick * 50 + 50)

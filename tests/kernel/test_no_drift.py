@@ -11,7 +11,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from headwater.kernel.aggregation.grouping import AggregateSpec, Grouping
+from headwater.kernel.aggregation.grouping import AggregateSpec, GroupOperator
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.terms.model import XSD, Literal, NamedNode, Term
@@ -64,7 +64,7 @@ class Slider:
         self.vocabulary = Vocabulary()
         self._pools = [np.array([self.vocabulary.id_of(term) for term in pool]) for pool in POOLS]
         self._source = Fed("g", "v")
-        self._grouping = Grouping(self._source, ("g",), specs, self.vocabulary)
+        self._grouping = GroupOperator(self._source, ("g",), specs, self.vocabulary)
         self._rows = self._drawn(WINDOW)
         self._begin = 0
         self.shown: dict[int, list[int]] = {}
@@ -107,7 +107,7 @@ class Slider:
     def expected(self) -> dict[Term | None, list[Term | None]]:
         """The definition, over what is in the window."""
         groups: dict[Term | None, Counter[Term | None]] = {}
-        for group, value in self.vocabulary.terms_of(self.content):
+        for group, value in self.vocabulary.terms_of_rows(self.content):
             groups.setdefault(group, Counter())[value] += 1
         return {
             group: [group, *(aggregate(spec.function, values, distinct=spec.distinct) for _, spec in self._specs)]
@@ -119,7 +119,7 @@ class Slider:
         assert {term_of(group): list(map(term_of, row)) for group, row in self.shown.items()} == self.expected()
         anew = Fed("g", "v")
         anew.feed_rows(self.content, self.content[:0])
-        from_scratch = Grouping(anew, ("g",), self._specs, self.vocabulary).advance().added
+        from_scratch = GroupOperator(anew, ("g",), self._specs, self.vocabulary).advance().added
         assert sorted(from_scratch.tolist()) == sorted(self.shown.values())
 
 

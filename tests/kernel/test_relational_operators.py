@@ -6,17 +6,18 @@ import numpy as np
 import pytest
 
 from headwater.kernel.columns.delta import UNBOUND
-from headwater.kernel.operators.compatible_join import CompatibleJoin
-from headwater.kernel.operators.constant import Constant
-from headwater.kernel.operators.distinct import Distinct
-from headwater.kernel.operators.extend import Extension
-from headwater.kernel.operators.left_join import LeftJoin
+from headwater.kernel.columns.row_counts import bag_difference
+from headwater.kernel.operators.compatible_join import CompatibleJoinOperator
+from headwater.kernel.operators.constant import ConstantOperator
+from headwater.kernel.operators.distinct import DistinctOperator
+from headwater.kernel.operators.extend import ExtendOperator
+from headwater.kernel.operators.filter import FilterOperator
+from headwater.kernel.operators.left_join import LeftJoinOperator
 from headwater.kernel.operators.operator import Operator
-from headwater.kernel.operators.projection import Projection
-from headwater.kernel.operators.recomputed import Recomputed, difference
-from headwater.kernel.operators.selection import Selection
-from headwater.kernel.operators.semi_join import Minus, SemiJoin
-from headwater.kernel.operators.union import Union
+from headwater.kernel.operators.projection import ProjectionOperator
+from headwater.kernel.operators.recompute import RecomputeOperator
+from headwater.kernel.operators.semi_join import MinusOperator, SemiJoinOperator
+from headwater.kernel.operators.union import UnionOperator
 from tests.kernel.fed import Bag, Fed, as_bag, as_rows
 
 Rows = list[tuple[int, ...]]
@@ -30,7 +31,7 @@ def change(operator: Operator) -> tuple[Rows, Rows]:
 
 def test_optional_shows_a_row_alone_until_it_has_a_partner_and_again_after_the_last() -> None:
     left, right = Fed("x", "y"), Fed("y", "z")
-    operator = LeftJoin(left, right)
+    operator = LeftJoinOperator(left, right)
     assert operator.variables == ("x", "y", "z")
     left.feed([(1, 1)])
     assert change(operator) == ([(1, 1, UNBOUND)], [])
@@ -48,7 +49,7 @@ def test_optional_shows_a_row_alone_until_it_has_a_partner_and_again_after_the_l
 
 def test_the_condition_of_optional_decides_who_is_a_partner() -> None:
     left, right = Fed("x"), Fed("x", "y")
-    operator = LeftJoin(left, right, lambda rows: rows[:, 1] > 10, ("y", "x"))
+    operator = LeftJoinOperator(left, right, lambda rows: rows[:, 1] > 10, ("y", "x"))
     left.feed([(1,)])
     right.feed([(1, 5)])
     assert change(operator) == ([(UNBOUND, 1)], [])
@@ -60,7 +61,7 @@ def test_the_condition_of_optional_decides_who_is_a_partner() -> None:
 
 def test_optional_binds_what_the_left_leaves_open() -> None:
     left, right = Fed("x", "y"), Fed("y", "z")
-    operator = LeftJoin(left, right)
+    operator = LeftJoinOperator(left, right)
     left.feed([(1, UNBOUND)])
     right.feed([(2, 3), (UNBOUND, 4)])
     assert change(operator) == ([(1, UNBOUND, 4), (1, 2, 3)], [])
@@ -69,7 +70,7 @@ def test_optional_binds_what_the_left_leaves_open() -> None:
 @pytest.mark.parametrize("negated", [False, True])
 def test_exists_looks_at_the_first_partner_and_the_last(negated: bool) -> None:
     left, right = Fed("x", "y"), Fed("y", "z")
-    operator = SemiJoin(left, right, negated=negated)
+    operator = SemiJoinOperator(left, right, negated=negated)
     left.feed([(1, 1), (2, 2)])
     right.feed([(2, 0)])
     assert change(operator) == ([(1, 1)] if negated else [(2, 2)], [])
@@ -84,7 +85,7 @@ def test_exists_looks_at_the_first_partner_and_the_last(negated: bool) -> None:
 
 def test_exists_without_shared_variables_asks_whether_there_is_anything() -> None:
     left, right = Fed("x"), Fed("y")
-    operator = SemiJoin(left, right)
+    operator = SemiJoinOperator(left, right)
     left.feed([(1,), (1,)])
     assert change(operator) == ([], [])
     right.feed([(1,), (2,)])
@@ -95,7 +96,7 @@ def test_exists_without_shared_variables_asks_whether_there_is_anything() -> Non
 
 def test_exists_with_a_condition_on_both_sides() -> None:
     left, right = Fed("x", "limit"), Fed("x", "y")
-    operator = SemiJoin(left, right, negated=True, condition=lambda rows: rows[:, 2] > rows[:, 1])
+    operator = SemiJoinOperator(left, right, negated=True, condition=lambda rows: rows[:, 2] > rows[:, 1])
     assert operator.joined_variables == ("x", "limit", "y")
     left.feed([(1, 10)])
     right.feed([(1, 5)])
@@ -107,7 +108,7 @@ def test_exists_with_a_condition_on_both_sides() -> None:
 def test_a_left_row_that_goes_takes_away_what_it_stood_for() -> None:
     """Equation 8 as corrected: a hidden row goes without a trace."""
     left, right = Fed("x"), Fed("x")
-    operator = Minus(left, right)
+    operator = MinusOperator(left, right)
     left.feed([(1,), (2,)])
     right.feed([(1,)])
     assert change(operator) == ([(2,)], [])
@@ -118,7 +119,7 @@ def test_a_left_row_that_goes_takes_away_what_it_stood_for() -> None:
 def test_a_hidden_row_comes_back_with_the_last_that_hid_it() -> None:
     """Equation 9 as corrected."""
     left, right = Fed("x"), Fed("x", "y")
-    operator = Minus(left, right)
+    operator = MinusOperator(left, right)
     left.feed([(1,)])
     right.feed([(1, 1), (1, 2)])
     assert change(operator) == ([], [])
@@ -130,7 +131,7 @@ def test_a_hidden_row_comes_back_with_the_last_that_hid_it() -> None:
 
 def test_minus_needs_a_variable_that_both_bind() -> None:
     left, right = Fed("x", "y"), Fed("x", "y")
-    operator = Minus(left, right)
+    operator = MinusOperator(left, right)
     left.feed([(1, UNBOUND), (1, 2)])
     right.feed([(UNBOUND, 2)])
     assert change(operator) == ([(1, UNBOUND)], [])
@@ -138,7 +139,7 @@ def test_minus_needs_a_variable_that_both_bind() -> None:
 
 def test_minus_without_shared_variables_takes_nothing_away() -> None:
     left, right = Fed("x"), Fed("y")
-    operator = Minus(left, right)
+    operator = MinusOperator(left, right)
     left.feed([(1,)])
     right.feed([(1,)])
     assert change(operator) == ([(1,)], [])
@@ -147,7 +148,7 @@ def test_minus_without_shared_variables_takes_nothing_away() -> None:
 
 def test_a_join_on_variables_that_may_be_unbound() -> None:
     left, right = Fed("x", "y"), Fed("y", "z")
-    operator = CompatibleJoin(left, right)
+    operator = CompatibleJoinOperator(left, right)
     left.feed([(1, 1), (2, UNBOUND)])
     right.feed([(1, 5), (UNBOUND, 6)])
     assert change(operator) == (sorted([(1, 1, 5), (1, 1, 6), (2, 1, 5), (2, UNBOUND, 6)]), [])
@@ -157,7 +158,7 @@ def test_a_join_on_variables_that_may_be_unbound() -> None:
 
 def test_distinct_counts() -> None:
     source = Fed("x")
-    operator = Distinct(source)
+    operator = DistinctOperator(source)
     source.feed([(1,), (1,)])
     assert change(operator) == ([(1,)], [])
     source.feed([(2,)], [(1,)])
@@ -170,7 +171,7 @@ def test_distinct_counts() -> None:
 
 def test_union_aligns_columns() -> None:
     one, other = Fed("x", "y"), Fed("z", "x")
-    operator = Union([one, other])
+    operator = UnionOperator([one, other])
     one.feed([(1, 2)])
     other.feed([(3, 4)])
     assert operator.variables == ("x", "y", "z")
@@ -179,14 +180,14 @@ def test_union_aligns_columns() -> None:
 
 def test_rows_pass_through_projection_selection_and_extension() -> None:
     source = Fed("x", "y")
-    extended = Extension(source, "sum", lambda rows: rows[:, 0] + rows[:, 1])
-    operator = Projection(Selection(extended, lambda rows: rows[:, 2] > 3), ("sum", "missing", "x"))
+    extended = ExtendOperator(source, "sum", lambda rows: rows[:, 0] + rows[:, 1])
+    operator = ProjectionOperator(FilterOperator(extended, lambda rows: rows[:, 2] > 3), ("sum", "missing", "x"))
     source.feed([(1, 2), (2, 3)], [(5, 5)])
     assert change(operator) == ([(5, UNBOUND, 2)], [(10, UNBOUND, 5)])
 
 
 def test_constant_rows_come_once() -> None:
-    operator = Constant(("x",), as_rows([(1,), (1,)], 1))
+    operator = ConstantOperator(("x",), as_rows([(1,), (1,)], 1))
     assert change(operator) == ([(1,), (1,)], [])
     assert change(operator) == ([], [])
 
@@ -199,7 +200,7 @@ def test_a_recomputed_operator_gives_the_difference_to_its_last_output() -> None
         return rows[:2]
 
     source = Fed("x")
-    operator = Recomputed(source, first_two)
+    operator = RecomputeOperator(source, first_two)
     source.feed([(3,), (5,), (4,)])
     assert change(operator) == ([(3,), (4,)], [])
     source.feed([(1,)])
@@ -211,6 +212,6 @@ def test_a_recomputed_operator_gives_the_difference_to_its_last_output() -> None
 
 
 def test_the_difference_of_bags_is_minimal() -> None:
-    delta = difference(as_rows([(1,), (1,), (2,)], 1), as_rows([(1,), (3,)], 1))
+    delta = bag_difference(as_rows([(1,), (1,), (2,)], 1), as_rows([(1,), (3,)], 1))
     expected: tuple[Bag, Bag] = (as_bag(as_rows([(1,), (2,)], 1)), as_bag(as_rows([(3,)], 1)))
     assert (as_bag(delta.added), as_bag(delta.removed)) == expected

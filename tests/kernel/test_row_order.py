@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import BlankNode, Literal, NamedNode
 
-from headwater.kernel.columns.ordered_rows import rows_in_order
+from headwater.kernel.columns.ordered_rows import sort_rows
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.terms.model import Row, Term
 from headwater.values.row_order import row_text
@@ -23,5 +23,5 @@ TERMS: st.SearchStrategy[Term | None] = st.one_of(
 @given(st.lists(st.tuples(TERMS, TERMS), min_size=1, max_size=60))
 def test_ranks_order_rows_as_texts_do(rows: list[Row]) -> None:
     vocabulary = Vocabulary()
-    found = rows_in_order(vocabulary.rows_of(rows, 2).tolist(), vocabulary)
+    found = sort_rows(vocabulary.ids_of_rows(rows, 2).tolist(), vocabulary)
     assert found == sorted(rows, key=row_text)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from headwater.kernel.aggregation.sums import Sums
+from headwater.kernel.aggregation.sums import SumAccumulator
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.terms.ids.inline_layout import InlineType, inline_type
 from headwater.terms.model import XSD, Literal, NamedNode, Term
@@ -23,7 +23,7 @@ def typed(text: str, datatype: str) -> Literal:
 def results(values: list[Literal], gone: list[Literal]) -> tuple[Term | None, Term | None, int]:
     """SUM and AVG of values among which others have been, and the id of AVG."""
     vocabulary = Vocabulary()
-    sums = Sums(vocabulary)
+    sums = SumAccumulator(vocabulary)
     sums.grow(3)
     for terms, sign in ((gone + values, 1), (gone, -1)):
         numbers = np.array([vocabulary.id_of(term) for term in terms], dtype=np.int64)
@@ -91,7 +91,7 @@ def test_floats(values: list[Literal], gone: list[Literal]) -> None:
 
 def test_each_small_float_has_the_id_that_it_has_as_a_term() -> None:
     vocabulary = Vocabulary()
-    sums, terms = Sums(vocabulary), [typed(f"{number / 8}", "float") for number in range(-2000, 2000)]
+    sums, terms = SumAccumulator(vocabulary), [typed(f"{number / 8}", "float") for number in range(-2000, 2000)]
     terms += [typed(f"{number / 1000}", "float") for number in range(1, 4000)]
     groups = np.arange(len(terms))
     sums.grow(len(terms))
@@ -111,7 +111,7 @@ def test_mixed_kinds(values: list[Literal]) -> None:
 def test_partial_sums(parts: list[list[Literal]]) -> None:
     """A group per part, then one group of what they gave, after something was taken away again."""
     vocabulary = Vocabulary()
-    sums = Sums(vocabulary)
+    sums = SumAccumulator(vocabulary)
     sums.grow(len(parts))
     for group, part in enumerate(parts):
         numbers = np.array([vocabulary.id_of(term) for term in part], dtype=np.int64)

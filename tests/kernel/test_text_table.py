@@ -31,15 +31,15 @@ def test_it_is_a_dictionary_that_forgets_what_is_not_marked() -> None:
         assert len(table) == len(known)
         asked = np.array([*known, *range(-3, 50)], dtype=np.int64)
         places = table.places(asked)
-        found = dict(table.at(places[places >= 0]).items())
+        found = dict(table.texts_at(places[places >= 0]).items())
         assert found == known
         for number in (*numbers[:5], -7, 4001):
             assert table.get(number) == known.get(number) and (number in table) == (number in known)
         if random.randrange(3) == 0:
             kept = {number: text for number, text in known.items() if random.randrange(2)}
-            marks = table.marks()
-            marks.see(np.array([*kept, 4002, -5], dtype=np.int64))
-            table.keep(marks)
+            marks = table.start_marking()
+            marks.mark(np.array([*kept, 4002, -5], dtype=np.int64))
+            table.keep_used(marks)
             known = kept
     assert table.kinds_at(table.places(np.array(list(known)))).tolist() == [
         (Kind.IRI, Kind.BLANK, Kind.LITERAL)[number % 3] for number in known
@@ -58,9 +58,9 @@ def test_two_texts_with_one_id_are_told(other: bytes) -> None:
 def test_encoded_rows_have_texts_from_wherever_they_are() -> None:
     outside, made, came = (NamedNode(f"urn:{name}") for name in ("outside", "made", "came"))
     vocabulary = Vocabulary(lambda number: b"<urn:outside>" if number == encode(outside) else None)
-    vocabulary.learn([as_term_texts({encode(came): b"<urn:came>"})])
+    vocabulary.add_texts([as_term_texts({encode(came): b"<urn:came>"})])
     row = [encode(outside), vocabulary.id_of(made), encode(came), vocabulary.id_of(Literal(1))]
-    texts = vocabulary.encoded(np.array([row, row], dtype=np.int64)).texts
+    texts = vocabulary.encode_rows(np.array([row, row], dtype=np.int64)).texts
     assert dict(texts.items()) == {row[0]: b"<urn:outside>", row[1]: b"<urn:made>", row[2]: b"<urn:came>"}
     vocabulary.sweep([np.array([row[2]])])
     assert vocabulary.term_of(row[2]) == came

@@ -24,7 +24,7 @@ from headwater.kernel.compiling.compiler import Compiler
 from headwater.kernel.compiling.pattern_inputs import Leaves
 from headwater.kernel.compiling.static_parts import StaticParts, placed
 from headwater.kernel.compiling.unsupported import NotForTheKernel
-from headwater.kernel.operators.constant import Constant
+from headwater.kernel.operators.constant import ConstantOperator
 from headwater.kernel.operators.operator import Operator
 from headwater.terms.ids.term_ids import term_text
 from headwater.terms.model import NamedNode, Variable
@@ -48,7 +48,7 @@ def rows_by_kernel(plan: QueryPlan, part: Node, data: LinkedData, texts: dict[in
         return None
     if presenter is not None:
         return None
-    rows = root.advance().added[:, [root.column(variable.value) for variable in shown]]
+    rows = root.advance().added[:, [root.column_of(variable.value) for variable in shown]]
     for number in {number for number in rows.ravel().tolist() if number >= 0}:
         if data.text_of(number) is None:
             term = vocabulary.term_of(number)
@@ -73,9 +73,9 @@ class _Conjunctions(StaticParts):
         names = tuple(variable.value for variable in visible(part))
         conjunction = Conjunction.of(self._plan, part)
         if conjunction is not None:
-            return Constant(names, solutions(conjunction, self._data)), frozenset(names)
-        found = self._vocabulary.rows_of(self._by_definition(part, visible(part)), len(names))
-        return Constant(names, found), frozenset()
+            return ConstantOperator(names, solutions(conjunction, self._data)), frozenset(names)
+        found = self._vocabulary.ids_of_rows(self._by_definition(part, visible(part)), len(names))
+        return ConstantOperator(names, found), frozenset()
 
     def in_static_graphs(self, name: Variable, inner: Node) -> Operator:
         raise NotForTheKernel("GRAPH with a variable over static data")

@@ -174,7 +174,7 @@ class _Matching:
             for place, name in enumerate(names):
                 table[:, place] = self._columns[name]
             test = CompiledExpression(condition, names, self._vocabulary, base=self._conjunction.base)
-            keep = test.holds(table)
+            keep = test.test_rows(table)
             self._columns = {name: column[keep] for name, column in self._columns.items()}
             self.size = int(keep.sum())
 

@@ -24,7 +24,7 @@ from headwater.datasets.views.view_recipes import Recipe, Texts
 from headwater.execution.static_data import Version
 from headwater.kernel.columns.delta import Delta
 from headwater.kernel.columns.relation import Relation
-from headwater.kernel.operators.recomputed import difference
+from headwater.kernel.columns.row_counts import bag_difference
 
 if TYPE_CHECKING:
     from headwater.datasets.linked_data import LinkedData
@@ -87,5 +87,5 @@ class Preparation:
 def _find(wanted: Wanted, data: LinkedData) -> Found:
     texts: Texts = {}
     rows = wanted.recipe.rows(data, texts)
-    change = None if wanted.shown is None else difference(rows, wanted.shown.ids())
+    change = None if wanted.shown is None else bag_difference(rows, wanted.shown.ids())
     return Found(rows, change, texts)

@@ -151,7 +151,7 @@ class _Tables:
         if not can_evaluate(condition) or not set(names) <= table.columns.keys():
             return None
         test = CompiledExpression(condition, names, self._vocabulary, base=self._plan.base)
-        return table.picked(test.holds(table.rows(names)))
+        return table.picked(test.test_rows(table.rows(names)))
 
 
 def _stacked(one: Table, other: Table, sure: frozenset[str]) -> Table:

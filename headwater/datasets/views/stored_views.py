@@ -35,7 +35,7 @@ class ViewRelation(Relation):
     def __init__(self, rows: Ints, folder: Path | None = None) -> None:
         super().__init__(rows.shape[1])
         self.rows = rows
-        self._numbering.give(rows.shape[0])
+        self._row_ids.allocate(rows.shape[0])
         self.folder = folder
 
     @property
@@ -43,9 +43,9 @@ class ViewRelation(Relation):
         """Whether the rows are mapped from files."""
         return self.folder is not None
 
-    def described(self) -> str:
+    def describe(self) -> str:
         if not self.is_on_disk:
-            return super().described()
+            return super().describe()
         return (
             f"{self.size:,} rows on disk ({self.rows.nbytes / 1e6:,.1f} MB), read through an index and the page cache"
         )
@@ -53,7 +53,7 @@ class ViewRelation(Relation):
     def index(self, key: Key) -> RingIndex:
         if key not in self._indexes and self.folder is not None:
             self._indexes[key] = self._stored(self.folder, key)
-            self._all.append(self._indexes[key])
+            self._all_indexes.append(self._indexes[key])
         return super().index(key)
 
     def _stored(self, folder: Path, key: Key) -> RingIndex:
@@ -62,7 +62,7 @@ class ViewRelation(Relation):
         table, links = name.with_suffix(".table"), name.with_suffix(".links")
         # The folder goes with its version, maybe while somebody still reads that.
         with suppress(OSError):
-            index.take_over(_mapped(table, np.int64), _mapped(links, np.int32).reshape(-1, 2))
+            index.adopt(_mapped(table, np.int64), _mapped(links, np.int32).reshape(-1, 2))
             return index
         index.rebuild(self.rows, self.live())
         with suppress(OSError):
@@ -73,7 +73,7 @@ class ViewRelation(Relation):
     def change(self, added: Ints, removed: Ints) -> None:
         """Other rows from now on; they are no longer those of the folder."""
         self.folder = None
-        _, left = self.exchange(added, removed)
+        _, left = self.cancel_and_take(added, removed)
         self.add(left)
 
 

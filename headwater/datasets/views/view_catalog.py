@@ -30,10 +30,10 @@ from headwater.datasets.views.differences import can_follow, rows_with
 from headwater.datasets.views.preparation import Found, Wanted
 from headwater.datasets.views.stored_views import ViewRelation, save_view, saved_view
 from headwater.datasets.views.view_recipes import Recipe, Texts, view_of
+from headwater.kernel.columns.row_counts import bag_difference
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.compiling.static_views import AskByDefinition, View
 from headwater.kernel.expressions.compiled_expressions import CompiledExpression
-from headwater.kernel.operators.recomputed import difference
 from headwater.optimizer.shared_subplans import key_of
 from headwater.terms.ids.term_ids import encode
 
@@ -67,7 +67,7 @@ class _Known:
     def kept(self, rows: Ints) -> Ints:
         """The rows for which the conditions hold."""
         for test in self.tests if rows.shape[0] else ():
-            rows = rows[test.holds(rows)]
+            rows = rows[test.test_rows(rows)]
         return rows
 
     def is_touched_by(self, statement: IdQuad) -> bool:
@@ -178,7 +178,7 @@ class Views:
         if not known.view.followers:
             known.view = view_of(found.rows)
             return
-        change = found.change or difference(found.rows, known.view.relation.ids())
+        change = found.change or bag_difference(found.rows, known.view.relation.ids())
         self.show(known, change.added, change.removed)
 
     def show(self, known: _Known, added: Ints, removed: Ints) -> None:
@@ -188,7 +188,7 @@ class Views:
         if added.shape[0] or removed.shape[0]:
             relation.change(added, removed)
             for follower in known.view.followers:
-                follower.differ(added, removed)
+                follower.add_change(added, removed)
 
 
 class Following:

@@ -1,14 +1,16 @@
-"""MIN and MAX per group over values that come and go: counts of the different values, and a heap of those per group.
+"""MIN and MAX by group over values that come and go: counts of the different values, and a heap of these per group.
 
-Numbers and date-times that are inside their ids have a key that grows with their place in SPARQL's order:
+    min(R + v) = min(min(R), v)         min(R − v): the next value of the heap that still has a count
+
+Numbers and date-times that are inside their ids have an integer key that follows SPARQL's order:
 
     numbers       the nearest double, whose bits are read as an integer that grows with it
     date-times    microseconds since 1970, without the last four bits, behind all numbers
 
-A value enters the heap of its group when it comes for the first time, and leaves it when it is found at the top without
-a count. Values with equal keys may differ by less than the key shows, or be the same number in another type or
-spelling; their terms decide then, and the smallest text between equals, as in `headwater.values.aggregates`. Terms
-without a key, and errors, are kept in `heaps`.
+A value is inserted into the heap of its group when its count leaves 0, and removed when it is the root without a count.
+Values with equal keys may differ by less than the key shows, or be one number in two types or lexical forms. Their
+terms decide then, and between equal values the smallest text, as in `headwater.values.aggregates`.
+State: the counts, the heaps, and in a `HeapAccumulator` the terms without a key and the errors.
 """
 
 from __future__ import annotations
@@ -16,12 +18,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from headwater.kernel.aggregation import pairing_heaps as pairing
-from headwater.kernel.aggregation.value_heaps import Heaps, OrderOf
+from headwater.kernel.aggregation import pairing_heaps
+from headwater.kernel.aggregation.value_heaps import HeapAccumulator, OrderOf
 from headwater.kernel.columns.delta import UNBOUND
 from headwater.kernel.columns.ring_index import Ints, Links
 from headwater.kernel.columns.row_counts import RowCounts
-from headwater.kernel.columns.row_numbers import enlarged
+from headwater.kernel.columns.row_ids import enlarge
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.terms.compiled_code import compiled
 from headwater.terms.ids.compiled_decoding import (
@@ -36,7 +38,7 @@ from headwater.terms.ids.inline_layout import VALUE_BITS, InlineType
 _INLINE = 32
 _TIMES = (InlineType.DATE_TIME, InlineType.DATE_TIME_UTC, InlineType.DATE_TIME_OFFSET)
 _HAS_KEY = np.zeros(64, dtype=np.bool_)
-"""By the highest six bits of an id, the first of which says that it is an inline one."""
+"""By the highest six bits of an id: the inline bit, then the inline type."""
 _HAS_KEY[_INLINE + InlineType.INTEGER : _INLINE + InlineType.DOUBLE_BITS_SCIENTIFIC + 1] = True
 _HAS_KEY[[_INLINE + kind for kind in _TIMES]] = True
 _FIRST_TIME = int(InlineType.DATE_TIME)
@@ -45,8 +47,8 @@ _POSITIVE = np.int64((1 << 63) - 1)
 
 
 @compiled
-def _places(ids, doubles, times):  # type: ignore[no-untyped-def]
-    """Of ids that have a key: the number as a double, or the place of a time, which is 0 for numbers."""
+def _read_values(ids, doubles, times):  # type: ignore[no-untyped-def]
+    """Of ids that have a key: the number as a double, or the key of a time, which is 0 for numbers."""
     for i in range(ids.shape[0]):
         kind = type_of_id(ids[i])
         value = value_of_id(ids[i])
@@ -59,114 +61,116 @@ def _places(ids, doubles, times):  # type: ignore[no-untyped-def]
 
 
 def order_keys(ids: Ints) -> Ints:
-    """Keys that do not fall where the order of ids rises."""
+    """Integer keys of ids: a greater value never has a smaller key."""
     doubles = np.empty(ids.shape[0], dtype=np.float64)
     times = np.empty(ids.shape[0], dtype=np.int64)
-    _places(ids, doubles, times)
+    _read_values(ids, doubles, times)
     bits = doubles.view(np.int64)
     keys: Ints = np.where(times == 0, bits ^ (bits >> 63 & _POSITIVE), times)
     return keys
 
 
-class Extremes:
-    """The least value of each group, or the greatest. `order_of` is the order of all terms that says the same."""
+class ExtremeAccumulator:
+    """MIN or MAX of each group. `order_of` is the same order for terms that have no key."""
 
-    def __init__(self, vocabulary: Vocabulary, order_of: OrderOf, *, greatest: bool) -> None:
-        self._others = Heaps(vocabulary, order_of)
-        self._has_others: npt.NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
-        self._greatest = greatest
+    def __init__(self, vocabulary: Vocabulary, order_of: OrderOf, *, is_max: bool) -> None:
+        self._term_heaps = HeapAccumulator(vocabulary, order_of)
+        self._has_terms: npt.NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
+        self._is_max = is_max
         self._counts = RowCounts(2)
         self._roots: Links = np.empty(0, dtype=np.int32)
         self._keys: Ints = np.empty(0, dtype=np.int64)
         self._child: Links = np.empty(0, dtype=np.int32)
         self._sibling: Links = np.empty(0, dtype=np.int32)
-        self._twin: Links = np.empty(0, dtype=np.int32)
+        self._first_equal: Links = np.empty(0, dtype=np.int32)
 
     def grow(self, capacity: int) -> None:
         """Make room for groups."""
         before = self._roots.shape[0]
-        self._roots = enlarged(self._roots, capacity)
-        self._roots[before:] = pairing.NONE
-        self._has_others = np.concatenate((self._has_others, np.zeros(capacity - before, dtype=np.bool_)))
+        self._roots = enlarge(self._roots, capacity)
+        self._roots[before:] = pairing_heaps.NONE
+        self._has_terms = np.concatenate((self._has_terms, np.zeros(capacity - before, dtype=np.bool_)))
 
     def change(self, groups: Ints, ids: Ints, sign: int) -> None:
-        """Add values to groups, or take them away."""
+        """Add values to groups (sign 1), or remove them (sign -1)."""
         has_key = _HAS_KEY[ids >> VALUE_BITS & 63]
         if not has_key.all():
-            self._change_others(groups[~has_key], ids[~has_key], sign)
+            self._change_terms(groups[~has_key], ids[~has_key], sign)
             groups, ids = groups[has_key], ids[has_key]
         if not ids.shape[0]:
             return
         self._compact()
-        crossed = self._counts.change(np.stack((groups, ids), axis=1), sign)
-        if sign > 0 and crossed.shape[0]:
-            self._enter(crossed)
+        changed = self._counts.change(np.stack((groups, ids), axis=1), sign)
+        if sign > 0 and changed.shape[0]:
+            self._insert_nodes(changed)
 
-    def _change_others(self, groups: Ints, ids: Ints, sign: int) -> None:
-        self._others.change(groups, ids, sign)
+    def _change_terms(self, groups: Ints, ids: Ints, sign: int) -> None:
+        self._term_heaps.change(groups, ids, sign)
         for group in groups.tolist():
-            self._has_others[group] = group in self._others
+            self._has_terms[group] = group in self._term_heaps
 
-    def _enter(self, nodes: Ints) -> None:
-        """Put nodes into the heaps of their groups."""
+    def _insert_nodes(self, nodes: Ints) -> None:
+        """Insert nodes into the heaps of their groups."""
         self._make_room()
         groups, ids = np.ascontiguousarray(self._counts.rows[nodes].T)
         keys = order_keys(ids)
-        self._keys[nodes] = ~keys if self._greatest else keys
-        pairing.enter(self._keys, self._child, self._sibling, self._twin, self._roots, groups, nodes)
+        self._keys[nodes] = ~keys if self._is_max else keys
+        pairing_heaps.insert_nodes(
+            self._keys, self._child, self._sibling, self._first_equal, self._roots, groups, nodes
+        )
 
     def _make_room(self) -> None:
         before, capacity = self._keys.shape[0], self._counts.rows.shape[0]
         if capacity <= before:
             return
-        self._keys = enlarged(self._keys, capacity)
-        self._child = enlarged(self._child, capacity)
-        self._sibling = enlarged(self._sibling, capacity)
-        self._twin = enlarged(self._twin, capacity)
-        self._child[before:] = pairing.OUT
+        self._keys = enlarge(self._keys, capacity)
+        self._child = enlarge(self._child, capacity)
+        self._sibling = enlarge(self._sibling, capacity)
+        self._first_equal = enlarge(self._first_equal, capacity)
+        self._child[before:] = pairing_heaps.OUT
 
     def _compact(self) -> None:
-        """Forget the values that are gone, once they are more than half; the heaps are made anew then."""
+        """Forget the values without a count, once they are more than half, and build the heaps again."""
         before = self._counts.top
         self._counts.compact()
         if self._counts.top < before:
             self._keys = self._keys[:0]
-            self._child, self._sibling, self._twin = self._child[:0], self._sibling[:0], self._twin[:0]
-            self._roots[:] = pairing.NONE
-            self._enter(np.arange(self._counts.top))
+            self._child, self._sibling, self._first_equal = self._child[:0], self._sibling[:0], self._first_equal[:0]
+            self._roots[:] = pairing_heaps.NONE
+            self._insert_nodes(np.arange(self._counts.top))
 
-    def first(self, groups: Ints) -> Ints:
-        """The first value of some groups."""
+    def first_values(self, groups: Ints) -> Ints:
+        """The MIN or MAX of some groups; `UNBOUND` where there is no value, or an error."""
         nodes = np.empty(groups.shape[0], dtype=np.int64)
-        tied = pairing.smallest(
-            self._keys, self._child, self._sibling, self._twin, self._roots, self._counts.counts, groups, nodes
+        ties = pairing_heaps.find_minima(
+            self._keys, self._child, self._sibling, self._first_equal, self._roots, self._counts.counts, groups, nodes
         )
-        found: Ints = np.where(nodes >= 0, self._counts.rows[nodes, 1], UNBOUND)
-        if tied:
-            for i in np.flatnonzero((nodes >= 0) & (self._twin[nodes] >= 0)).tolist():
-                found[i] = self._decided(int(nodes[i]))
-        for i in np.flatnonzero(self._has_others[groups]).tolist():
-            found[i] = self._among_others(int(groups[i]), int(found[i]))
-        return found
+        values: Ints = np.where(nodes >= 0, self._counts.rows[nodes, 1], UNBOUND)
+        if ties:
+            for i in np.flatnonzero((nodes >= 0) & (self._first_equal[nodes] >= 0)).tolist():
+                values[i] = self._first_of_equal(int(nodes[i]))
+        for i in np.flatnonzero(self._has_terms[groups]).tolist():
+            values[i] = self._first_with_others(int(groups[i]), int(values[i]))
+        return values
 
-    def _decided(self, node: int) -> int:
-        """The first of the values whose key is that of a root."""
-        equal = pairing.equals(self._sibling, self._twin, self._counts.counts, node)
+    def _first_of_equal(self, node: int) -> int:
+        """The first of the values whose key equals that of a root."""
+        equal = pairing_heaps.find_equal_nodes(self._sibling, self._first_equal, self._counts.counts, node)
         values: list[int] = self._counts.rows[equal, 1].tolist()
-        return values[0] if len(values) == 1 else self._others.best_of(values)
+        return values[0] if len(values) == 1 else self._term_heaps.first_among(values)
 
-    def _among_others(self, group: int, value: int) -> int:
-        """The first of a value that has a key and the values of its group that have none."""
-        if self._others.has_errors(group):
+    def _first_with_others(self, group: int, value: int) -> int:
+        """The first of a value with a key and the values of its group without one."""
+        if self._term_heaps.has_errors(group):
             return UNBOUND
-        other = self._others.first_of(group)
-        return other if value == UNBOUND else self._others.best_of([value, other])
+        other = self._term_heaps.first_of(group)
+        return other if value == UNBOUND else self._term_heaps.first_among([value, other])
 
     def ids(self) -> Ints:
-        """The ids of terms that some group holds; those with a key are inside their ids."""
-        return self._others.ids()
+        """The ids of terms that some group holds; values with a key are inline and need no term."""
+        return self._term_heaps.ids()
 
     @property
     def nbytes(self) -> int:
-        links = self._roots.nbytes + self._child.nbytes + self._sibling.nbytes + self._twin.nbytes
-        return self._counts.nbytes + self._others.nbytes + self._has_others.nbytes + self._keys.nbytes + links
+        links = self._roots.nbytes + self._child.nbytes + self._sibling.nbytes + self._first_equal.nbytes
+        return self._counts.nbytes + self._term_heaps.nbytes + self._has_terms.nbytes + self._keys.nbytes + links

@@ -1,15 +1,16 @@
-"""GROUP BY with aggregates that forget (OA9): a difference of rows in, a difference of groups out.
+"""GROUP BY with aggregates from which values can be removed (OA9).
 
-    γ(R + ΔR) − γ(R)   comes from the groups of ΔR alone
-
-Each group is a row: its key, then its aggregates. What came is added to the group's accumulators and what went is taken
-away; groups that show another row than before give the old row as removed and the new one as added. A group whose rows
-are all gone disappears; without keys there is exactly one group, even of nothing. COUNT and SUM work by difference
-(`sums` is exact), MIN and MAX (`extremes`) and SAMPLE keep heaps, DISTINCT counts how often each value occurs (`bags`).
-What the aggregates mean is said by `headwater.values.aggregates`; every history gives what they say of the multiset.
+    γ(R + ΔR) − γ(R)   depends only on the groups of the rows in ΔR
 
     keys (?g), COUNT(*)      + (a) (a) (b)   →   + (a 2) (b 1)
                              − (a)           →   + (a 1)   − (a 2)
+
+Each group is an output row: its key, then its aggregates. Added rows are added to the accumulators of their group and
+removed rows are subtracted. A group whose output row changed gives the old row as removed and the new one as added. A
+group without rows disappears; without keys there is exactly one group, even of no rows.
+State: the accumulators of all groups, and the output rows. COUNT and SUM keep one number for each group (`sums` is
+exact), MIN and MAX (`extremes`) and SAMPLE keep heaps, DISTINCT counts how often each value occurs (`value_bags`).
+The aggregates mean what `headwater.values.aggregates` says, whatever the history of the bag was.
 """
 
 from __future__ import annotations
@@ -21,15 +22,21 @@ from typing import Protocol, TypeVar, cast
 
 import numpy as np
 
-from headwater.kernel.aggregation.extremes import Extremes
-from headwater.kernel.aggregation.sums import Sums
-from headwater.kernel.aggregation.value_bags import Bags, Gate
-from headwater.kernel.aggregation.value_heaps import Heaps, OrderOf, ascending, by_text, descending
-from headwater.kernel.columns.delta import UNBOUND, Delta, no_rows, stacked
-from headwater.kernel.columns.relation import NOTHING, Relation
+from headwater.kernel.aggregation.extremes import ExtremeAccumulator
+from headwater.kernel.aggregation.sums import SumAccumulator
+from headwater.kernel.aggregation.value_bags import BagAccumulator, DistinctGate
+from headwater.kernel.aggregation.value_heaps import (
+    HeapAccumulator,
+    OrderOf,
+    order_for_max,
+    order_for_min,
+    order_for_sample,
+)
+from headwater.kernel.columns.delta import UNBOUND, Delta, no_rows, stack_rows
+from headwater.kernel.columns.relation import NO_ROW_IDS, Relation
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.row_counts import RowCounts
-from headwater.kernel.columns.row_numbers import enlarged
+from headwater.kernel.columns.row_ids import enlarge
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.operators.operator import Operator
 from headwater.terms.compiled_code import compiled
@@ -41,7 +48,7 @@ _ZERO = inline_id(InlineType.INTEGER, INTEGER_BIAS)
 
 @dataclass(frozen=True, slots=True)
 class AggregateSpec:
-    """An aggregate over a column of evaluated arguments, `UNBOUND` where in error; no column for COUNT(*)."""
+    """An aggregate over a column of evaluated arguments, `UNBOUND` for an error; no column for COUNT(*)."""
 
     function: str
     column: str | None
@@ -50,7 +57,7 @@ class AggregateSpec:
 
 
 class Accumulator(Protocol):
-    """What is kept of the values of all groups."""
+    """What an aggregate keeps of the values of all groups."""
 
     def grow(self, capacity: int) -> None: ...
 
@@ -62,7 +69,7 @@ class Accumulator(Protocol):
     def nbytes(self) -> int: ...
 
 
-Kept = TypeVar("Kept", bound=Accumulator)
+AccumulatorType = TypeVar("AccumulatorType", bound=Accumulator)
 
 
 @compiled
@@ -78,32 +85,32 @@ def _count_bound(counts, groups, ids, sign):  # type: ignore[no-untyped-def]
             counts[groups[i]] += sign
 
 
-class Counts:
-    """COUNT: of all rows, or of those in which the column has a value."""
+class CountAccumulator:
+    """COUNT of all rows, or of those in which the column has a value."""
 
-    def __init__(self, *, bound_only: bool) -> None:
+    def __init__(self, *, needs_value: bool) -> None:
         self.table: Ints = np.zeros(0, dtype=np.int64)
-        self._bound_only = bound_only
+        self._needs_value = needs_value
 
     def grow(self, capacity: int) -> None:
         before = self.table.shape[0]
-        self.table = enlarged(self.table, capacity)
+        self.table = enlarge(self.table, capacity)
         self.table[before:] = 0
 
     def change(self, groups: Ints, ids: Ints, sign: int) -> None:
-        if self._bound_only:
+        if self._needs_value:
             _count_bound(self.table, groups, ids, sign)
         else:
             _count(self.table, groups, sign)
 
     def counts(self, groups: Ints) -> Ints:
         """COUNT of some groups, as ids."""
-        found: Ints = self.table[groups] + _ZERO
-        return found
+        counts: Ints = self.table[groups] + _ZERO
+        return counts
 
     def ids(self) -> Ints:
         """Counts hold no ids."""
-        return NOTHING
+        return NO_ROW_IDS
 
     @property
     def nbytes(self) -> int:
@@ -111,18 +118,18 @@ class Counts:
 
 
 @dataclass(slots=True)
-class _Feed:
-    """Which values of a row go to an accumulator."""
+class _Argument:
+    """Which values of a row go to an accumulator: a column, or the whole row; each one once behind a gate."""
 
     column: int | None
-    gate: Gate | None
+    gate: DistinctGate | None
     accumulator: Accumulator
 
     def change(self, groups: Ints, rows: Ints, sign: int) -> None:
-        # Compiled code is made for each layout of its arguments, so there is only one.
+        # A function is compiled for each layout of its arguments: contiguous is the only one.
         values = rows if self.column is None else np.ascontiguousarray(rows[:, self.column])
         if self.gate is not None:
-            groups, values = self.gate.pass_on(groups, values, sign)
+            groups, values = self.gate.filter_changes(groups, values, sign)
         self.accumulator.change(groups, values, sign)
 
     @property
@@ -130,8 +137,8 @@ class _Feed:
         return self.accumulator.nbytes + (0 if self.gate is None else self.gate.nbytes)
 
 
-class Grouping(Operator):
-    """Groups the rows of an operator by some of its variables; each aggregate is a variable of its own."""
+class GroupOperator(Operator):
+    """Groups the rows of an operator by some of its variables; each aggregate is a new variable."""
 
     def __init__(
         self,
@@ -143,120 +150,123 @@ class Grouping(Operator):
         self.variables = (*keys, *(variable for variable, _ in aggregates))
         self._source = source
         self._vocabulary = vocabulary
-        self._key_columns = [source.column(key) for key in keys]
+        self._key_columns = [source.column_of(key) for key in keys]
         self._all_keys = tuple(range(len(keys)))
         self._groups = Relation(len(keys))
-        self._sizes = Counts(bound_only=False)
-        self._feeds: dict[tuple[str, str | None, bool], _Feed] = {("rows", None, False): _Feed(None, None, self._sizes)}
-        self._results = [self._result(spec) for _, spec in aggregates]
+        self._sizes = CountAccumulator(needs_value=False)
+        self._arguments: dict[tuple[str, str | None, bool], _Argument] = {
+            ("rows", None, False): _Argument(None, None, self._sizes)
+        }
+        self._results = [self._result_function(spec) for _, spec in aggregates]
         self._shown: Ints = no_rows(len(self.variables))
         self._is_shown = np.zeros(0, dtype=np.bool_)
-        self._begun = bool(keys)
+        self._has_begun = bool(keys)
 
     @property
     def inputs(self) -> tuple[Operator, ...]:
         return (self._source,)
 
-    def _result(self, spec: AggregateSpec) -> Callable[[Ints], Ints]:
-        """How the values of an aggregate are found, from an accumulator that may serve other aggregates too."""
+    def _result_function(self, spec: AggregateSpec) -> Callable[[Ints], Ints]:
+        """The function that gives the values of an aggregate, from an accumulator that other aggregates may share."""
         vocabulary = self._vocabulary
+        make_sums = partial(SumAccumulator, vocabulary)
         match spec.function:
             case "COUNT":
-                counted = self._fed(spec, "count", lambda: Counts(bound_only=spec.column is not None))
-                return counted.counts
+                make_counts = partial(CountAccumulator, needs_value=spec.column is not None)
+                return self._accumulator_for(spec, "count", make_counts).counts
             case "SUM":
-                return self._fed(spec, "sum", lambda: Sums(vocabulary)).sums
+                return self._accumulator_for(spec, "sum", make_sums).sums
             case "AVG":
-                return self._fed(spec, "sum", lambda: Sums(vocabulary)).averages
+                return self._accumulator_for(spec, "sum", make_sums).averages
             case "PARTIAL_SUM":
-                return self._fed(spec, "sum", lambda: Sums(vocabulary)).partial_sums
+                return self._accumulator_for(spec, "sum", make_sums).partial_sums
             case "MIN":
-                return self._extreme(spec, ascending(vocabulary), greatest=False)
+                return self._extreme_function(spec, order_for_min(vocabulary), is_max=False)
             case "MAX":
-                return self._extreme(spec, descending(vocabulary), greatest=True)
+                return self._extreme_function(spec, order_for_max(vocabulary), is_max=True)
             case "SAMPLE":
-                heaps = self._fed(
-                    spec, "sample", lambda: Heaps(vocabulary, by_text(vocabulary), passes_over_errors=True), gated=False
-                )
-                return heaps.first
+                make_heaps = partial(HeapAccumulator, vocabulary, order_for_sample(vocabulary), ignores_errors=True)
+                return self._accumulator_for(spec, "sample", make_heaps, has_gate=False).first_values
             case "GROUP_CONCAT":
-                bags = self._fed(spec, "bag", lambda: Bags(vocabulary), gated=False)
-                return lambda groups: bags.joined(groups, distinct=spec.distinct, separator=spec.separator)
+                bags = self._accumulator_for(spec, "bag", partial(BagAccumulator, vocabulary), has_gate=False)
+                return lambda groups: bags.concatenate(groups, distinct=spec.distinct, separator=spec.separator)
             case unknown:
                 raise ValueError(f"{unknown} is not an aggregate")
 
-    def _extreme(self, spec: AggregateSpec, order: OrderOf, *, greatest: bool) -> Callable[[Ints], Ints]:
-        make = partial(Extremes, self._vocabulary, order, greatest=greatest)
-        return self._fed(spec, spec.function, make, gated=False).first
+    def _extreme_function(self, spec: AggregateSpec, order: OrderOf, *, is_max: bool) -> Callable[[Ints], Ints]:
+        make = partial(ExtremeAccumulator, self._vocabulary, order, is_max=is_max)
+        return self._accumulator_for(spec, spec.function, make, has_gate=False).first_values
 
-    def _fed(self, spec: AggregateSpec, family: str, make: Callable[[], Kept], *, gated: bool = True) -> Kept:
-        """The accumulator of a family for a column, which all aggregates of that family share."""
-        key = (family, spec.column, gated and spec.distinct)
-        known = self._feeds.get(key)
-        if known is None:
-            column = None if spec.column is None else self._source.column(spec.column)
+    def _accumulator_for(
+        self, spec: AggregateSpec, kind: str, make: Callable[[], AccumulatorType], *, has_gate: bool = True
+    ) -> AccumulatorType:
+        """The accumulator of a kind for a column, which all aggregates of that kind share."""
+        key = (kind, spec.column, has_gate and spec.distinct)
+        argument = self._arguments.get(key)
+        if argument is None:
+            column = None if spec.column is None else self._source.column_of(spec.column)
             width = len(self._source.variables) if column is None else 1
-            known = self._feeds[key] = _Feed(column, Gate(width) if key[2] else None, make())
-        return cast(Kept, known.accumulator)
+            argument = self._arguments[key] = _Argument(column, DistinctGate(width) if key[2] else None, make())
+        return cast(AccumulatorType, argument.accumulator)
 
     def advance(self) -> Delta:
         delta = self._source.advance()
-        if delta.is_empty and self._begun:
-            return Delta.nothing(len(self.variables))
-        added, removed = self._numbers(delta.added), self._numbers(delta.removed)
-        for feed in self._feeds.values():
-            # What came goes first, so that no count is ever below zero.
+        if delta.is_empty and self._has_begun:
+            return Delta.empty(len(self.variables))
+        added, removed = self._find_groups(delta.added), self._find_groups(delta.removed)
+        for argument in self._arguments.values():
+            # Rows are added first, so that no count is ever negative.
             if added.shape[0]:
-                feed.change(added, delta.added, 1)
+                argument.change(added, delta.added, 1)
             if removed.shape[0]:
-                feed.change(removed, delta.removed, -1)
-        self._begun = True
-        return self._difference(self._touched(added, removed))
+                argument.change(removed, delta.removed, -1)
+        self._has_begun = True
+        return self._compare_with_shown(self._changed_groups(added, removed))
 
-    def _numbers(self, rows: Ints) -> Ints:
-        """The number of each row's group; groups that are not there yet are made."""
+    def _find_groups(self, rows: Ints) -> Ints:
+        """The group of each row; groups that are not there yet are added."""
         n = rows.shape[0]
         if not self._key_columns:
             self._grow(1)
             return np.zeros(n, dtype=np.int64)
         if not n:
-            return NOTHING
+            return NO_ROW_IDS
         keys = np.ascontiguousarray(rows[:, self._key_columns])
         index = self._groups.index(self._all_keys)
-        found, counts, total = index.probe(self._groups.rows, keys, index.key)
+        group_ids, counts, total = index.probe(self._groups.rows, keys, index.key)
         if total < n:
-            fresh = RowCounts(keys.shape[1])
-            fresh.change(keys[counts == 0], 1)
-            self._groups.add(fresh.rows[: fresh.top])
+            new_keys = RowCounts(keys.shape[1])
+            new_keys.change(keys[counts == 0], 1)
+            self._groups.add(new_keys.rows[: new_keys.top])
             self._grow(self._groups.rows.shape[0])
-            found, _, _ = index.probe(self._groups.rows, keys, index.key)
-        return found
+            group_ids, _, _ = index.probe(self._groups.rows, keys, index.key)
+        return group_ids
 
     def _grow(self, capacity: int) -> None:
         before = self._is_shown.shape[0]
         if capacity <= before:
             return
-        for feed in self._feeds.values():
-            feed.accumulator.grow(capacity)
-        self._shown = enlarged(self._shown, capacity)
+        for argument in self._arguments.values():
+            argument.accumulator.grow(capacity)
+        self._shown = enlarge(self._shown, capacity)
         shown = np.zeros(capacity, dtype=np.bool_)
         shown[:before] = self._is_shown
         self._is_shown = shown
 
-    def _touched(self, added: Ints, removed: Ints) -> Ints:
+    def _changed_groups(self, added: Ints, removed: Ints) -> Ints:
         if not self._key_columns:
             return _ONE_GROUP
         if added.shape[0] + removed.shape[0] == 1:
             return added if added.shape[0] else removed
-        touched = np.zeros(self._is_shown.shape[0], dtype=np.bool_)
-        touched[added] = True
-        touched[removed] = True
-        return np.flatnonzero(touched)
+        changed_groups = np.zeros(self._is_shown.shape[0], dtype=np.bool_)
+        changed_groups[added] = True
+        changed_groups[removed] = True
+        return np.flatnonzero(changed_groups)
 
-    def _difference(self, touched: Ints) -> Delta:
-        """What the groups show now in place of what they showed before."""
-        living = self._sizes.table[touched] > 0 if self._key_columns else np.ones(1, dtype=np.bool_)
-        alive = touched if living.all() else touched[living]
+    def _compare_with_shown(self, changed_groups: Ints) -> Delta:
+        """The delta between the rows that the groups show now and those that they showed before."""
+        is_alive = self._sizes.table[changed_groups] > 0 if self._key_columns else np.ones(1, dtype=np.bool_)
+        alive = changed_groups if is_alive.all() else changed_groups[is_alive]
         rows = np.empty((alive.shape[0], len(self.variables)), dtype=np.int64)
         rows[:, : len(self._all_keys)] = self._groups.rows[alive] if self._all_keys else 0
         for place, result in enumerate(self._results, len(self._all_keys)):
@@ -267,22 +277,22 @@ class Grouping(Operator):
         self._shown[alive] = rows
         self._is_shown[alive] = True
         removed = before[changed & was_shown]
-        if alive.shape[0] < touched.shape[0]:
-            removed = stacked([removed, self._end(touched[~living])], len(self.variables))
+        if alive.shape[0] < changed_groups.shape[0]:
+            removed = stack_rows([removed, self._remove_groups(changed_groups[~is_alive])], len(self.variables))
         return Delta(rows[changed], removed)
 
-    def _end(self, groups: Ints) -> Ints:
-        """Forget groups that have no rows any more; gives what they showed."""
-        gone = self._shown[groups[self._is_shown[groups]]]
+    def _remove_groups(self, groups: Ints) -> Ints:
+        """Remove groups without rows; gives the rows that they showed."""
+        removed = self._shown[groups[self._is_shown[groups]]]
         self._is_shown[groups] = False
         self._groups.remove(groups)
-        return gone
+        return removed
 
     def ids(self) -> Iterable[Ints]:
         yield self._shown[self._is_shown]
-        yield from (feed.accumulator.ids() for feed in self._feeds.values())
+        yield from (argument.accumulator.ids() for argument in self._arguments.values())
 
     @property
     def nbytes(self) -> int:
-        feeds = sum(feed.nbytes for feed in self._feeds.values())
-        return self._groups.nbytes + self._shown.nbytes + self._is_shown.nbytes + feeds
+        arguments = sum(argument.nbytes for argument in self._arguments.values())
+        return self._groups.nbytes + self._shown.nbytes + self._is_shown.nbytes + arguments

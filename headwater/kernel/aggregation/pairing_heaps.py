@@ -1,14 +1,14 @@
-"""Pairing heaps over numbered nodes: one heap per group, all in the same columns (Fredman et al., 1986).
+"""Pairing heaps over numbered nodes: one heap for each group, all in the same arrays (Fredman et al., 1986).
 
-    keys[node]      what the nodes are ordered by
-    child[node]     the first of those that lost against it; OUT where the node is in no heap
-    sibling[node]   the next that lost against the same node
-    twin[node]      the first of those that met it with an equal key, linked by `sibling`, too
-    roots[group]    the smallest node of a group
+    keys[node]          what the nodes are ordered by
+    child[node]         the first node below it; OUT where the node is in no heap
+    sibling[node]       the next node below the same node
+    first_equal[node]   the first of the nodes that were melded with it at an equal key, linked by `sibling`, too
+    roots[group]        the smallest node of a group
 
-To add a node is one comparison, with the root. A root that has gone leaves those that lost against it, which are merged
-in pairs. A node with a key equal to that of the root is a twin of the root, or of one of its twins, and never below
-another key: the nodes among which the key alone does not decide are found without a search.
+To insert a node takes one comparison, with the root. When the root is removed, the nodes below it are melded in pairs.
+A node whose key equals that of the root hangs at the root as an equal node, or at one of those, never below another
+key: the nodes among which the key alone does not decide are found without a search.
 """
 
 from __future__ import annotations
@@ -22,74 +22,74 @@ OUT = np.int32(-2)
 
 
 @compiled(inline="always")
-def _melded(keys, child, sibling, twin, one, other):  # type: ignore[no-untyped-def]
-    """The root of two heaps made one."""
-    if one < 0:
-        return other
-    if other < 0:
-        return one
-    if keys[one] == keys[other]:
-        sibling[other] = twin[one]
-        twin[one] = other
-        return one
-    if keys[other] < keys[one]:
-        one, other = other, one
-    sibling[other] = child[one]
-    child[one] = other
-    return one
+def _meld(keys, child, sibling, first_equal, first, second):  # type: ignore[no-untyped-def]
+    """Meld two heaps; gives the root."""
+    if first < 0:
+        return second
+    if second < 0:
+        return first
+    if keys[first] == keys[second]:
+        sibling[second] = first_equal[first]
+        first_equal[first] = second
+        return first
+    if keys[second] < keys[first]:
+        first, second = second, first
+    sibling[second] = child[first]
+    child[first] = second
+    return first
 
 
 @compiled
-def _without_root(keys, child, sibling, twin, root):  # type: ignore[no-untyped-def]
-    """Take the root out of its heap; gives the next one."""
+def _remove_root(keys, child, sibling, first_equal, root):  # type: ignore[no-untyped-def]
+    """Remove the root of a heap; gives the new root."""
     pairs = NONE
-    one = child[root]
-    while one >= 0:
-        other = sibling[one]
-        following = NONE
-        sibling[one] = NONE
-        if other >= 0:
-            following = sibling[other]
-            sibling[other] = NONE
-        merged = _melded(keys, child, sibling, twin, one, other)
+    first = child[root]
+    while first >= 0:
+        second = sibling[first]
+        next_node = NONE
+        sibling[first] = NONE
+        if second >= 0:
+            next_node = sibling[second]
+            sibling[second] = NONE
+        merged = _meld(keys, child, sibling, first_equal, first, second)
         sibling[merged] = pairs
         pairs = merged
-        one = following
+        first = next_node
     best = NONE
     while pairs >= 0:
-        following = sibling[pairs]
+        next_node = sibling[pairs]
         sibling[pairs] = NONE
-        best = _melded(keys, child, sibling, twin, best, pairs)
-        pairs = following
-    equal = twin[root]
+        best = _meld(keys, child, sibling, first_equal, best, pairs)
+        pairs = next_node
+    equal = first_equal[root]
     while equal >= 0:
-        following = sibling[equal]
+        next_node = sibling[equal]
         sibling[equal] = NONE
-        best = _melded(keys, child, sibling, twin, best, equal)
-        equal = following
+        best = _meld(keys, child, sibling, first_equal, best, equal)
+        equal = next_node
     child[root] = OUT
-    twin[root] = NONE
+    first_equal[root] = NONE
     return best
 
 
 @compiled
-def enter(keys, child, sibling, twin, roots, groups, nodes):  # type: ignore[no-untyped-def]
-    """Add nodes to the heaps of their groups; those that are still in one stay where they are."""
+def insert_nodes(keys, child, sibling, first_equal, roots, groups, nodes):  # type: ignore[no-untyped-def]
+    """Insert nodes into the heaps of their groups; nodes that are still in a heap stay where they are."""
     for i in range(nodes.shape[0]):
         node = np.int32(nodes[i])
         if child[node] == OUT:
             child[node] = NONE
             sibling[node] = NONE
-            twin[node] = NONE
+            first_equal[node] = NONE
             group = groups[i]
-            roots[group] = _melded(keys, child, sibling, twin, roots[group], node)
+            roots[group] = _meld(keys, child, sibling, first_equal, roots[group], node)
 
 
 @compiled
-def smallest(keys, child, sibling, twin, roots, counts, groups, found):  # type: ignore[no-untyped-def]
-    """The smallest living node of some groups, -1 for none; nodes without a count are thrown away on the way.
+def find_minima(keys, child, sibling, first_equal, roots, counts, groups, minima):  # type: ignore[no-untyped-def]
+    """Find the smallest node with a count in some groups, -1 for none; roots without a count are removed.
 
-    Gives how many of those found have twins.
+    Gives how many of these nodes have equal nodes.
     """
     tied = 0
     for i in range(groups.shape[0]):
@@ -97,24 +97,24 @@ def smallest(keys, child, sibling, twin, roots, counts, groups, found):  # type:
         root = roots[group]
         if root >= 0 and counts[root] <= 0:
             while root >= 0 and counts[root] <= 0:
-                root = _without_root(keys, child, sibling, twin, root)
+                root = _remove_root(keys, child, sibling, first_equal, root)
             roots[group] = root
-        found[i] = root
-        if root >= 0 and twin[root] >= 0:
+        minima[i] = root
+        if root >= 0 and first_equal[root] >= 0:
             tied += 1
     return tied
 
 
 @compiled
-def equals(sibling, twin, counts, root):  # type: ignore[no-untyped-def]
-    """A root and all living nodes with the same key."""
-    waiting = [np.int64(root)]
-    found = [np.int64(root)]
-    while len(waiting) > 0:
-        node = np.int64(twin[waiting.pop()])
+def find_equal_nodes(sibling, first_equal, counts, root):  # type: ignore[no-untyped-def]
+    """A root and all nodes with the same key that have a count."""
+    unvisited = [np.int64(root)]
+    nodes = [np.int64(root)]
+    while len(unvisited) > 0:
+        node = np.int64(first_equal[unvisited.pop()])
         while node >= 0:
             if counts[node] > 0:
-                found.append(node)
-            waiting.append(node)
+                nodes.append(node)
+            unvisited.append(node)
             node = np.int64(sibling[node])
-    return np.array(found)
+    return np.array(nodes)

@@ -1,11 +1,11 @@
-"""The numbers of a group added up in whole words, so that nothing is rounded and everything can be taken away again.
+"""The numbers of a group, added in digits of whole words: nothing is rounded, and every number can be subtracted again.
 
     sum  =  whole  +  fraction / 10^15  +  binary / 2^104
 
-`whole` and `binary` are numbers of several digits of 32 bits, each digit in a word of 64, so that carries can wait
-until the value is asked for. `whole` has the integers and what stands before the point of decimals, rounded down;
-`fraction` has what stands after it and is never negative: -0.25 is -1 and 0.75. Numbers that are inside their ids fit:
-integers have at most 58 bits, decimals at most 15 digits after the point, and doubles lie between 10^-15 and 2^70.
+`whole` and `binary` have several digits of 32 bits, each in a word of 64, so that carrying can wait until the value is
+needed. `whole` has the integers and the integer parts of decimals, rounded down; `fraction` has the fractional parts
+and is never negative: -0.25 is -1 and 0.75. Numbers that are inside their ids fit: integers have at most 58 bits,
+decimals at most 15 digits after the point, and doubles lie between 10^-15 and 2^70.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ BINARY = 3
 BINARY_DIGITS = 7
 KINDS = BINARY + BINARY_DIGITS
 ERRORS = KINDS + len(Kind)
-"""In the row of a group: where its digits begin, then how many numbers of each kind, then how many errors."""
+"""Columns in the row of a group: the digits, then the number of values of each kind, then the number of errors."""
 WIDTH = ERRORS + 1
 FRACTION_DIGITS = 15
 BINARY_SCALE = 104
@@ -101,14 +101,14 @@ def _add_floating(table, group, sign, kind, value):  # type: ignore[no-untyped-d
 
 @compiled
 def add_numbers(table, groups, ids, sign, rest):  # type: ignore[no-untyped-def]
-    """Add numbers to groups, or take them away; gives how many had to be left to the caller, listed in `rest`."""
-    left = 0
+    """Add numbers to groups, or subtract them; gives how many are left to the caller, whose places are in `rest`."""
+    rest_count = 0
     for i in range(ids.shape[0]):
         number = ids[i]
         kind = type_of_id(number)
         if number >= 0 or kind == _QUOTIENT:
-            rest[left] = i
-            left += 1
+            rest[rest_count] = i
+            rest_count += 1
             continue
         group = groups[i]
         value = value_of_id(number)
@@ -125,20 +125,20 @@ def add_numbers(table, groups, ids, sign, rest):  # type: ignore[no-untyped-def]
             table[group, KINDS + (2 if is_single else 3)] += sign
         else:
             table[group, ERRORS] += sign
-    return left
+    return rest_count
 
 
 @compiled(inline="always")
 def carry(table, group, first, last):  # type: ignore[no-untyped-def]
-    """Bring every digit but the last below 2^32; the last keeps the sign."""
+    """Carry, so that each digit but the last is below 2^32; the last keeps the sign."""
     for place in range(first, last):
-        over = table[group, place] >> 32
+        carried = table[group, place] >> 32
         table[group, place] &= DIGIT
-        table[group, place + 1] += over
+        table[group, place + 1] += carried
 
 
 @compiled(inline="always")
-def _size_of(number):  # type: ignore[no-untyped-def]
+def _bit_length(number):  # type: ignore[no-untyped-def]
     bits = 0
     while number:
         number >>= 1
@@ -147,9 +147,9 @@ def _size_of(number):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _leading(table, group, magnitude):  # type: ignore[no-untyped-def]
-    """Sign and first 53 bits of the binary digits, how many bits are cut off, the first of those, and whether others
-    are set; `magnitude` is room for their absolute value."""
+def _leading_bits(table, group, magnitude):  # type: ignore[no-untyped-def]
+    """The sign and first 53 bits of the binary digits, how many bits are cut off, the first of these, and whether any
+    other of them is set. `magnitude` is room for the absolute value."""
     last = BINARY_DIGITS - 1
     negative = table[group, BINARY + last] < 0
     borrowed = np.int64(0)
@@ -165,7 +165,7 @@ def _leading(table, group, magnitude):  # type: ignore[no-untyped-def]
             top = place
     if top < 0:
         return negative, np.int64(0), 0, False, False
-    cut = 32 * top + _size_of(magnitude[top]) - 53
+    cut = 32 * top + _bit_length(magnitude[top]) - 53
     if cut <= 0:
         return negative, magnitude[0] | magnitude[1] << 32, 0, False, False
     place, shift = cut >> 5, cut & 31
@@ -180,9 +180,9 @@ def _leading(table, group, magnitude):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def rounded(table, group, magnitude):  # type: ignore[no-untyped-def]
-    """The nearest double of the binary digits, ties to even."""
-    negative, size, cut, half, rest = _leading(table, group, magnitude)
+def round_to_double(table, group, magnitude):  # type: ignore[no-untyped-def]
+    """The double nearest to the binary digits, ties to even."""
+    negative, size, cut, half, rest = _leading_bits(table, group, magnitude)
     if half and (rest or size & 1):
         size += 1
     number = math.ldexp(np.float64(size), cut - BINARY_SCALE)
@@ -190,11 +190,11 @@ def rounded(table, group, magnitude):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def rounded_to_single(table, group, magnitude):  # type: ignore[no-untyped-def]
-    """The nearest float of 32 bits, ties to even."""
-    negative, size, cut, half, rest = _leading(table, group, magnitude)
+def round_to_float(table, group, magnitude):  # type: ignore[no-untyped-def]
+    """The 32-bit float nearest to the binary digits, ties to even."""
+    negative, size, cut, half, rest = _leading_bits(table, group, magnitude)
     if half or rest:
-        # An odd last bit says that there is more, so that rounding a second time errs on no tie.
+        # An odd last bit marks that bits were cut off, so that the second rounding sees no false tie.
         size |= 1
     number = math.ldexp(np.float64(size), cut - BINARY_SCALE)
     return np.float32(-number if negative else number)

@@ -1,9 +1,9 @@
-"""SUM and AVG as ids, from the digits of `sum_digits`, for sums whose term is inside its id.
+"""SUM and AVG as ids, from the digits of `sum_digits`, for results whose term is inside its id.
 
-What a group's numbers are decides how its sum is written (`headwater.values.numeric`): integers alone make an
-integer, decimals among them a decimal, floats alone a float, doubles alone a double. An average of integers or decimals
-is cut after 18 digits. Everything else, and every result that does not fit into an id, is left to the caller as
-`NO_ID`; of floats that surely do not fit the value is told, because most floats have more digits than an id holds.
+The kinds of a group's numbers decide the datatype (`headwater.values.numeric`): integers alone give an integer, with
+decimals a decimal, floats alone a float, doubles alone a double. An average of integers or decimals is cut after 18
+digits. Other mixtures, and results that do not fit into an id, are left to the caller as `NO_ID`. For a float that
+certainly does not fit, the value is given too, because most floats have more digits than an id holds.
 
     1 + 2 + 2   AVG: 5 / 3   →   1.666666666666666666      the id holds the quotient itself
     0.5 + 1     AVG: 1.5 / 2 →   0.75
@@ -22,14 +22,14 @@ from headwater.kernel.aggregation.sum_digits import (
     KINDS,
     WHOLE,
     carry,
-    rounded,
-    rounded_to_single,
+    round_to_double,
+    round_to_float,
 )
 from headwater.terms.compiled_code import compiled
 from headwater.terms.ids.compiled_encoding import decimal_to_id, double_to_id, float_to_id, quotient_to_id
 from headwater.terms.ids.inline_layout import INTEGER_BIAS, NO_ID, InlineType, inline_id
 
-_UNKNOWN = np.int64(NO_ID)
+_NO_ID = np.int64(NO_ID)
 _ZERO = np.int64(inline_id(InlineType.INTEGER, INTEGER_BIAS))
 _UNIT = np.int64(10**FRACTION_DIGITS)
 _POWERS = np.array([10**i for i in range(19)], dtype=np.int64)
@@ -41,8 +41,8 @@ _INTEGERS, _DECIMALS, _FLOATS, _DOUBLES, _OTHERS = 0, 1, 2, 3, -1
 
 
 @compiled(inline="always")
-def _settled(table, group, has_rest):  # type: ignore[no-untyped-def]
-    """Carry; then the kind of the sum, where it is one of those that are written here."""
+def _carry_and_classify(table, group, has_rest):  # type: ignore[no-untyped-def]
+    """Carry the digits; gives the kind of the sum, `_OTHERS` if it is left to the caller."""
     carry(table, group, WHOLE, WHOLE + 1)
     carry(table, group, BINARY, BINARY + BINARY_DIGITS - 1)
     if has_rest or table[group, ERRORS]:
@@ -62,8 +62,8 @@ def _whole(table, group):  # type: ignore[no-untyped-def]
 
 
 @compiled(inline="always")
-def _size(whole, fraction):  # type: ignore[no-untyped-def]
-    """The absolute value of a whole number and a fraction that is added to it."""
+def _absolute(whole, fraction):  # type: ignore[no-untyped-def]
+    """The absolute value of a whole number plus a fraction."""
     if whole >= 0:
         return whole, fraction
     if fraction == 0:
@@ -72,8 +72,8 @@ def _size(whole, fraction):  # type: ignore[no-untyped-def]
 
 
 @compiled(inline="always")
-def _without_zeros(number, places):  # type: ignore[no-untyped-def]
-    """Digits after the point without those at the end that are zero, and how many are left."""
+def _strip_zeros(number, places):  # type: ignore[no-untyped-def]
+    """The digits after the point without trailing zeros, and their number."""
     if number == 0:
         return number, 0
     while number % 10 == 0:
@@ -83,8 +83,8 @@ def _without_zeros(number, places):  # type: ignore[no-untyped-def]
 
 
 @compiled(inline="always")
-def _scaled(whole, fraction, places):  # type: ignore[no-untyped-def]
-    """whole x 10^places + fraction; negative where that is too large."""
+def _scale(whole, fraction, places):  # type: ignore[no-untyped-def]
+    """whole x 10^places + fraction; negative if that is too large."""
     power = _POWERS[places]
     if np.float64(whole) * np.float64(power) > _LARGEST_NUMERATOR:
         return np.int64(-1)
@@ -93,11 +93,11 @@ def _scaled(whole, fraction, places):  # type: ignore[no-untyped-def]
 
 @compiled(inline="always")
 def _decimal(whole, fraction):  # type: ignore[no-untyped-def]
-    size, part = _size(whole, fraction)
-    part, places = _without_zeros(part, FRACTION_DIGITS)
-    mantissa = _scaled(size, part, places)
+    size, part = _absolute(whole, fraction)
+    part, places = _strip_zeros(part, FRACTION_DIGITS)
+    mantissa = _scale(size, part, places)
     if mantissa < 0:
-        return _UNKNOWN
+        return _NO_ID
     return decimal_to_id(-mantissa if whole < 0 else mantissa, places)
 
 
@@ -105,70 +105,70 @@ def _decimal(whole, fraction):  # type: ignore[no-untyped-def]
 def _quotient(whole, fraction, count):  # type: ignore[no-untyped-def]
     """The decimal (whole + fraction / 10^15) / count, cut after 18 digits."""
     if count >= _LARGEST_COUNT:
-        return _UNKNOWN
-    size, part = _size(whole, fraction)
+        return _NO_ID
+    size, part = _absolute(whole, fraction)
     before = size // count
-    left = (size - before * count) * 1_000_000 + part // _BILLION
-    after = left // count
-    left = (left - after * count) * _BILLION + part % _BILLION
-    more = left // count
-    left = (left - more * count) * 1_000
-    after = (after * _BILLION + more) * 1_000 + left // count
-    part, places = _without_zeros(part, FRACTION_DIGITS)
-    numerator, denominator = _scaled(size, part, places), _scaled(count, np.int64(0), places)
+    remainder = (size - before * count) * 1_000_000 + part // _BILLION
+    after = remainder // count
+    remainder = (remainder - after * count) * _BILLION + part % _BILLION
+    more = remainder // count
+    remainder = (remainder - more * count) * 1_000
+    after = (after * _BILLION + more) * 1_000 + remainder // count
+    part, places = _strip_zeros(part, FRACTION_DIGITS)
+    numerator, denominator = _scale(size, part, places), _scale(count, np.int64(0), places)
     return quotient_to_id(whole < 0, before, after, numerator, denominator)
 
 
 @compiled(inline="always")
-def _single(number):  # type: ignore[no-untyped-def]
-    """The id of a float, and the float itself where it is sure that it has this id or none."""
-    found, is_sure = float_to_id(number)
-    return found, number if is_sure else np.float32(np.nan)
+def _float_result(number):  # type: ignore[no-untyped-def]
+    """The id of a float, and the float itself if it certainly has this id or none."""
+    result, is_sure = float_to_id(number)
+    return result, number if is_sure else np.float32(np.nan)
 
 
 @compiled
-def sums_of(table, groups, has_rest, ids, singles, magnitude):  # type: ignore[no-untyped-def]
-    """SUM of some groups, and of floats in `singles`, too; gives how many are left to the caller.
+def write_sums(table, groups, has_rest, ids, singles, magnitude):  # type: ignore[no-untyped-def]
+    """Write the SUM of some groups to `ids`, and of floats to `singles`, too; gives how many are left to the caller.
 
     `magnitude` is room for the digits of one number.
     """
-    unknown = 0
+    open_count = 0
     for i in range(groups.shape[0]):
         group = groups[i]
-        kind = _settled(table, group, has_rest[group])
-        found = _UNKNOWN
+        kind = _carry_and_classify(table, group, has_rest[group])
+        result = _NO_ID
         if kind == _INTEGERS:
-            found = _ZERO + _whole(table, group)
+            result = _ZERO + _whole(table, group)
         elif kind == _DECIMALS:
-            found = _decimal(_whole(table, group), table[group, FRACTION])
+            result = _decimal(_whole(table, group), table[group, FRACTION])
         elif kind == _DOUBLES:
-            found = double_to_id(rounded(table, group, magnitude))
+            result = double_to_id(round_to_double(table, group, magnitude))
         elif kind == _FLOATS:
-            found, singles[i] = _single(rounded_to_single(table, group, magnitude))
-        ids[i] = found
-        unknown += found == _UNKNOWN
-    return unknown
+            result, singles[i] = _float_result(round_to_float(table, group, magnitude))
+        ids[i] = result
+        open_count += result == _NO_ID
+    return open_count
 
 
 @compiled
-def averages_of(table, groups, has_rest, ids, singles, magnitude):  # type: ignore[no-untyped-def]
-    """AVG of some groups, and of floats in `singles`, too; gives how many are left to the caller.
+def write_averages(table, groups, has_rest, ids, singles, magnitude):  # type: ignore[no-untyped-def]
+    """Write the AVG of some groups to `ids`, and of floats to `singles`, too; gives how many are left to the caller.
 
     `magnitude` is room for the digits of one number.
     """
-    unknown = 0
+    open_count = 0
     for i in range(groups.shape[0]):
         group = groups[i]
-        kind = _settled(table, group, has_rest[group])
-        found = _UNKNOWN
+        kind = _carry_and_classify(table, group, has_rest[group])
+        result = _NO_ID
         if kind in (_INTEGERS, _DECIMALS):
             count = table[group, KINDS] + table[group, KINDS + 1]
-            found = _quotient(_whole(table, group), table[group, FRACTION], count) if count else _ZERO
+            result = _quotient(_whole(table, group), table[group, FRACTION], count) if count else _ZERO
         elif kind == _DOUBLES:
-            found = double_to_id(rounded(table, group, magnitude) / np.float64(table[group, KINDS + 3]))
+            result = double_to_id(round_to_double(table, group, magnitude) / np.float64(table[group, KINDS + 3]))
         elif kind == _FLOATS:
-            total = np.float64(rounded_to_single(table, group, magnitude))
-            found, singles[i] = _single(np.float32(total / np.float64(np.float32(table[group, KINDS + 2]))))
-        ids[i] = found
-        unknown += found == _UNKNOWN
-    return unknown
+            total = np.float64(round_to_float(table, group, magnitude))
+            result, singles[i] = _float_result(np.float32(total / np.float64(np.float32(table[group, KINDS + 2]))))
+        ids[i] = result
+        open_count += result == _NO_ID
+    return open_count

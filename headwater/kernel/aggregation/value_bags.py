@@ -1,4 +1,9 @@
-"""Per group, how often each value occurs: for GROUP_CONCAT, and in front of whatever is asked for DISTINCT values."""
+"""How often each value occurs in each group: for GROUP_CONCAT, and in front of aggregates of DISTINCT values.
+
+    + (g a) (g a)   →   + (g a)        − (g a)   →   nothing        − (g a)   →   − (g a)
+
+State: the values of each group with their counts.
+"""
 
 from __future__ import annotations
 
@@ -14,37 +19,37 @@ from headwater.terms.model import Term
 from headwater.values.aggregates import group_concat
 
 
-class Bags:
-    """The multiset of values of each group."""
+class BagAccumulator:
+    """The bag of values of each group."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
         self._groups: dict[int, dict[int, int]] = {}
 
     def grow(self, capacity: int) -> None:
-        """Groups need no room before they have values."""
+        """Nothing to do: groups need no room before they have values."""
 
     def change(self, groups: Ints, ids: Ints, sign: int) -> None:
-        """Add values to groups, or take them away."""
-        for number, value in zip(groups.tolist(), ids.tolist(), strict=True):
-            counts = self._groups.setdefault(number, {})
+        """Add values to groups (sign 1), or remove them (sign -1)."""
+        for group_id, value in zip(groups.tolist(), ids.tolist(), strict=True):
+            counts = self._groups.setdefault(group_id, {})
             after = counts.get(value, 0) + sign
             if after:
                 counts[value] = after
             else:
                 del counts[value]
                 if not counts:
-                    del self._groups[number]
+                    del self._groups[group_id]
 
-    def joined(self, groups: Ints, *, distinct: bool, separator: str | None) -> Ints:
+    def concatenate(self, groups: Ints, *, distinct: bool, separator: str | None) -> Ints:
         """GROUP_CONCAT of some groups."""
         between = " " if separator is None else separator
-        return np.array([self._joined(n, distinct, between) for n in groups.tolist()], dtype=np.int64)
+        return np.array([self._concatenate(n, distinct, between) for n in groups.tolist()], dtype=np.int64)
 
-    def _joined(self, number: int, distinct: bool, separator: str) -> int:
+    def _concatenate(self, group_id: int, distinct: bool, separator: str) -> int:
         values: dict[Term | None, int] = {
             self._vocabulary.term_of(value): 1 if distinct else times
-            for value, times in self._groups.get(number, {}).items()
+            for value, times in self._groups.get(group_id, {}).items()
         }
         return UNBOUND if None in values else self._vocabulary.id_of(group_concat(values, separator))
 
@@ -57,19 +62,19 @@ class Bags:
         return sum(sys.getsizeof(counts) + 32 * len(counts) for counts in self._groups.values())
 
 
-class Gate:
-    """Lets a value of a group pass when it comes for the first time and when it goes for the last time."""
+class DistinctGate:
+    """Passes a value of a group on when its first occurrence is added and when its last is removed."""
 
     def __init__(self, width: int) -> None:
         self._counts = RowCounts(1 + width)
 
-    def pass_on(self, groups: Ints, values: Ints, sign: int) -> tuple[Ints, Ints]:
-        """The groups and values that pass. Values are ids, or whole rows of them."""
+    def filter_changes(self, groups: Ints, values: Ints, sign: int) -> tuple[Ints, Ints]:
+        """The groups and values that pass. Values are ids, or whole rows of ids."""
         self._counts.compact()
-        crossed = self._counts.change(np.column_stack((groups, values)), sign)
-        passing = self._counts.rows[crossed]
-        chosen = passing[:, 1] if values.ndim == 1 else passing[:, 1:]
-        return np.ascontiguousarray(passing[:, 0]), np.ascontiguousarray(chosen)
+        changed = self._counts.change(np.column_stack((groups, values)), sign)
+        changed_rows = self._counts.rows[changed]
+        changed_values = changed_rows[:, 1] if values.ndim == 1 else changed_rows[:, 1:]
+        return np.ascontiguousarray(changed_rows[:, 0]), np.ascontiguousarray(changed_values)
 
     @property
     def nbytes(self) -> int:

@@ -1,8 +1,7 @@
-"""What changed between two ticks: the mappings that came and those that went (the paper's new and negative mappings).
+"""A delta: the rows that were added and removed between two ticks (the paper's new and negative mappings).
 
-A mapping is a row of ids, one per variable of the operator that gives it; `UNBOUND` stands where a variable has no
-value. Rows are a bag: three equal rows are three mappings. A difference never needs to be minimal: a row that both
-came and went cancels out downstream.
+A row holds one id for each variable of its operator; `UNBOUND` where the variable has no value. Rows form a bag: three
+equal rows are three solutions. A delta need not be minimal: a row that is both added and removed cancels out later.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ UNBOUND = NO_TERM
 
 Mask = npt.NDArray[np.bool_]
 Condition = Callable[[Ints], Mask]
-"""Which of the rows satisfy a condition; an error counts as not."""
+"""Tests rows: a mask of those that satisfy the condition. An error counts as false."""
 
 
 def no_rows(width: int) -> Ints:
@@ -27,46 +26,46 @@ def no_rows(width: int) -> Ints:
 
 
 class Delta:
-    """Rows that came and rows that went.
+    """Rows that were added and rows that were removed.
 
-    With `is_fresh`, all that there was before went: whoever holds state may begin anew with what came, and need not
-    look at the rows that went. They are there all the same, and found when they are asked for.
+    With `is_reset`, all rows that there were are removed: an operator may drop its state and start with the added rows,
+    without reading the removed ones. `removed` still gives them; it may compute them on first use.
     """
 
-    __slots__ = ("_make", "_removed", "added", "is_fresh")
+    __slots__ = ("_compute_removed", "_removed", "added", "is_reset")
 
-    def __init__(self, added: Ints, removed: Ints | Callable[[], Ints], *, is_fresh: bool = False) -> None:
+    def __init__(self, added: Ints, removed: Ints | Callable[[], Ints], *, is_reset: bool = False) -> None:
         self.added = added
-        self.is_fresh = is_fresh
-        self._make = None if isinstance(removed, np.ndarray) else removed
+        self.is_reset = is_reset
+        self._compute_removed = None if isinstance(removed, np.ndarray) else removed
         self._removed = removed if isinstance(removed, np.ndarray) else None
 
     @classmethod
-    def nothing(cls, width: int) -> Delta:
+    def empty(cls, width: int) -> Delta:
         return cls(no_rows(width), no_rows(width))
 
     @property
     def removed(self) -> Ints:
         if self._removed is None:
-            assert self._make is not None
-            self._removed = self._make()
+            assert self._compute_removed is not None
+            self._removed = self._compute_removed()
         return self._removed
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing came and, as far as is known without a look, nothing went."""
-        return not self.is_fresh and not self.added.shape[0] and not self.removed.shape[0]
+        """Whether nothing changed; a reset counts as a change, because its removed rows may not be computed yet."""
+        return not self.is_reset and not self.added.shape[0] and not self.removed.shape[0]
 
-    def mapped(self, function: Callable[[Ints], Ints]) -> Delta:
-        """What came and what went, each put through a function of rows."""
-        if self.is_fresh:
-            return Delta(function(self.added), lambda: function(self.removed), is_fresh=True)
+    def map_rows(self, function: Callable[[Ints], Ints]) -> Delta:
+        """Apply a function to the added and to the removed rows."""
+        if self.is_reset:
+            return Delta(function(self.added), lambda: function(self.removed), is_reset=True)
         return Delta(function(self.added), function(self.removed))
 
 
-def stacked(parts: list[Ints], width: int) -> Ints:
-    """Rows one below the other."""
-    full = [part for part in parts if part.shape[0]]
-    if not full:
+def stack_rows(tables: list[Ints], width: int) -> Ints:
+    """Concatenate tables of rows."""
+    nonempty = [table for table in tables if table.shape[0]]
+    if not nonempty:
         return no_rows(width)
-    return full[0] if len(full) == 1 else np.concatenate(full)
+    return nonempty[0] if len(nonempty) == 1 else np.concatenate(nonempty)

@@ -1,7 +1,7 @@
-"""Asking for memory before it is needed, inside compiled code.
+"""Prefetching memory inside compiled code.
 
-A probe of a large table waits for memory most of its time. A batch knows its next probes, so it can ask for their slots
-some steps ahead; measured at 10^6 keys, a probe then takes about half the time.
+A probe of a large table spends most of its time waiting for memory. A batch knows its next probes, so it can prefetch
+their slots some steps ahead; measured with 10^6 keys, a probe then takes about half the time.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from numba.core import types
 from numba.extending import intrinsic
 
 _cg: Any = _cgutils
-_AT = 0, 3, 1
-"""Of the instruction: to read, to stay in all caches, data."""
+_READ_INTO_ALL_CACHES = 0, 3, 1
+"""Arguments of the instruction: read, keep in all caches, data."""
 
 
 def _prefetch(typing_context: Any, array: Any, row: Any) -> Any:
@@ -26,11 +26,11 @@ def _prefetch(typing_context: Any, array: Any, row: Any) -> Any:
         address = builder.gep(builder.bitcast(given.data, byte), [builder.mul(arguments[1], stride)])
         kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
         function = _cg.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
-        builder.call(function, [address, *(word(number) for number in _AT)])
+        builder.call(function, [address, *(word(argument) for argument in _READ_INTO_ALL_CACHES)])
         return context.get_dummy_value()
 
     return types.void(array, types.int64), generate
 
 
 prefetch: Any = intrinsic(_prefetch)
-"""`prefetch(array, row)` asks for a row of an array, which must exist."""
+"""`prefetch(array, row)` starts loading a row of an array, which must exist."""

@@ -1,12 +1,12 @@
-"""A relation: rows of ids that come and go, with ring indexes on whatever keys its readers ask for.
+"""A relation: rows of ids that are added and removed, with ring indexes on the keys that its readers need.
 
-Rows are numbered; a number is free again once its row was removed, and its values stand there until it is given again.
-Removal is by number, or by value where the giver of a difference knows values only: then one row of each value goes.
-What a window loses are the rows that came first, so those are looked at first. Where others go, an index finds them; it
-is made at the first such removal, so rows that never leave (static data) or leave in turn do without.
+Each row has a row id. A removed row leaves its id free for another row; its values stay readable until then.
+Rows are removed by id, or by value where a delta has values only: then one row of each value is removed. A window loses
+its oldest rows first, so `take` compares with those first. If they differ, an index over whole rows finds the rows. It
+is built at the first such removal: rows that never leave (static data), or leave in order of arrival, need none.
 
-Whether an index is worth its keep is seen from its counters (CQ7): `review` drops those that were inserted into much
-more often than probed, and `index` builds them again when somebody asks.
+Indexes that are hardly used are dropped (CQ7): `review` drops those with many more inserts than probes, and `index`
+builds them again on demand.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headwater.kernel.columns.ring_index import Ints, RingIndex, plain
-from headwater.kernel.columns.row_numbers import Numbering, Queue, enlarged, grown
+from headwater.kernel.columns.ring_index import Ints, RingIndex, as_contiguous
+from headwater.kernel.columns.row_ids import ArrivalQueue, RowIdAllocator, enlarge, grow_capacity
 from headwater.terms.compiled_code import compiled
 
-NOTHING: Ints = np.zeros(0, dtype=np.int64)
+NO_ROW_IDS: Ints = np.zeros(0, dtype=np.int64)
 Key = tuple[int, ...]
 
 
@@ -41,33 +41,33 @@ class Relation:
     def __init__(self, width: int) -> None:
         self.width = width
         self.rows: Ints = np.zeros((0, width), dtype=np.int64)
-        self._numbering = Numbering()
-        self._whole: RingIndex | None = None
+        self._row_ids = RowIdAllocator()
+        self._row_index: RingIndex | None = None
         self._indexes: dict[Key, RingIndex] = {}
-        self._all: list[RingIndex] = []
+        self._all_indexes: list[RingIndex] = []
         self._drops: Counter[Key] = Counter()
-        self._queue: Queue | None = Queue()
-        """The rows in the order in which they came, as long as they leave in it."""
+        self._queue: ArrivalQueue | None = ArrivalQueue()
+        """The rows in order of arrival; None once rows left in another order."""
 
     def index(self, key: Key) -> RingIndex:
-        """The index on some columns, built when it is first asked for."""
-        found = self._indexes.get(key)
-        if found is None:
-            found = self._indexes[key] = self._built(RingIndex(key))
-        return found
+        """The index on some columns, which is built when it is first needed."""
+        index = self._indexes.get(key)
+        if index is None:
+            index = self._indexes[key] = self._build_index(RingIndex(key))
+        return index
 
-    def _built(self, index: RingIndex) -> RingIndex:
+    def _build_index(self, index: RingIndex) -> RingIndex:
         index.rebuild(self.rows, self.live())
-        self._all.append(index)
+        self._all_indexes.append(index)
         return index
 
     def drop_index(self, key: Key) -> None:
-        """Forget an index; it is built again when somebody asks."""
-        self._all.remove(self._indexes.pop(key))
+        """Drop an index; it is built again when it is needed."""
+        self._all_indexes.remove(self._indexes.pop(key))
         self._drops[key] += 1
 
     def review(self, inserts_per_probe: float) -> None:
-        """Drop the indexes with more inserts per probe than this, once the inserts pay for building them again."""
+        """Drop the indexes with more inserts per probe than this, once they had more inserts than a rebuild takes."""
         for key, index in list(self._indexes.items()):
             if index.inserts > max(self.size, 64):
                 if index.inserts > inserts_per_probe * index.probes:
@@ -75,7 +75,7 @@ class Relation:
                 index.inserts = index.probes = 0
 
     def index_uses(self) -> list[IndexUse]:
-        """The indexes that readers asked for, dropped ones included."""
+        """The indexes that readers used, dropped ones included."""
         uses = [
             IndexUse(key, index.inserts, index.probes, self._drops[key], True) for key, index in self._indexes.items()
         ]
@@ -83,116 +83,116 @@ class Relation:
 
     @property
     def size(self) -> int:
-        return self._numbering.size
+        return self._row_ids.size
 
     def live(self) -> Ints:
-        """The numbers of all rows there are."""
-        return self._numbering.live()
+        """The ids of all rows."""
+        return self._row_ids.live()
 
     def add(self, values: Ints) -> Ints:
-        """Add rows; gives their numbers."""
+        """Add rows; gives their row ids."""
         n = values.shape[0]
         if n == 0:
-            return NOTHING
-        numbers = self._numbering.give(n)
-        if self._numbering.top > self.rows.shape[0]:
-            self.rows = enlarged(self.rows, grown(self._numbering.top, self.rows.shape[0]))
-        _place(self.rows, numbers, plain(values))
+            return NO_ROW_IDS
+        row_ids = self._row_ids.allocate(n)
+        if self._row_ids.top > self.rows.shape[0]:
+            self.rows = enlarge(self.rows, grow_capacity(self._row_ids.top, self.rows.shape[0]))
+        _write_rows(self.rows, row_ids, as_contiguous(values))
         if self._queue is not None:
-            self._queue.append(numbers)
-        for index in self._all:
-            index.insert(self.rows, numbers)
-        return numbers
+            self._queue.append(row_ids)
+        for index in self._all_indexes:
+            index.insert(self.rows, row_ids)
+        return row_ids
 
-    def remove(self, numbers: Ints) -> None:
-        """Remove rows by number."""
+    def remove(self, row_ids: Ints) -> None:
+        """Remove rows by row id."""
         self._queue = None
-        for index in self._all:
-            index.remove(self.rows, numbers)
-        self._numbering.give_back(numbers)
+        for index in self._all_indexes:
+            index.remove(self.rows, row_ids)
+        self._row_ids.release(row_ids)
 
     def take(self, values: Ints) -> Ints:
-        """Remove one row of each value; gives the numbers they had, and -1 for a value that is not there."""
+        """Remove one row of each value; gives their row ids, -1 for a value that is not there."""
         if not values.shape[0]:
-            return NOTHING
+            return NO_ROW_IDS
         oldest = self.take_oldest(values)
         if oldest is not None:
             return oldest
         self._queue = None
-        if self._whole is None:
-            self._whole = self._built(RingIndex(tuple(range(self.width)), rows_leave_singly=False))
-        numbers = self._whole.take(self.rows, values)
-        found = numbers if are_all_there(numbers) else numbers[numbers >= 0]
+        if self._row_index is None:
+            self._row_index = self._build_index(RingIndex(tuple(range(self.width)), has_previous_links=False))
+        row_ids = self._row_index.take(self.rows, values)
+        removed = row_ids if has_all_rows(row_ids) else row_ids[row_ids >= 0]
         for index in self._indexes.values():
-            index.remove(self.rows, found)
-        self._numbering.give_back(found)
-        return numbers
+            index.remove(self.rows, removed)
+        self._row_ids.release(removed)
+        return row_ids
 
     def take_oldest(self, values: Ints) -> Ints | None:
-        """Remove the rows that came first, if they have these values; gives the numbers they had."""
+        """Remove the oldest rows if they have these values; gives their row ids, None if they have others."""
         if self._queue is None:
             return None
-        numbers = self._queue.taken(self.rows, plain(values))
-        if numbers is None:
+        row_ids = self._queue.take_first(self.rows, as_contiguous(values))
+        if row_ids is None:
             return None
-        for index in self._all:
-            index.remove(self.rows, numbers)
-        self._numbering.give_back(numbers)
-        return numbers
+        for index in self._all_indexes:
+            index.remove(self.rows, row_ids)
+        self._row_ids.release(row_ids)
+        return row_ids
 
     def clear(self) -> None:
         """Remove all rows."""
         if self._queue is not None:
             self._queue.clear()
-        for index in self._all:
+        for index in self._all_indexes:
             index.clear()
-        self._numbering.clear()
+        self._row_ids.clear()
 
-    def exchange(self, added: Ints, removed: Ints) -> tuple[Ints, Ints]:
-        """Take what went; gives the numbers it had, and what is left to add of what came.
+    def cancel_and_take(self, added: Ints, removed: Ints) -> tuple[Ints, Ints]:
+        """Remove rows by value; gives their row ids, and the rows that are still to be added.
 
-        A row that comes and goes in one difference was perhaps never here: it takes away one of those that come.
+        A removed row that is not here came and went within one delta: it cancels one of the added rows.
         """
-        numbers = self.take(removed)
-        if are_all_there(numbers):
-            return numbers, added
-        return numbers[numbers >= 0], without(added, removed[numbers < 0])
+        row_ids = self.take(removed)
+        if has_all_rows(row_ids):
+            return row_ids, added
+        return row_ids[row_ids >= 0], subtract_rows(added, removed[row_ids < 0])
 
-    def described(self) -> str:
-        """Where the rows are, in words for `explain`."""
+    def describe(self) -> str:
+        """How many rows there are and where, for `explain`."""
         return f"{self.size:,} rows in memory"
 
     def ids(self) -> Ints:
-        """The values of all rows there are."""
+        """The values of all rows."""
         return self.rows[self.live()]
 
     @property
     def nbytes(self) -> int:
         queue = 0 if self._queue is None else self._queue.nbytes
-        return self.rows.nbytes + self._numbering.nbytes + queue + sum(index.nbytes for index in self._all)
+        return self.rows.nbytes + self._row_ids.nbytes + queue + sum(index.nbytes for index in self._all_indexes)
 
 
 @compiled
-def _place(rows, numbers, values):  # type: ignore[no-untyped-def]
-    for i in range(numbers.shape[0]):
+def _write_rows(rows, row_ids, values):  # type: ignore[no-untyped-def]
+    for i in range(row_ids.shape[0]):
         for column in range(values.shape[1]):
-            rows[numbers[i], column] = values[i, column]
+            rows[row_ids[i], column] = values[i, column]
 
 
-def are_all_there(numbers: Ints) -> bool:
+def has_all_rows(row_ids: Ints) -> bool:
     """Whether `take` found a row of each value."""
-    return bool(numbers.item() >= 0 if numbers.shape[0] == 1 else not (numbers < 0).any())
+    return bool(row_ids.item() >= 0 if row_ids.shape[0] == 1 else not (row_ids < 0).any())
 
 
-def without(rows: Ints, gone: Ints) -> Ints:
-    """A bag of rows less another that is part of it."""
-    left = Counter(map(tuple, gone.tolist()))
+def subtract_rows(rows: Ints, removed: Ints) -> Ints:
+    """The rows of a bag without those of another, which it contains."""
+    to_subtract = Counter(map(tuple, removed.tolist()))
     kept = []
     for place, row in enumerate(map(tuple, rows.tolist())):
-        if left[row]:
-            left[row] -= 1
+        if to_subtract[row]:
+            to_subtract[row] -= 1
         else:
             kept.append(place)
-    if left.total():
+    if to_subtract.total():
         raise AssertionError("a difference takes away what was never there")
     return rows[np.array(kept, dtype=np.int64)]

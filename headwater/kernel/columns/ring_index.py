@@ -1,14 +1,14 @@
 """The ring index (OA3): from a key to the number of rows that have it, and to the rows themselves, newest first.
 
-An open-addressing table holds, per key, the `head` of a ring of rows and their `count`; `links` stands beside the rows.
-Inserting and removing a row touch one slot and two neighbours, and a probe knows the exact number of live rows before
-any of them is looked at, which is what the adaptive join asks for (OA6). Keys are the values of some columns of the
-rows, and are read there: a slot has only a few bits of the hash, so that most other keys are told apart without a look.
+An open-addressing table holds for each key the `head` of a ring of rows and their `count`; `links` has the rings.
+Inserting and removing a row touch one slot and two neighbours. A probe gives the exact number of rows before any row is
+read, which is what the adaptive join needs (OA6). A key is the values of some columns of a row, and is not copied: a
+slot holds a few bits of the hash as a tag, so that a row is read only where the tags are equal.
 
     table[slot] = tag << 56 | head << 28 | count      0: empty; count 0 otherwise: emptied (lazy deletion, OA4)
     links[row]  = (next, previous)                    `next` alone where only whole keys are taken out
 
-An index counts its inserts and its probes, so that its relation can see whether it is worth its keep (CQ7).
+An index counts its inserts and its probes, so that its relation can drop it if it is hardly probed (CQ7).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Ints = npt.NDArray[np.int64]
 Links = npt.NDArray[np.int32]
 
 MOST_ROWS = 1 << 28
-"""A relation holds fewer rows than this, since a slot has 28 bits for a row number."""
+"""A relation holds fewer rows than this, because a slot has 28 bits for a row id."""
 
 _ODD = np.uint64(0xD6E8FEB86659FD93)
 _GOLD = np.uint64(0x9E3779B97F4A7C15)
@@ -31,20 +31,20 @@ _HALF = np.uint64(32)
 _COUNT = np.int64(MOST_ROWS - 1)
 _ROW = np.int64(28)
 _TAG = np.int64(56)
-_SMALLEST = 16
-_WORTH_KEEPING = 1024
-"""A table of at most so many slots is faster emptied than made anew."""
-AHEAD = 8
-"""How many steps ahead memory is asked for."""
-_BLOCK = 128
-"""So many pairs are made before the next index is asked about them."""
+_SMALLEST_TABLE = 16
+_WORTH_CLEARING = 1024
+"""Up to so many slots, clearing a table is faster than a new one."""
+PREFETCH_DISTANCE = 8
+"""How many steps ahead memory is prefetched."""
+_BLOCK_SIZE = 128
+"""So many pairs are made before the other index is probed for them."""
 
-Asked = tuple[Ints, Links]
-"""Keys of which some values are known for each probe, and the others stand in columns of a row; -1: it is known."""
+PartialKeys = tuple[Ints, Links]
+"""Keys of which some values are known for each probe, and the others are in columns of a row; column -1: known."""
 
 
 @compiled(inline="always")
-def mixed(value):  # type: ignore[no-untyped-def]
+def mix_bits(value):  # type: ignore[no-untyped-def]
     """A bijection of 64-bit values whose every output bit depends on every input bit."""
     x = np.uint64(value)
     x ^= x >> _HALF
@@ -56,16 +56,16 @@ def mixed(value):  # type: ignore[no-untyped-def]
 
 
 @compiled(inline="always")
-def hashed(rows, row, key):  # type: ignore[no-untyped-def]
+def hash_row(rows, row, key):  # type: ignore[no-untyped-def]
     h = _GOLD
     for i in range(key.shape[0]):
-        h = mixed(np.int64(h) ^ rows[row, key[i]])
+        h = mix_bits(np.int64(h) ^ rows[row, key[i]])
     return h
 
 
 @compiled(inline="always")
 def first_slot(h, size):  # type: ignore[no-untyped-def]
-    """Where the search for a hash begins: its upper half scaled to the size, so that any size will do."""
+    """The slot where the search for a hash begins: its upper half scaled to the table size, which may be any number."""
     return np.int64(((h >> _HALF) * np.uint64(size)) >> _HALF)
 
 
@@ -80,33 +80,33 @@ def _head(entry):  # type: ignore[no-untyped-def]
 
 
 @compiled(inline="always")
-def same(rows, row, key, others, other, other_key):  # type: ignore[no-untyped-def]
+def has_same_key(rows, row, key, other_rows, other, other_key):  # type: ignore[no-untyped-def]
     """Whether a row and another one have the same key."""
     are_same = True
     for i in range(key.shape[0]):
-        are_same &= rows[row, key[i]] == others[other, other_key[i]]
+        are_same &= rows[row, key[i]] == other_rows[other, other_key[i]]
     return are_same
 
 
 @compiled(inline="always")
-def _hash_rows(rows, numbers, start, key, hashes):  # type: ignore[no-untyped-def]
-    """Hash some rows once: hashes are needed where memory is asked for and where it is looked at."""
-    for i in range(start, numbers.shape[0]):
-        prefetch(rows, numbers[min(i + AHEAD, numbers.shape[0] - 1)])
-        hashes[i] = hashed(rows, numbers[i], key)
+def _hash_rows(rows, row_ids, start, key, hashes):  # type: ignore[no-untyped-def]
+    """Hash some rows once: hashes are needed to prefetch slots and to read them."""
+    for i in range(start, row_ids.shape[0]):
+        prefetch(rows, row_ids[min(i + PREFETCH_DISTANCE, row_ids.shape[0] - 1)])
+        hashes[i] = hash_row(rows, row_ids[i], key)
 
 
 @compiled(inline="always")
-def _hash_all(rows, key, hashes):  # type: ignore[no-untyped-def]
+def _hash_all_rows(rows, key, hashes):  # type: ignore[no-untyped-def]
     for i in range(rows.shape[0]):
-        hashes[i] = hashed(rows, i, key)
+        hashes[i] = hash_row(rows, i, key)
 
 
 @compiled(inline="always")
-def _look_ahead(table, rows, hashes, i):  # type: ignore[no-untyped-def]
-    """Ask for the slot of a probe some steps before its turn, and for the row that it names when it has arrived."""
-    prefetch(table, first_slot(hashes[i + 2 * AHEAD], table.shape[0]))
-    entry = table[first_slot(hashes[i + AHEAD], table.shape[0])]
+def _prefetch_probe(table, rows, hashes, i):  # type: ignore[no-untyped-def]
+    """Prefetch the slot of a later probe, and the head row of a nearer one, whose slot is in the cache by now."""
+    prefetch(table, first_slot(hashes[i + 2 * PREFETCH_DISTANCE], table.shape[0]))
+    entry = table[first_slot(hashes[i + PREFETCH_DISTANCE], table.shape[0])]
     if entry & _COUNT:
         prefetch(rows, _head(entry))
 
@@ -121,7 +121,7 @@ def _find(table, rows, key, probes, i, probe_key, h):  # type: ignore[no-untyped
         entry = table[slot]
         if entry == 0:
             return np.int64(-1)
-        if entry >> _TAG == tag and entry & _COUNT and same(rows, _head(entry), key, probes, i, probe_key):
+        if entry >> _TAG == tag and entry & _COUNT and has_same_key(rows, _head(entry), key, probes, i, probe_key):
             return slot
         slot += 1
         if slot == size:
@@ -130,17 +130,17 @@ def _find(table, rows, key, probes, i, probe_key, h):  # type: ignore[no-untyped
 
 @compiled
 def _insert(table, links, rows, key, added, start, room, hashes):  # type: ignore[no-untyped-def]
-    """Link rows into the rings of their keys, until all are or no slot may be taken into use any more.
+    """Link rows into the rings of their keys, until all are linked or `room` new slots are used.
 
-    Gives how many rows are linked now and how many slots were taken into use.
+    Gives how many rows are linked now and how many slots were newly used.
     """
     size = table.shape[0]
-    double = links.shape[1] == 2
+    has_previous = links.shape[1] == 2
     used = 0
     _hash_rows(rows, added, start, key, hashes)
     for i in range(start, added.shape[0]):
-        if i + 2 * AHEAD < hashes.shape[0]:
-            _look_ahead(table, rows, hashes, i)
+        if i + 2 * PREFETCH_DISTANCE < hashes.shape[0]:
+            _prefetch_probe(table, rows, hashes, i)
         row = added[i]
         h = hashes[i]
         tag = _tag(h)
@@ -160,7 +160,7 @@ def _insert(table, links, rows, key, added, start, room, hashes):  # type: ignor
             if entry & _COUNT == 0:
                 if free < 0:
                     free = slot
-            elif entry >> _TAG == tag and same(rows, _head(entry), key, rows, row, key):
+            elif entry >> _TAG == tag and has_same_key(rows, _head(entry), key, rows, row, key):
                 count = entry & _COUNT
                 break
             slot += 1
@@ -168,12 +168,12 @@ def _insert(table, links, rows, key, added, start, room, hashes):  # type: ignor
                 slot = np.int64(0)
         if count == 0:
             links[row, 0] = row
-            if double:
+            if has_previous:
                 links[row, 1] = row
         else:
             head = _head(entry)
             links[row, 0] = head
-            if double:
+            if has_previous:
                 last = links[head, 1]
                 links[row, 1] = last
                 links[last, 0] = row
@@ -188,7 +188,7 @@ def _rehash(old, table, rows, key):  # type: ignore[no-untyped-def]
     size = table.shape[0]
     for i in range(old.shape[0]):
         if old[i] & _COUNT:
-            slot = first_slot(hashed(rows, _head(old[i]), key), size)
+            slot = first_slot(hash_row(rows, _head(old[i]), key), size)
             while table[slot] != 0:
                 slot += 1
                 if slot == size:
@@ -198,7 +198,7 @@ def _rehash(old, table, rows, key):  # type: ignore[no-untyped-def]
 
 @compiled(inline="always")
 def _unlink(table, links, slot, row):  # type: ignore[no-untyped-def]
-    """Take a row out of its ring; gives how many slots are free again."""
+    """Unlink a row from its ring; gives the number of slots that became empty."""
     size = table.shape[0]
     entry = table[slot]
     count = (entry & _COUNT) - 1
@@ -206,7 +206,7 @@ def _unlink(table, links, slot, row):  # type: ignore[no-untyped-def]
     freed = 0
     if count == 0:
         table[slot] = entry & ~_COUNT
-        # Where a search would stop at the next slot anyway, nobody needs to walk over this one any more.
+        # A search that gets here would stop at the next slot, which is empty: this one may be empty, too.
         while table[slot + 1 if slot + 1 < size else 0] == 0 and table[slot] != 0 and table[slot] & _COUNT == 0:
             table[slot] = 0
             freed += 1
@@ -234,32 +234,32 @@ def _remove(table, links, rows, key, removed, hashes):  # type: ignore[no-untype
     freed = 0
     _hash_rows(rows, removed, 0, key, hashes)
     for i in range(removed.shape[0]):
-        if i + 2 * AHEAD < hashes.shape[0]:
-            _look_ahead(table, rows, hashes, i)
+        if i + 2 * PREFETCH_DISTANCE < hashes.shape[0]:
+            _prefetch_probe(table, rows, hashes, i)
         slot = _find(table, rows, key, rows, removed[i], key, hashes[i])
         freed += _unlink(table, links, slot, removed[i])
     return freed
 
 
 @compiled
-def _take(table, links, rows, key, wanted, taken, hashes):  # type: ignore[no-untyped-def]
+def _take(table, links, rows, key, wanted, taken_ids, hashes):  # type: ignore[no-untyped-def]
     """Find one row of each value and unlink it, so that equal values find different rows."""
     freed = 0
-    _hash_all(wanted, key, hashes)
+    _hash_all_rows(wanted, key, hashes)
     for i in range(wanted.shape[0]):
-        if i + 2 * AHEAD < hashes.shape[0]:
-            _look_ahead(table, rows, hashes, i)
+        if i + 2 * PREFETCH_DISTANCE < hashes.shape[0]:
+            _prefetch_probe(table, rows, hashes, i)
         slot = _find(table, rows, key, wanted, i, key, hashes[i])
-        taken[i] = -1
+        taken_ids[i] = -1
         if slot >= 0:
-            taken[i] = _head(table[slot])
-            freed += _unlink(table, links, slot, taken[i])
+            taken_ids[i] = _head(table[slot])
+            freed += _unlink(table, links, slot, taken_ids[i])
     return freed
 
 
 @compiled(inline="always")
-def _found(table, slot, heads, counts, i):  # type: ignore[no-untyped-def]
-    """Write down what a slot says to a probe; gives the number of rows."""
+def _record_probe(table, slot, heads, counts, i):  # type: ignore[no-untyped-def]
+    """Write the head and count of a probed slot; gives the count."""
     entry = table[slot] if slot >= 0 else np.int64(0)
     heads[i] = _head(entry)
     counts[i] = entry & _COUNT
@@ -269,49 +269,51 @@ def _found(table, slot, heads, counts, i):  # type: ignore[no-untyped-def]
 @compiled
 def _probe(table, rows, key, probes, probe_key, heads, counts, hashes):  # type: ignore[no-untyped-def]
     total = 0
-    _hash_all(probes, probe_key, hashes)
+    _hash_all_rows(probes, probe_key, hashes)
     for i in range(probes.shape[0]):
-        if i + 2 * AHEAD < hashes.shape[0]:
-            _look_ahead(table, rows, hashes, i)
-        total += _found(table, _find(table, rows, key, probes, i, probe_key, hashes[i]), heads, counts, i)
+        if i + 2 * PREFETCH_DISTANCE < hashes.shape[0]:
+            _prefetch_probe(table, rows, hashes, i)
+        total += _record_probe(table, _find(table, rows, key, probes, i, probe_key, hashes[i]), heads, counts, i)
     return total
 
 
 @compiled
-def _probe_leaf(table, rows, key, leaves, tree, place, probe_key, heads, counts, hashes):  # type: ignore[no-untyped-def]
+def _probe_leaf(table, rows, key, leaves, leaf_rows, place, probe_key, heads, counts, hashes):  # type: ignore[no-untyped-def]
     total = 0
-    for i in range(tree.shape[0]):
-        prefetch(leaves, tree[min(i + AHEAD, tree.shape[0] - 1), place])
-        hashes[i] = hashed(leaves, tree[i, place], probe_key)
-    for i in range(tree.shape[0]):
-        if i + 2 * AHEAD < hashes.shape[0]:
-            _look_ahead(table, rows, hashes, i)
-        total += _found(table, _find(table, rows, key, leaves, tree[i, place], probe_key, hashes[i]), heads, counts, i)
+    for i in range(leaf_rows.shape[0]):
+        prefetch(leaves, leaf_rows[min(i + PREFETCH_DISTANCE, leaf_rows.shape[0] - 1), place])
+        hashes[i] = hash_row(leaves, leaf_rows[i, place], probe_key)
+    for i in range(leaf_rows.shape[0]):
+        if i + 2 * PREFETCH_DISTANCE < hashes.shape[0]:
+            _prefetch_probe(table, rows, hashes, i)
+        total += _record_probe(
+            table, _find(table, rows, key, leaves, leaf_rows[i, place], probe_key, hashes[i]), heads, counts, i
+        )
     return total
 
 
 @compiled
-def _expand(links, heads, counts, tree, place, which, longer):  # type: ignore[no-untyped-def]
+def _expand(links, heads, counts, leaf_rows, place, probe_places, extended):  # type: ignore[no-untyped-def]
     n = 0
     for i in range(heads.shape[0]):
         row = heads[i]
         for k in range(counts[i]):
             if k:
                 row = np.int64(links[row, 0])
-            if which.shape[0]:
-                which[n] = i
-            for j in range(tree.shape[1]):
-                longer[n, j] = tree[i, j]
-            longer[n, place] = row
+            if probe_places.shape[0]:
+                probe_places[n] = i
+            for j in range(leaf_rows.shape[1]):
+                extended[n, j] = leaf_rows[i, j]
+            extended[n, place] = row
             n += 1
 
 
 @compiled
-def _expand_matching(links, heads, counts, rows, table, others, key, known, columns, block, whole, hashes, pairs):  # type: ignore[no-untyped-def]
-    """Pairs of a probe and a row of its ring that have a row in another index; gives how many there are.
+def _expand_matching(links, heads, counts, rows, table, other_rows, key, known, columns, block, whole, hashes, pairs):  # type: ignore[no-untyped-def]
+    """Write the pairs of a probe and a row of its ring that have a row in another index; gives their number.
 
-    Their key in the other index has `known` values of the probe, and those of the row where `columns` says of which.
-    Pairs are made and asked about in blocks that stay in near memory; those without a row leave no trace.
+    The key for the other index has the probe's `known` values, and the row's values where `columns` names a column.
+    Pairs are made and tested in blocks that fit the cache; those without a row in the other index are overwritten.
     """
     n = 0
     i = -1
@@ -333,52 +335,51 @@ def _expand_matching(links, heads, counts, rows, table, others, key, known, colu
                 left -= 1
                 size += 1
         for b in range(size):
-            hashes[b] = hashed(block, b, whole)
+            hashes[b] = hash_row(block, b, whole)
             prefetch(table, first_slot(hashes[b], table.shape[0]))
-        kept = 0
+        matched = 0
         for b in range(size):
-            if _find(table, others, key, block, b, whole, hashes[b]) >= 0:
-                pairs[0, n + kept] = pairs[0, n + b]
-                pairs[1, n + kept] = pairs[1, n + b]
-                kept += 1
-        n += kept
+            if _find(table, other_rows, key, block, b, whole, hashes[b]) >= 0:
+                pairs[0, n + matched] = pairs[0, n + b]
+                pairs[1, n + matched] = pairs[1, n + b]
+                matched += 1
+        n += matched
     return n
 
 
 @compiled
-def _partners(table, links, rows, key, leaves, tree, holder, probe_key, place):  # type: ignore[no-untyped-def]
-    heads = np.empty(tree.shape[0], dtype=np.int64)
-    counts = np.empty(tree.shape[0], dtype=np.int64)
-    hashes = np.empty(tree.shape[0], dtype=np.uint64)
-    total = _probe_leaf(table, rows, key, leaves, tree, holder, probe_key, heads, counts, hashes)
-    longer = np.empty((total, tree.shape[1]), dtype=np.int64)
-    _expand(links, heads, counts, tree, place, heads[:0], longer)
-    return longer
+def _join_leaf(table, links, rows, key, leaves, leaf_rows, holder, probe_key, place):  # type: ignore[no-untyped-def]
+    heads = np.empty(leaf_rows.shape[0], dtype=np.int64)
+    counts = np.empty(leaf_rows.shape[0], dtype=np.int64)
+    hashes = np.empty(leaf_rows.shape[0], dtype=np.uint64)
+    total = _probe_leaf(table, rows, key, leaves, leaf_rows, holder, probe_key, heads, counts, hashes)
+    extended = np.empty((total, leaf_rows.shape[1]), dtype=np.int64)
+    _expand(links, heads, counts, leaf_rows, place, heads[:0], extended)
+    return extended
 
 
-def plain(values: Ints) -> Ints:
-    """The same rows one behind the other: for any other layout, compiled functions would be compiled once more."""
+def as_contiguous(values: Ints) -> Ints:
+    """The same rows in C order and writable: each other layout would compile the functions once more."""
     return values if values.flags.c_contiguous and values.flags.writeable else values.copy()
 
 
 class RingIndex:
     """A ring index over some columns of a table of rows.
 
-    The table is at most three quarters full, and half full after it grew. `rows_leave_singly=False`
-    saves the link to the previous row. Removing then walks the ring, so it is for keys that few rows share, above all
-    for whole rows.
+    The table is at most three quarters full, and half full after it grew. `has_previous_links=False` saves the link to
+    the previous row. Removing then walks the ring, so it is for keys that few rows share, such as whole rows.
     """
 
-    def __init__(self, key: tuple[int, ...], *, rows_leave_singly: bool = True) -> None:
+    def __init__(self, key: tuple[int, ...], *, has_previous_links: bool = True) -> None:
         self.key = np.array(key, dtype=np.int32)
-        self.links: Links = np.zeros((0, 2 if rows_leave_singly else 1), dtype=np.int32)
-        self.table: Ints = np.zeros(_SMALLEST, dtype=np.int64)
+        self.links: Links = np.zeros((0, 2 if has_previous_links else 1), dtype=np.int32)
+        self.table: Ints = np.zeros(_SMALLEST_TABLE, dtype=np.int64)
         self.inserts = 0
         self.probes = 0
         self._used = 0
 
     def insert(self, rows: Ints, added: Ints) -> None:
-        """Index the rows numbered `added`."""
+        """Index the rows with the ids `added`."""
         if rows.shape[0] > self.links.shape[0]:
             links = np.empty((rows.shape[0], self.links.shape[1]), dtype=np.int32)
             links[: self.links.shape[0]] = self.links
@@ -398,41 +399,41 @@ class RingIndex:
             done = after
 
     def _resize(self, rows: Ints, more: int) -> None:
-        """A table for so many more keys; emptied slots are gone with the old one.
+        """Make room for more keys in a new table without emptied slots.
 
-        The guess of `more` may be far off at the beginning, so growth is limited at each step.
+        The estimate `more` may be far off at first, so growth is limited at each step.
         """
         keys = int(np.count_nonzero(self.table & _COUNT))
-        table = np.zeros(max(_SMALLEST, 2 * min(keys + more, 4 * keys)), dtype=np.int64)
+        table = np.zeros(max(_SMALLEST_TABLE, 2 * min(keys + more, 4 * keys)), dtype=np.int64)
         _rehash(self.table, table, rows, self.key)
         self.table, self._used = table, keys
 
     def rebuild(self, rows: Ints, live: Ints) -> None:
         """Index these rows and no others."""
-        self.table = np.zeros(_SMALLEST, dtype=np.int64)
+        self.table = np.zeros(_SMALLEST_TABLE, dtype=np.int64)
         self._used = 0
         self.insert(rows, live)
         self.inserts -= live.shape[0]
 
-    def take_over(self, table: Ints, links: Links) -> None:
-        """Be the index whose table and links these are."""
+    def adopt(self, table: Ints, links: Links) -> None:
+        """Use a table and links that were built before."""
         self.table, self.links = table, links
         self._used = int(np.count_nonzero(table))
 
     def remove(self, rows: Ints, removed: Ints) -> None:
-        """Take out rows by number, while their values still stand in `rows`."""
+        """Remove rows by id, while their values are still in `rows`."""
         hashes = np.empty(removed.shape[0], dtype=np.uint64)
         self._used -= _remove(self.table, self.links, rows, self.key, removed, hashes)
 
     def take(self, rows: Ints, values: Ints) -> Ints:
-        """One row of each value, taken out of this index; -1 where there is none."""
-        taken = np.empty(values.shape[0], dtype=np.int64)
+        """Remove one row of each value from this index; gives their row ids, -1 where there is none."""
+        taken_ids = np.empty(values.shape[0], dtype=np.int64)
         hashes = np.empty(values.shape[0], dtype=np.uint64)
-        self._used -= _take(self.table, self.links, rows, self.key, plain(values), taken, hashes)
-        return taken
+        self._used -= _take(self.table, self.links, rows, self.key, as_contiguous(values), taken_ids, hashes)
+        return taken_ids
 
     def probe(self, rows: Ints, probes: Ints, probe_key: Links) -> tuple[Ints, Ints, int]:
-        """For each probe the head of its ring and the number of rows in it; and the number of all of them."""
+        """For each probe the head of its ring and the number of rows in it; and the sum of these numbers."""
         n = probes.shape[0]
         self.probes += n
         heads = np.empty(n, dtype=np.int64)
@@ -440,56 +441,60 @@ class RingIndex:
         hashes = np.empty(n, dtype=np.uint64)
         return heads, counts, _probe(self.table, rows, self.key, probes, probe_key, heads, counts, hashes)
 
-    def probe_leaf(self, rows: Ints, leaves: Ints, tree: Ints, place: int, probe_key: Links) -> tuple[Ints, Ints, int]:
-        """The same for probes that are some columns of the leaves that stand at a place of each tree."""
-        n = tree.shape[0]
+    def probe_leaf(
+        self, rows: Ints, leaves: Ints, leaf_rows: Ints, place: int, probe_key: Links
+    ) -> tuple[Ints, Ints, int]:
+        """The same for probes that are columns of the leaf rows at `place`."""
+        n = leaf_rows.shape[0]
         self.probes += n
         heads = np.empty(n, dtype=np.int64)
         counts = np.empty(n, dtype=np.int64)
         hashes = np.empty(n, dtype=np.uint64)
-        total = _probe_leaf(self.table, rows, self.key, leaves, tree, place, probe_key, heads, counts, hashes)
+        total = _probe_leaf(self.table, rows, self.key, leaves, leaf_rows, place, probe_key, heads, counts, hashes)
         return heads, counts, total
 
-    def partners(self, rows: Ints, leaves: Ints, tree: Ints, holder: int, probe_key: Links, place: int) -> Ints:
-        """`probe_leaf` and `expand_tree` in one, for whoever has no choice where to go."""
-        self.probes += tree.shape[0]
-        longer: Ints = _partners(self.table, self.links, rows, self.key, leaves, tree, holder, probe_key, place)
-        return longer
+    def join_leaf(self, rows: Ints, leaves: Ints, leaf_rows: Ints, holder: int, probe_key: Links, place: int) -> Ints:
+        """`probe_leaf` and `expand_leaf_rows` in one call, for a join that has no other input to choose."""
+        self.probes += leaf_rows.shape[0]
+        extended: Ints = _join_leaf(self.table, self.links, rows, self.key, leaves, leaf_rows, holder, probe_key, place)
+        return extended
 
     def expand(self, heads: Ints, counts: Ints, total: int) -> tuple[Ints, Ints]:
-        """All pairs of a probe and a matching row, from what `probe` found."""
-        which, found = self.expand_tree(np.empty((heads.shape[0], 1), dtype=np.int64), 0, heads, counts, total)
-        return which, found.reshape(total)
+        """All pairs of a probe and a matching row, from the result of `probe`."""
+        probe_places, row_ids = self.expand_leaf_rows(
+            np.empty((heads.shape[0], 1), dtype=np.int64), 0, heads, counts, total
+        )
+        return probe_places, row_ids.reshape(total)
 
-    def expand_tree(self, tree: Ints, place: int, heads: Ints, counts: Ints, total: int) -> tuple[Ints, Ints]:
-        """Each row of `tree` once for each matching row, whose number stands at `place`; and which row it was."""
-        which = np.empty(total, dtype=np.int64)
-        longer = np.empty((total, tree.shape[1]), dtype=np.int64)
-        _expand(self.links, heads, counts, tree, place, which, longer)
-        return which, longer
+    def expand_leaf_rows(self, leaf_rows: Ints, place: int, heads: Ints, counts: Ints, total: int) -> tuple[Ints, Ints]:
+        """Each of the `leaf_rows` once for each matching row, whose id goes to `place`; and which of them it was."""
+        probe_places = np.empty(total, dtype=np.int64)
+        extended = np.empty((total, leaf_rows.shape[1]), dtype=np.int64)
+        _expand(self.links, heads, counts, leaf_rows, place, probe_places, extended)
+        return probe_places, extended
 
     def expand_matching(
-        self, rows: Ints, heads: Ints, counts: Ints, total: int, other: RingIndex, others: Ints, key: Asked
+        self, rows: Ints, heads: Ints, counts: Ints, total: int, other: RingIndex, other_rows: Ints, key: PartialKeys
     ) -> tuple[Ints, Ints]:
-        """The pairs of a probe and a row of this index that have a row in another index: which probe, which row."""
-        known, columns = key
+        """The pairs of a probe and a row of this index that have a row in another index, as places and row ids."""
+        known_values, columns = key
         other.probes += total
-        block = np.empty((_BLOCK, columns.shape[0]), dtype=np.int64)
+        block = np.empty((_BLOCK_SIZE, columns.shape[0]), dtype=np.int64)
         whole = np.arange(columns.shape[0], dtype=np.int32)
-        hashes = np.empty(_BLOCK, dtype=np.uint64)
+        hashes = np.empty(_BLOCK_SIZE, dtype=np.uint64)
         pairs = np.empty((2, total), dtype=np.int64)
         links, table = self.links, other.table
         n = _expand_matching(
-            links, heads, counts, rows, table, others, other.key, known, columns, block, whole, hashes, pairs
+            links, heads, counts, rows, table, other_rows, other.key, known_values, columns, block, whole, hashes, pairs
         )
         return pairs[0, :n], pairs[1, :n]
 
     def clear(self) -> None:
-        """No rows are left."""
-        if self.table.shape[0] <= _WORTH_KEEPING:
+        """Remove all rows."""
+        if self.table.shape[0] <= _WORTH_CLEARING:
             self.table.fill(0)
         else:
-            self.table = np.zeros(_SMALLEST, dtype=np.int64)
+            self.table = np.zeros(_SMALLEST_TABLE, dtype=np.int64)
         self._used = 0
 
     @property

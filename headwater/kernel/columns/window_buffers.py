@@ -1,7 +1,9 @@
 """Window buffers: the triples of one window as columns of ids, in time order, and the view that ticks move over them.
 
-A triple has entered when the view's end has passed it and has left when the view's beginning has: positions decide,
-for time and count windows alike, and no timestamp is kept with any result (OA1, OA5).
+    triples a b c d e      in view at tick 1: a b c      at tick 2: c d e      delta: + d e   − a b
+
+A triple has entered once the end of the view has passed it, and has left once the beginning has. Positions decide, for
+time and count windows alike: no timestamp is kept with any result (OA1, OA5).
 """
 
 from __future__ import annotations
@@ -11,49 +13,49 @@ import numpy as np
 from headwater.execution.answers import WindowView
 from headwater.kernel.columns.delta import Delta, no_rows
 from headwater.kernel.columns.ring_index import Ints
-from headwater.kernel.columns.row_numbers import enlarged, grown
+from headwater.kernel.columns.row_ids import enlarge, grow_capacity
 from headwater.windows.caps import check_cap
 from headwater.windows.model import CountWindow, TimeWindow, Window
 
-_WORTH_FORGETTING = 256
+_WORTH_COMPACTING = 256
 
 
 class TripleBuffer:
-    """Items of a window, each one or more triples. `cap` bounds what an unbounded window may hold.
+    """The items of a window, each one or more triples. `cap` bounds what an unbounded window may hold.
 
-    With `timed`, triples are given with the time of their item as a fourth column, in microseconds.
+    With `has_times`, triples have the time of their item as a fourth column, in microseconds.
     """
 
-    def __init__(self, definition: Window, label: str, cap: int, *, timed: bool = False) -> None:
+    def __init__(self, definition: Window, label: str, cap: int, *, has_times: bool = False) -> None:
         self.definition = definition
         self._label = label
         self._cap = cap
-        self._timed = timed
-        self._nothing = Delta.nothing(4 if timed else 3)
+        self._has_times = has_times
+        self._nothing = Delta.empty(4 if has_times else 3)
         self._times: Ints = no_rows(1)[:, 0]
         self._starts: Ints = no_rows(1)[:, 0]
-        """Where each item's triples begin. Like the times and the triples, filled as far as there are items."""
+        """Where the triples of each item begin. Arrays have room for more items than there are."""
         self._triples: Ints = no_rows(3)
         self._items = 0
         self._end = 0
-        """How many triples there are."""
+        """The number of triples."""
         self._low = 0
         self._high = 0
-        self._taken = 0
-        self._interval_of: int | None = None
+        self._dropped_items = 0
+        self._interval_tick: int | None = None
         self._interval = (0, 0)
         self._next_view: tuple[int, int, int] | None = None
-        """A tick that was asked for, and the view at it."""
+        """The tick of `is_empty_at`, and the view at it."""
 
     def add(self, times: Ints, starts: Ints, triples: Ints) -> None:
-        """Items in time order: their times, where the triples of each begin, and the triples."""
+        """Add items in time order: their times, where the triples of each begin, and the triples."""
         self._next_view = None
         items, end = self._items + times.shape[0], self._end + triples.shape[0]
         if items > self._times.shape[0]:
-            room = grown(items, self._times.shape[0])
-            self._times, self._starts = enlarged(self._times, room), enlarged(self._starts, room)
+            room = grow_capacity(items, self._times.shape[0])
+            self._times, self._starts = enlarge(self._times, room), enlarge(self._starts, room)
         if end > self._triples.shape[0]:
-            self._triples = enlarged(self._triples, grown(end, self._triples.shape[0]))
+            self._triples = enlarge(self._triples, grow_capacity(end, self._triples.shape[0]))
         if items == self._items + 1:
             self._times[self._items] = times.item()
             self._starts[self._items] = self._end
@@ -64,28 +66,28 @@ class TripleBuffer:
         self._items, self._end = items, end
 
     def refill(self, counted: int, tick: int | None) -> None:
-        """What was retained of `counted` items has been added: move the view to the last tick."""
-        self._taken = counted - self._items if isinstance(self.definition, CountWindow) else 0
+        """After the retained ones of `counted` items were added: move the view to the last tick."""
+        self._dropped_items = counted - self._items if isinstance(self.definition, CountWindow) else 0
         if tick is not None:
             self._low, self._high = self._view(tick, self.closings(tick) - 1)
 
     def needed_from(self, tick: int | None) -> int | None:
-        """The time of the oldest item that can still be shown; None while that is any."""
+        """The time of the oldest item that a view can still show; None: any item."""
         if tick is None:
             return None
         if isinstance(self.definition, TimeWindow):
             return self.definition.interval(tick)[0]
         return int(self._times[self._low]) if self._low < self._items else None
 
-    def _before(self, instant: int) -> int:
-        """How many items are older than an instant."""
+    def _count_before(self, instant: int) -> int:
+        """The number of items before an instant."""
         items = self._items
         if not items or self._times.item(items - 1) < instant:
             return items
         return int(self._times[:items].searchsorted(instant))
 
     def _start(self, item: int) -> int:
-        """Where the triples of an item begin; those of the item behind the last would begin at the end."""
+        """Where the triples of an item begin; for the item behind the last, the end."""
         return self._starts.item(item) if item < self._items else self._end
 
     def closings(self, tick: int) -> int:
@@ -93,64 +95,64 @@ class TripleBuffer:
         window = self.definition
         if not isinstance(window, CountWindow) or window.step is None:
             return 1
-        before = (self._taken + self._before(tick)) // window.step
-        return max(1, (self._taken + self._before(tick + 1)) // window.step - before)
+        before = (self._dropped_items + self._count_before(tick)) // window.step
+        return max(1, (self._dropped_items + self._count_before(tick + 1)) // window.step - before)
 
     def is_empty_at(self, tick: int) -> bool:
-        """Whether nothing will be in view at a tick."""
+        """Whether the view at a tick will be empty."""
         self._next_view = tick, *self._view(tick, 0)
         return self._next_view[1] == self._next_view[2]
 
-    def move(self, tick: int, part: int) -> Delta:
-        """Move the view to a tick; gives the triples that entered and those that left."""
+    def move(self, tick: int, closing: int) -> Delta:
+        """Move the view to a tick, or to one of its closings; gives the triples that entered and those that left."""
         known, self._next_view = self._next_view, None
-        low, high = self._view(tick, part) if part or known is None or known[0] != tick else known[1:]
+        low, high = self._view(tick, closing) if closing or known is None or known[0] != tick else known[1:]
         if low == self._low and high == self._high:
             return self._nothing
         if self._end > self._cap:
             check_cap(self._label, self._start(high) - self._start(low), self._cap)
-        entered = self._between(max(self._high, low), max(high, low))
-        left = self._between(self._low, min(low, self._high))
-        is_fresh = low >= self._high and left.shape[0] > 0
+        entered = self._triples_between(max(self._high, low), max(high, low))
+        left = self._triples_between(self._low, min(low, self._high))
+        is_reset = low >= self._high and left.shape[0] > 0
         self._low, self._high = low, high
-        self._forget()
-        return Delta(entered, left, is_fresh=is_fresh)
+        self._compact()
+        return Delta(entered, left, is_reset=is_reset)
 
-    def _view(self, tick: int, part: int) -> tuple[int, int]:
+    def _view(self, tick: int, closing: int) -> tuple[int, int]:
         window = self.definition
         if isinstance(window, TimeWindow):
             first, end = self._interval_at(window, tick)
-            unmoved = self._low < self._items and self._times.item(self._low) >= first
-            low, high = self._low if unmoved else self._before(first), self._before(end)
+            is_unmoved = self._low < self._items and self._times.item(self._low) >= first
+            low, high = self._low if is_unmoved else self._count_before(first), self._count_before(end)
         else:
-            arrived = self._taken + self._before(tick + 1)
+            arrived = self._dropped_items + self._count_before(tick + 1)
             if window.step is not None:
                 closings = self.closings(tick)
-                arrived -= arrived % window.step + (closings - 1 - min(part, closings - 1)) * window.step
-            high = arrived - self._taken
+                arrived -= arrived % window.step + (closings - 1 - min(closing, closings - 1)) * window.step
+            high = arrived - self._dropped_items
             low = max(0, high - window.size)
         return max(low, self._low), max(high, self._high)
 
     def _interval_at(self, window: TimeWindow, tick: int) -> tuple[int, int]:
-        """What the window covers; it is asked for to move the view and again for the record."""
-        if tick != self._interval_of:
-            self._interval_of, self._interval = tick, window.interval(tick)
+        """The interval of the window at a tick; cached, because an answer needs it again."""
+        if tick != self._interval_tick:
+            self._interval_tick, self._interval = tick, window.interval(tick)
         return self._interval
 
-    def _forget(self) -> None:
-        if self._low > _WORTH_FORGETTING and self._low > self._items // 2:
+    def _compact(self) -> None:
+        if self._low > _WORTH_COMPACTING and self._low > self._items // 2:
             low, cut = self._low, self._start(self._low)
             self._triples = self._triples[cut : self._end].copy()
             self._times = self._times[low : self._items].copy()
             self._starts = self._starts[low : self._items] - cut
             self._items -= low
             self._end -= cut
-            self._taken += low
+            self._dropped_items += low
             self._high -= low
             self._low = 0
 
     def view(self, tick: int) -> WindowView:
-        """What the view covers, for the record of an answer."""
+        """The view as an answer records it."""
         if isinstance(self.definition, TimeWindow):
             first, end = self._interval_at(self.definition, tick)
         elif self._high > self._low:
@@ -161,33 +163,33 @@ class TripleBuffer:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is in view."""
+        """Whether the view is empty."""
         return self._low == self._high
 
     @property
-    def rows(self) -> int:
-        """How many triples are in view."""
+    def triple_count(self) -> int:
+        """The number of triples in the view."""
         return self._start(self._high) - self._start(self._low)
 
     @property
-    def shown(self) -> Ints:
-        """The triples in view."""
-        return self._between(self._low, self._high)
+    def triples(self) -> Ints:
+        """The triples in the view."""
+        return self._triples_between(self._low, self._high)
 
-    def _between(self, low: int, high: int) -> Ints:
+    def _triples_between(self, low: int, high: int) -> Ints:
         """The triples of some items."""
         start, end = self._start(low), self._start(high)
         triples = self._triples[start:end]
-        if not self._timed:
+        if not self._has_times:
             return triples
-        timed = np.empty((end - start, 4), dtype=np.int64)
-        timed[:, :3] = triples
-        timed[:, 3] = np.repeat(self._times[low:high], np.diff(self._starts[low:high], append=end))
-        return timed
+        with_times = np.empty((end - start, 4), dtype=np.int64)
+        with_times[:, :3] = triples
+        with_times[:, 3] = np.repeat(self._times[low:high], np.diff(self._starts[low:high], append=end))
+        return with_times
 
     @property
     def ids(self) -> Ints:
-        """All ids of triples in view or still to come, for the sweep of the vocabulary."""
+        """All ids of triples in the view or behind it, for the sweep of the vocabulary."""
         return self._triples[self._start(self._low) : self._end]
 
     @property

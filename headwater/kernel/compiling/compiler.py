@@ -43,7 +43,7 @@ from headwater.algebra.translate import conjunction
 from headwater.algebra.unrolled_paths import unrolled
 from headwater.algebra.window_graphs import DEFAULT, window_graph
 from headwater.execution.static_data import StaticData
-from headwater.kernel.aggregation.grouping import AggregateSpec, Grouping
+from headwater.kernel.aggregation.grouping import AggregateSpec, GroupOperator
 from headwater.kernel.columns.delta import no_rows
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.compiling.existence import Variables
@@ -52,16 +52,16 @@ from headwater.kernel.compiling.pattern_inputs import Leaves
 from headwater.kernel.compiling.row_expressions import RowExpressions
 from headwater.kernel.compiling.static_parts import Placed, StaticParts, connected
 from headwater.kernel.compiling.unsupported import NotForTheKernel
-from headwater.kernel.operators.constant import Constant
-from headwater.kernel.operators.distinct import Distinct as DistinctRows
-from headwater.kernel.operators.multiway_join import MultiwayJoin
+from headwater.kernel.operators.constant import ConstantOperator
+from headwater.kernel.operators.distinct import DistinctOperator
+from headwater.kernel.operators.multiway_join import MultiwayJoinOperator
 from headwater.kernel.operators.operator import Operator
 from headwater.kernel.operators.presenter import Presenter
-from headwater.kernel.operators.projection import Projection
-from headwater.kernel.operators.recomputed import Recomputed
-from headwater.kernel.operators.semi_join import Minus as MinusRows
-from headwater.kernel.operators.triple_patterns import Shared, TickClock, TripleSource
-from headwater.kernel.operators.union import Union as UnionRows
+from headwater.kernel.operators.projection import ProjectionOperator
+from headwater.kernel.operators.recompute import RecomputeOperator
+from headwater.kernel.operators.semi_join import MinusOperator
+from headwater.kernel.operators.triple_patterns import SharedOperator, TickClock, TripleSourceOperator
+from headwater.kernel.operators.union import UnionOperator
 from headwater.language.expressions import Aggregate, Expression, VariableReference
 from headwater.terms.model import NamedNode, Variable
 from headwater.windows.settings import QuerySettings
@@ -83,7 +83,7 @@ class Compiler:
         self._expressions = RowExpressions(self, plan, vocabulary, self._leaves.times)
 
     @property
-    def sources(self) -> list[TripleSource]:
+    def sources(self) -> list[TripleSourceOperator]:
         """Where each window's differences go in."""
         return self._leaves.sources
 
@@ -110,8 +110,8 @@ class Compiler:
         keys = [key for key, _ in presentation.keys]
         rows, keys = self._expressions.prepared(given, keys, graph)
         rows = self._expressions.only_needed(rows, keys, names(presentation.variables))
-        columns = [rows.column(v) for v in names(presentation.variables)]
-        compiled = [self._expressions.compiled(key, rows.variables).values for key in keys]
+        columns = [rows.column_of(v) for v in names(presentation.variables)]
+        compiled = [self._expressions.compiled(key, rows.variables).compute_values for key in keys]
         return rows, Presenter(presentation, compiled, columns, self._vocabulary)
 
     def input(self, node: Node, graph: NamedNode) -> Input:
@@ -168,15 +168,15 @@ class Compiler:
             case Extend(inner, variable, expression):
                 return self.extended(self.input(inner, graph), variable.value, expression, graph)
             case Union(left, right):
-                return UnionRows([self._node(left, graph), self._node(right, graph)])
+                return UnionOperator([self._node(left, graph), self._node(right, graph)])
             case LeftJoin(left, right, condition):
                 return self.left_joined(self.input(left, graph), self.input(right, graph), condition, graph)
             case Minus(left, right):
-                return MinusRows(self._node(left, graph), self._node(right, graph))
+                return MinusOperator(self._node(left, graph), self._node(right, graph))
             case Project(inner, variables):
                 return projected(self._node(inner, graph), names(variables))
             case Distinct(inner) | Reduced(inner):
-                return DistinctRows(self._node(inner, graph))
+                return DistinctOperator(self._node(inner, graph))
             case Group(inner, keys, aggregates):
                 return self._group(self.input(inner, graph), keys, aggregates, graph)
             case Aggregation():
@@ -233,27 +233,27 @@ class Compiler:
         streams = [(stream, stream) for stream in self.static_parts.streams]
         if self.static_parts.is_untouched(inner):
             found = self._in_each(name, inner, streams)
-            return UnionRows([self.static_parts.in_static_graphs(name, inner), found])
+            return UnionOperator([self.static_parts.in_static_graphs(name, inner), found])
         static = [(graph, graph) for graph in self.static_parts.named_graphs]
         return self._in_each(name, inner, [*static, *streams])
 
     def _in_each(self, name: Variable, inner: Node, places: Sequence[tuple[NamedNode, NamedNode]]) -> Operator:
         """The pattern in each of some graphs, with `name` bound to what the graph is called."""
         shown = dict.fromkeys([name.value, *names(visible(inner))])
-        branches: list[Operator] = [Constant(tuple(shown), no_rows(len(shown)))] if not places else []
+        branches: list[Operator] = [ConstantOperator(tuple(shown), no_rows(len(shown)))] if not places else []
         for label, graph in places:
-            called = Constant((name.value,), self._vocabulary.rows_of([(label,)], 1))
+            called = ConstantOperator((name.value,), self._vocabulary.ids_of_rows([(label,)], 1))
             always = frozenset({name.value})
             inputs = [Input(called, always, always), self.input(inner, graph)]
             branches.append(joined(inputs).operator)
-        return branches[0] if len(branches) == 1 else UnionRows(branches)
+        return branches[0] if len(branches) == 1 else UnionOperator(branches)
 
     def _slice(self, node: Slice, graph: NamedNode) -> Operator:
         presentation, below = Presentation.of(node)
         if presentation is None:
             raise NotForTheKernel("LIMIT or OFFSET of something that is no sub-query")
         rows, presenter = self._presented(presentation, below, graph)
-        return Recomputed(rows, presenter.chosen, names(presentation.variables))
+        return RecomputeOperator(rows, presenter.order_and_slice, names(presentation.variables))
 
     def _group(
         self,
@@ -279,7 +279,7 @@ class Compiler:
             spec = AggregateSpec(aggregate.function, column, aggregate.distinct, aggregate.separator)
             specs.append((variable.value, spec))
         source = self._without_helpers(given.operator, names(v for v, _ in listed))
-        return Grouping(source, names(v for v, _ in listed), tuple(specs), self._vocabulary)
+        return GroupOperator(source, names(v for v, _ in listed), tuple(specs), self._vocabulary)
 
     def _without_helpers(self, source: Operator, keys: tuple[str, ...]) -> Operator:
         """The rows without the times of their patterns, which would tell equal solutions apart, and with every key."""
@@ -292,11 +292,11 @@ class Compiler:
         inner = self.input(node.inner, graph)
         groups = {v.value for _, _, group in node.clauses for v in group}
         all_there = projected(inner.operator, tuple(dict.fromkeys([*inner.operator.variables, *sorted(groups)])))
-        rows = replace(inner, operator=Shared(all_there, self.clock))
+        rows = replace(inner, operator=SharedOperator(all_there, self.clock))
         inputs = [rows.operator]
         for variable, aggregate, group in node.clauses:
             inputs.append(self._group(rows, [(v, None) for v in group], [(variable, aggregate)], graph))
-        found: Operator = MultiwayJoin(inputs, tuple(dict.fromkeys(v for one in inputs for v in one.variables)))
+        found: Operator = MultiwayJoinOperator(inputs, tuple(dict.fromkeys(v for one in inputs for v in one.variables)))
         found = projected(found, tuple(v for v in found.variables if v in inner.operator.variables or v not in groups))
         if node.conditions:
             given = Input(found, inner.sure, resources(node))
@@ -312,6 +312,6 @@ def projected(source: Operator, shown: tuple[str, ...]) -> Operator:
     """Some columns; a variable that the source lacks is unbound. A join gives any columns in any order by itself."""
     if source.variables == shown:
         return source
-    if isinstance(source, MultiwayJoin) and source.condition is None and set(shown) <= set(source.variables):
-        return MultiwayJoin(source.inputs, shown)
-    return Projection(source, shown)
+    if isinstance(source, MultiwayJoinOperator) and source.condition is None and set(shown) <= set(source.variables):
+        return MultiwayJoinOperator(source.inputs, shown)
+    return ProjectionOperator(source, shown)

@@ -47,15 +47,14 @@ from headwater.kernel.columns.delta import UNBOUND
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.compiling.join_inputs import Input, joined
 from headwater.kernel.compiling.unsupported import NotForTheKernel
-from headwater.kernel.operators.distinct import Distinct as DistinctRows
-from headwater.kernel.operators.extend import Computed, Extension
-from headwater.kernel.operators.mark_existence import Marked
+from headwater.kernel.operators.distinct import DistinctOperator
+from headwater.kernel.operators.extend import ColumnFunction, ExtendOperator
+from headwater.kernel.operators.mark_existence import ExistenceOperator
 from headwater.kernel.operators.operator import Operator
-from headwater.kernel.operators.projection import Projection
-from headwater.kernel.operators.semi_join import Minus as MinusRows
-from headwater.kernel.operators.semi_join import SemiJoin
-from headwater.kernel.operators.triple_patterns import Shared, TickClock
-from headwater.kernel.operators.union import Union as UnionRows
+from headwater.kernel.operators.projection import ProjectionOperator
+from headwater.kernel.operators.semi_join import MinusOperator, SemiJoinOperator
+from headwater.kernel.operators.triple_patterns import SharedOperator, TickClock
+from headwater.kernel.operators.union import UnionOperator
 from headwater.language.expressions import Expression, Timestamp
 from headwater.terms.ids.inline_layout import NO_ID
 from headwater.terms.model import NamedNode, Variable
@@ -101,23 +100,23 @@ class Existence:
     def kept(self, given: Input, exists: ExistsPlan, graph: NamedNode) -> Operator:
         """The rows for which EXISTS, or NOT EXISTS, is true."""
         pair = self._pair(given, exists.plan, graph)
-        rows = SemiJoin(pair.left, pair.right, pair.shared, negated=exists.negated)
+        rows = SemiJoinOperator(pair.left, pair.right, pair.shared, negated=exists.negated)
         return _projected(rows, given.operator.variables)
 
     def marked(self, given: Input, exists: ExistsPlan, graph: NamedNode, name: str) -> Operator:
         """The rows with the truth of EXISTS, or NOT EXISTS, in one more column."""
         pair = self._pair(given, exists.plan, graph)
-        rows = Marked(pair.left, pair.right, pair.shared, name, negated=exists.negated)
+        rows = ExistenceOperator(pair.left, pair.right, pair.shared, name, negated=exists.negated)
         return _projected(rows, (*given.operator.variables, name))
 
     def left_joined(self, left: Input, right: Input, condition: Expression, graph: NamedNode) -> Operator:
         """OPTIONAL whose condition is more than a test of rows, word for word: what joins and satisfies it, and each
         left row that nothing does."""
         rows, shared = self._told_apart(left, left.operator.variables)
-        found = Shared(self._compiler.filtered(joined([rows, right]), condition, graph), self._compiler.clock)
-        alone = SemiJoin(rows.operator, found, shared, negated=True)
+        found = SharedOperator(self._compiler.filtered(joined([rows, right]), condition, graph), self._compiler.clock)
+        alone = SemiJoinOperator(rows.operator, found, shared, negated=True)
         names = dict.fromkeys((*left.operator.variables, *right.operator.variables))
-        return UnionRows([found, alone], tuple(names))
+        return UnionOperator([found, alone], tuple(names))
 
     def _pair(self, given: Input, plan: Node, graph: NamedNode) -> _Pair:
         columns = given.operator.variables
@@ -134,7 +133,7 @@ class Existence:
         outside = [v for v in given.operator.variables if Variable(v) in around or v in times]
         left, shared = self._told_apart(given, outside)
         columns = tuple(dict.fromkeys([*outside, *shared]))
-        values = Shared(DistinctRows(Projection(left.operator, columns)), self._compiler.clock)
+        values = SharedOperator(DistinctOperator(ProjectionOperator(left.operator, columns)), self._compiler.clock)
         outer = Input(values, left.sure & frozenset(columns), left.resources & frozenset(columns))
         right = self._within(pattern, graph, outer, around)
         return _Pair(left.operator, right.operator, shared)
@@ -146,8 +145,8 @@ class Existence:
         for name in outside:
             if name not in given.sure:
                 shared.append(self._compiler.fresh("k"))
-                rows = Extension(rows, shared[-1], _marking_gaps(rows.column(name)))
-        told = Input(Shared(rows, self._compiler.clock), given.sure | frozenset(shared), given.resources)
+                rows = ExtendOperator(rows, shared[-1], _marking_gaps(rows.column_of(name)))
+        told = Input(SharedOperator(rows, self._compiler.clock), given.sure | frozenset(shared), given.resources)
         return told, tuple(shared)
 
     def _within(self, plan: Node, graph: NamedNode, outer: Input, around: Variables) -> Input:
@@ -164,14 +163,14 @@ class Existence:
             case Union(left, right):
                 branches = [self._within(branch, graph, outer, around) for branch in (left, right)]
                 both = branches[0].sure & branches[1].sure
-                return Input(UnionRows([branch.operator for branch in branches]), both)
+                return Input(UnionOperator([branch.operator for branch in branches]), both)
             case LeftJoin(left, right, condition):
                 first = self._within(left, graph, outer, around)
                 second = self._beside(right, graph, outer, around)
                 return Input(compiler.left_joined(first, second, condition, graph), first.sure)
             case Minus(left, right) if not around & frozenset(visible(right)) and is_closed(right, around):
                 below = self._within(left, graph, outer, around)
-                return Input(MinusRows(below.operator, compiler.input(right, graph).operator), below.sure)
+                return Input(MinusOperator(below.operator, compiler.input(right, graph).operator), below.sure)
             case Extend(inner, variable, expression) if variable not in around:
                 below = self._within(inner, graph, outer, around)
                 return Input(compiler.extended(below, variable.value, expression, graph), below.sure)
@@ -184,7 +183,7 @@ class Existence:
             case Project(inner, variables) if around & all_variables(inner) <= frozenset(variables):
                 below = self._within(inner, graph, outer, around)
                 kept = dict.fromkeys([*outer.operator.variables, *(v.value for v in variables)])
-                return Input(Projection(below.operator, tuple(kept)), below.sure & kept.keys())
+                return Input(ProjectionOperator(below.operator, tuple(kept)), below.sure & kept.keys())
         raise NotForTheKernel(f"EXISTS that looks outside from within {type(plan).__name__}")
 
     def _beside(self, plan: Node, graph: NamedNode, outer: Input, around: Variables) -> Input:
@@ -252,7 +251,7 @@ def _timed(plan: Node) -> Variables:
     return frozenset(part.variable for part in parts if isinstance(part, Timestamp))
 
 
-def _marking_gaps(column: int) -> Computed:
+def _marking_gaps(column: int) -> ColumnFunction:
     def marked(rows: Ints) -> Ints:
         values = rows[:, column]
         return np.where(values == UNBOUND, NO_ID, values)
@@ -261,4 +260,4 @@ def _marking_gaps(column: int) -> Computed:
 
 
 def _projected(rows: Operator, variables: tuple[str, ...]) -> Operator:
-    return rows if rows.variables == variables else Projection(rows, variables)
+    return rows if rows.variables == variables else ProjectionOperator(rows, variables)

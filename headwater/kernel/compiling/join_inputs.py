@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from headwater.algebra.non_literals import Known, joined_resources
-from headwater.kernel.operators.compatible_join import CompatibleJoin
-from headwater.kernel.operators.constant import Constant
-from headwater.kernel.operators.multiway_join import MultiwayJoin
+from headwater.kernel.operators.compatible_join import CompatibleJoinOperator
+from headwater.kernel.operators.constant import ConstantOperator
+from headwater.kernel.operators.multiway_join import MultiwayJoinOperator
 from headwater.kernel.operators.operator import Operator
 
 UNIT = np.zeros((1, 0), dtype=np.int64)
@@ -39,7 +39,7 @@ class Input:
 def joined(inputs: Sequence[Input]) -> Input:
     """The join of some inputs; its columns are all variables, in the order of their first appearance."""
     if not inputs:
-        return Input(Constant((), UNIT), frozenset())
+        return Input(ConstantOperator((), UNIT), frozenset())
     times = Counter(variable for one in inputs for variable in one.operator.variables)
     shared = {variable for variable, n in times.items() if n > 1}
     is_plain = [shared & set(one.operator.variables) <= one.sure for one in inputs]
@@ -51,7 +51,7 @@ def joined(inputs: Sequence[Input]) -> Input:
         # An input that shares nothing multiplies; it waits for one that shares something.
         nearest = max(rest, key=lambda one: len(set(one.variables) & set(result.variables)))
         rest.remove(nearest)
-        result = CompatibleJoin(result, nearest)
+        result = CompatibleJoinOperator(result, nearest)
     sure: frozenset[str] = frozenset().union(*(one.sure for one in inputs))
     return Input(result, sure, joined_resources(one.known for one in inputs))
 
@@ -59,7 +59,7 @@ def joined(inputs: Sequence[Input]) -> Input:
 def _multiway(inputs: list[Operator]) -> Operator:
     if len(inputs) == 1:
         return inputs[0]
-    return MultiwayJoin(inputs, tuple(dict.fromkeys(variable for one in inputs for variable in one.variables)))
+    return MultiwayJoinOperator(inputs, tuple(dict.fromkeys(variable for one in inputs for variable in one.variables)))
 
 
 def _connected(inputs: list[Operator]) -> list[list[Operator]]:

@@ -1,7 +1,7 @@
 """What a triple pattern reads: the windows behind its graph, and for the default graph the static data beside them.
 
     BAG   pattern = static matches + the matches of every triple of every window
-    SET   pattern = the same, each once (`Distinct`), or each with its newest time (`Newest`)
+    SET   pattern = the same, each once (`DistinctOperator`), or each with its newest time (`NewestTimeOperator`)
 
 The bindings of a pattern say which triple it was, so a set of bindings is the set of triples, and only triples that
 match something are counted. Equal patterns share one operator, whatever their variables are called.
@@ -22,21 +22,21 @@ from headwater.execution.static_data import StaticData
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.compiling.unsupported import NotForTheKernel
-from headwater.kernel.operators.constant import Constant
-from headwater.kernel.operators.distinct import Distinct
-from headwater.kernel.operators.extend import Extension
+from headwater.kernel.operators.constant import ConstantOperator
+from headwater.kernel.operators.distinct import DistinctOperator
+from headwater.kernel.operators.extend import ExtendOperator
 from headwater.kernel.operators.operator import Operator
 from headwater.kernel.operators.triple_patterns import (
     TIMED_TRIPLE,
     TRIPLE,
-    PatternMatch,
-    Renamed,
-    Shared,
+    PatternOperator,
+    RenameOperator,
+    SharedOperator,
     TickClock,
-    TripleSource,
+    TripleSourceOperator,
 )
-from headwater.kernel.operators.triple_times import Newest, TimesAsTerms
-from headwater.kernel.operators.union import Union
+from headwater.kernel.operators.triple_times import NewestTimeOperator, TimeTermsOperator
+from headwater.kernel.operators.union import UnionOperator
 from headwater.language.expressions import Timestamp
 from headwater.language.patterns import Path, TriplePattern
 from headwater.terms.model import NamedNode, Variable
@@ -70,8 +70,8 @@ class Leaves:
         asked = list(_timestamps(plan.root))
         self.is_timed = bool(asked)
         self._by_stream = any(part.stream is not None for part in asked)
-        self.sources = [TripleSource(TIMED_TRIPLE if self.is_timed else TRIPLE) for _ in plan.windows]
-        self._read: list[Operator] = [Shared(source, clock) for source in self.sources]
+        self.sources = [TripleSourceOperator(TIMED_TRIPLE if self.is_timed else TRIPLE) for _ in plan.windows]
+        self._read: list[Operator] = [SharedOperator(source, clock) for source in self.sources]
         self.times: list[PatternTime] = []
         self.reads_static_data = False
         self._graphs: dict[NamedNode, Operator] = {}
@@ -95,10 +95,10 @@ class Leaves:
         )
         key = graph, (first, second, third)
         if key not in self._patterns:
-            self._patterns[key] = Shared(self._matched(triple, graph, key[1], len(variables)), self._clock)
+            self._patterns[key] = SharedOperator(self._matched(triple, graph, key[1], len(variables)), self._clock)
         shared = self._patterns[key]
         times = [self._time(name, variables) for name in shared.variables[len(variables) :]]
-        return Renamed(shared, (*(variable.value for variable in variables), *times))
+        return RenameOperator(shared, (*(variable.value for variable in variables), *times))
 
     def _time(self, name: str, variables: list[Variable]) -> str:
         """A column for a time of a pattern, entered under what it is the time of."""
@@ -108,22 +108,24 @@ class Leaves:
         return column
 
     def _matched(self, triple: TriplePattern, graph: NamedNode, pattern: Pattern, width: int) -> Operator:
-        matched: Operator = PatternMatch(self._graph(graph), pattern)
+        matched: Operator = PatternOperator(self._graph(graph), pattern)
         if graph == DEFAULT:
-            static = PatternMatch(TripleSource(), pattern).match(self._static_triples(triple))
+            static = PatternOperator(TripleSourceOperator(), pattern).match(self._static_triples(triple))
             if static.shape[0]:
-                always = Constant(matched.variables[:width], static)
-                matched = Union([always, matched], matched.variables)
+                always = ConstantOperator(matched.variables[:width], static)
+                matched = UnionOperator([always, matched], matched.variables)
         if self._as_set:
-            matched = Newest(matched, width) if self.is_timed else Distinct(matched)
-        return TimesAsTerms(matched, width, self._vocabulary) if self.is_timed else matched
+            matched = NewestTimeOperator(matched, width) if self.is_timed else DistinctOperator(matched)
+        return TimeTermsOperator(matched, width, self._vocabulary) if self.is_timed else matched
 
     def _graph(self, graph: NamedNode) -> Operator:
         """The triples of all windows of a graph, each as often as it came."""
         if graph not in self._graphs:
             numbers = self.windows_of(graph)
             readers = [self._stamped(number) for number in numbers]
-            self._graphs[graph] = readers[0] if len(readers) == 1 else Shared(Union(readers), self._clock)
+            self._graphs[graph] = (
+                readers[0] if len(readers) == 1 else SharedOperator(UnionOperator(readers), self._clock)
+            )
         return self._graphs[graph]
 
     def _stamped(self, number: int) -> Operator:
@@ -131,7 +133,7 @@ class Leaves:
         if not self._by_stream:
             return self._read[number]
         stream = self._plan.windows[number].stream.value
-        return Extension(self._read[number], stream, lambda rows: rows[:, -1])
+        return ExtendOperator(self._read[number], stream, lambda rows: rows[:, -1])
 
     def _static_triples(self, triple: TriplePattern) -> Ints:
         """Triples of the static default graph, among them all that match."""
@@ -144,7 +146,7 @@ class Leaves:
             for quad in self._static.quads_for_pattern(subject, predicate, object_, graph):
                 found = original_triple(quad.triple)
                 rows.append((found.subject, found.predicate, found.object))
-        return self._vocabulary.rows_of(dict.fromkeys(rows), len(TRIPLE))
+        return self._vocabulary.ids_of_rows(dict.fromkeys(rows), len(TRIPLE))
 
 
 def _timestamps(plan: Node) -> Iterator[Timestamp]:

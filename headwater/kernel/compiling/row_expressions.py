@@ -22,13 +22,13 @@ from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.compiling.existence import Existence, PlanCompiler
 from headwater.kernel.compiling.join_inputs import Input, joined
 from headwater.kernel.compiling.unsupported import NotForTheKernel
-from headwater.kernel.expressions.compiled_expressions import CompiledExpression, can_evaluate, is_steady
-from headwater.kernel.operators.extend import Extension
-from headwater.kernel.operators.left_join import LeftJoin
-from headwater.kernel.operators.now import Netted, Now
+from headwater.kernel.expressions.compiled_expressions import CompiledExpression, can_evaluate, is_deterministic
+from headwater.kernel.operators.extend import ExtendOperator
+from headwater.kernel.operators.filter import FilterOperator, apply_filter
+from headwater.kernel.operators.left_join import LeftJoinOperator
+from headwater.kernel.operators.now import NetChangeOperator, NowOperator
 from headwater.kernel.operators.operator import Operator
-from headwater.kernel.operators.projection import Projection
-from headwater.kernel.operators.selection import Selection, selected
+from headwater.kernel.operators.projection import ProjectionOperator
 from headwater.language.expressions import Expression, FunctionCall, Timestamp, VariableReference
 from headwater.terms.model import NamedNode, Variable
 
@@ -69,14 +69,14 @@ class RowExpressions:
         others = [c for c in conditions if _helpers(c) and c not in exists]
         rows = given.operator
         if plain:
-            rows = selected(rows, self.compiled(conjunction(plain), rows.variables, given.resources).holds)
+            rows = apply_filter(rows, self.compiled(conjunction(plain), rows.variables, given.resources).test_rows)
         for one in exists:
             rows = self._existence.kept(replace(given, operator=rows), one, graph)
         if others:
             shown = rows.variables
             rows, (test,) = self.prepared(replace(given, operator=rows), [conjunction(others)], graph)
-            holds = self.compiled(test, rows.variables, given.resources).holds
-            rows = self._cut(Selection(rows, holds), shown, others)
+            holds = self.compiled(test, rows.variables, given.resources).test_rows
+            rows = self._cut(FilterOperator(rows, holds), shown, others)
         return rows
 
     def extended(self, given: Input, variable: str, expression: Expression, graph: NamedNode) -> Operator:
@@ -84,17 +84,19 @@ class RowExpressions:
         shown = (*given.operator.variables, variable)
         rows, (value,) = self.prepared(given, [expression], graph)
         compiled = self.compiled(value, rows.variables, given.resources)
-        return self._cut(Extension(rows, variable, compiled.values), shown, [expression])
+        return self._cut(ExtendOperator(rows, variable, compiled.compute_values), shown, [expression])
 
     def left_joined(self, left: Input, right: Input, condition: Expression | None, graph: NamedNode) -> Operator:
         """OPTIONAL with its condition, which sees both sides."""
         if condition is None:
-            return LeftJoin(left.operator, right.operator)
+            return LeftJoinOperator(left.operator, right.operator)
         if _helpers(condition):
             return self._existence.left_joined(left, right, condition, graph)
         both = dict.fromkeys((*left.operator.variables, *right.operator.variables))
         resources = joined_resources([left.known, right.known])
-        return LeftJoin(left.operator, right.operator, self.compiled(condition, tuple(both), resources).holds)
+        return LeftJoinOperator(
+            left.operator, right.operator, self.compiled(condition, tuple(both), resources).test_rows
+        )
 
     def prepared(
         self, given: Input, expressions: Sequence[Expression], graph: NamedNode
@@ -107,7 +109,7 @@ class RowExpressions:
             if isinstance(part, ExistsPlan):
                 rows = self._existence.marked(replace(given, operator=rows), part, graph, name)
             else:
-                now = Now(name, self.compiler.clock, self.vocabulary)
+                now = NowOperator(name, self.compiler.clock, self.vocabulary)
                 everything = frozenset(rows.variables)
                 rows = joined([Input(rows, everything), Input(now, frozenset({name}))]).operator
             known[part] = VariableReference(Variable(name))
@@ -119,15 +121,15 @@ class RowExpressions:
         asked = {part.variable for e in expressions for part in sub_expressions(e) if isinstance(part, Timestamp)}
         read |= {column.value for bound, _, column in self.times if bound & asked}
         kept = dict.fromkeys([*shown, *(v for v in rows.variables if v in read)])
-        return rows if tuple(kept) == rows.variables else Projection(rows, tuple(kept))
+        return rows if tuple(kept) == rows.variables else ProjectionOperator(rows, tuple(kept))
 
     def _cut(self, rows: Operator, shown: tuple[str, ...], expressions: Sequence[Expression]) -> Operator:
         """The rows without the columns that only expressions needed."""
         if rows.variables == shown:
             return rows
-        cut = Projection(rows, shown)
+        cut = ProjectionOperator(rows, shown)
         changes = any(not isinstance(part, ExistsPlan) for e in expressions for part in _helpers(e))
-        return Netted(cut) if changes else cut
+        return NetChangeOperator(cut) if changes else cut
 
 
 def _helpers(expression: Expression) -> list[Expression]:
@@ -140,7 +142,7 @@ def _is_now(part: Expression) -> bool:
 
 
 def _reason(expression: Expression) -> str:
-    part = next(part for part in sub_expressions(expression) if not is_steady(part))
+    part = next(part for part in sub_expressions(expression) if not is_deterministic(part))
     if isinstance(part, FunctionCall):
         if isinstance(part.name, NamedNode):
             return f"<{part.name.value}>, a function that is not known"

@@ -20,8 +20,8 @@ from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.compiling.join_inputs import Input
 from headwater.kernel.compiling.pattern_inputs import Leaves
 from headwater.kernel.compiling.static_views import ViewData
-from headwater.kernel.expressions.compiled_expressions import is_steady
-from headwater.kernel.operators.constant import Constant
+from headwater.kernel.expressions.compiled_expressions import is_deterministic
+from headwater.kernel.operators.constant import ConstantOperator
 from headwater.kernel.operators.operator import Operator
 from headwater.language.expressions import Constant as Written
 from headwater.language.expressions import Operation, VariableReference
@@ -73,7 +73,7 @@ class StaticParts:
         if isinstance(node, Graph) and (isinstance(node.name, Variable) or node.name in self.streams) and self.streams:
             return False
         parts = (part for expression in expressions_of(node) for part in sub_expressions(expression))
-        return all(isinstance(part, ExistsPlan) or is_steady(part) for part in parts)
+        return all(isinstance(part, ExistsPlan) or is_deterministic(part) for part in parts)
 
     def is_untouched(self, node: Node) -> bool:
         """Whether no stream touches a part in whatever graph its patterns are matched."""
@@ -90,14 +90,14 @@ class StaticParts:
         self.views.append(part)
         if isinstance(self._static, ViewData):
             view = self._static.view(self._plan, part, lambda data: self._by_definition(part, shown, data))
-            self.found.append(view.relation.described())
+            self.found.append(view.relation.describe())
             if self.follows:
                 return view.followed(names), frozenset(variable.value for variable in certain(part))
-            return Constant(names, view.relation), frozenset(names[place] for place in view.sure)
-        rows = self._vocabulary.rows_of(self._by_definition(part, shown), len(names))
+            return ConstantOperator(names, view.relation), frozenset(names[place] for place in view.sure)
+        rows = self._vocabulary.ids_of_rows(self._by_definition(part, shown), len(names))
         self.found.append("asked once of the reference")
         sure = frozenset(v for place, v in enumerate(names) if not (rows[:, place] == UNBOUND).any())
-        return Constant(names, rows), sure
+        return ConstantOperator(names, rows), sure
 
     def _by_definition(self, part: Node, shown: tuple[Variable, ...], data: StaticData | None = None) -> list[Row]:
         """What the reference finds, over a copy of what can matter to the part; `data` may be at another version."""

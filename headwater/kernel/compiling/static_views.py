@@ -15,7 +15,7 @@ from headwater.algebra.nodes import Node
 from headwater.algebra.plan import QueryPlan
 from headwater.execution.static_data import StaticData
 from headwater.kernel.columns.relation import Relation
-from headwater.kernel.operators.followed_view import Followed
+from headwater.kernel.operators.changing_view import ChangingViewOperator
 from headwater.terms.model import Row
 
 AskByDefinition = Callable[[StaticData], list[Row]]
@@ -28,12 +28,12 @@ class View:
 
     relation: Relation
     sure: frozenset[int]
-    followers: WeakSet[Followed] = field(default_factory=WeakSet)
+    followers: WeakSet[ChangingViewOperator] = field(default_factory=WeakSet)
     """Who hears of every change."""
 
-    def followed(self, variables: tuple[str, ...]) -> Followed:
+    def followed(self, variables: tuple[str, ...]) -> ChangingViewOperator:
         """The rows, and from now on their differences."""
-        found = Followed(variables, self.relation)
+        found = ChangingViewOperator(variables, self.relation)
         self.followers.add(found)
         return found
 

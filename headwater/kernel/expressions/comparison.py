@@ -150,7 +150,7 @@ def _is_member(members, number):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def enter(members, numbers):  # type: ignore[no-untyped-def]
+def insert_ids(members, numbers):  # type: ignore[no-untyped-def]
     """Put hashed ids into an open-addressing table that has room for them; -1 marks a free slot."""
     mask = members.shape[0] - 1
     for number in numbers:
@@ -215,7 +215,7 @@ def compare_with_table(rows, column, lowest, highest, inside, outside, truths): 
 
 
 @compiled
-def same(left, left_column, left_step, right, right_column, right_step, if_same, otherwise, truths):  # type: ignore[no-untyped-def]
+def compare_terms(left, left_column, left_step, right, right_column, right_step, if_same, otherwise, truths):  # type: ignore[no-untyped-def]
     """Whether two operands are the same term."""
     for i in range(truths.shape[0]):
         a = left[i * left_step, left_column]
@@ -226,7 +226,7 @@ def same(left, left_column, left_step, right, right_column, right_step, if_same,
             truths[i] = if_same if a == b else otherwise
 
 
-def no_truths(size: int) -> Truths:
+def empty_truths(size: int) -> Truths:
     return np.empty(size, dtype=np.uint8)
 
 

@@ -59,7 +59,7 @@ _SCALES = range(SCALE_MASK + 1)
 _FLOATS = (InlineType.FLOAT, InlineType.FLOAT_SCIENTIFIC)
 
 
-class Tables(NamedTuple):
+class ComparisonTables(NamedTuple):
     """Per type and scale: the interval of values, and the truth inside and outside of it."""
 
     lowest: Ints
@@ -87,12 +87,12 @@ def _plain(number: Decimal) -> str:
 
 
 @lru_cache(maxsize=512)
-def comparison_tables(operator: str, constant: Literal) -> Tables | None:
+def comparison_tables(operator: str, constant: Literal) -> ComparisonTables | None:
     """The tables for `?v operator constant`; None where the constant is of no type that has an order among ids."""
     number = value_id(constant)
     if not is_inline(number):
         return None
-    tables = Tables(
+    tables = ComparisonTables(
         np.zeros(CELLS, dtype=np.int64),
         np.zeros(CELLS, dtype=np.int64),
         np.full(CELLS, UNDECIDED, dtype=np.uint8),

@@ -12,7 +12,8 @@ values it reads:
 >>> number = lambda text: Literal(text, datatype=NamedNode(XSD + "integer"))
 >>> above = Operation(">", (VariableReference(Variable("v")), Constant(number("80"))))
 >>> vocabulary = Vocabulary()
->>> CompiledExpression(above, ("v",), vocabulary).holds(vocabulary.rows_of([(number("81"),), (None,)], 1)).tolist()
+>>> rows = vocabulary.ids_of_rows([(number("81"),), (None,)], 1)
+>>> CompiledExpression(above, ("v",), vocabulary).test_rows(rows).tolist()
 [True, False]
 """
 
@@ -31,7 +32,6 @@ from headwater.kernel.columns.delta import UNBOUND, no_rows
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.expressions.arithmetic import ARITHMETIC, ROUNDING, calculate
-from headwater.kernel.expressions.by_pyoxigraph import AskedExpression, as_truth
 from headwater.kernel.expressions.comparison import (
     FALSE,
     OUTCOMES,
@@ -39,14 +39,15 @@ from headwater.kernel.expressions.comparison import (
     UNDECIDED,
     Truths,
     compare,
+    compare_terms,
     compare_with_table,
-    no_truths,
-    same,
+    empty_truths,
     truths_as_ids,
 )
-from headwater.kernel.expressions.comparison_tables import Tables, comparison_tables, value_id
-from headwater.kernel.expressions.resource_ids import Resources
-from headwater.kernel.expressions.term_kinds import KIND_TESTS, is_of_kind
+from headwater.kernel.expressions.comparison_tables import ComparisonTables, comparison_tables, value_id
+from headwater.kernel.expressions.pyoxigraph_evaluation import PyoxigraphExpression, boolean_value_of
+from headwater.kernel.expressions.resource_ids import ResourceIds
+from headwater.kernel.expressions.term_kinds import KIND_TESTS, test_kind
 from headwater.language.expressions import (
     Aggregate,
     Constant,
@@ -82,10 +83,10 @@ _NAMES = VariableReference(_LEFT), VariableReference(_RIGHT)
 
 def can_evaluate(expression: Expression) -> bool:
     """Whether the value of an expression depends on nothing but the row, and every function in it is known."""
-    return all(is_steady(part) for part in sub_expressions(expression))
+    return all(is_deterministic(part) for part in sub_expressions(expression))
 
 
-def is_steady(part: Expression) -> bool:
+def is_deterministic(part: Expression) -> bool:
     match part:
         case ExistsPlan() | Exists() | Aggregate() | Timestamp():
             return False
@@ -115,15 +116,15 @@ class CompiledExpression:
         self._test = compiler.test(expression)
         self._source = compiler.source(expression)
         # Machine code is made, or loaded, now and not while a stream flows.
-        self.holds(no_rows(len(variables)))
-        self.values(no_rows(len(variables)))
+        self.test_rows(no_rows(len(variables)))
+        self.compute_values(no_rows(len(variables)))
 
-    def values(self, rows: Ints) -> Ints:
+    def compute_values(self, rows: Ints) -> Ints:
         """The value of each row, `UNBOUND` where the expression has an error."""
         table, column, step = self._source(_in_order(rows))
         return np.repeat(table[:1, column], rows.shape[0]) if step == 0 else table[:, column].copy()
 
-    def holds(self, rows: Ints) -> npt.NDArray[np.bool_]:
+    def test_rows(self, rows: Ints) -> npt.NDArray[np.bool_]:
         """The effective boolean value of each row; an error counts as false."""
         held: npt.NDArray[np.bool_] = self._test(_in_order(rows)) == TRUE
         return held
@@ -142,7 +143,7 @@ class _Compiler:
         self._columns = {variable: i for i, variable in enumerate(variables)}
         self._vocabulary = vocabulary
         self._base = base
-        self._resources = Resources(vocabulary)
+        self._resources = ResourceIds(vocabulary)
         self._never_literals = never_literals
 
     def test(self, expression: Expression) -> Test:
@@ -204,28 +205,28 @@ class _Compiler:
         return lambda rows: (rows[:, column] != UNBOUND).view(np.uint8) * np.uint8(TRUE)
 
     def _kind(self, kind: Kind, source: Source) -> Test:
-        return lambda rows: is_of_kind(_spread(source(rows), rows.shape[0]), kind, self._vocabulary)
+        return lambda rows: test_kind(_spread(source(rows), rows.shape[0]), kind, self._vocabulary)
 
-    def _asked(self, expression: Expression) -> tuple[AskedExpression, list[int]]:
+    def _asked(self, expression: Expression) -> tuple[PyoxigraphExpression, list[int]]:
         names = sorted(v.value for v in mentioned(expression) if v.value in self._columns)
-        asked = AskedExpression(expression, [Variable(name) for name in names], self._vocabulary, self._base)
+        asked = PyoxigraphExpression(expression, [Variable(name) for name in names], self._vocabulary, self._base)
         return asked, [self._columns[name] for name in names]
 
     def _asked_test(self, expression: Expression) -> Test:
-        asked, columns = self._asked(as_truth(expression))
-        return lambda rows: asked.truths([rows[:, c] for c in columns], rows.shape[0])
+        asked, columns = self._asked(boolean_value_of(expression))
+        return lambda rows: asked.compute_truths([rows[:, c] for c in columns], rows.shape[0])
 
     def _asked_source(self, expression: Expression) -> Source:
         asked, columns = self._asked(expression)
-        return lambda rows: (asked.ids([rows[:, c] for c in columns], rows.shape[0]).reshape(-1, 1), 0, 1)
+        return lambda rows: (asked.compute_ids([rows[:, c] for c in columns], rows.shape[0]).reshape(-1, 1), 0, 1)
 
     def _truth_of(self, source: Source) -> Test:
         """The effective boolean value of values that are computed here."""
-        asked = AskedExpression(as_truth(VariableReference(_LEFT)), [_LEFT], self._vocabulary, None)
+        asked = PyoxigraphExpression(boolean_value_of(VariableReference(_LEFT)), [_LEFT], self._vocabulary, None)
 
         def test(rows: Ints) -> Truths:
             size = rows.shape[0]
-            return asked.truths([_spread(source(rows), size)], size)
+            return asked.compute_truths([_spread(source(rows), size)], size)
 
         return test
 
@@ -260,27 +261,27 @@ class _Compiler:
                 return isinstance(value, NamedNode)
         return False
 
-    def _with_constant(self, operator: str, source: Source, constant: Literal, tables: Tables) -> Test:
+    def _with_constant(self, operator: str, source: Source, constant: Literal, tables: ComparisonTables) -> Test:
         operation = Operation(operator, (VariableReference(_LEFT), Constant(constant)))
-        asked = AskedExpression(as_truth(operation), [_LEFT], self._vocabulary, None)
+        asked = PyoxigraphExpression(boolean_value_of(operation), [_LEFT], self._vocabulary, None)
         number = np.array([[value_id(constant)]], dtype=np.int64)
         outcomes, resources = OUTCOMES[operator], self._resources
         # To have its machine code.
-        compare(number, 0, 1, number, 0, 0, outcomes, resources.members, no_truths(1))
+        compare(number, 0, 1, number, 0, 0, outcomes, resources.members, empty_truths(1))
 
         def test(rows: Ints) -> Truths:
             table, column, step = source(rows)
-            truths = no_truths(rows.shape[0])
+            truths = empty_truths(rows.shape[0])
             if step == 0:
                 table, column = _spread((table, column, step), rows.shape[0]).reshape(-1, 1), 0
             if compare_with_table(table, column, *tables, truths):
                 open_rows = np.flatnonzero(truths == UNDECIDED)
                 values = table[open_rows, column]
                 # Quotients have no place in the tables.
-                again = no_truths(open_rows.shape[0])
+                again = empty_truths(open_rows.shape[0])
                 if compare(values.reshape(-1, 1), 0, 1, number, 0, 0, outcomes, resources.members, again):
                     left_over = again == UNDECIDED
-                    again[left_over] = asked.truths([values[left_over]], int(np.count_nonzero(left_over)))
+                    again[left_over] = asked.compute_truths([values[left_over]], int(np.count_nonzero(left_over)))
                 truths[open_rows] = again
             return truths
 
@@ -288,24 +289,24 @@ class _Compiler:
 
     def _of_two(self, operator: str, left: Source, right: Source) -> Test:
         operation = Operation(operator, (VariableReference(_LEFT), VariableReference(_RIGHT)))
-        asked = AskedExpression(as_truth(operation), [_LEFT, _RIGHT], self._vocabulary, None)
+        asked = PyoxigraphExpression(boolean_value_of(operation), [_LEFT, _RIGHT], self._vocabulary, None)
         outcomes, resources = OUTCOMES[operator], self._resources
         is_equality = operator in ("=", "!=")
 
         def test(rows: Ints) -> Truths:
-            truths = no_truths(rows.shape[0])
+            truths = empty_truths(rows.shape[0])
             first, second = left(rows), right(rows)
             if not compare(*first, *second, outcomes, resources.members, truths):
                 return truths
             open_rows = np.flatnonzero(truths == UNDECIDED)
             a, b = _taken(first, open_rows), _taken(second, open_rows)
             if is_equality and resources.learn(a, b):
-                again = no_truths(open_rows.shape[0])
+                again = empty_truths(open_rows.shape[0])
                 compare(a.reshape(-1, 1), 0, 1, b.reshape(-1, 1), 0, 1, outcomes, resources.members, again)
                 truths[open_rows] = again
                 left_over = again == UNDECIDED
                 open_rows, a, b = open_rows[left_over], a[left_over], b[left_over]
-            truths[open_rows] = asked.truths([a, b], open_rows.shape[0])
+            truths[open_rows] = asked.compute_truths([a, b], open_rows.shape[0])
             return truths
 
         return test
@@ -313,7 +314,7 @@ class _Compiler:
     def _arithmetic(self, code: int, meant: Expression, operands: Sequence[Expression]) -> Source:
         """What is computed from one or two operands; `meant` says it for the rows that must be asked for."""
         sources = [self._operand(operand) for operand in operands]
-        asked = AskedExpression(meant, [_LEFT, _RIGHT][: len(sources)], self._vocabulary, None)
+        asked = PyoxigraphExpression(meant, [_LEFT, _RIGHT][: len(sources)], self._vocabulary, None)
 
         def source(rows: Ints) -> Column:
             ids = np.empty((rows.shape[0], 1), dtype=np.int64)
@@ -321,7 +322,9 @@ class _Compiler:
             flat = ids[:, 0]
             if calculate(code, *columns[0], *columns[-1], flat):
                 open_rows = np.flatnonzero(flat == NO_ID)
-                flat[open_rows] = asked.ids([_taken(column, open_rows) for column in columns], open_rows.shape[0])
+                flat[open_rows] = asked.compute_ids(
+                    [_taken(column, open_rows) for column in columns], open_rows.shape[0]
+                )
             return ids, 0, 1
 
         return source
@@ -351,8 +354,8 @@ def _taken(column: Column, chosen: Ints) -> Ints:
 
 def _sameness(left: Source, right: Source, if_same: int, otherwise: int) -> Test:
     def test(rows: Ints) -> Truths:
-        truths = no_truths(rows.shape[0])
-        same(*left(rows), *right(rows), if_same, otherwise, truths)
+        truths = empty_truths(rows.shape[0])
+        compare_terms(*left(rows), *right(rows), if_same, otherwise, truths)
         return truths
 
     return test

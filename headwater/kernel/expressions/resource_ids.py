@@ -6,14 +6,14 @@ import numpy as np
 
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.vocabulary import Vocabulary
-from headwater.kernel.expressions.comparison import enter
+from headwater.kernel.expressions.comparison import insert_ids
 from headwater.terms.ids.term_texts import Kind
 
 _REMEMBERED = 65_536
 _SMALLEST = 64
 
 
-class Resources:
+class ResourceIds:
     """Remembers what was asked: `members` is an open-addressing table of resources for compiled code."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
@@ -43,5 +43,5 @@ class Resources:
             size = 1 << (4 * self._found.shape[0] - 1).bit_length()
             self.members = np.full(size, -1, dtype=np.int64)
             fresh = self._found
-        enter(self.members, fresh)
+        insert_ids(self.members, fresh)
         return True

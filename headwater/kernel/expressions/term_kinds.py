@@ -20,7 +20,7 @@ from headwater.terms.ids.term_texts import Kind
 KIND_TESTS: dict[str, Kind] = {"ISIRI": Kind.IRI, "ISBLANK": Kind.BLANK, "ISLITERAL": Kind.LITERAL}
 
 
-def is_of_kind(column: Ints, kind: Kind, vocabulary: Vocabulary) -> Truths:
+def test_kind(column: Ints, kind: Kind, vocabulary: Vocabulary) -> Truths:
     """Whether each id is one of a term of this kind; an error where there is none."""
     truths = np.full(column.shape[0], _truth(kind is Kind.LITERAL), dtype=np.uint8)
     truths[column == UNBOUND] = ERROR

@@ -27,8 +27,8 @@ from headwater.kernel.families.family_static_parts import FamilyStaticParts
 from headwater.kernel.families.member_tables import FollowsMembers, GivenRows
 from headwater.kernel.families.threshold_join import ThresholdJoin
 from headwater.kernel.operators.operator import Operator
-from headwater.kernel.operators.projection import Projection
-from headwater.kernel.operators.triple_patterns import Renamed, Shared
+from headwater.kernel.operators.projection import ProjectionOperator
+from headwater.kernel.operators.triple_patterns import RenameOperator, SharedOperator
 from headwater.language.expressions import Expression
 from headwater.terms.model import NamedNode, Variable
 from headwater.windows.settings import QuerySettings
@@ -59,7 +59,7 @@ class FamilyCompiler(Compiler):
         )
         self._expressions = RowExpressions(self, plan, vocabulary, self._leaves.times)
         self.table = GivenRows(tuple(variable.value for variable in (family.member, *family.parameters)))
-        self._table = Shared(self.table, self.clock)
+        self._table = SharedOperator(self.table, self.clock)
 
     def _node(self, node: Node, graph: NamedNode) -> Operator:
         match node:
@@ -79,8 +79,8 @@ class FamilyCompiler(Compiler):
             conditions.append(columns.condition)
             columns = columns.inner
         chosen = [0, *(place + 1 for place in node.parameters)]
-        rows: Operator = Projection(self._table, tuple(self._table.variables[column] for column in chosen))
-        rows = Renamed(rows, tuple(variable.value for variable in visible(columns)))
+        rows: Operator = ProjectionOperator(self._table, tuple(self._table.variables[column] for column in chosen))
+        rows = RenameOperator(rows, tuple(variable.value for variable in visible(columns)))
         everything = frozenset(rows.variables)
         return self.filtered(Input(rows, everything), conjunction(conditions), graph) if conditions else rows
 
@@ -103,7 +103,7 @@ class FamilyCompiler(Compiler):
         left = self._node(Filter(rows, conjunction(others)) if others else rows, graph)
         right = joined([self.input(table, graph) for table in tables]).operator
         test = self._expressions.compiled(conjunction(tests), (*left.variables, *right.variables))
-        found = ThresholdJoin(left, right, test.holds)
+        found = ThresholdJoin(left, right, test.test_rows)
         rest = [condition for condition in conditions if condition not in plain]
         return self.filtered(Input(found, names(certain(inner))), conjunction(rest), graph) if rest else found
 

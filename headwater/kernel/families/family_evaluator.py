@@ -123,7 +123,7 @@ class FamilyEvaluator(KernelEvaluator):
         plan = optimise(plan, rewrites=MOVING_FILTERS, finishing=(join_filters.RULE,)).plan
         self._answer_variables = tuple(variable.value for variable in first.plan.variables)
         super().__init__(plan, first.settings, static)
-        self._number_column = 0 if self._presenter is None else self.root.column(self._lifted.member.value)
+        self._number_column = 0 if self._presenter is None else self.root.column_of(self._lifted.member.value)
         sequenced = None if self._presenter is None else self._in_sequence
         self._speech = Speech(plan.kind, first.settings.emit, self.vocabulary, sequenced)
         self._members: dict[int, _Member] = {}
@@ -151,7 +151,7 @@ class FamilyEvaluator(KernelEvaluator):
         return is_timed
 
     def _contents_now(self) -> list[Ints]:
-        return [buffer.shown for buffer in self._buffers]
+        return [buffer.triples for buffer in self._buffers]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -241,13 +241,13 @@ class FamilyEvaluator(KernelEvaluator):
 
     def _in_sequence(self, rows: Ints) -> list[object]:
         assert self._presenter is not None
-        return [row[1:] for row in self._presenter.rows(rows)]
+        return [row[1:] for row in self._presenter.present(rows)]
 
     def _follow(self, delta: Delta) -> None:
         """Hand each row to its member; the rows of those that have gone are nobody's."""
         if delta.is_empty:
             return
-        if delta.is_fresh and not self._follows_change:
+        if delta.is_reset and not self._follows_change:
             for member in self._members.values():
                 if member.result.counts:
                     member.result.counts = {}

@@ -17,7 +17,7 @@ import numpy as np
 
 from headwater.algebra.plan import QueryPlan
 from headwater.execution.static_data import StaticData
-from headwater.kernel.columns.delta import Delta, stacked
+from headwater.kernel.columns.delta import Delta, stack_rows
 from headwater.kernel.columns.relation import Relation
 from headwater.kernel.columns.ring_index import Ints, Links
 from headwater.kernel.columns.vocabulary import Vocabulary
@@ -79,7 +79,7 @@ class Screened(Operator):
     def advance(self) -> Delta:
         delta = self._source.advance()
         if not self._touched:
-            return delta.mapped(self._passed)
+            return delta.map_rows(self._passed)
         added, removed = self._passed(delta.added), self._passed(delta.removed)
         new, gone = self._changed_keys()
         content = self._content()
@@ -87,7 +87,8 @@ class Screened(Operator):
         self._passing.add(new.ids())
         width = len(self.variables)
         return Delta(
-            stacked([added, self._chosen(content, new)], width), stacked([removed, self._chosen(content, gone)], width)
+            stack_rows([added, self._chosen(content, new)], width),
+            stack_rows([removed, self._chosen(content, gone)], width),
         )
 
     def _changed_keys(self) -> tuple[Relation, Relation]:

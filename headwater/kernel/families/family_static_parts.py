@@ -72,9 +72,9 @@ class FamilyStaticParts(StaticParts):
         shown = visible(node)
 
         def ask(keys: Sequence[Key]) -> Ints:
-            rows = self._vocabulary.terms_of(np.array(keys, dtype=np.int64))
+            rows = self._vocabulary.terms_of_rows(np.array(keys, dtype=np.int64))
             found = self._by_definition(_asked_for(node, mine, rows), shown)
-            return self._vocabulary.rows_of(found, len(shown))
+            return self._vocabulary.ids_of_rows(found, len(shown))
 
         return ask
 

@@ -18,10 +18,10 @@ from typing import Protocol
 
 import numpy as np
 
-from headwater.kernel.columns.delta import Delta, stacked
+from headwater.kernel.columns.delta import Delta, stack_rows
 from headwater.kernel.columns.ring_index import Ints
+from headwater.kernel.columns.row_counts import bag_difference
 from headwater.kernel.operators.operator import Operator
-from headwater.kernel.operators.recomputed import difference
 
 Key = tuple[int, ...]
 """Values of some of the parameters of a family."""
@@ -46,7 +46,7 @@ class GivenRows(Operator):
         self.variables = variables
         self._given: list[Ints] = []
         self._taken: list[Ints] = []
-        self._nothing = Delta.nothing(len(variables))
+        self._nothing = Delta.empty(len(variables))
 
     def give(self, rows: Ints) -> None:
         self._given.append(rows)
@@ -59,10 +59,10 @@ class GivenRows(Operator):
         if not self._given and not self._taken:
             return self._nothing
         width = len(self.variables)
-        given, taken = stacked(self._given, width), stacked(self._taken, width)
+        given, taken = stack_rows(self._given, width), stack_rows(self._taken, width)
         is_both = bool(self._given) and bool(self._taken)
         self._given, self._taken = [], []
-        return difference(given, taken) if is_both else Delta(given, taken)
+        return bag_difference(given, taken) if is_both else Delta(given, taken)
 
     def ids(self) -> Iterable[Ints]:
         yield from self._given

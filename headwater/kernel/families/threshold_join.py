@@ -15,7 +15,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from headwater.kernel.columns.delta import Condition, Delta, stacked
+from headwater.kernel.columns.delta import Condition, Delta, stack_rows
 from headwater.kernel.columns.relation import Relation
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.operators.operator import Operator
@@ -33,19 +33,19 @@ class ThresholdJoin(Operator):
         self._condition = condition
         self._left = Relation(len(left.variables))
         self._right = Relation(len(right.variables))
-        self._nothing = Delta.nothing(len(self.variables))
+        self._nothing = Delta.empty(len(self.variables))
 
     def advance(self) -> Delta:
         left, right = (operator.advance() for operator in self._operators)
         if left.is_empty and right.is_empty:
             return self._nothing
-        if left.is_fresh:
+        if left.is_reset:
             return self._begun_anew(left, right)
-        lost, came = self._left.exchange(left.added, left.removed)
+        lost, came = self._left.cancel_and_take(left.added, left.removed)
         removed = self._pairs(self._left.rows[lost], self._right.ids()) if lost.shape[0] else []
         if not right.is_empty:
             stays = self._left.ids()
-            gone, new = self._right.exchange(right.added, right.removed)
+            gone, new = self._right.cancel_and_take(right.added, right.removed)
             removed += self._pairs(stays, self._right.rows[gone])
             self._right.add(new)
             added = self._pairs(stays, new)
@@ -55,7 +55,7 @@ class ThresholdJoin(Operator):
             added += self._pairs(came, self._right.ids())
             self._left.add(came)
         width = len(self.variables)
-        return Delta(stacked(added, width), stacked(removed, width))
+        return Delta(stack_rows(added, width), stack_rows(removed, width))
 
     def _begun_anew(self, left: Delta, right: Delta) -> Delta:
         """What came, where nothing is left of the rows that there were."""
@@ -63,10 +63,10 @@ class ThresholdJoin(Operator):
         lost, members = self._left.ids(), self._right.ids()
         self._left = Relation(left.added.shape[1])
         self._left.add(left.added)
-        _, new = self._right.exchange(right.added, right.removed)
+        _, new = self._right.cancel_and_take(right.added, right.removed)
         self._right.add(new)
-        added = stacked(self._pairs(left.added, self._right.ids()), width)
-        return Delta(added, lambda: stacked(self._pairs(lost, members), width), is_fresh=True)
+        added = stack_rows(self._pairs(left.added, self._right.ids()), width)
+        return Delta(added, lambda: stack_rows(self._pairs(lost, members), width), is_reset=True)
 
     def _pairs(self, left: Ints, right: Ints) -> list[Ints]:
         """The pairs of two bags for which the condition holds."""

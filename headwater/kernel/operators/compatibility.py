@@ -1,12 +1,12 @@
-"""Compatible mappings: those that agree on every variable that both of them bind.
+"""Compatible mappings: rows that agree on every variable that both of them bind (SPARQL 1.1, section 18.3).
 
-A variable may be unbound in some rows, and then says nothing. Rows are therefore kept with a `pattern`, the set of
-shared variables that they bind, as bits in a column of their own. Between a row of pattern a and the rows of pattern b
-compatibility is equality on a ∩ b, so one ring index per a ∩ b, with b as part of the key, finds them all:
+A variable may be unbound in some rows, and then agrees with any value. Rows are therefore kept with a `mask` in front:
+the set of shared variables that they bind, as bits. A row with mask a is compatible with those rows of mask b that are
+equal to it on a ∩ b. One ring index for each a ∩ b, with b as part of the key, finds them all:
 
-    { μ' ∈ R | μ' ~ μ }  =  Σ_b  { μ' ∈ R | pattern(μ') = b  and  μ' = μ on pattern(μ) ∩ b }
+    { μ' ∈ R | μ' ~ μ }  =  Σ_b  { μ' ∈ R | mask(μ') = b  and  μ' = μ on mask(μ) ∩ b }
 
-There are few patterns at a time; where everything is always bound there is one.
+There are few masks at a time, and only one where every variable is always bound.
 """
 
 from __future__ import annotations
@@ -17,86 +17,89 @@ from collections.abc import Iterator
 import numpy as np
 
 from headwater.kernel.columns.delta import UNBOUND, Delta, no_rows
-from headwater.kernel.columns.relation import NOTHING, Relation
+from headwater.kernel.columns.relation import NO_ROW_IDS, Relation
 from headwater.kernel.columns.ring_index import Ints, Links
 
 Pairs = tuple[Ints, Ints]
-"""Places in a batch, and the row that stands against each."""
+"""Places in a batch, and for each the id of a partner."""
 
 
-class Side:
-    """One input of a binary operator: its rows, to be found by the values of the shared variables at `shared`.
+class JoinSide:
+    """One input of a binary operator: its rows, indexed by the shared variables, which stand in the columns `shared`.
 
-    With `disjoint=False` rows that share no bound variable do not meet, as MINUS wants it.
+    With `has_disjoint_partners=False`, rows that share no bound variable are no partners, as MINUS requires.
     """
 
-    def __init__(self, width: int, shared: tuple[int, ...], *, disjoint: bool = True) -> None:
+    def __init__(self, width: int, shared: tuple[int, ...], *, has_disjoint_partners: bool = True) -> None:
         self._shared = shared
-        self._disjoint = disjoint
+        self._has_disjoint_partners = has_disjoint_partners
         self._relation = Relation(width + 1)
         self._nothing = no_rows(width + 1)
-        self._patterns: Counter[int] = Counter()
+        self._masks: Counter[int] = Counter()
         self._probe_keys: list[Links] = [np.arange(n + 1, dtype=np.int32) for n in range(len(shared) + 1)]
 
-    def marked(self, rows: Ints) -> Ints:
-        """Rows with their pattern in front."""
+    def add_masks(self, rows: Ints) -> Ints:
+        """Put the mask of each row in front of it."""
         if not rows.shape[0]:
             return self._nothing
-        marked = np.empty((rows.shape[0], rows.shape[1] + 1), dtype=np.int64)
-        marked[:, 1:] = rows
-        pattern = np.zeros(rows.shape[0], dtype=np.int64)
+        masked = np.empty((rows.shape[0], rows.shape[1] + 1), dtype=np.int64)
+        masked[:, 1:] = rows
+        mask = np.zeros(rows.shape[0], dtype=np.int64)
         for bit, column in enumerate(self._shared):
-            pattern |= (rows[:, column] != UNBOUND).astype(np.int64) << bit
-        marked[:, 0] = pattern
-        return marked
+            mask |= (rows[:, column] != UNBOUND).astype(np.int64) << bit
+        masked[:, 0] = mask
+        return masked
 
-    def exchange(self, delta: Delta) -> Pairs:
-        """Take what went; gives the numbers it had, and what is left to add of what came, with patterns in front."""
-        added = self.marked(delta.added)
+    def cancel_and_take(self, delta: Delta) -> Pairs:
+        """Remove what a delta removes; gives the ids of these rows, and the rows still to add, with masks in front.
+
+        A removed row that was never here cancels one of the added rows.
+        """
+        added = self.add_masks(delta.added)
         if not delta.removed.shape[0]:
-            return NOTHING, added
-        numbers, added = self._relation.exchange(added, self.marked(delta.removed))
-        self._count(self._relation.rows[numbers], -1)
-        return numbers, added
+            return NO_ROW_IDS, added
+        row_ids, added = self._relation.cancel_and_take(added, self.add_masks(delta.removed))
+        self._count(self._relation.rows[row_ids], -1)
+        return row_ids, added
 
-    def add(self, marked: Ints) -> Ints:
-        """Add rows with their patterns in front; gives their numbers."""
-        if not marked.shape[0]:
-            return NOTHING
-        self._count(marked, 1)
-        return self._relation.add(marked)
+    def add(self, masked: Ints) -> Ints:
+        """Add rows with masks in front; gives their row ids."""
+        if not masked.shape[0]:
+            return NO_ROW_IDS
+        self._count(masked, 1)
+        return self._relation.add(masked)
 
-    def _count(self, marked: Ints, by: int) -> None:
-        for pattern, places in _by_pattern(marked):
-            self._patterns[pattern] += by * (marked if places is None else places).shape[0]
-            if not self._patterns[pattern]:
-                del self._patterns[pattern]
+    def _count(self, masked: Ints, by: int) -> None:
+        for mask, places in _group_by_mask(masked):
+            self._masks[mask] += by * (masked if places is None else places).shape[0]
+            if not self._masks[mask]:
+                del self._masks[mask]
 
-    def rows(self, numbers: Ints) -> Ints:
-        """The values of rows, also of those just taken."""
-        if not numbers.shape[0]:
+    def rows(self, row_ids: Ints) -> Ints:
+        """The values of rows, also of rows just removed."""
+        if not row_ids.shape[0]:
             return self._nothing[:, 1:]
-        values: Ints = self._relation.rows[numbers, 1:]
+        values: Ints = self._relation.rows[row_ids, 1:]
         return values
 
-    def marked_rows(self, numbers: Ints) -> Ints:
-        """The same, with their patterns in front."""
-        if not numbers.shape[0]:
+    def masked_rows(self, row_ids: Ints) -> Ints:
+        """The same with masks in front."""
+        if not row_ids.shape[0]:
             return self._nothing
-        values: Ints = self._relation.rows[numbers]
+        values: Ints = self._relation.rows[row_ids]
         return values
 
-    def partners(self, marked: Ints, columns: tuple[int, ...]) -> Pairs:
-        """All rows here that are compatible with rows from elsewhere, whose shared variables stand at `columns`."""
-        if not marked.shape[0]:
-            return NOTHING, NOTHING
-        which: list[Ints] = []
-        found: list[Ints] = []
-        for pattern, places in _by_pattern(marked):
-            probes = marked if places is None else marked[places]
-            for other in self._patterns:
-                common = pattern & other
-                if not common and not self._disjoint:
+    def find_partners(self, masked: Ints, columns: tuple[int, ...]) -> Pairs:
+        """Find all rows that are compatible with rows of the other input, whose shared variables stand at `columns`."""
+        if not masked.shape[0]:
+            return NO_ROW_IDS, NO_ROW_IDS
+        probe_places: list[Ints] = []
+        partners: list[Ints] = []
+        for mask, places in _group_by_mask(masked):
+            probes = masked if places is None else masked[places]
+            for other in self._masks:
+                common = mask & other
+                if not common and not self._has_disjoint_partners:
                     continue
                 bits = [bit for bit in range(len(self._shared)) if common >> bit & 1]
                 keys = np.empty((probes.shape[0], len(bits) + 1), dtype=np.int64)
@@ -106,20 +109,24 @@ class Side:
                 index = self._relation.index((0, *(self._shared[bit] + 1 for bit in bits)))
                 heads, counts, total = index.probe(self._relation.rows, keys, self._probe_keys[len(bits)])
                 if total:
-                    some, numbers = index.expand(heads, counts, total)
-                    which.append(some if places is None else places[some])
-                    found.append(numbers)
-        if not found:
-            return NOTHING, NOTHING
-        return (which[0], found[0]) if len(found) == 1 else (np.concatenate(which), np.concatenate(found))
+                    some, row_ids = index.expand(heads, counts, total)
+                    probe_places.append(some if places is None else places[some])
+                    partners.append(row_ids)
+        if not partners:
+            return NO_ROW_IDS, NO_ROW_IDS
+        return (
+            (probe_places[0], partners[0])
+            if len(partners) == 1
+            else (np.concatenate(probe_places), np.concatenate(partners))
+        )
 
     @property
     def capacity(self) -> int:
-        """Row numbers are below this."""
+        """Row ids are below this."""
         return len(self._relation.rows)
 
     def ids(self) -> Ints:
-        """The values of all rows there are."""
+        """The values of all rows."""
         return self._relation.ids()[:, 1:]
 
     @property
@@ -127,21 +134,21 @@ class Side:
         return self._relation.nbytes
 
 
-def _by_pattern(marked: Ints) -> Iterator[tuple[int, Ints | None]]:
-    """The patterns of a batch and the places of each; None for all places."""
-    if not marked.shape[0]:
+def _group_by_mask(masked: Ints) -> Iterator[tuple[int, Ints | None]]:
+    """The masks of a batch, each with its places; None for all places."""
+    if not masked.shape[0]:
         return
-    patterns = marked[:, 0]
-    first = int(patterns[0])
-    if marked.shape[0] == 1 or bool((patterns == first).all()):
+    masks = masked[:, 0]
+    first = int(masks[0])
+    if masked.shape[0] == 1 or bool((masks == first).all()):
         yield first, None
         return
-    for pattern in np.unique(patterns).tolist():
-        yield pattern, np.flatnonzero(patterns == pattern)
+    for mask in np.unique(masks).tolist():
+        yield mask, np.flatnonzero(masks == mask)
 
 
-class Layout:
-    """The columns of two inputs joined: those of the left, then those that only the right has."""
+class MappingLayout:
+    """The columns of the join of two inputs: those of the left, then those that only the right has."""
 
     def __init__(self, left: tuple[str, ...], right: tuple[str, ...], shared: tuple[str, ...] | None = None) -> None:
         both = tuple(variable for variable in left if variable in right) if shared is None else shared
@@ -152,8 +159,8 @@ class Layout:
         self._left_width = len(left)
         self._nothing = no_rows(len(self.variables))
 
-    def joined(self, left: Ints, right: Ints) -> Ints:
-        """Pairs of compatible rows as one row each: what the left leaves unbound comes from the right."""
+    def join_pairs(self, left: Ints, right: Ints) -> Ints:
+        """Join pairs of compatible rows: where the left row is unbound, the value comes from the right."""
         if not left.shape[0]:
             return self._nothing
         rows = np.empty((left.shape[0], len(self.variables)), dtype=np.int64)
@@ -164,8 +171,8 @@ class Layout:
             np.copyto(column, right[:, there], where=column == UNBOUND)
         return rows
 
-    def padded(self, left: Ints) -> Ints:
-        """Left rows alone: what only the right has is unbound."""
+    def pad_left(self, left: Ints) -> Ints:
+        """Left rows without a partner: the columns that only the right has are unbound."""
         if not left.shape[0]:
             return self._nothing
         rows = np.full((left.shape[0], len(self.variables)), UNBOUND, dtype=np.int64)

@@ -1,9 +1,9 @@
-"""VALUES and other rows that are known from the start.
+"""VALUES and other rows that never change.
 
-    Δ₁ = R,   Δₜ = 0 for all later t
+    Δ₁ = R,   Δₜ = ∅ for t > 1
 
-State: the rows, until the first tick has taken them. Rows of a view are a relation that others read, too: a join takes
-it as it is, with its indexes, and nobody copies the rows.
+State: the rows, until the first tick. The rows of a view come as a `Relation` that several readers share: a join uses
+it with its indexes instead of a copy.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.operators.operator import Operator
 
 
-class Constant(Operator):
-    """Rows that all come at the first tick and stay."""
+class ConstantOperator(Operator):
+    """Rows that are all added at the first tick and stay."""
 
     def __init__(self, variables: tuple[str, ...], rows: Ints | Relation) -> None:
         self.variables = variables
-        self._nothing = Delta.nothing(len(variables))
+        self._nothing = Delta.empty(len(variables))
         self._relation = rows if isinstance(rows, Relation) else None
         self._rows = self._nothing.added if isinstance(rows, Relation) else rows
 
-    def taken(self) -> Relation | None:
-        """The relation of a view, for a reader that takes it instead of asking for the rows."""
+    def take_relation(self) -> Relation | None:
+        """Hand out the relation of a view, if it is one: `advance` then returns no rows. None otherwise."""
         relation, self._relation = self._relation, None
         return relation
 
     def advance(self) -> Delta:
-        relation = self.taken()
+        relation = self.take_relation()
         if relation is not None:
             return Delta(relation.ids(), no_rows(len(self.variables)))
         if not self._rows.shape[0]:

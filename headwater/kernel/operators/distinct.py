@@ -3,8 +3,8 @@
     ε(R + μ) = ε(R) + μ   if μ ∉ R,       otherwise ε(R)
     ε(R − μ) = ε(R) − μ   if μ ∉ R − μ,   otherwise ε(R)
 
-State: every different row once, with its count. A row is passed on when its count leaves 0 and taken back when it
-returns there; one that does both within a difference stays as it was.
+State: every different row once, with its count. A row is added to the output when its count leaves 0, and removed when
+it returns to 0. A row that does both within one delta does not change the output.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from headwater.kernel.columns.row_counts import RowCounts
 from headwater.kernel.operators.operator import Operator
 
 
-class Distinct(Operator):
+class DistinctOperator(Operator):
     """Each row of the input once."""
 
     def __init__(self, source: Operator) -> None:
@@ -31,25 +31,25 @@ class Distinct(Operator):
         delta = self._source.advance()
         if delta.is_empty:
             return delta
-        if delta.is_fresh:
+        if delta.is_reset:
             before, self._counts = self._counts, RowCounts(len(self.variables))
             self._counts.change(delta.added, 1)
-            # The first rows of all; nothing is ever written over them.
-            return Delta(self._counts.rows[: self._counts.top], before.present, is_fresh=True)
+            # These rows stay as they are: later rows are written behind them.
+            return Delta(self._counts.rows[: self._counts.top], before.present, is_reset=True)
         counts = self._counts
         counts.compact()
-        gone = counts.change(delta.removed, -1)
-        come = counts.change(delta.added, 1)
-        if gone.shape[0] and come.shape[0]:
-            is_back = counts.counts[gone] > 0
+        removed = counts.change(delta.removed, -1)
+        added = counts.change(delta.added, 1)
+        if removed.shape[0] and added.shape[0]:
+            is_back = counts.counts[removed] > 0
             if is_back.any():
-                stayed = np.zeros(counts.top, dtype=np.bool_)
-                stayed[gone[is_back]] = True
-                come, gone = come[~stayed[come]], gone[~is_back]
-        return Delta(counts.rows[come], counts.rows[gone])
+                is_unchanged = np.zeros(counts.top, dtype=np.bool_)
+                is_unchanged[removed[is_back]] = True
+                added, removed = added[~is_unchanged[added]], removed[~is_back]
+        return Delta(counts.rows[added], counts.rows[removed])
 
-    def needs(self, source: Operator) -> bool:
-        return self._source.needs(source)
+    def needs_rows_of(self, source: Operator) -> bool:
+        return self._source.needs_rows_of(source)
 
     @property
     def inputs(self) -> tuple[Operator, ...]:

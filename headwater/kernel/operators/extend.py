@@ -2,7 +2,7 @@
 
     ΔExtend(R) = Extend(ΔR)
 
-No state: the value depends on its row only, so a row that goes gets the value it had when it came.
+No state: the value depends on the row alone, so a row that is removed gets the value that it had when it was added.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ from headwater.kernel.columns.delta import Delta
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.operators.operator import Operator
 
-Computed = Callable[[Ints], Ints]
-"""One id for each row; `UNBOUND` where the expression has an error."""
+ColumnFunction = Callable[[Ints], Ints]
+"""Computes one id for each row; `UNBOUND` where the expression has an error."""
 
 
-class Extension(Operator):
+class ExtendOperator(Operator):
     """The rows of the source with a computed column at the end."""
 
-    def __init__(self, source: Operator, variable: str, function: Computed) -> None:
+    def __init__(self, source: Operator, variable: str, function: ColumnFunction) -> None:
         self.variables = (*source.variables, variable)
         self._source = source
-        self._function = function
+        self._compute_column = function
 
     def advance(self) -> Delta:
-        return self._source.advance().mapped(self._extended)
+        return self._source.advance().map_rows(self._extend)
 
-    def _extended(self, rows: Ints) -> Ints:
+    def _extend(self, rows: Ints) -> Ints:
         extended = np.empty((rows.shape[0], len(self.variables)), dtype=np.int64)
         extended[:, :-1] = rows
         if rows.shape[0]:
-            extended[:, -1] = self._function(rows)
+            extended[:, -1] = self._compute_column(rows)
         return extended
 
-    def needs(self, source: Operator) -> bool:
-        return self._source.needs(source)
+    def needs_rows_of(self, source: Operator) -> bool:
+        return self._source.needs_rows_of(source)
 
     @property
     def inputs(self) -> tuple[Operator, ...]:

@@ -1,8 +1,10 @@
-"""The results of a join, and from each leaf the list of those it made (OA1, OA5; algorithm 3 of the paper).
+"""The results of a join, each reachable from the leaf rows that made it (OA1, OA5; algorithm 3 of the paper).
 
-A result is a row of leaf row numbers, one per input: the tree of the paper, flattened. The results of one leaf row are
-linked to and fro, so that a leaf that goes finds what it made without a scan, and takes it out of the lists of all its
-other leaves. An input that never lost a row has no lists; they are made when it does for the first time.
+    leaf_rows[result] = (row id in input 0, row id in input 1, …)        the tree of the paper, flattened
+
+The results of one leaf row form a doubly linked list. When the row is removed, the list gives the results to remove
+without a scan, and each of them is unlinked from the lists of its other leaf rows. An input from which no row was ever
+removed has no lists: they are built when it first loses a row.
 """
 
 from __future__ import annotations
@@ -10,135 +12,137 @@ from __future__ import annotations
 import numpy as np
 
 from headwater.kernel.columns.prefetching import prefetch
-from headwater.kernel.columns.ring_index import AHEAD, Ints, Links
-from headwater.kernel.columns.row_numbers import Numbering, enlarged, grown
+from headwater.kernel.columns.ring_index import PREFETCH_DISTANCE, Ints, Links
+from headwater.kernel.columns.row_ids import RowIdAllocator, enlarge, grow_capacity
 from headwater.terms.compiled_code import compiled
 
 _NONE = -1
 
 
 @compiled
-def _link(tree, links, heads, linked, start, numbers):  # type: ignore[no-untyped-def]
-    for i in range(numbers.shape[0]):
-        if i + AHEAD < numbers.shape[0]:
-            for p in range(linked.shape[0]):
-                prefetch(heads, start[p] + tree[numbers[i + AHEAD], linked[p]])
-        number = np.int32(numbers[i])
-        for p in range(linked.shape[0]):
-            at = start[p] + tree[number, linked[p]]
+def _link(leaf_rows, links, heads, linked_leaves, starts, result_ids):  # type: ignore[no-untyped-def]
+    for i in range(result_ids.shape[0]):
+        if i + PREFETCH_DISTANCE < result_ids.shape[0]:
+            for p in range(linked_leaves.shape[0]):
+                prefetch(heads, starts[p] + leaf_rows[result_ids[i + PREFETCH_DISTANCE], linked_leaves[p]])
+        result_id = np.int32(result_ids[i])
+        for p in range(linked_leaves.shape[0]):
+            at = starts[p] + leaf_rows[result_id, linked_leaves[p]]
             head = heads[at]
-            links[number, p, 0] = head
-            links[number, p, 1] = _NONE
+            links[result_id, p, 0] = head
+            links[result_id, p, 1] = _NONE
             if head >= 0:
-                links[head, p, 1] = number
-            heads[at] = number
+                links[head, p, 1] = result_id
+            heads[at] = result_id
 
 
 @compiled
-def _unlink_all_of(tree, links, heads, linked, start, place, leaves, found):  # type: ignore[no-untyped-def]
-    """Unlink every result of some rows of one leaf; gives how many there were."""
+def _unlink_results(leaf_rows, links, heads, linked_leaves, starts, list_index, rows, unlinked):  # type: ignore[no-untyped-def]
+    """Unlink every result of some rows of one leaf; gives their number."""
     n = 0
-    for i in range(leaves.shape[0]):
-        if i + 2 * AHEAD < leaves.shape[0]:
-            prefetch(heads, start[place] + leaves[i + 2 * AHEAD])
-            following = heads[start[place] + leaves[i + AHEAD]]
-            if following >= 0:
-                prefetch(tree, following)
-                prefetch(links, following)
-        number = heads[start[place] + leaves[i]]
-        while number >= 0:
-            following = links[number, place, 0]
-            for p in range(linked.shape[0]):
-                after, before = links[number, p, 0], links[number, p, 1]
+    for i in range(rows.shape[0]):
+        if i + 2 * PREFETCH_DISTANCE < rows.shape[0]:
+            prefetch(heads, starts[list_index] + rows[i + 2 * PREFETCH_DISTANCE])
+            next_id = heads[starts[list_index] + rows[i + PREFETCH_DISTANCE]]
+            if next_id >= 0:
+                prefetch(leaf_rows, next_id)
+                prefetch(links, next_id)
+        result_id = heads[starts[list_index] + rows[i]]
+        while result_id >= 0:
+            next_id = links[result_id, list_index, 0]
+            for p in range(linked_leaves.shape[0]):
+                after, before = links[result_id, p, 0], links[result_id, p, 1]
                 if before >= 0:
                     links[before, p, 0] = after
                 else:
-                    heads[start[p] + tree[number, linked[p]]] = after
+                    heads[starts[p] + leaf_rows[result_id, linked_leaves[p]]] = after
                 if after >= 0:
                     links[after, p, 1] = before
-            found[n] = number
+            unlinked[n] = result_id
             n += 1
-            number = following
+            result_id = next_id
     return n
 
 
-class Results:
-    """Rows of `width` leaf row numbers."""
+class JoinResults:
+    """The results of a join of `width` inputs, as rows of leaf row ids."""
 
     def __init__(self, width: int) -> None:
-        self.tree: Links = np.empty((0, width), dtype=np.int32)
-        self._numbering = Numbering()
+        self.leaf_rows: Links = np.empty((0, width), dtype=np.int32)
+        self._result_ids = RowIdAllocator()
         self._links: Links = np.empty((0, 0, 2), dtype=np.int32)
         self._heads: Links = np.empty(0, dtype=np.int32)
-        self._linked: Links = np.empty(0, dtype=np.int32)
-        self._start: Ints = np.empty(0, dtype=np.int64)
+        self._linked_leaves: Links = np.empty(0, dtype=np.int32)
+        self._starts: Ints = np.empty(0, dtype=np.int64)
         self._spans: list[int] = []
-        self._places: dict[int, int] = {}
+        self._list_indexes: dict[int, int] = {}
 
-    def add(self, tree: Ints, capacities: list[int]) -> None:
-        """Keep results. `capacities` says for each leaf below which number its row numbers are."""
-        n = tree.shape[0]
+    def add(self, leaf_rows: Ints, capacities: list[int]) -> None:
+        """Add results. The row ids of each leaf are below its capacity."""
+        n = leaf_rows.shape[0]
         if not n:
             return
-        numbers = self._numbering.give(n)
-        if self._numbering.top > self.tree.shape[0]:
-            capacity = grown(self._numbering.top, self.tree.shape[0])
-            self.tree = enlarged(self.tree, capacity)
-            self._links = enlarged(self._links, capacity)
-        self.tree[numbers] = tree
-        if self._places:
+        result_ids = self._result_ids.allocate(n)
+        if self._result_ids.top > self.leaf_rows.shape[0]:
+            capacity = grow_capacity(self._result_ids.top, self.leaf_rows.shape[0])
+            self.leaf_rows = enlarge(self.leaf_rows, capacity)
+            self._links = enlarge(self._links, capacity)
+        self.leaf_rows[result_ids] = leaf_rows
+        if self._list_indexes:
             self._widen(capacities)
-            _link(self.tree, self._links, self._heads, self._linked, self._start, numbers)
+            _link(self.leaf_rows, self._links, self._heads, self._linked_leaves, self._starts, result_ids)
 
-    def remove_made_by(self, leaf: int, rows: Ints, capacities: list[int]) -> Links:
-        """Take out the results of some rows of a leaf; gives their trees."""
-        place = self._places.get(leaf)
-        if place is None:
-            place = self._link_leaf(leaf, capacities)
+    def remove_results_of(self, leaf: int, rows: Ints, capacities: list[int]) -> Links:
+        """Remove the results of some rows of a leaf; gives their leaf rows."""
+        list_index = self._list_indexes.get(leaf)
+        if list_index is None:
+            list_index = self._link_leaf(leaf, capacities)
         self._widen(capacities)
-        found = np.empty(self.size, dtype=np.int64)
-        n = _unlink_all_of(self.tree, self._links, self._heads, self._linked, self._start, place, rows, found)
-        numbers = found[:n]
-        trees: Links = self.tree[numbers]
-        self._numbering.give_back(numbers)
-        return trees
+        unlinked = np.empty(self.size, dtype=np.int64)
+        n = _unlink_results(
+            self.leaf_rows, self._links, self._heads, self._linked_leaves, self._starts, list_index, rows, unlinked
+        )
+        result_ids = unlinked[:n]
+        removed: Links = self.leaf_rows[result_ids]
+        self._result_ids.release(result_ids)
+        return removed
 
     def clear(self) -> None:
-        """Take out all results."""
+        """Remove all results."""
         if self.size:
             self._heads.fill(_NONE)
-            self._numbering.clear()
+            self._result_ids.clear()
 
-    def trees(self) -> Links:
-        """All results."""
-        return self.tree[self._numbering.live()]
+    def all_results(self) -> Links:
+        """The leaf rows of all results."""
+        return self.leaf_rows[self._result_ids.live()]
 
     @property
     def size(self) -> int:
-        return self._numbering.size
+        return self._result_ids.size
 
     def _link_leaf(self, leaf: int, capacities: list[int]) -> int:
-        """Begin lists for a leaf: all lists are made anew, which happens once for each leaf."""
-        self._places[leaf] = len(self._places)
-        self._linked = np.array(list(self._places), dtype=np.int32)
-        self._links = np.empty((self.tree.shape[0], len(self._places), 2), dtype=np.int32)
-        self._spans = [capacities[leaf] for leaf in self._places]
-        self._start = np.cumsum([0, *self._spans[:-1]], dtype=np.int64)
+        """Start lists for one more leaf: all lists are rebuilt, which happens once for each leaf."""
+        self._list_indexes[leaf] = len(self._list_indexes)
+        self._linked_leaves = np.array(list(self._list_indexes), dtype=np.int32)
+        self._links = np.empty((self.leaf_rows.shape[0], len(self._list_indexes), 2), dtype=np.int32)
+        self._spans = [capacities[leaf] for leaf in self._list_indexes]
+        self._starts = np.cumsum([0, *self._spans[:-1]], dtype=np.int64)
         self._heads = np.full(sum(self._spans), _NONE, dtype=np.int32)
-        _link(self.tree, self._links, self._heads, self._linked, self._start, self._numbering.live())
-        return self._places[leaf]
+        _link(self.leaf_rows, self._links, self._heads, self._linked_leaves, self._starts, self._result_ids.live())
+        return self._list_indexes[leaf]
 
     def _widen(self, capacities: list[int]) -> None:
-        """Room in the heads for leaves that have more rows than before."""
-        spans = [capacities[leaf] for leaf in self._places]
+        """Make room in the heads for leaves that have more rows than before."""
+        spans = [capacities[leaf] for leaf in self._list_indexes]
         if spans == self._spans:
             return
-        start = np.cumsum([0, *spans[:-1]], dtype=np.int64)
+        starts = np.cumsum([0, *spans[:-1]], dtype=np.int64)
         heads = np.full(sum(spans), _NONE, dtype=np.int32)
-        for old, new, span in zip(self._start.tolist(), start.tolist(), self._spans, strict=True):
+        for old, new, span in zip(self._starts.tolist(), starts.tolist(), self._spans, strict=True):
             heads[new : new + span] = self._heads[old : old + span]
-        self._heads, self._start, self._spans = heads, start, spans
+        self._heads, self._starts, self._spans = heads, starts, spans
 
     @property
     def nbytes(self) -> int:
-        return self.tree.nbytes + self._numbering.nbytes + self._links.nbytes + self._heads.nbytes
+        return self.leaf_rows.nbytes + self._result_ids.nbytes + self._links.nbytes + self._heads.nbytes

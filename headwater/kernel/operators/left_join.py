@@ -1,9 +1,9 @@
-"""OPTIONAL (SPARQL 1.1, section 18.5): joined rows, and left rows alone that nothing joins.
+"""OPTIONAL (SPARQL 1.1, section 18.5): the joined rows, and the left rows that have no partner.
 
     LeftJoin(L, R, c)  =  σ_c(L ⋈ R)  +  { μ ∈ L | n(μ, R) = 0 }
 
-where n counts the partners for which the condition holds (`Matching`). A left row is shown alone when its count returns
-to 0, and taken back when it leaves 0; a count that does both within a difference shows nothing.
+where n counts the partners for which the condition holds (`PartnerCounter`). A left row without partners is added when
+its count returns to 0, and removed when it leaves 0; a count that does both within one delta changes nothing.
 State: both inputs and one count for each left row.
 """
 
@@ -13,13 +13,13 @@ from collections.abc import Iterable
 
 from headwater.kernel.columns.delta import Condition, Delta
 from headwater.kernel.columns.ring_index import Ints
-from headwater.kernel.operators.compatibility import Layout
+from headwater.kernel.operators.compatibility import MappingLayout
 from headwater.kernel.operators.operator import Operator
-from headwater.kernel.operators.partner_counts import Matching
-from headwater.kernel.operators.projection import Columns
+from headwater.kernel.operators.partner_counts import PartnerCounter
+from headwater.kernel.operators.projection import ColumnMapping
 
 
-class LeftJoin(Operator):
+class LeftJoinOperator(Operator):
     """`condition` is over the columns of the left, then those that only the right has (`joined_variables`)."""
 
     def __init__(
@@ -29,26 +29,26 @@ class LeftJoin(Operator):
         condition: Condition | None = None,
         variables: tuple[str, ...] | None = None,
     ) -> None:
-        self._layout = Layout(left.variables, right.variables)
+        self._layout = MappingLayout(left.variables, right.variables)
         self.joined_variables = self._layout.variables
         self.variables = self.joined_variables if variables is None else variables
-        self._columns = Columns(self.joined_variables, self.variables)
-        self._matching = Matching(left, right, self._layout, condition, wants_joined=True)
+        self._columns = ColumnMapping(self.joined_variables, self.variables)
+        self._partners = PartnerCounter(left, right, self._layout, condition, needs_joined_rows=True)
 
     def advance(self) -> Delta:
-        matched = self._matching.advance()
-        change = matched.joined
-        change.added.extend(map(self._layout.padded, matched.alone.added))
-        change.removed.extend(map(self._layout.padded, matched.alone.removed))
-        return self._columns.of(change.delta(len(self.joined_variables)))
+        changes = self._partners.advance()
+        rows = changes.joined
+        rows.added.extend(map(self._layout.pad_left, changes.unmatched.added))
+        rows.removed.extend(map(self._layout.pad_left, changes.unmatched.removed))
+        return self._columns.map_delta(rows.build(len(self.joined_variables)))
 
     @property
     def inputs(self) -> tuple[Operator, ...]:
-        return self._matching.operators
+        return self._partners.inputs
 
     def ids(self) -> Iterable[Ints]:
-        return self._matching.ids()
+        return self._partners.ids()
 
     @property
     def nbytes(self) -> int:
-        return self._matching.nbytes
+        return self._partners.nbytes

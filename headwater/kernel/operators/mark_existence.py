@@ -1,9 +1,9 @@
-"""EXISTS as a value: each row with a column that says whether it has a partner on the right.
+"""EXISTS as a value: each left row, with a boolean column for whether it has a partner on the right.
 
-    Marked(L, R) = { (μ, true) | n(μ, R) > 0 } + { (μ, false) | n(μ, R) = 0 }
+    Existence(L, R) = { (μ, true) | n(μ, R) > 0 } + { (μ, false) | n(μ, R) = 0 }
 
-For EXISTS inside a larger expression, where a semi-join (`negation`) would drop rows that count. State: that of
-`Matching`.
+This is for EXISTS inside a larger expression, where a semi-join would drop rows that may still pass.
+State: that of `PartnerCounter`.
 """
 
 from __future__ import annotations
@@ -12,52 +12,52 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from headwater.kernel.columns.delta import Delta, stacked
+from headwater.kernel.columns.delta import Delta, stack_rows
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.expressions.comparison import FALSE_ID, TRUE_ID
-from headwater.kernel.operators.compatibility import Layout
-from headwater.kernel.operators.distinct import Distinct
+from headwater.kernel.operators.compatibility import MappingLayout
+from headwater.kernel.operators.distinct import DistinctOperator
 from headwater.kernel.operators.operator import Operator
-from headwater.kernel.operators.partner_counts import Matching
-from headwater.kernel.operators.projection import Projection
+from headwater.kernel.operators.partner_counts import PartnerCounter
+from headwater.kernel.operators.projection import ProjectionOperator
 
 
-class Marked(Operator):
-    """The left rows with the truth about their partners in the column `name`; `shared` is what partners agree on."""
+class ExistenceOperator(Operator):
+    """The left rows, with whether they have a partner in the column `name`. Partners agree on `shared`."""
 
     def __init__(self, left: Operator, right: Operator, shared: tuple[str, ...], name: str, *, negated: bool) -> None:
         self.variables = (*left.variables, name)
         self._ids = (TRUE_ID, FALSE_ID) if negated else (FALSE_ID, TRUE_ID)
-        keys = Distinct(Projection(right, shared))
-        self._matching = Matching(left, keys, Layout(left.variables, shared, shared))
+        keys = DistinctOperator(ProjectionOperator(right, shared))
+        self._partners = PartnerCounter(left, keys, MappingLayout(left.variables, shared, shared))
 
     def advance(self) -> Delta:
-        matched = self._matching.advance()
-        alone, accompanied = self._ids
+        changes = self._partners.advance()
         return Delta(
-            self._marked(matched.alone.added, alone, matched.accompanied.added, accompanied),
-            self._marked(matched.alone.removed, alone, matched.accompanied.removed, accompanied),
+            self._mark_rows(changes.unmatched.added, changes.matched.added),
+            self._mark_rows(changes.unmatched.removed, changes.matched.removed),
         )
 
-    def _marked(self, alone: list[Ints], is_alone: int, accompanied: list[Ints], is_accompanied: int) -> Ints:
-        marked = [_with_mark(rows, is_alone) for rows in alone]
-        marked += [_with_mark(rows, is_accompanied) for rows in accompanied]
-        return stacked(marked, len(self.variables))
+    def _mark_rows(self, unmatched: list[Ints], matched: list[Ints]) -> Ints:
+        unmatched_id, matched_id = self._ids
+        marked = [_append_column(rows, unmatched_id) for rows in unmatched]
+        marked += [_append_column(rows, matched_id) for rows in matched]
+        return stack_rows(marked, len(self.variables))
 
     @property
     def inputs(self) -> tuple[Operator, ...]:
-        return self._matching.operators
+        return self._partners.inputs
 
     def ids(self) -> Iterable[Ints]:
-        return self._matching.ids()
+        return self._partners.ids()
 
     @property
     def nbytes(self) -> int:
-        return self._matching.nbytes
+        return self._partners.nbytes
 
 
-def _with_mark(rows: Ints, mark: int) -> Ints:
-    marked = np.empty((rows.shape[0], rows.shape[1] + 1), dtype=np.int64)
-    marked[:, :-1] = rows
-    marked[:, -1] = mark
-    return marked
+def _append_column(rows: Ints, term_id: int) -> Ints:
+    longer = np.empty((rows.shape[0], rows.shape[1] + 1), dtype=np.int64)
+    longer[:, :-1] = rows
+    longer[:, -1] = term_id
+    return longer

@@ -2,25 +2,26 @@
 
     (R₁ + ΔR₁) ⋈ … ⋈ (Rₙ + ΔRₙ)  −  R₁ ⋈ … ⋈ Rₙ   =   Σᵢ  R'₁ ⋈ … ⋈ R'ᵢ₋₁ ⋈ ΔRᵢ ⋈ Rᵢ₊₁ ⋈ … ⋈ Rₙ
 
-A new mapping of one input walks through the others. Before each step the ring indexes say, without looking at a row,
-how many rows each remaining input would contribute, and every mapping goes where that number is smallest: mappings of
-one batch may take different ways (`steps` counts them). What an index said about an input that was not chosen stays
-true until a variable more is known of it, so nobody is asked twice. The input that was best last time is asked first;
-if it leaves so few mappings that less could not be much less, the others are not asked at all. An input with which
-nothing is shared comes last.
-The sum holds whatever the order of the inputs is; those that hold the most come first in it.
+State: the rows of each input with their ring indexes, and the results as rows of leaf row ids (`join_results`).
 
-Static inputs screen the others: a mapping without a partner in a static view can never lead to a result, so it is not
-even kept. What the view said about those that stay is what the first step of their walk needs anyway.
+A new row of one input is joined with the other inputs, one after the other. Before each step the ring indexes give the
+number of partners in each remaining input without reading a row, and each row is joined with the input where that
+number is smallest: rows of one batch may take different orders (`steps` counts them). The count for an input that was
+not chosen stays valid until one more of its variables is bound, so no index is probed twice for the same key. The input
+that was best last time is probed first; if it has few partners, the others are not probed. An input that shares no
+variable with the others comes last. The sum holds for any order of the inputs; the largest come first.
 
-An input that lost all it had at once (`Delta.is_fresh`) takes every result with it: nothing is taken out row by row.
-Where NOW or [TRIPLES 1] is joined, that is at every tick, and results need no lists of who made them.
+Static inputs reduce the others as semi-joins do: a row without a partner in a static input can never lead to a result,
+so it is not kept. The counts that this gives for the other rows are those that their first step needs.
 
-Two inputs that are one pattern under two names (`twins`) are one relation, whose rows are kept and indexed once. What
-comes walks from the first of the two and from the second, or is mirrored instead of walking once more; results in which
-both rows are new are found twice, and counted once.
+An input that lost all its rows at once (`Delta.is_reset`) removes all results, and none is looked up. Where NOW or
+[TRIPLES 1] is joined, that happens at every tick, and results need no lists of the rows that made them.
 
-Variables that inputs share must be bound in all of their rows; `CompatibleJoin` is for those that may not be.
+Two inputs that are one pattern under two names (`self_joins`) share one relation. New rows are joined from the first of
+the two and from the second, or, where the join is symmetric, the second results are the first with the two leaves
+exchanged. Results in which both rows are new are found twice and counted once.
+
+Variables that inputs share must be bound in all rows; `CompatibleJoinOperator` is for those that may be unbound.
 """
 
 from __future__ import annotations
@@ -31,72 +32,71 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headwater.kernel.columns.delta import Condition, Delta, no_rows, stacked
+from headwater.kernel.columns.delta import Condition, Delta, stack_rows
 from headwater.kernel.columns.prefetching import prefetch
 from headwater.kernel.columns.relation import IndexUse, Key, Relation
-from headwater.kernel.columns.ring_index import AHEAD, Ints, Links, plain
-from headwater.kernel.operators.constant import Constant
-from headwater.kernel.operators.join_results import Results
+from headwater.kernel.columns.ring_index import PREFETCH_DISTANCE, Ints, Links, as_contiguous
+from headwater.kernel.operators.constant import ConstantOperator
+from headwater.kernel.operators.join_results import JoinResults
 from headwater.kernel.operators.operator import Operator
-from headwater.kernel.operators.twin_inputs import mirror_of, twins_among
+from headwater.kernel.operators.self_joins import find_self_joins, symmetry_of
 from headwater.terms.compiled_code import compiled
 
-_WORTH_ASKING = 0.5
-"""While the best input known has fewer partners than this for each mapping, another one is not worth the question."""
+_GOOD_PARTNERS_PER_ROW = 0.5
+"""While an input has at most so many partners for each row, no other input is probed."""
 
-_WORTH_PARTING = 256
-"""So many rows less must be looked at before a batch is parted: a part costs as much as some hundred rows."""
+_WORTH_SPLITTING = 256
+"""A batch is split if that saves so many partners: each part costs as much as some hundred rows."""
 
-_WORTH_A_LOOK = 256
-"""So many mappings are looked up in the last input before they are made; fewer are sooner made."""
+_WORTH_LOOKING_AHEAD = 256
+"""From so many partners on, the last input is probed before rows are joined; fewer are joined faster."""
 
-_FEW = 256
-"""So many rows that all go are read at once, and their tables emptied; more are left for whoever asks."""
+_FEW_ROWS = 256
+"""Up to so many removed rows are read at once and their tables cleared; more are read when they are needed."""
 
-_REVIEWED_EVERY = 64
-"""After so many ticks the indexes are looked at."""
+_TICKS_BETWEEN_REVIEWS = 64
+"""After so many ticks unused indexes are dropped."""
 
-Found = tuple[Ints, Ints, int]
-"""What an index says about some probes: heads, counts, and the sum of the counts."""
-Known = dict[int, tuple[Key, Found]]
-"""What was said about the inputs that may come next, and on which key."""
+ProbeResult = tuple[Ints, Ints, int]
+"""What an index knows of some keys: the head of each ring, the number of rows in each, and their sum."""
+Probes = dict[int, tuple[Key, ProbeResult]]
+"""For each remaining input that was probed: on which columns, and the result."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """An input that may come next: the columns it is probed on, and where their values stand in the leaves so far.
+    """An input that may be joined next: the columns it is probed on (`key`), and where their values are.
 
-    `holder` is the leaf that has them all, in `columns`, or None where several have some: then `gathered` says of each
-    of these which columns they are and where in the key they go.
+    `holder` is the leaf that has all the values, in `columns`. It is None where several leaves have some of them:
+    `key_sources` lists each leaf with its columns and their places in the key. `joined` is the set of inputs that are
+    joined after this step, as bits.
     """
 
-    number: int
+    input_index: int
     key: Key
     holder: int | None
     columns: Links
-    gathered: tuple[tuple[int, Links, Links], ...]
-    done: int
+    key_sources: tuple[tuple[int, Links, Links], ...]
+    joined: int
 
 
 @compiled
-def _fetch(rows, tree, leaf, columns, places, values):  # type: ignore[no-untyped-def]
-    """Some columns of the rows that stand at a leaf of each tree."""
-    for n in range(tree.shape[0]):
-        if n + AHEAD < tree.shape[0]:
-            prefetch(rows, tree[n + AHEAD, leaf])
-        row = tree[n, leaf]
+def _fetch(rows, leaf_rows, leaf, columns, places, values):  # type: ignore[no-untyped-def]
+    """Read some columns of the rows of one leaf."""
+    for n in range(leaf_rows.shape[0]):
+        if n + PREFETCH_DISTANCE < leaf_rows.shape[0]:
+            prefetch(rows, leaf_rows[n + PREFETCH_DISTANCE, leaf])
+        row = leaf_rows[n, leaf]
         for k in range(columns.shape[0]):
             values[n, places[k]] = rows[row, columns[k]]
 
 
-class MultiwayJoin(Operator):
-    """Joins any number of inputs. `order` fixes the probing order for comparison: of the inputs that share a variable
-    with those before, the first in this order comes next.
+class MultiwayJoinOperator(Operator):
+    """Joins any number of inputs and keeps the results that satisfy `condition`.
 
-    An index that saw more inserts than `inserts_per_probe` for each probe is dropped until it is needed again (CQ7):
-    windows that move a lot and are seldom asked do without. None keeps all.
-
-    Of the results those are made that satisfy a `condition`, if there is one: what goes was judged when it came.
+    `order` fixes the probing order, for comparison: of the inputs that share a variable with those joined so far, the
+    first in this order comes next. An index with more than `inserts_per_probe` inserts for each probe is dropped until
+    it is needed again (CQ7): a window that moves a lot and is seldom probed does without. None keeps all indexes.
     """
 
     def __init__(
@@ -112,415 +112,420 @@ class MultiwayJoin(Operator):
         self.condition = condition
         self.order = order
         self.steps: Counter[tuple[int, int]] = Counter()
-        """How many mappings of so many leaves went to which input next."""
+        """How many rows, of so many joined inputs, were joined with which input next."""
         self._inputs = tuple(inputs)
         self._relations = [Relation(len(one.variables)) for one in inputs]
-        self._all_done = (1 << len(self._inputs)) - 1
-        self._results = Results(len(self._inputs))
-        self._young: list[tuple[Ints, Ints]] = []
-        """Results that no leaf has a list of yet, with their values: where NOW is joined, they go all at once."""
+        self._all_joined = (1 << len(self._inputs)) - 1
+        self._results = JoinResults(len(self._inputs))
+        self._unlinked: list[tuple[Ints, Ints]] = []
+        """Results that are in no list of a leaf yet, with their values: where NOW is joined, all go together."""
         self._candidates: dict[int, tuple[_Candidate, ...]] = {}
-        self._constants = [i for i, one in enumerate(inputs) if isinstance(one, Constant)]
-        self._changing = [i for i, one in enumerate(inputs) if not isinstance(one, Constant)]
-        self._screens = [[self._candidate(1 << i, j) for j in self._constants if i != j] for i in range(len(inputs))]
-        # What a static input screens is not all that its twin would hold.
-        self._twins = twins_among(inputs, [i for i in self._changing if not any(self._screens[i])])
-        self._mirror = mirror_of(inputs, self._twins)
-        for i, twin in self._twins.items():
-            self._changing.remove(twin)
-            self._relations[twin] = self._relations[i]
-        self._is_loaded = False
-        self._nothing = Delta.nothing(len(variables))
-        self._nothing_of = [no_rows(len(one.variables)) for one in inputs]
+        self._static_inputs = [i for i, one in enumerate(inputs) if isinstance(one, ConstantOperator)]
+        self._changing_inputs = [i for i, one in enumerate(inputs) if not isinstance(one, ConstantOperator)]
+        self._reducers = [
+            [self._candidate(1 << i, j) for j in self._static_inputs if i != j] for i in range(len(inputs))
+        ]
+        # Inputs that static inputs reduce have no longer the same rows.
+        self._self_joins = find_self_joins(inputs, [i for i in self._changing_inputs if not any(self._reducers[i])])
+        self._symmetry = symmetry_of(inputs, self._self_joins)
+        for i, second in self._self_joins.items():
+            self._changing_inputs.remove(second)
+            self._relations[second] = self._relations[i]
+        self._has_static_rows = False
+        self._nothing = Delta.empty(len(variables))
         self._inserts_per_probe = inserts_per_probe
-        self._until_review = _REVIEWED_EVERY
-        self._sources = self._sources_of(variables)
+        self._ticks_until_review = _TICKS_BETWEEN_REVIEWS
+        self._sources = self._find_sources(variables)
 
-    def _roles(self, i: int) -> tuple[int, ...]:
-        """The inputs whose rows a relation holds."""
-        return (i, self._twins[i]) if i in self._twins else (i,)
+    def _inputs_sharing(self, i: int) -> tuple[int, ...]:
+        """The inputs that share the relation of one."""
+        return (i, self._self_joins[i]) if i in self._self_joins else (i,)
 
-    def _sources_of(self, variables: tuple[str, ...]) -> tuple[tuple[int, Links, Links], ...]:
-        """The inputs that give values to the results: their columns, and where the values go."""
+    def _find_sources(self, variables: tuple[str, ...]) -> tuple[tuple[int, Links, Links], ...]:
+        """The leaves that hold the values of the results: their columns, and the places of the values."""
         holders = []
         for variable in variables:
             i, one = next((i, one) for i, one in enumerate(self._inputs) if variable in one.variables)
-            holders.append((i, one.column(variable)))
-        return _by_leaf(holders)
+            holders.append((i, one.column_of(variable)))
+        return _group_by_leaf(holders)
 
     def advance(self) -> Delta:
         removed: list[Ints] = []
         added: list[Ints] = []
-        if not self._is_loaded:
-            self._is_loaded = True
-            for i in self._constants:
-                added.extend(self._load(i))
-        deltas = [(i, self._inputs[i].advance()) for i in self._changing]
-        fresh = [i for i, delta in deltas if delta.is_fresh]
-        before = self._begin_anew(fresh) if fresh else None
-        arriving: list[tuple[int, Ints, Known]] = []
+        if not self._has_static_rows:
+            self._has_static_rows = True
+            for i in self._static_inputs:
+                added.extend(self._load_static(i))
+        deltas = [(i, self._inputs[i].advance()) for i in self._changing_inputs]
+        reset = [i for i, delta in deltas if delta.is_reset]
+        before = self._reset_inputs(reset) if reset else None
+        arrivals: list[tuple[int, Ints, Probes]] = []
         for i, delta in deltas:
             rows = delta.added
-            # Where there is nothing and nothing comes, what goes was never kept.
-            if not delta.is_fresh and delta.removed.shape[0] and (rows.shape[0] or self._relations[i].size):
-                numbers, rows = self._lose(i, rows, delta.removed)
-                if numbers.shape[0] and self._keep_young().size:
-                    for role in self._roles(i):
-                        trees = self._results.remove_made_by(role, numbers, self._capacities())
-                        removed.append(self._values(trees))
+            # An empty relation that gets no rows never kept the rows that are removed.
+            if not delta.is_reset and delta.removed.shape[0] and (rows.shape[0] or self._relations[i].size):
+                row_ids, rows = self._remove_rows(i, rows, delta.removed)
+                if row_ids.shape[0] and self._link_results().size:
+                    for input_index in self._inputs_sharing(i):
+                        results = self._results.remove_results_of(input_index, row_ids, self._capacities())
+                        removed.append(self._fetch_values(results))
             if rows.shape[0]:
-                rows, known = self._screened(i, rows)
+                rows, probes = self._reduce_by_static_inputs(i, rows)
                 if rows.shape[0]:
-                    arriving.append((i, rows, known))
-        # Any order will do. While an input is still empty, what comes to the others makes nothing: it comes last.
-        if len(arriving) > 1:
-            arriving.sort(key=lambda arrival: -self._relations[arrival[0]].size)
-        for i, rows, known in arriving:
-            added.extend(self._gain(i, rows, known))
-        self._until_review -= 1
-        if not self._until_review and self._inserts_per_probe is not None:
-            self._until_review = _REVIEWED_EVERY
+                    arrivals.append((i, rows, probes))
+        # While an input is empty, rows added to the others give no results: the smallest input is last.
+        if len(arrivals) > 1:
+            arrivals.sort(key=lambda arrival: -self._relations[arrival[0]].size)
+        for i, rows, probes in arrivals:
+            added.extend(self._add_rows(i, rows, probes))
+        self._ticks_until_review -= 1
+        if not self._ticks_until_review and self._inserts_per_probe is not None:
+            self._ticks_until_review = _TICKS_BETWEEN_REVIEWS
             for relation in self._relations:
                 relation.review(self._inserts_per_probe)
         width = len(self.variables)
         if before is not None and before is not self._nothing.removed:
-            return Delta(stacked(added, width), before, is_fresh=True)
+            return Delta(stack_rows(added, width), before, is_reset=True)
         if not added and not removed:
             return self._nothing
-        return Delta(stacked(added, width), stacked(removed, width))
+        return Delta(stack_rows(added, width), stack_rows(removed, width))
 
-    def _load(self, i: int) -> list[Ints]:
-        """The rows of a static input; where it is a view and other inputs are still to come, the view itself."""
-        constant = self._inputs[i]
-        assert isinstance(constant, Constant)
-        view = constant.taken() if self._changing else None
+    def _load_static(self, i: int) -> list[Ints]:
+        """Load the rows of a static input, or share the relation if it is a view and streams are joined with it."""
+        static = self._inputs[i]
+        assert isinstance(static, ConstantOperator)
+        view = static.take_relation() if self._changing_inputs else None
         if view is None:
-            return self._gain(i, constant.advance().added, {})
+            return self._add_rows(i, static.advance().added, {})
         self._relations[i] = view
         return []
 
-    def _begin_anew(self, fresh: list[int]) -> Ints | Callable[[], Ints]:
-        """Some inputs lost all they had, and with it every result goes; gives the results there were."""
+    def _reset_inputs(self, reset: list[int]) -> Ints | Callable[[], Ints]:
+        """Empty some inputs, and with them the results; gives the results that there were."""
         relations = list(self._relations)
-        if self.result_count + sum(relations[i].size for i in fresh) <= _FEW:
-            gone = [values for _, values in self._young]
+        if self.result_count + sum(relations[i].size for i in reset) <= _FEW_ROWS:
+            gone = [values for _, values in self._unlinked]
             if self._results.size:
-                gone.append(self._values(self._results.trees()))
-            self._young = []
-            for i in fresh:
+                gone.append(self._fetch_values(self._results.all_results()))
+            self._unlinked = []
+            for i in reset:
                 relations[i].clear()
             self._results.clear()
-            return stacked(gone, len(self.variables)) if gone else self._nothing.removed
-        results = self._keep_young()
-        for i in fresh:
-            anew = Relation(len(self._inputs[i].variables))
-            for role in self._roles(i):
-                self._relations[role] = anew
-        self._results = Results(len(self._inputs))
-        if len(fresh) == len(self._changing):
-            return lambda: self._values(results.trees(), relations)
-        # The other inputs go on to change, and row numbers would not mean the same later.
-        return self._values(results.trees(), relations)
+            return stack_rows(gone, len(self.variables)) if gone else self._nothing.removed
+        results = self._link_results()
+        for i in reset:
+            empty = Relation(len(self._inputs[i].variables))
+            for input_index in self._inputs_sharing(i):
+                self._relations[input_index] = empty
+        self._results = JoinResults(len(self._inputs))
+        if len(reset) == len(self._changing_inputs):
+            return lambda: self._fetch_values(results.all_results(), relations)
+        # The other inputs will change, and then row ids mean other rows.
+        return self._fetch_values(results.all_results(), relations)
 
-    def _lose(self, i: int, added: Ints, gone: Ints) -> tuple[Ints, Ints]:
-        """Take rows from an input; gives the numbers they had, and what is left to add of what comes."""
+    def _remove_rows(self, i: int, added: Ints, removed: Ints) -> tuple[Ints, Ints]:
+        """Remove rows from an input; gives their row ids, and the added rows that removed ones do not cancel."""
         relation = self._relations[i]
-        numbers = relation.take_oldest(gone)
-        if numbers is not None:
-            return numbers, added
-        gone, _ = self._screened(i, gone)
-        return relation.exchange(added, gone)
+        row_ids = relation.take_oldest(removed)
+        if row_ids is not None:
+            return row_ids, added
+        removed, _ = self._reduce_by_static_inputs(i, removed)
+        return relation.cancel_and_take(added, removed)
 
-    def _screened(self, i: int, rows: Ints) -> tuple[Ints, Known]:
-        """The rows of an input that have a partner in every static input, and what those inputs said about them."""
-        known: Known = {}
-        for screen in self._screens[i]:
-            if screen is None:
+    def _reduce_by_static_inputs(self, i: int, rows: Ints) -> tuple[Ints, Probes]:
+        """The rows of an input that have a partner in every static input, and the probes that found it."""
+        probes: Probes = {}
+        for reducer in self._reducers[i]:
+            if reducer is None:
                 continue
-            found = self._ask(screen, rows)
-            known[screen.number] = (screen.key, found)
-            if found[2] == 0:
+            probe = self._probe_rows(reducer, rows)
+            probes[reducer.input_index] = (reducer.key, probe)
+            if probe[2] == 0:
                 return rows[:0], {}
             if rows.shape[0] == 1:
                 continue
-            partnered = np.flatnonzero(found[1])
-            if partnered.shape[0] < rows.shape[0]:
-                rows, known = rows[partnered], _picked(known, partnered)
-        return rows, known
+            matched = np.flatnonzero(probe[1])
+            if matched.shape[0] < rows.shape[0]:
+                rows, probes = rows[matched], _select_probes(probes, matched)
+        return rows, probes
 
-    def _ask(self, screen: _Candidate, rows: Ints) -> Found:
-        """What a static input says about rows that no relation holds yet."""
-        relation = self._relations[screen.number]
+    def _probe_rows(self, reducer: _Candidate, rows: Ints) -> ProbeResult:
+        """Probe a static input for rows that are in no relation yet."""
+        relation = self._relations[reducer.input_index]
         if not relation.size:
-            return _NOTHING_FOUND
-        return relation.index(screen.key).probe(relation.rows, plain(rows), screen.columns)
+            return _NO_PARTNERS
+        return relation.index(reducer.key).probe(relation.rows, as_contiguous(rows), reducer.columns)
 
-    def _gain(self, i: int, rows: Ints, known: Known) -> list[Ints]:
-        """Rows that came to an input, and the results that they make with what is there."""
-        relation, twin = self._relations[i], self._twins.get(i)
-        numbers = relation.add(rows)
+    def _add_rows(self, i: int, rows: Ints, probes: Probes) -> list[Ints]:
+        """Add rows to an input; gives the values of the results that they make."""
+        relation, second = self._relations[i], self._self_joins.get(i)
+        row_ids = relation.add(rows)
         if not all(one.size for one in self._relations):
             return []
-        results = self._made_by(i, numbers, known)
-        if twin is not None and numbers.shape[0] < relation.size:
-            others = self._made_by(twin, numbers, known) if self._mirror is None else results[:, self._mirror]
+        results = self._join_rows(i, row_ids, probes)
+        if second is not None and row_ids.shape[0] < relation.size:
+            others = self._join_rows(second, row_ids, probes) if self._symmetry is None else results[:, self._symmetry]
             is_new = np.zeros(relation.rows.shape[0], dtype=np.bool_)
-            is_new[numbers] = True
+            is_new[row_ids] = True
             results = np.concatenate((results, others[~is_new[others[:, i]]]))
-        return self._kept(results) if results.shape[0] else []
+        return self._keep_results(results) if results.shape[0] else []
 
-    def _made_by(self, i: int, numbers: Ints, known: Known) -> Ints:
-        """The results that some rows of an input make with what is there."""
-        tree = np.zeros((numbers.shape[0], len(self._inputs)), dtype=np.int64)
-        tree[:, i] = numbers
-        return stacked(self._walk(tree, 1 << i, known), len(self._inputs))
+    def _join_rows(self, i: int, row_ids: Ints, probes: Probes) -> Ints:
+        """Join some rows of an input with the rows of all others."""
+        leaf_rows = np.zeros((row_ids.shape[0], len(self._inputs)), dtype=np.int64)
+        leaf_rows[:, i] = row_ids
+        return stack_rows(self._join_rest(leaf_rows, 1 << i, probes), len(self._inputs))
 
-    def _kept(self, results: Ints) -> list[Ints]:
+    def _keep_results(self, results: Ints) -> list[Ints]:
         """Keep the results that satisfy the condition; gives their values."""
-        values = self._values(results)
+        values = self._fetch_values(results)
         if self.condition is not None:
             kept = np.flatnonzero(self.condition(values))
             if not kept.shape[0]:
                 return []
             if kept.shape[0] < values.shape[0]:
                 results, values = results[kept], values[kept]
-        self._young.append((results, values))
-        if self.result_count > _FEW:
-            self._keep_young()
+        self._unlinked.append((results, values))
+        if self.result_count > _FEW_ROWS:
+            self._link_results()
         return [values]
 
-    def _keep_young(self) -> Results:
-        """Enter all results into the lists of their leaves."""
-        for tree, _ in self._young:
-            self._results.add(tree, self._capacities())
-        self._young.clear()
+    def _link_results(self) -> JoinResults:
+        """Add the newest results to the lists of their leaves."""
+        for leaf_rows, _ in self._unlinked:
+            self._results.add(leaf_rows, self._capacities())
+        self._unlinked.clear()
         return self._results
 
-    def _walk(self, tree: Ints, done: int, known: Known) -> list[Ints]:
-        """All results that begin with these mappings, over all ways that they choose."""
-        if done == self._all_done:
-            return [tree]
-        candidates = self._after(done)
+    def _join_rest(self, leaf_rows: Ints, joined: int, earlier_probes: Probes) -> list[Ints]:
+        """Join rows with all remaining inputs, in the order that is best for each row."""
+        if joined == self._all_joined:
+            return [leaf_rows]
+        candidates = self._candidates_after(joined)
         if not candidates:
-            return self._cross(tree, done)
-        if len(candidates) == 1 and not known and candidates[0].holder is not None:
-            return self._go(tree, candidates[0], candidates[0].holder)
-        found: Known = {}
+            return self._cross_product(leaf_rows, joined)
+        if len(candidates) == 1 and not earlier_probes and candidates[0].holder is not None:
+            return self._join_only_candidate(leaf_rows, candidates[0], candidates[0].holder)
+        probes: Probes = {}
         best, fewest = candidates[0], 0
         for one in candidates:
-            said = known.get(one.number)
-            if said is None or said[0] != one.key:
-                if found and fewest <= _WORTH_ASKING * tree.shape[0]:
+            probe = earlier_probes.get(one.input_index)
+            if probe is None or probe[0] != one.key:
+                if probes and fewest <= _GOOD_PARTNERS_PER_ROW * leaf_rows.shape[0]:
                     continue
-                said = (one.key, self._probe(tree, one))
-            total = said[1][2]
-            if not found or total < fewest:
+                probe = (one.key, self._probe(leaf_rows, one))
+            total = probe[1][2]
+            if not probes or total < fewest:
                 best, fewest = one, total
-            found[one.number] = said
+            probes[one.input_index] = probe
             if not total:
                 break
         if best is not candidates[0]:
-            self._candidates[done] = (best, *(one for one in candidates if one is not best))
+            self._candidates[joined] = (best, *(one for one in candidates if one is not best))
         if not fewest:
             return []
-        if len(found) == 1 or tree.shape[0] == 1:
-            return self._step(tree, best, found)
-        return self._part(tree, [one for one in candidates if one.number in found], best, found)
+        if len(probes) == 1 or leaf_rows.shape[0] == 1:
+            return self._join_next(leaf_rows, best, probes)
+        return self._join_in_parts(leaf_rows, [one for one in candidates if one.input_index in probes], best, probes)
 
-    def _go(self, tree: Ints, to: _Candidate, holder: int) -> list[Ints]:
-        """Join mappings with the only input that may come next."""
-        relation = self._relations[to.number]
+    def _join_only_candidate(self, leaf_rows: Ints, to: _Candidate, holder: int) -> list[Ints]:
+        """Join rows with the only input that may come next."""
+        relation = self._relations[to.input_index]
         if not relation.size:
             return []
-        self.steps[to.done.bit_count() - 1, to.number] += tree.shape[0]
+        self.steps[to.joined.bit_count() - 1, to.input_index] += leaf_rows.shape[0]
         leaves = self._relations[holder].rows
-        longer = relation.index(to.key).partners(relation.rows, leaves, tree, holder, to.columns, to.number)
-        return self._walk(longer, to.done, {}) if longer.shape[0] else []
+        extended = relation.index(to.key).join_leaf(
+            relation.rows, leaves, leaf_rows, holder, to.columns, to.input_index
+        )
+        return self._join_rest(extended, to.joined, {}) if extended.shape[0] else []
 
-    def _part(self, tree: Ints, candidates: Sequence[_Candidate], best: _Candidate, found: Known) -> list[Ints]:
-        """Send each mapping where it has the fewest partners, or all to the best input if that is as good."""
-        fewest = found[candidates[0].number][1][1]
-        choice = np.zeros(fewest.shape[0], dtype=np.int8)
+    def _join_in_parts(
+        self, leaf_rows: Ints, candidates: Sequence[_Candidate], best: _Candidate, probes: Probes
+    ) -> list[Ints]:
+        """Join each row with the input where it has the fewest partners, or all with the best input."""
+        fewest = probes[candidates[0].input_index][1][1]
+        choices = np.zeros(fewest.shape[0], dtype=np.int8)
         for place, one in enumerate(candidates[1:], 1):
-            counts = found[one.number][1][1]
-            choice[counts < fewest] = place
+            counts = probes[one.input_index][1][1]
+            choices[counts < fewest] = place
             fewest = np.minimum(fewest, counts)
-        if found[best.number][1][2] - int(fewest.sum()) < _WORTH_PARTING:
-            return self._step(tree, best, found)
-        choice[fewest == 0] = -1
+        if probes[best.input_index][1][2] - int(fewest.sum()) < _WORTH_SPLITTING:
+            return self._join_next(leaf_rows, best, probes)
+        choices[fewest == 0] = -1
         results: list[Ints] = []
         for place, one in enumerate(candidates):
-            chosen = np.flatnonzero(choice == place)
-            if chosen.shape[0] == tree.shape[0]:
-                return self._step(tree, one, found)
+            chosen = np.flatnonzero(choices == place)
+            if chosen.shape[0] == leaf_rows.shape[0]:
+                return self._join_next(leaf_rows, one, probes)
             if chosen.shape[0]:
-                results.extend(self._step(tree[chosen], one, _picked(found, chosen)))
+                results.extend(self._join_next(leaf_rows[chosen], one, _select_probes(probes, chosen)))
         return results
 
-    def _after(self, done: int) -> tuple[_Candidate, ...]:
-        """The inputs that may come next, the one that was best last time first."""
-        candidates = self._candidates.get(done)
+    def _candidates_after(self, joined: int) -> tuple[_Candidate, ...]:
+        """The inputs that may come next; the one that was best last time is first."""
+        candidates = self._candidates.get(joined)
         if candidates is None:
-            candidates = self._candidates[done] = self._candidates_after(done)
+            candidates = self._candidates[joined] = self._list_candidates(joined)
         return candidates
 
-    def _candidates_after(self, done: int) -> tuple[_Candidate, ...]:
-        """The inputs that may come next: those that share a variable, or none."""
+    def _list_candidates(self, joined: int) -> tuple[_Candidate, ...]:
+        """The remaining inputs that share a variable with those joined so far."""
         order = range(len(self._inputs)) if self.order is None else self.order
-        open_inputs = (j for j in order if not done >> j & 1)
-        candidates = [found for j in open_inputs if (found := self._candidate(done, j)) is not None]
+        remaining = (j for j in order if not joined >> j & 1)
+        candidates = [candidate for j in remaining if (candidate := self._candidate(joined, j)) is not None]
         return tuple(candidates if self.order is None else candidates[:1])
 
-    def _candidate(self, done: int, number: int) -> _Candidate | None:
-        """An input as the next one after some, if it shares a variable with them."""
+    def _candidate(self, joined: int, input_index: int) -> _Candidate | None:
+        """An input as the next one to join; None if it shares no variable with those joined so far."""
         shared = [
             (column, holder)
-            for column, variable in enumerate(self._inputs[number].variables)
-            if (holder := self._holder(variable, done)) is not None
+            for column, variable in enumerate(self._inputs[input_index].variables)
+            if (holder := self._holder(variable, joined)) is not None
         ]
         if not shared:
             return None
         key = tuple(column for column, _ in shared)
         holders = tuple(holder for _, holder in shared)
-        is_one = len({leaf for leaf, _ in holders}) == 1
-        columns = np.array([column for _, column in holders] if is_one else range(len(key)), dtype=np.int32)
-        only = holders[0][0] if is_one else None
-        return _Candidate(number, key, only, columns, _by_leaf(holders), done | 1 << number)
+        is_single_leaf = len({leaf for leaf, _ in holders}) == 1
+        columns = np.array([column for _, column in holders] if is_single_leaf else range(len(key)), dtype=np.int32)
+        only = holders[0][0] if is_single_leaf else None
+        return _Candidate(input_index, key, only, columns, _group_by_leaf(holders), joined | 1 << input_index)
 
-    def _holder(self, variable: str, done: int) -> tuple[int, int] | None:
-        """The input and column among those joined so far that have a variable."""
+    def _holder(self, variable: str, joined: int) -> tuple[int, int] | None:
+        """The input and column, among those joined so far, that hold a variable."""
         for i, one in enumerate(self._inputs):
-            if done >> i & 1 and variable in one.variables:
-                return i, one.column(variable)
+            if joined >> i & 1 and variable in one.variables:
+                return i, one.column_of(variable)
         return None
 
-    def _probe(self, tree: Ints, to: _Candidate) -> Found:
-        relation = self._relations[to.number]
+    def _probe(self, leaf_rows: Ints, to: _Candidate) -> ProbeResult:
+        relation = self._relations[to.input_index]
         if not relation.size:
-            return _NOTHING_FOUND
+            return _NO_PARTNERS
         index = relation.index(to.key)
         if to.holder is not None:
             leaves = self._relations[to.holder].rows
-            return index.probe_leaf(relation.rows, leaves, tree, to.holder, to.columns)
-        keys = np.empty((tree.shape[0], len(to.key)), dtype=np.int64)
-        for i, columns, places in to.gathered:
-            _fetch(self._relations[i].rows, tree, i, columns, places, keys)
+            return index.probe_leaf(relation.rows, leaves, leaf_rows, to.holder, to.columns)
+        keys = np.empty((leaf_rows.shape[0], len(to.key)), dtype=np.int64)
+        for i, columns, places in to.key_sources:
+            _fetch(self._relations[i].rows, leaf_rows, i, columns, places, keys)
         return index.probe(relation.rows, keys, to.columns)
 
-    def _step(self, tree: Ints, to: _Candidate, found: Known) -> list[Ints]:
-        """Join mappings with their partners in one input, and go on from there."""
-        heads, counts, total = found.pop(to.number)[1]
-        self.steps[to.done.bit_count() - 1, to.number] += tree.shape[0]
-        if total == 1 and tree.shape[0] == 1:
-            longer = tree.copy()
-            longer[0, to.number] = heads[0]
-            return self._walk(longer, to.done, found)
-        index = self._relations[to.number].index(to.key)
-        last = self._last_after(to.done) if total >= _WORTH_A_LOOK else None
-        if last is not None and (last.number not in found or found[last.number][0] != last.key):
-            return self._finish(tree, to, last, (heads, counts, total))
-        which, longer = index.expand_tree(tree, to.number, heads, counts, total)
-        return self._walk(longer, to.done, _picked(found, which) if found else found)
+    def _join_next(self, leaf_rows: Ints, to: _Candidate, probes: Probes) -> list[Ints]:
+        """Join rows with their partners in one input, then with the remaining inputs."""
+        heads, counts, total = probes.pop(to.input_index)[1]
+        self.steps[to.joined.bit_count() - 1, to.input_index] += leaf_rows.shape[0]
+        if total == 1 and leaf_rows.shape[0] == 1:
+            extended = leaf_rows.copy()
+            extended[0, to.input_index] = heads[0]
+            return self._join_rest(extended, to.joined, probes)
+        index = self._relations[to.input_index].index(to.key)
+        last = self._last_candidate(to.joined) if total >= _WORTH_LOOKING_AHEAD else None
+        if last is not None and (last.input_index not in probes or probes[last.input_index][0] != last.key):
+            return self._join_last_two(leaf_rows, to, last, (heads, counts, total))
+        places, extended = index.expand_leaf_rows(leaf_rows, to.input_index, heads, counts, total)
+        return self._join_rest(extended, to.joined, _select_probes(probes, places) if probes else probes)
 
-    def _last_after(self, done: int) -> _Candidate | None:
-        """The last input, if only one is left and several leaves have what it is probed on."""
-        if (self._all_done & ~done).bit_count() != 1:
+    def _last_candidate(self, joined: int) -> _Candidate | None:
+        """The last input, if only one remains and several leaves hold the values of its key."""
+        if (self._all_joined & ~joined).bit_count() != 1:
             return None
-        candidates = self._after(done)
+        candidates = self._candidates_after(joined)
         return candidates[0] if candidates and candidates[0].holder is None else None
 
-    def _finish(self, tree: Ints, to: _Candidate, last: _Candidate, found: Found) -> list[Ints]:
-        """Join mappings with one input and with the last, where most have no partner: those are never made."""
-        relation, other = self._relations[to.number], self._relations[last.number]
-        known = np.empty((tree.shape[0], len(last.key)), dtype=np.int64)
+    def _join_last_two(self, leaf_rows: Ints, to: _Candidate, last: _Candidate, probe: ProbeResult) -> list[Ints]:
+        """Join rows with one input and with the last at once: pairs without a partner in the last are never written."""
+        relation, other = self._relations[to.input_index], self._relations[last.input_index]
+        known_values = np.empty((leaf_rows.shape[0], len(last.key)), dtype=np.int64)
         columns = np.full(len(last.key), -1, dtype=np.int32)
-        for i, of_leaf, places in last.gathered:
-            if i == to.number:
-                columns[places] = of_leaf
+        for i, of_leaf, key_places in last.key_sources:
+            if i == to.input_index:
+                columns[key_places] = of_leaf
             else:
-                _fetch(self._relations[i].rows, tree, i, of_leaf, places, known)
-        heads, counts, total = found
-        which, rows = relation.index(to.key).expand_matching(
-            relation.rows, heads, counts, total, other.index(last.key), other.rows, (known, columns)
+                _fetch(self._relations[i].rows, leaf_rows, i, of_leaf, key_places, known_values)
+        heads, counts, total = probe
+        places, rows = relation.index(to.key).expand_matching(
+            relation.rows, heads, counts, total, other.index(last.key), other.rows, (known_values, columns)
         )
-        self.steps[last.done.bit_count() - 1, last.number] += total - which.shape[0]
-        longer = tree[which]
-        longer[:, to.number] = rows
-        return self._walk(longer, to.done, {}) if which.shape[0] else []
+        self.steps[last.joined.bit_count() - 1, last.input_index] += total - places.shape[0]
+        extended = leaf_rows[places]
+        extended[:, to.input_index] = rows
+        return self._join_rest(extended, to.joined, {}) if places.shape[0] else []
 
-    def _cross(self, tree: Ints, done: int) -> list[Ints]:
-        """Nothing is shared with what is left: pair with every row, of the smallest input first."""
-        open_inputs = [j for j in self.order or range(len(self._inputs)) if not done >> j & 1]
+    def _cross_product(self, leaf_rows: Ints, joined: int) -> list[Ints]:
+        """Pair rows with every row of the smallest remaining input, with which they share no variable."""
+        remaining = [j for j in self.order or range(len(self._inputs)) if not joined >> j & 1]
         if self.order is None:
-            open_inputs.sort(key=lambda j: self._relations[j].size)
-        j = open_inputs[0]
+            remaining.sort(key=lambda j: self._relations[j].size)
+        j = remaining[0]
         rows = self._relations[j].live()
-        self.steps[done.bit_count(), j] += tree.shape[0]
-        longer = np.repeat(tree, rows.shape[0], axis=0)
-        longer[:, j] = np.tile(rows, tree.shape[0])
-        return self._walk(longer, done | 1 << j, {})
+        self.steps[joined.bit_count(), j] += leaf_rows.shape[0]
+        extended = np.repeat(leaf_rows, rows.shape[0], axis=0)
+        extended[:, j] = np.tile(rows, leaf_rows.shape[0])
+        return self._join_rest(extended, joined | 1 << j, {})
 
-    def _values(self, tree: Ints | Links, relations: Sequence[Relation] | None = None) -> Ints:
-        """The results' values, fetched from the leaves."""
+    def _fetch_values(self, leaf_rows: Ints | Links, relations: Sequence[Relation] | None = None) -> Ints:
+        """The values of results, read from the leaves."""
         leaves_of = self._relations if relations is None else relations
-        values = np.empty((tree.shape[0], len(self.variables)), dtype=np.int64)
+        values = np.empty((leaf_rows.shape[0], len(self.variables)), dtype=np.int64)
         for i, columns, places in self._sources:
-            _fetch(leaves_of[i].rows, tree, i, columns, places, values)
+            _fetch(leaves_of[i].rows, leaf_rows, i, columns, places, values)
         return values
 
     def _capacities(self) -> list[int]:
         return [relation.rows.shape[0] for relation in self._relations]
 
     def index_uses(self) -> dict[int, list[IndexUse]]:
-        """What the indexes of each input did since they were last looked at."""
+        """What the indexes of each input did since the last review."""
         return {i: relation.index_uses() for i, relation in enumerate(self._relations)}
 
     @property
     def sizes(self) -> list[int]:
-        """How many rows of each input there are."""
+        """The number of rows of each input."""
         return [relation.size for relation in self._relations]
 
     @property
     def result_count(self) -> int:
-        young: int = sum(tree.shape[0] for tree, _ in self._young)
-        return self._results.size + young
+        unlinked: int = sum(leaf_rows.shape[0] for leaf_rows, _ in self._unlinked)
+        return self._results.size + unlinked
 
-    def needs(self, source: Operator) -> bool:
-        return any(one.needs(source) for one in self._inputs)
+    def needs_rows_of(self, source: Operator) -> bool:
+        return any(one.needs_rows_of(source) for one in self._inputs)
 
     @property
     def inputs(self) -> tuple[Operator, ...]:
         return self._inputs
 
     def ids(self) -> Iterable[Ints]:
-        """Static rows are left out: what was known from the start is never forgotten."""
-        return (self._relations[i].ids() for i in self._changing)
+        """Without static rows: the vocabulary never forgets the terms of static data."""
+        return (self._relations[i].ids() for i in self._changing_inputs)
 
     @property
     def nbytes(self) -> int:
-        young = sum(tree.nbytes + values.nbytes for tree, values in self._young)
+        unlinked = sum(leaf_rows.nbytes + values.nbytes for leaf_rows, values in self._unlinked)
         relations = {id(relation): relation.nbytes for relation in self._relations}
-        return self._results.nbytes + young + sum(relations.values())
+        return self._results.nbytes + unlinked + sum(relations.values())
 
 
-_NOTHING_FOUND: Found = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), 0)
+_NO_PARTNERS: ProbeResult = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), 0)
 
 
-def _by_leaf(holders: Sequence[tuple[int, int]]) -> tuple[tuple[int, Links, Links], ...]:
-    """Values that stand in columns of leaves, by leaf: the columns, and which of the values they are."""
-    found: dict[int, list[tuple[int, int]]] = {}
+def _group_by_leaf(holders: Sequence[tuple[int, int]]) -> tuple[tuple[int, Links, Links], ...]:
+    """Group values by the leaf that holds them: its columns, and the places of the values."""
+    by_leaf: dict[int, list[tuple[int, int]]] = {}
     for place, (leaf, column) in enumerate(holders):
-        found.setdefault(leaf, []).append((column, place))
+        by_leaf.setdefault(leaf, []).append((column, place))
     return tuple(
         (leaf, np.array([c for c, _ in pairs], dtype=np.int32), np.array([p for _, p in pairs], dtype=np.int32))
-        for leaf, pairs in found.items()
+        for leaf, pairs in by_leaf.items()
     )
 
 
-def _picked(found: Known, places: Ints) -> Known:
-    """What was said about some of the mappings, each as often as it goes on."""
-    picked: Known = {}
-    for number, (key, (heads, counts, _)) in found.items():
+def _select_probes(probes: Probes, places: Ints) -> Probes:
+    """The probes of some rows, each as often as the row occurs in `places`."""
+    selected: Probes = {}
+    for input_index, (key, (heads, counts, _)) in probes.items():
         some = counts[places]
-        picked[number] = (key, (heads[places], some, int(some.sum())))
-    return picked
+        selected[input_index] = (key, (heads[places], some, int(some.sum())))
+    return selected

@@ -1,9 +1,9 @@
-"""NOW() as a relation of one row that is another one at each tick.
+"""NOW() as a relation of one row, which is replaced at each tick.
 
-    Δ = { (now) } − { (the tick before) }
+    Δ = { (the instant of this tick) } − { (the instant of the tick before) }
 
-An expression that asks for NOW() reads it as a column of its input joined with this relation, so everything above
-follows by the usual differences: what has to be evaluated again at a tick is exactly what depends on the time.
+An expression with NOW() reads it as a column, from the join of its input with this relation. The operators above need
+nothing special: what is evaluated again at a tick is what depends on the time.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import numpy as np
 
 from headwater.kernel.columns.delta import UNBOUND, Delta, no_rows
 from headwater.kernel.columns.ring_index import Ints
+from headwater.kernel.columns.row_counts import bag_difference
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.operators.operator import Operator
-from headwater.kernel.operators.recomputed import difference
 from headwater.kernel.operators.triple_patterns import TickClock
 from headwater.terms.model import XSD, Literal, NamedNode
 from headwater.terms.timestamps import format_time
@@ -24,32 +24,30 @@ from headwater.terms.timestamps import format_time
 _DATE_TIME = NamedNode(XSD + "dateTime")
 
 
-class Now(Operator):
-    """The instant of the tick. State: what was said last."""
+class NowOperator(Operator):
+    """The instant of the tick. State: the id of the last one."""
 
     def __init__(self, variable: str, clock: TickClock, vocabulary: Vocabulary) -> None:
         self.variables = (variable,)
         self._clock = clock
         self._vocabulary = vocabulary
-        self._said = UNBOUND
+        self._last_id = UNBOUND
 
     def advance(self) -> Delta:
-        before, self._said = (
-            self._said,
-            self._vocabulary.id_of(Literal(format_time(self._clock.now), datatype=_DATE_TIME)),
-        )
-        if before == self._said:
-            return Delta.nothing(1)
-        return Delta(np.array([[self._said]]), no_rows(1) if before == UNBOUND else np.array([[before]]))
+        previous = self._last_id
+        self._last_id = self._vocabulary.id_of(Literal(format_time(self._clock.now), datatype=_DATE_TIME))
+        if previous == self._last_id:
+            return Delta.empty(1)
+        return Delta(np.array([[self._last_id]]), no_rows(1) if previous == UNBOUND else np.array([[previous]]))
 
     def ids(self) -> Iterable[Ints]:
-        yield np.array([self._said])
+        yield np.array([self._last_id])
 
 
-class Netted(Operator):
-    """The source without the rows that both come and go in one difference. No state.
+class NetChangeOperator(Operator):
+    """The source without the rows that one delta both adds and removes. No state.
 
-    Rows that were evaluated again and came out the same need not trouble anybody above.
+    Rows that were evaluated again with the same outcome need no work in the operators above.
     """
 
     def __init__(self, source: Operator) -> None:
@@ -60,7 +58,7 @@ class Netted(Operator):
         delta = self._source.advance()
         if not delta.added.shape[0] or not delta.removed.shape[0]:
             return delta
-        return difference(delta.added, delta.removed)
+        return bag_difference(delta.added, delta.removed)
 
     @property
     def inputs(self) -> tuple[Operator, ...]:

@@ -1,7 +1,9 @@
-"""What all operators share: one life cycle, differences in and out.
+"""What all operators share: at each tick, deltas of the inputs become a delta of the output.
 
-An operator holds what it needs to answer the next difference. At each tick the root is asked to `advance`; it asks its
-inputs, and gives the change of its own result since the tick before. Nobody is asked twice for the same tick.
+    ΔOp(R) = Op(R + ΔR) − Op(R)
+
+At each tick `advance` of the root is called. It advances its inputs and returns what changed in its own result since
+the tick before. Each operator is advanced exactly once per tick, and keeps only the state that its next delta needs.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from headwater.kernel.columns.ring_index import Ints
 
 
 class Operator(ABC):
-    """A node of the plan at work. `variables` names the columns of its rows."""
+    """A node of an evaluated plan. `variables` names the columns of its rows."""
 
     variables: tuple[str, ...]
 
@@ -24,15 +26,18 @@ class Operator(ABC):
 
     @property
     def inputs(self) -> tuple[Operator, ...]:
-        """The operators it reads."""
+        """The operators that it reads."""
         return ()
 
-    def needs(self, source: Operator) -> bool:
-        """Whether it has no rows while that source has none, and says all it has when rows come there again."""
+    def needs_rows_of(self, source: Operator) -> bool:
+        """Whether the result is empty while that source is empty, and its delta is complete when rows come again.
+
+        An evaluator need not advance it in between.
+        """
         return False
 
     def ids(self) -> Iterable[Ints]:
-        """Arrays with every id that its state holds, for the sweep of the vocabulary."""
+        """Arrays with every id that its state holds: the vocabulary keeps their terms."""
         return ()
 
     @property
@@ -40,6 +45,6 @@ class Operator(ABC):
         """The memory of its own state."""
         return 0
 
-    def column(self, variable: str) -> int:
-        """Where a variable's values stand."""
+    def column_of(self, variable: str) -> int:
+        """The column that holds the values of a variable."""
         return self.variables.index(variable)

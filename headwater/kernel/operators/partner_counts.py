@@ -1,10 +1,11 @@
-"""How many partners each left row has on the right: what OPTIONAL, MINUS and EXISTS share (OA9).
+"""How many partners each left row is_matched on the right: what OPTIONAL, MINUS and EXISTS share (OA9).
 
     n(μ, R) = | { μ' ∈ R | μ' ~ μ and the condition holds for μ ∪ μ' } |        n(μ, R + ΔR) = n(μ, R) + n(μ, ΔR)
 
-The printed equations 8 and 9 of the paper need care. A left row that goes takes away what it stood for, by whether it
-had partners: it does not add anything. A right row that goes changes a left row's state only if it was its last
-partner. Both follow from the counts.
+The printed equations 8 and 9 of the paper are corrected here. A left row that is removed takes the output rows that it
+made with it, those with partners or the one without: it never adds one. A right row that is removed changes the output
+for a left row without partners only if it was the last partner. Both follow from the counts.
+State: both inputs, and one count for each left row.
 """
 
 from __future__ import annotations
@@ -13,130 +14,130 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from headwater.kernel.columns.delta import Condition, Delta, no_rows, stacked
+from headwater.kernel.columns.delta import Condition, Delta, no_rows, stack_rows
 from headwater.kernel.columns.ring_index import Ints, Links
-from headwater.kernel.columns.row_numbers import enlarged, grown
-from headwater.kernel.operators.compatibility import Layout, Pairs, Side
+from headwater.kernel.columns.row_ids import enlarge, grow_capacity
+from headwater.kernel.operators.compatibility import JoinSide, MappingLayout, Pairs
 from headwater.kernel.operators.operator import Operator
 
 
 @dataclass(slots=True)
-class Change:
-    """Rows that came and rows that went, as they are found."""
+class DeltaBuilder:
+    """Collects the rows of a delta, table by table."""
 
     added: list[Ints] = field(default_factory=list)
     removed: list[Ints] = field(default_factory=list)
 
-    def delta(self, width: int) -> Delta:
-        return Delta(stacked(self.added, width), stacked(self.removed, width))
+    def build(self, width: int) -> Delta:
+        return Delta(stack_rows(self.added, width), stack_rows(self.removed, width))
 
 
 @dataclass(slots=True)
-class Matched:
-    """What changed: left rows without a partner, left rows with one, and the joined rows."""
+class MatchChanges:
+    """The deltas of the left rows without a partner, of the left rows with one or more, and of the joined rows."""
 
-    alone: Change = field(default_factory=Change)
-    accompanied: Change = field(default_factory=Change)
-    joined: Change = field(default_factory=Change)
+    unmatched: DeltaBuilder = field(default_factory=DeltaBuilder)
+    matched: DeltaBuilder = field(default_factory=DeltaBuilder)
+    joined: DeltaBuilder = field(default_factory=DeltaBuilder)
 
 
-class Matching:
-    """Two inputs, and for each left row the number of its partners."""
+class PartnerCounter:
+    """Counts the partners of each left row as both inputs change."""
 
     def __init__(
         self,
         left: Operator,
         right: Operator,
-        layout: Layout,
+        layout: MappingLayout,
         condition: Condition | None = None,
         *,
-        disjoint: bool = True,
-        wants_joined: bool = False,
+        has_disjoint_partners: bool = True,
+        needs_joined_rows: bool = False,
     ) -> None:
-        self.operators = (left, right)
+        self.inputs = (left, right)
         self._layout = layout
         self._condition = condition
-        self._wants_joined = wants_joined
-        self._wants_rows = wants_joined or condition is not None
-        self._none = no_rows(len(layout.variables))
-        self._left = Side(len(left.variables), layout.left_shared, disjoint=disjoint)
-        self._right = Side(len(right.variables), layout.right_shared, disjoint=disjoint)
+        self._needs_joined_rows = needs_joined_rows
+        self._needs_rows = needs_joined_rows or condition is not None
+        self._no_rows = no_rows(len(layout.variables))
+        self._left = JoinSide(len(left.variables), layout.left_shared, has_disjoint_partners=has_disjoint_partners)
+        self._right = JoinSide(len(right.variables), layout.right_shared, has_disjoint_partners=has_disjoint_partners)
         self._counts: Links = np.empty(0, dtype=np.int32)
 
-    def advance(self) -> Matched:
-        """Rows go first, so that nothing is made that would not last."""
-        matched = Matched()
-        left_delta, right_delta = self.operators[0].advance(), self.operators[1].advance()
-        gone, come = self._left.exchange(left_delta)
-        if gone.shape[0]:
-            self._left_rows_go(gone, matched)
+    def advance(self) -> MatchChanges:
+        """Advance both inputs. Rows are removed before rows are added, so that no row is joined only to be removed."""
+        changes = MatchChanges()
+        left_delta, right_delta = self.inputs[0].advance(), self.inputs[1].advance()
+        removed, added = self._left.cancel_and_take(left_delta)
+        if removed.shape[0]:
+            self._remove_left_rows(removed, changes)
         if not right_delta.is_empty:
-            self._right_rows_change(right_delta, matched)
-        if come.shape[0]:
-            self._left_rows_come(come, matched)
-        return matched
+            self._change_right_rows(right_delta, changes)
+        if added.shape[0]:
+            self._add_left_rows(added, changes)
+        return changes
 
-    def _left_rows_go(self, gone: Ints, matched: Matched) -> None:
-        rows = self._left.rows(gone)
-        had = self._counts[gone] > 0
-        matched.alone.removed.append(rows[~had])
-        matched.accompanied.removed.append(rows[had])
-        if self._wants_joined:
-            matched.joined.removed.append(self._from_left(self._left.marked_rows(gone))[1])
+    def _remove_left_rows(self, removed: Ints, changes: MatchChanges) -> None:
+        rows = self._left.rows(removed)
+        was_matched = self._counts[removed] > 0
+        changes.unmatched.removed.append(rows[~was_matched])
+        changes.matched.removed.append(rows[was_matched])
+        if self._needs_joined_rows:
+            changes.joined.removed.append(self._match_left_rows(self._left.masked_rows(removed))[1])
 
-    def _right_rows_change(self, delta: Delta, matched: Matched) -> None:
-        gone, come = self._right.exchange(delta)
-        lost, joined = self._from_right(self._right.marked_rows(gone))
-        matched.joined.removed.append(joined)
-        self._right.add(come)
-        won, joined = self._from_right(come)
-        matched.joined.added.append(joined)
-        if not lost.shape[0] and not won.shape[0]:
+    def _change_right_rows(self, delta: Delta, changes: MatchChanges) -> None:
+        removed, added = self._right.cancel_and_take(delta)
+        lost_pairs, joined = self._match_right_rows(self._right.masked_rows(removed))
+        changes.joined.removed.append(joined)
+        self._right.add(added)
+        won_pairs, joined = self._match_right_rows(added)
+        changes.joined.added.append(joined)
+        if not lost_pairs.shape[0] and not won_pairs.shape[0]:
             return
-        # Those with no partner now had one, and those that had none have one, or no pair would have touched them.
-        touched, place = np.unique(np.concatenate((lost, won)), return_inverse=True)
-        before = self._counts[touched].astype(np.int64)
-        after = before - np.bincount(place[: lost.shape[0]], minlength=touched.shape[0])
-        after += np.bincount(place[lost.shape[0] :], minlength=touched.shape[0])
-        self._counts[touched] = after
-        became_alone = self._left.rows(touched[after == 0])
-        became_accompanied = self._left.rows(touched[before == 0])
-        matched.alone.added.append(became_alone)
-        matched.alone.removed.append(became_accompanied)
-        matched.accompanied.added.append(became_accompanied)
-        matched.accompanied.removed.append(became_alone)
+        # Each of these lost or won a pair: without a partner after, it had one before, and the other way round.
+        left_rows, pair_places = np.unique(np.concatenate((lost_pairs, won_pairs)), return_inverse=True)
+        before = self._counts[left_rows].astype(np.int64)
+        after = before - np.bincount(pair_places[: lost_pairs.shape[0]], minlength=left_rows.shape[0])
+        after += np.bincount(pair_places[lost_pairs.shape[0] :], minlength=left_rows.shape[0])
+        self._counts[left_rows] = after
+        became_unmatched = self._left.rows(left_rows[after == 0])
+        became_matched = self._left.rows(left_rows[before == 0])
+        changes.unmatched.added.append(became_unmatched)
+        changes.unmatched.removed.append(became_matched)
+        changes.matched.added.append(became_matched)
+        changes.matched.removed.append(became_unmatched)
 
-    def _left_rows_come(self, come: Ints, matched: Matched) -> None:
-        which, joined = self._from_left(come)
-        matched.joined.added.append(joined)
-        counts = np.bincount(which, minlength=come.shape[0])
-        numbers = self._left.add(come)
+    def _add_left_rows(self, added: Ints, changes: MatchChanges) -> None:
+        places, joined = self._match_left_rows(added)
+        changes.joined.added.append(joined)
+        counts = np.bincount(places, minlength=added.shape[0])
+        row_ids = self._left.add(added)
         if self._left.capacity > self._counts.shape[0]:
-            self._counts = enlarged(self._counts, grown(self._left.capacity, self._counts.shape[0]))
-        self._counts[numbers] = counts
-        has = counts > 0
-        matched.alone.added.append(come[~has, 1:])
-        matched.accompanied.added.append(come[has, 1:])
+            self._counts = enlarge(self._counts, grow_capacity(self._left.capacity, self._counts.shape[0]))
+        self._counts[row_ids] = counts
+        is_matched = counts > 0
+        changes.unmatched.added.append(added[~is_matched, 1:])
+        changes.matched.added.append(added[is_matched, 1:])
 
-    def _from_left(self, marked: Ints) -> Pairs:
-        """Partners of left rows: places, once for each pair, and joined rows where wanted."""
-        which, found = self._right.partners(marked, self._layout.left_shared)
-        if not which.shape[0] or not self._wants_rows:
-            return which, self._none
-        return self._judged(which, self._layout.joined(marked[which, 1:], self._right.rows(found)))
+    def _match_left_rows(self, masked: Ints) -> Pairs:
+        """Find the partners of left rows: the place of the left row, for each pair, and joined rows if needed."""
+        places, row_ids = self._right.find_partners(masked, self._layout.left_shared)
+        if not places.shape[0] or not self._needs_rows:
+            return places, self._no_rows
+        return self._filter_pairs(places, self._layout.join_pairs(masked[places, 1:], self._right.rows(row_ids)))
 
-    def _from_right(self, marked: Ints) -> Pairs:
-        """Partners of right rows: left row numbers, once for each pair, and joined rows where wanted."""
-        which, found = self._left.partners(marked, self._layout.right_shared)
-        if not which.shape[0] or not self._wants_rows:
-            return found, self._none
-        return self._judged(found, self._layout.joined(self._left.rows(found), marked[which, 1:]))
+    def _match_right_rows(self, masked: Ints) -> Pairs:
+        """Find the partners of right rows: the id of the left row, for each pair, and joined rows if needed."""
+        places, row_ids = self._left.find_partners(masked, self._layout.right_shared)
+        if not places.shape[0] or not self._needs_rows:
+            return row_ids, self._no_rows
+        return self._filter_pairs(row_ids, self._layout.join_pairs(self._left.rows(row_ids), masked[places, 1:]))
 
-    def _judged(self, which: Ints, joined: Ints) -> Pairs:
+    def _filter_pairs(self, places: Ints, joined: Ints) -> Pairs:
         if self._condition is None:
-            return which, joined
+            return places, joined
         holds = self._condition(joined)
-        return which[holds], joined[holds]
+        return places[holds], joined[holds]
 
     def ids(self) -> tuple[Ints, Ints]:
         """The values of both sides."""

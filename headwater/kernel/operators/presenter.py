@@ -1,73 +1,75 @@
-"""ORDER BY, LIMIT and OFFSET: a bag becomes a sequence, and a part of it the answer or the rows of a sub-query.
+"""ORDER BY, LIMIT and OFFSET: a bag becomes a sequence, and a slice of it the answer or the rows of a sub-query.
 
-The order is the one that `reference.ordering` settles: the keys of ORDER BY, then all variables that are shown.
+    ORDER BY ?n LIMIT 2 OFFSET 1      {4, 2, 1, 3}   →   [2, 3]
+
+The order is total: the keys of ORDER BY, then all variables that are shown, by value and then by text.
+State: none but a cache of order keys.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from headwater.algebra.presentation import Presentation
-from headwater.kernel.columns.ordered_rows import rows_in_order
+from headwater.kernel.columns.ordered_rows import sort_rows
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.vocabulary import Vocabulary
+from headwater.kernel.operators.extend import ColumnFunction
 from headwater.terms.model import Literal, Row
 from headwater.values.term_order import OrderKey, order_key
 
-Evaluate = Callable[[Ints], Ints]
-
 
 class Presenter:
-    """Turns the rows below a presentation into the answer's rows."""
+    """Orders and slices rows, as terms or as ids. `keys` compute the sort keys, `columns` are those that are shown."""
 
     def __init__(
-        self, presentation: Presentation, keys: Sequence[Evaluate], columns: list[int], vocabulary: Vocabulary
+        self, presentation: Presentation, keys: Sequence[ColumnFunction], columns: list[int], vocabulary: Vocabulary
     ) -> None:
         self._presentation = presentation
         self._keys = keys
         self._columns = columns
         self._vocabulary = vocabulary
-        self._known: dict[int, OrderKey] = {}
+        self._order_keys: dict[int, OrderKey] = {}
 
-    def rows(self, below: Ints) -> list[Row]:
-        """The rows that are shown, as terms, in the order of the query, or in that of their texts if it has none."""
-        chosen = self.chosen(below)
-        return self._vocabulary.terms_of(chosen) if self._keys else rows_in_order(chosen.tolist(), self._vocabulary)
+    def present(self, below: Ints) -> list[Row]:
+        """The rows that are shown, as terms: in the order of the query, or of their texts if it has none."""
+        rows = self.order_and_slice(below)
+        return self._vocabulary.terms_of_rows(rows) if self._keys else sort_rows(rows.tolist(), self._vocabulary)
 
-    def chosen(self, below: Ints) -> Ints:
-        """The rows that are shown, in order."""
-        given = self._presentation
+    def order_and_slice(self, below: Ints) -> Ints:
+        """The rows that are shown, as ids, in order."""
+        presentation = self._presentation
         shown = below[:, self._columns]
         order = list(range(below.shape[0]))
         for place in reversed(range(shown.shape[1])):
             texts = list(map(self._text_key, shown[:, place].tolist()))
             order.sort(key=texts.__getitem__)
-        for key, (_, descending) in reversed(list(zip(self._keys, given.keys, strict=True))):
+        for key, (_, descending) in reversed(list(zip(self._keys, presentation.keys, strict=True))):
             values = list(map(self._key, key(below).tolist()))
             order.sort(key=values.__getitem__, reverse=descending)
-        if given.distinct:
+        if presentation.distinct:
             first: dict[tuple[int, ...], int] = {}
-            for number in order:
-                first.setdefault(tuple(shown[number].tolist()), number)
+            for place in order:
+                first.setdefault(tuple(shown[place].tolist()), place)
             order = list(first.values())
-        end = None if given.limit is None else given.offset + given.limit
-        kept: Ints = shown[np.array(order[given.offset : end], dtype=np.int64)]
-        return kept
+        end = None if presentation.limit is None else presentation.offset + presentation.limit
+        sliced: Ints = shown[np.array(order[presentation.offset : end], dtype=np.int64)]
+        return sliced
 
-    def _text_key(self, number: int) -> OrderKey:
-        """The order of values, and of texts where values are equal."""
-        term = self._vocabulary.term_of(number)
+    def _text_key(self, term_id: int) -> OrderKey:
+        """A sort key by value, and by text where values are equal."""
+        term = self._vocabulary.term_of(term_id)
         if not isinstance(term, Literal):
-            return self._key(number)
-        return (*self._key(number), term.value, term.datatype.value)
+            return self._key(term_id)
+        return (*self._key(term_id), term.value, term.datatype.value)
 
-    def _key(self, number: int) -> OrderKey:
-        known = self._known.get(number)
-        if known is None:
-            if len(self._known) > 65_536:
-                self._known.clear()
-            term = self._vocabulary.term_of(number)
-            known = self._known[number] = (-1,) if term is None else order_key(term)
-        return known
+    def _key(self, term_id: int) -> OrderKey:
+        key = self._order_keys.get(term_id)
+        if key is None:
+            if len(self._order_keys) > 65_536:
+                self._order_keys.clear()
+            term = self._vocabulary.term_of(term_id)
+            key = self._order_keys[term_id] = (-1,) if term is None else order_key(term)
+        return key

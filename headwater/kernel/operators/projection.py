@@ -1,4 +1,4 @@
-"""Projection: some columns, in a given order; duplicates stay.
+"""Projection to some variables, in a given order; duplicates stay.
 
     Δπ(R) = π(ΔR)
 
@@ -14,47 +14,47 @@ from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.operators.operator import Operator
 
 
-class Columns:
-    """Brings rows from one layout of variables to another; a variable that they lack is unbound."""
+class ColumnMapping:
+    """Maps rows with the variables `given` to rows with those `wanted`; what is not given is unbound."""
 
     def __init__(self, given: tuple[str, ...], wanted: tuple[str, ...]) -> None:
         self._is_same = given == wanted
         self._width = len(wanted)
-        known = [(place, given.index(variable)) for place, variable in enumerate(wanted) if variable in given]
-        self._places = [place for place, _ in known]
-        self._columns = [column for _, column in known]
-        self._is_complete = len(known) == len(wanted)
+        pairs = [(place, given.index(variable)) for place, variable in enumerate(wanted) if variable in given]
+        self._places = [place for place, _ in pairs]
+        self._columns = [column for _, column in pairs]
+        self._is_complete = len(pairs) == len(wanted)
         self._nothing = no_rows(len(wanted))
 
-    def of_rows(self, rows: Ints) -> Ints:
+    def map_rows(self, rows: Ints) -> Ints:
         if self._is_same:
             return rows
         if not rows.shape[0]:
             return self._nothing
         if self._is_complete:
-            chosen: Ints = rows[:, self._columns]
-            return chosen
+            projected: Ints = rows[:, self._columns]
+            return projected
         padded = np.full((rows.shape[0], self._width), UNBOUND, dtype=np.int64)
         padded[:, self._places] = rows[:, self._columns]
         return padded
 
-    def of(self, delta: Delta) -> Delta:
-        return delta if self._is_same else delta.mapped(self.of_rows)
+    def map_delta(self, delta: Delta) -> Delta:
+        return delta if self._is_same else delta.map_rows(self.map_rows)
 
 
-class Projection(Operator):
+class ProjectionOperator(Operator):
     """The columns `variables` of the source."""
 
     def __init__(self, source: Operator, variables: tuple[str, ...]) -> None:
         self.variables = variables
         self._source = source
-        self._columns = Columns(source.variables, variables)
+        self._columns = ColumnMapping(source.variables, variables)
 
     def advance(self) -> Delta:
-        return self._columns.of(self._source.advance())
+        return self._columns.map_delta(self._source.advance())
 
-    def needs(self, source: Operator) -> bool:
-        return self._source.needs(source)
+    def needs_rows_of(self, source: Operator) -> bool:
+        return self._source.needs_rows_of(source)
 
     @property
     def inputs(self) -> tuple[Operator, ...]:

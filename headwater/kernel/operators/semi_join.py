@@ -5,8 +5,9 @@
     (L − μ) \\ R = L \\ R − μ                      if n(μ, R) = 0          otherwise L \\ R           (8)
     L \\ (R − μ) = L \\ R + { μ' ∈ L | μ' ~ μ, n(μ', R − μ) = 0 }                                    (9)
 
-n counts partners (`Matching`). Without a condition only the values of the shared variables matter on the right, each
-once, so a key that many right rows have touches the left rows when the first comes and when the last goes.
+n counts partners (`PartnerCounter`). Without a condition only the values of the shared variables matter on the right.
+Each combination of them is kept once, so right rows with equal values touch the left rows only when the first of them
+is added and when the last is removed.
 State: the left rows with their counts, and the right keys with theirs.
 """
 
@@ -16,18 +17,18 @@ from collections.abc import Iterable
 
 from headwater.kernel.columns.delta import Condition, Delta
 from headwater.kernel.columns.ring_index import Ints
-from headwater.kernel.operators.compatibility import Layout
-from headwater.kernel.operators.distinct import Distinct
+from headwater.kernel.operators.compatibility import MappingLayout
+from headwater.kernel.operators.distinct import DistinctOperator
 from headwater.kernel.operators.operator import Operator
-from headwater.kernel.operators.partner_counts import Matching
-from headwater.kernel.operators.projection import Projection
+from headwater.kernel.operators.partner_counts import PartnerCounter
+from headwater.kernel.operators.projection import ProjectionOperator
 
 
 def shared_variables(left: Operator, right: Operator) -> tuple[str, ...]:
     return tuple(variable for variable in left.variables if variable in right.variables)
 
 
-class SemiJoin(Operator):
+class SemiJoinOperator(Operator):
     """The left rows that have a partner on the right, or with `negated` those that have none.
 
     `shared` are the variables on which they must agree, by default all that both have; without any, every right row is
@@ -46,55 +47,57 @@ class SemiJoin(Operator):
         self.variables = left.variables
         self._negated = negated
         on = shared_variables(left, right) if shared is None else shared
-        self.joined_variables = Layout(left.variables, right.variables, on).variables
+        self.joined_variables = MappingLayout(left.variables, right.variables, on).variables
         if condition is None:
-            right = Distinct(Projection(right, on))
-        self._matching = Matching(left, right, Layout(left.variables, right.variables, on), condition)
+            right = DistinctOperator(ProjectionOperator(right, on))
+        self._partners = PartnerCounter(left, right, MappingLayout(left.variables, right.variables, on), condition)
 
     def advance(self) -> Delta:
-        matched = self._matching.advance()
-        change = matched.alone if self._negated else matched.accompanied
-        return change.delta(len(self.variables))
+        changes = self._partners.advance()
+        rows = changes.unmatched if self._negated else changes.matched
+        return rows.build(len(self.variables))
 
     @property
     def inputs(self) -> tuple[Operator, ...]:
-        return self._matching.operators
+        return self._partners.inputs
 
     def ids(self) -> Iterable[Ints]:
-        return self._matching.ids()
+        return self._partners.ids()
 
     @property
     def nbytes(self) -> int:
-        return self._matching.nbytes
+        return self._partners.nbytes
 
 
-class Minus(Operator):
-    """The left rows that agree with no right row on the variables that both bind, where there is at least one.
+class MinusOperator(Operator):
+    """The left rows for which no right row agrees on the variables that both bind, of which there must be one or more.
 
-    Without a shared variable nothing is ever removed, and the right is not looked at.
+    Without shared variables all left rows stay, and the right input is not read.
     """
 
     def __init__(self, left: Operator, right: Operator, shared: tuple[str, ...] | None = None) -> None:
         self.variables = left.variables
         self._left = left
         on = shared_variables(left, right) if shared is None else shared
-        self._matching: Matching | None = None
+        self._partners: PartnerCounter | None = None
         if on:
-            keys = Distinct(Projection(right, on))
-            self._matching = Matching(left, keys, Layout(left.variables, on, on), disjoint=False)
+            keys = DistinctOperator(ProjectionOperator(right, on))
+            self._partners = PartnerCounter(
+                left, keys, MappingLayout(left.variables, on, on), has_disjoint_partners=False
+            )
 
     def advance(self) -> Delta:
-        if self._matching is None:
+        if self._partners is None:
             return self._left.advance()
-        return self._matching.advance().alone.delta(len(self.variables))
+        return self._partners.advance().unmatched.build(len(self.variables))
 
     @property
     def inputs(self) -> tuple[Operator, ...]:
-        return (self._left,) if self._matching is None else self._matching.operators
+        return (self._left,) if self._partners is None else self._partners.inputs
 
     def ids(self) -> Iterable[Ints]:
-        return () if self._matching is None else self._matching.ids()
+        return () if self._partners is None else self._partners.ids()
 
     @property
     def nbytes(self) -> int:
-        return 0 if self._matching is None else self._matching.nbytes
+        return 0 if self._partners is None else self._partners.nbytes

@@ -1,7 +1,10 @@
-"""The leaves: triples that enter and leave the windows, and the patterns that they match.
+"""The leaves: triples that enter and leave the windows, and the triple patterns that match them.
 
-A pattern is matched where a triple enters or leaves, on columns of ids, once for all who share it. Which windows a
-pattern reads, and what makes a set of them, is said in `leaves`.
+    Δ(matches of p in W) = matches of p in ΔW
+
+A pattern is matched on columns of ids when a triple enters or leaves, once for all operators that share the pattern.
+No state but the delta of the current tick. `compiling.pattern_inputs` says which windows a pattern reads, and what
+makes a set of them.
 """
 
 from __future__ import annotations
@@ -9,51 +12,51 @@ from __future__ import annotations
 import numpy as np
 
 from headwater.kernel.columns.delta import Delta, no_rows
-from headwater.kernel.columns.ring_index import Ints, plain
+from headwater.kernel.columns.ring_index import Ints, as_contiguous
 from headwater.kernel.operators.operator import Operator
 from headwater.terms.compiled_code import compiled
 
 TRIPLE = ("s", "p", "o")
 TIMED_TRIPLE = (*TRIPLE, "t")
-"""With the time in microseconds, where a query asks for it."""
-_FEW = 4
-"""So many triples are looked at one by one in less time than columns take to set up."""
+"""With the time in microseconds, for queries with `timestamp()`."""
+_FEW_TRIPLES = 4
+"""Up to so many triples, a loop in Python is faster than a call of compiled code."""
 
 
-class TripleSource(Operator):
-    """What one window gained and lost at the tick; the evaluator puts it here before it asks the root."""
+class TripleSourceOperator(Operator):
+    """The triples that enter and leave one window. The evaluator sets `delta` before it advances the root."""
 
     def __init__(self, variables: tuple[str, ...] = TRIPLE) -> None:
         self.variables = variables
-        self._nothing = Delta.nothing(len(variables))
+        self._nothing = Delta.empty(len(variables))
         self.delta = self._nothing
 
     def advance(self) -> Delta:
         delta, self.delta = self.delta, self._nothing
         return delta
 
-    def needs(self, source: Operator) -> bool:
+    def needs_rows_of(self, source: Operator) -> bool:
         return source is self
 
 
-class Shared(Operator):
-    """An operator with several readers: it is advanced once per tick and remembers what it said."""
+class SharedOperator(Operator):
+    """An operator with several readers: it is advanced once per tick, and every reader gets the same delta."""
 
     def __init__(self, source: Operator, clock: TickClock) -> None:
         self._source = source
         self._clock = clock
-        self._asked_at = -1
-        self._delta = Delta.nothing(len(source.variables))
+        self._advanced_at = -1
+        self._delta = Delta.empty(len(source.variables))
         self.variables = source.variables
 
     def advance(self) -> Delta:
-        if self._asked_at != self._clock.tick:
-            self._asked_at = self._clock.tick
+        if self._advanced_at != self._clock.tick:
+            self._advanced_at = self._clock.tick
             self._delta = self._source.advance()
         return self._delta
 
-    def needs(self, source: Operator) -> bool:
-        return self._source.needs(source)
+    def needs_rows_of(self, source: Operator) -> bool:
+        return self._source.needs_rows_of(source)
 
     @property
     def inputs(self) -> tuple[Operator, ...]:
@@ -61,15 +64,15 @@ class Shared(Operator):
 
 
 class TickClock:
-    """Counts ticks, so that shared operators know a new one; `now` is the instant of the tick."""
+    """Counts ticks, so that shared operators notice a new one; `now` is the instant of the tick."""
 
     def __init__(self) -> None:
         self.tick = 0
         self.now = 0
 
 
-class Renamed(Operator):
-    """The same rows under other names."""
+class RenameOperator(Operator):
+    """The same rows with other variable names."""
 
     def __init__(self, source: Operator, variables: tuple[str, ...]) -> None:
         self.variables = variables
@@ -78,8 +81,8 @@ class Renamed(Operator):
     def advance(self) -> Delta:
         return self._source.advance()
 
-    def needs(self, source: Operator) -> bool:
-        return self._source.needs(source)
+    def needs_rows_of(self, source: Operator) -> bool:
+        return self._source.needs_rows_of(source)
 
     @property
     def inputs(self) -> tuple[Operator, ...]:
@@ -87,78 +90,80 @@ class Renamed(Operator):
 
 
 @compiled
-def _match(triples, places, wanted, equal, columns, found):  # type: ignore[no-untyped-def]
-    """Write the bindings of the triples that match; gives how many do."""
+def _match(triples, places, expected_ids, equal_places, columns, bindings):  # type: ignore[no-untyped-def]
+    """Write the bindings of the triples that match; gives their number."""
     n = 0
     for i in range(triples.shape[0]):
         matches = True
         for k in range(places.shape[0]):
-            matches &= triples[i, places[k]] == wanted[k]
-        for k in range(equal.shape[0]):
-            matches &= triples[i, equal[k, 0]] == triples[i, equal[k, 1]]
+            matches &= triples[i, places[k]] == expected_ids[k]
+        for k in range(equal_places.shape[0]):
+            matches &= triples[i, equal_places[k, 0]] == triples[i, equal_places[k, 1]]
         if matches:
             for c in range(columns.shape[0]):
-                found[n, c] = triples[i, columns[c]]
+                bindings[n, c] = triples[i, columns[c]]
             n += 1
     return n
 
 
-class PatternMatch(Operator):
-    """The solutions of one triple pattern: constants must be equal, equal variables must have equal values.
+class PatternOperator(Operator):
+    """The solutions of one triple pattern: constants must match, and a variable used twice must have one value.
 
-    Columns of the source behind the triple are passed on behind the bindings.
+    Further columns of the source, behind the triple, follow the bindings.
     """
 
     def __init__(self, source: Operator, pattern: tuple[int | str, int | str, int | str]) -> None:
         self._source = source
-        self._constants = [(i, part) for i, part in enumerate(pattern) if not isinstance(part, str)]
-        names: dict[str, int] = {}
-        self._equal: list[tuple[int, int]] = []
-        for place, part in enumerate(pattern):
-            if isinstance(part, str):
-                if part in names:
-                    self._equal.append((names[part], place))
+        self._constants = [(i, term) for i, term in enumerate(pattern) if not isinstance(term, str)]
+        first_places: dict[str, int] = {}
+        self._equal_places: list[tuple[int, int]] = []
+        for place, term in enumerate(pattern):
+            if isinstance(term, str):
+                if term in first_places:
+                    self._equal_places.append((first_places[term], place))
                 else:
-                    names[part] = place
-        more = source.variables[len(TRIPLE) :]
-        self.variables = (*names, *more)
-        self._columns = [*names.values(), *range(len(TRIPLE), len(source.variables))]
+                    first_places[term] = place
+        further = source.variables[len(TRIPLE) :]
+        self.variables = (*first_places, *further)
+        self._columns = [*first_places.values(), *range(len(TRIPLE), len(source.variables))]
         self._tables = (
             np.array([place for place, _ in self._constants], dtype=np.int64),
-            np.array([wanted for _, wanted in self._constants], dtype=np.int64),
-            np.array(self._equal, dtype=np.int64).reshape(len(self._equal), 2),
+            np.array([expected_id for _, expected_id in self._constants], dtype=np.int64),
+            np.array(self._equal_places, dtype=np.int64).reshape(len(self._equal_places), 2),
             np.array(self._columns, dtype=np.int64),
         )
         self._nothing = no_rows(len(self.variables))
-        self._no_change = Delta.nothing(len(self.variables))
+        self._no_change = Delta.empty(len(self.variables))
 
     def advance(self) -> Delta:
         delta = self._source.advance()
-        return self._no_change if delta.is_empty else delta.mapped(self.match)
+        return self._no_change if delta.is_empty else delta.map_rows(self.match)
 
     def match(self, triples: Ints) -> Ints:
-        """The rows of bindings of the triples that match."""
+        """The bindings of the triples that match, one row for each."""
         count = triples.shape[0]
         if not count:
             return self._nothing
-        if count <= _FEW:
+        if count <= _FEW_TRIPLES:
             return self._match_few(triples)
-        found = np.empty((count, len(self._columns)), dtype=np.int64)
-        return found[: _match(plain(triples), *self._tables, found)]
+        bindings = np.empty((count, len(self._columns)), dtype=np.int64)
+        return bindings[: _match(as_contiguous(triples), *self._tables, bindings)]
 
     def _match_few(self, triples: Ints) -> Ints:
-        found = []
+        bindings = []
         for triple in triples.tolist():
-            for place, wanted in self._constants:
-                if triple[place] != wanted:
+            for place, expected_id in self._constants:
+                if triple[place] != expected_id:
                     break
             else:
-                if not self._equal or all(triple[one] == triple[other] for one, other in self._equal):
-                    found.append([triple[column] for column in self._columns])
-        return np.array(found, dtype=np.int64).reshape(len(found), len(self._columns)) if found else self._nothing
+                if not self._equal_places or all(triple[one] == triple[other] for one, other in self._equal_places):
+                    bindings.append([triple[column] for column in self._columns])
+        return (
+            np.array(bindings, dtype=np.int64).reshape(len(bindings), len(self._columns)) if bindings else self._nothing
+        )
 
-    def needs(self, source: Operator) -> bool:
-        return self._source.needs(source)
+    def needs_rows_of(self, source: Operator) -> bool:
+        return self._source.needs_rows_of(source)
 
     @property
     def inputs(self) -> tuple[Operator, ...]:

@@ -1,13 +1,12 @@
 """The time of a triple beside its bindings, for `timestamp()` (CS6).
 
-Where a query asks for timestamps, triples carry their time as a fourth column, in microseconds, and patterns pass it
-on. In a set a triple that came several times has its newest time; one that comes again changes the time of what is
-there:
+For queries with `timestamp()`, triples carry their time as a fourth column, in microseconds, and patterns pass it on.
+In a set, a triple that arrived several times has its newest time, so another arrival may replace the time:
 
     + (a 1000) (a 3000)    →    + (a 3000)
     − (a 3000)             →    + (a 1000)   − (a 3000)
 
-Above the patterns times are terms: milliseconds, as `timestamp()` gives them.
+Above the patterns, times are terms: milliseconds, as `timestamp()` returns them.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ from headwater.values.time_literals import time_literal
 _Row = tuple[int, ...]
 
 
-class Newest(Operator):
+class NewestTimeOperator(Operator):
     """Each row of the first `width` columns once, with the highest value of each column behind them.
 
-    State: how often each row came with which times, and what is shown of it.
+    State: for each row, how often it is there with which times, and the times in the output.
     """
 
     def __init__(self, source: Operator, width: int) -> None:
@@ -37,33 +36,33 @@ class Newest(Operator):
         self._source = source
         self._width = width
         self._times: dict[_Row, dict[_Row, int]] = {}
-        self._shown: dict[_Row, _Row] = {}
+        self._newest: dict[_Row, _Row] = {}
 
     def advance(self) -> Delta:
         delta = self._source.advance()
         if delta.is_empty:
             return delta
-        touched: dict[_Row, None] = {}
+        changed: dict[_Row, None] = {}
         for rows, difference in ((delta.added, 1), (delta.removed, -1)):
             for row in rows.tolist():
                 key, times = tuple(row[: self._width]), tuple(row[self._width :])
-                touched[key] = None
+                changed[key] = None
                 counts = self._times.setdefault(key, {})
                 counts[times] = counts.get(times, 0) + difference
-        return self._difference(touched)
+        return self._difference(changed)
 
-    def _difference(self, touched: dict[_Row, None]) -> Delta:
+    def _difference(self, changed: dict[_Row, None]) -> Delta:
         added: list[_Row] = []
         removed: list[_Row] = []
-        for key in touched:
+        for key in changed:
             counts = self._times[key] = {times: n for times, n in self._times[key].items() if n}
-            before = self._shown.pop(key, None)
-            # No time is lower than that of a triple that came at none.
+            before = self._newest.pop(key, None)
+            # `UNBOUND`, the time of a triple that has none, is lower than all times.
             after = tuple(map(max, zip(*counts, strict=True))) if counts else None
             if after is None:
                 del self._times[key]
             else:
-                self._shown[key] = after
+                self._newest[key] = after
             if before != after:
                 if before is not None:
                     removed.append(key + before)
@@ -79,16 +78,16 @@ class Newest(Operator):
         return (self._source,)
 
     def ids(self) -> Iterable[Ints]:
-        yield np.array([number for key in self._times for number in key], dtype=np.int64)
+        yield np.array([term_id for key in self._times for term_id in key], dtype=np.int64)
 
     @property
     def nbytes(self) -> int:
         each = 2 * (56 + 8 * len(self.variables))
-        return sys.getsizeof(self._times) + sys.getsizeof(self._shown) + each * len(self._times)
+        return sys.getsizeof(self._times) + sys.getsizeof(self._newest) + each * len(self._times)
 
 
-class TimesAsTerms(Operator):
-    """The columns from `width` on, which hold microseconds, as terms. No state."""
+class TimeTermsOperator(Operator):
+    """Turns the columns from `width` on from microseconds into terms. No state."""
 
     def __init__(self, source: Operator, width: int, vocabulary: Vocabulary) -> None:
         self.variables = source.variables
@@ -98,19 +97,19 @@ class TimesAsTerms(Operator):
 
     def advance(self) -> Delta:
         delta = self._source.advance()
-        return delta if delta.is_empty else Delta(self._written(delta.added), self._written(delta.removed))
+        return delta if delta.is_empty else Delta(self._convert_times(delta.added), self._convert_times(delta.removed))
 
-    def _written(self, rows: Ints) -> Ints:
+    def _convert_times(self, rows: Ints) -> Ints:
         if not rows.shape[0]:
             return rows
-        written = rows.copy()
+        converted = rows.copy()
         for place in self._places:
-            written[:, place] = self._terms(rows[:, place].tolist())
-        return written
+            converted[:, place] = self._time_ids(rows[:, place].tolist())
+        return converted
 
-    def _terms(self, times: Sequence[int]) -> list[int]:
-        known = {t: UNBOUND if t == UNBOUND else self._vocabulary.id_of(time_literal(t)) for t in set(times)}
-        return [known[time] for time in times]
+    def _time_ids(self, times: Sequence[int]) -> list[int]:
+        term_ids = {t: UNBOUND if t == UNBOUND else self._vocabulary.id_of(time_literal(t)) for t in set(times)}
+        return [term_ids[time] for time in times]
 
     @property
     def inputs(self) -> tuple[Operator, ...]:

@@ -1,25 +1,23 @@
-"""Operators that see all rows at once, such as ORDER BY with LIMIT in a sub-query.
+"""Operators that need all rows at once, such as ORDER BY with LIMIT in a sub-query.
 
     ΔF(R) = F(R + ΔR) − F(R)
 
-State: the input as a bag, and the last output. The function runs only when something changed, on rows that stand in the
-order of their ids, so ties are broken the same way however the stream was cut into batches.
+State: the input as a bag, and the last output. The function is called only when the input changed, on rows in the order
+of their ids, so that ties are broken in the same way however the stream is divided into batches.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-import numpy as np
-
 from headwater.kernel.columns.delta import Delta, no_rows
 from headwater.kernel.columns.ring_index import Ints
-from headwater.kernel.columns.row_counts import RowCounts
+from headwater.kernel.columns.row_counts import RowCounts, bag_difference
 from headwater.kernel.operators.operator import Operator
 
 
-class Recomputed(Operator):
-    """A function of the whole bag, given as the difference to its last value."""
+class RecomputeOperator(Operator):
+    """Applies a function to the whole input, and returns the difference to its last output."""
 
     def __init__(
         self, source: Operator, function: Callable[[Ints], Ints], variables: tuple[str, ...] | None = None
@@ -29,18 +27,18 @@ class Recomputed(Operator):
         self._function = function
         self._input = RowCounts(len(source.variables))
         self._output = no_rows(len(self.variables))
-        self._is_new = True
+        self._is_first_tick = True
 
     def advance(self) -> Delta:
         delta = self._source.advance()
-        if delta.is_empty and not self._is_new:
-            return Delta.nothing(len(self.variables))
-        self._is_new = False
+        if delta.is_empty and not self._is_first_tick:
+            return Delta.empty(len(self.variables))
+        self._is_first_tick = False
         self._input.compact()
         self._input.change(delta.removed, -1)
         self._input.change(delta.added, 1)
         before, self._output = self._output, self._function(self._input.bag())
-        return difference(self._output, before)
+        return bag_difference(self._output, before)
 
     @property
     def inputs(self) -> tuple[Operator, ...]:
@@ -53,13 +51,3 @@ class Recomputed(Operator):
     @property
     def nbytes(self) -> int:
         return self._input.nbytes + self._output.nbytes
-
-
-def difference(after: Ints, before: Ints) -> Delta:
-    """The smallest difference between two bags."""
-    counts = RowCounts(after.shape[1])
-    counts.change(after, 1)
-    counts.change(before, -1)
-    change = counts.counts[: counts.top]
-    rows = counts.rows[: counts.top]
-    return Delta(np.repeat(rows, np.maximum(change, 0), axis=0), np.repeat(rows, np.maximum(-change, 0), axis=0))

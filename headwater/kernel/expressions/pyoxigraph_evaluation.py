@@ -34,7 +34,7 @@ from headwater.values import stored_form_queries as exact
 
 Key: TypeAlias = int | tuple[int, ...]
 
-REMEMBERED = 65_536
+CACHE_SIZE = 65_536
 """So many results are kept at most."""
 
 _ASKED_AT_ONCE = 4_096
@@ -44,7 +44,7 @@ _RESULT = Variable("r")
 _NOWHERE = Store()
 
 
-class AskedExpression:
+class PyoxigraphExpression:
     """An expression over some columns, evaluated by pyoxigraph. Variables that have no column are unbound."""
 
     def __init__(
@@ -68,7 +68,7 @@ class AskedExpression:
         self._known: dict[Key, int] = {}
         self._results: dict[int, Term] = {}
 
-    def ids(self, columns: Sequence[Ints], size: int) -> Ints:
+    def compute_ids(self, columns: Sequence[Ints], size: int) -> Ints:
         """The value of each row, `UNBOUND` for an error."""
         if not size:
             return np.empty(0, dtype=np.int64)
@@ -83,9 +83,9 @@ class AskedExpression:
             found = [new[key] if one is None else one for key, one in zip(keys, found, strict=True)]
         return np.array(found, dtype=np.int64)
 
-    def truths(self, columns: Sequence[Ints], size: int) -> Truths:
+    def compute_truths(self, columns: Sequence[Ints], size: int) -> Truths:
         """The values as truth, for an expression that gives booleans."""
-        values = self.ids(columns, size)
+        values = self.compute_ids(columns, size)
         truths = np.full(size, ERROR, dtype=np.uint8)
         truths[values == TRUE_ID] = TRUE
         truths[values == FALSE_ID] = FALSE
@@ -99,7 +99,7 @@ class AskedExpression:
                 self._vocabulary.id_of(term)
 
     def _learn(self, keys: list[Key]) -> dict[Key, int]:
-        if len(self._known) + len(keys) > REMEMBERED:
+        if len(self._known) + len(keys) > CACHE_SIZE:
             self._known.clear()
             self._results.clear()
         learned: dict[Key, int] = {}
@@ -108,10 +108,10 @@ class AskedExpression:
             terms = self._ask(part)
             numbers = list(map(self._vocabulary.id_of, terms))
             learned.update(zip(part, numbers, strict=True))
-            if len(keys) <= REMEMBERED:
+            if len(keys) <= CACHE_SIZE:
                 hashed = ((number, term) for number, term in zip(numbers, terms, strict=True) if number >= 0)
                 self._results.update((number, term) for number, term in hashed if term is not None)
-        if len(keys) <= REMEMBERED:
+        if len(keys) <= CACHE_SIZE:
             self._known.update(learned)
         return learned
 
@@ -162,7 +162,7 @@ def _is_changed(term: object) -> bool:
     return isinstance(term, Literal) and not is_kept(term)
 
 
-def as_truth(expression: Expression) -> Expression:
+def boolean_value_of(expression: Expression) -> Expression:
     """The effective boolean value of an expression, an error where it has none."""
     return FunctionCall("IF", (expression, _TRUE, _FALSE))
 

@@ -1,0 +1,59 @@
+"""FILTER: the rows that satisfy a condition.
+
+    Δσ(R) = σ(ΔR)            σ(ε(R)) = ε(σ(R))
+
+No state: the condition depends on the row alone, so a row that is removed passes if it passed when it was added.
+The second law saves state below a filter: DISTINCT over a window counts only the rows that pass, and a join keeps only
+the results that pass.
+"""
+
+from __future__ import annotations
+
+from headwater.kernel.columns.delta import Condition, Delta
+from headwater.kernel.columns.ring_index import Ints
+from headwater.kernel.operators.distinct import DistinctOperator
+from headwater.kernel.operators.multiway_join import MultiwayJoinOperator
+from headwater.kernel.operators.operator import Operator
+from headwater.kernel.operators.triple_patterns import PatternOperator, RenameOperator, SharedOperator
+
+
+class FilterOperator(Operator):
+    """The rows of the source that satisfy a condition."""
+
+    def __init__(self, source: Operator, condition: Condition) -> None:
+        self.variables = source.variables
+        self._source = source
+        self._condition = condition
+
+    def advance(self) -> Delta:
+        return self._source.advance().map_rows(self._filter_rows)
+
+    def _filter_rows(self, rows: Ints) -> Ints:
+        return rows[self._condition(rows)] if rows.shape[0] else rows
+
+    def needs_rows_of(self, source: Operator) -> bool:
+        return self._source.needs_rows_of(source)
+
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        return (self._source,)
+
+
+def apply_filter(source: Operator, condition: Condition) -> Operator:
+    """Filter the rows of an operator. The condition moves into a join, and below the DISTINCT of a triple pattern."""
+    if isinstance(source, MultiwayJoinOperator) and source.condition is None:
+        return MultiwayJoinOperator(source.inputs, source.variables, condition=condition)
+    match = _pattern_below_distinct(source)
+    if match is None:
+        return FilterOperator(source, condition)
+    return RenameOperator(DistinctOperator(FilterOperator(match, condition)), source.variables)
+
+
+def _pattern_below_distinct(source: Operator) -> PatternOperator | None:
+    """The pattern whose matches the source makes distinct, where other patterns may share its triples."""
+    if not isinstance(source, RenameOperator):
+        return None
+    (shared,) = source.inputs
+    counted = shared.inputs[0] if isinstance(shared, SharedOperator) else None
+    match = counted.inputs[0] if isinstance(counted, DistinctOperator) else None
+    return match if isinstance(match, PatternOperator) and isinstance(match.inputs[0], SharedOperator) else None
