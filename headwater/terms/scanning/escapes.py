@@ -9,6 +9,33 @@ from __future__ import annotations
 import numpy as np
 
 from headwater.terms.compiled_code import compiled
+from headwater.terms.scanning.ascii_bytes import (
+    APOSTROPHE,
+    AT_SIGN,
+    BACKSLASH,
+    BACKSPACE,
+    BEYOND_ASCII,
+    CAPITAL_A,
+    CAPITAL_F,
+    CAPITAL_U,
+    CAPITAL_Z,
+    CARRIAGE_RETURN,
+    DELETE,
+    DIGIT_0,
+    DIGIT_9,
+    FORM_FEED,
+    LINE_FEED,
+    QUOTE,
+    SMALL_A,
+    SMALL_B,
+    SMALL_F,
+    SMALL_N,
+    SMALL_R,
+    SMALL_T,
+    SMALL_U,
+    SPACE,
+    TAB,
+)
 from headwater.terms.scanning.characters import character_length
 from headwater.terms.scanning.iri_ends import LONGEST, UNSURE_END
 from headwater.terms.scanning.literals import literal
@@ -27,10 +54,10 @@ def _hexadecimal(at, digits):  # type: ignore[no-untyped-def]
     number = np.int64(0)
     for place in range(digits):
         found = byte_at(at + place)
-        if 48 <= found <= 57:
-            digit = found - 48
-        elif 65 <= (found & 0xDF) <= 70:
-            digit = (found & 0xDF) - 55
+        if DIGIT_0 <= found <= DIGIT_9:
+            digit = found - DIGIT_0
+        elif CAPITAL_A <= (found & 0xDF) <= CAPITAL_F:
+            digit = (found & 0xDF) - CAPITAL_A + 10
         else:
             return np.int64(-1)
         number = number * 16 + digit
@@ -40,17 +67,17 @@ def _hexadecimal(at, digits):  # type: ignore[no-untyped-def]
 @compiled
 def _escape_letter(code):  # type: ignore[no-untyped-def]
     """The letter behind the backslash that canonical text has for a character; 0 where it has the character itself."""
-    if code == 34 or code == 92:
+    if code in (QUOTE, BACKSLASH):
         return code
-    if code == 8:
-        return np.int64(98)
-    if code == 9:
-        return np.int64(116)
-    if code == 10:
-        return np.int64(110)
-    if code == 12:
-        return np.int64(102)
-    return np.int64(114) if code == 13 else np.int64(0)
+    if code == BACKSPACE:
+        return np.int64(SMALL_B)
+    if code == TAB:
+        return np.int64(SMALL_T)
+    if code == LINE_FEED:
+        return np.int64(SMALL_N)
+    if code == FORM_FEED:
+        return np.int64(SMALL_F)
+    return np.int64(SMALL_R) if code == CARRIAGE_RETURN else np.int64(0)
 
 
 @compiled
@@ -58,10 +85,10 @@ def _put_character(code, to):  # type: ignore[no-untyped-def]
     """Write a character as canonical text has it; the address behind it, or `UNSURE_END`."""
     letter = _escape_letter(code)
     if letter:
-        store_byte(to, 92)
+        store_byte(to, BACKSLASH)
         store_byte(to + 1, letter)
         return to + 2
-    if code < 32 or code == 127 or 0xD800 <= code < 0xE000 or code == 0xFFFE or code == 0xFFFF or code > 0x10FFFF:
+    if code < SPACE or code == DELETE or 0xD800 <= code < 0xE000 or code == 0xFFFE or code == 0xFFFF or code > 0x10FFFF:
         return np.int64(UNSURE_END)
     if code < 0x80:
         store_byte(to, code)
@@ -78,37 +105,37 @@ def _put_character(code, to):  # type: ignore[no-untyped-def]
 def _put_string(start, target):  # type: ignore[no-untyped-def]
     """Write a quoted string canonically; the addresses of the closing quote there and here."""
     unsure = (np.int64(UNSURE_END), np.int64(UNSURE_END))
-    store_byte(target, 34)
+    store_byte(target, QUOTE)
     at = start + 1
     to = target + 1
     while at - start <= LONGEST:
         found = byte_at(at)
-        if found == 34:
-            store_byte(to, 34)
+        if found == QUOTE:
+            store_byte(to, QUOTE)
             return at, to
-        if found < 32 or found == 127:
+        if found < SPACE or found == DELETE:
             return unsure
-        if found == 92:
+        if found == BACKSLASH:
             letter = byte_at(at + 1)
-            if letter == 117 or letter == 85:
-                digits = 4 if letter == 117 else 8
+            if letter in (SMALL_U, CAPITAL_U):
+                digits = 4 if letter == SMALL_U else 8
                 to = _put_character(_hexadecimal(at + 2, digits), to)
                 if to == UNSURE_END:
                     return unsure
                 at += 2 + digits
-            elif letter == 39:
-                store_byte(to, 39)
+            elif letter == APOSTROPHE:
+                store_byte(to, APOSTROPHE)
                 at += 2
                 to += 1
             elif is_canonical_escape(letter):
-                store_byte(to, 92)
+                store_byte(to, BACKSLASH)
                 store_byte(to + 1, letter)
                 at += 2
                 to += 2
             else:
                 return unsure
         else:
-            length = np.int64(1) if found < 128 else character_length(at)
+            length = np.int64(1) if found < BEYOND_ASCII else character_length(at)
             if length == 0:
                 return unsure
             for place in range(length):
@@ -125,14 +152,14 @@ def rewritten_literal(start, target, wanted):  # type: ignore[no-untyped-def]
     closing, written = _put_string(start, target)
     if closing == UNSURE_END:
         return nothing
-    is_language = byte_at(closing + 1) == 64
+    is_language = byte_at(closing + 1) == AT_SIGN
     place = 1
     while place < _LONGEST_SUFFIX:
         found = byte_at(closing + place)
-        if is_language and 65 <= found <= 90:
-            found += 32
+        if is_language and CAPITAL_A <= found <= CAPITAL_Z:
+            found += SMALL_A - CAPITAL_A
         store_byte(written + place, found)
-        if found <= 32:
+        if found <= SPACE:
             break
         place += 1
     else:

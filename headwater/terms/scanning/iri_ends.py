@@ -11,6 +11,17 @@ from __future__ import annotations
 import numpy as np
 
 from headwater.terms.compiled_code import compiled
+from headwater.terms.scanning.ascii_bytes import (
+    BEYOND_ASCII,
+    COLON,
+    DOT,
+    GREATER_THAN,
+    MINUS,
+    NUMBER_SIGN,
+    PERCENT,
+    QUESTION_MARK,
+    SLASH,
+)
 from headwater.terms.scanning.byte_hashes import low_bytes
 from headwater.terms.scanning.characters import character_length
 from headwater.terms.scanning.memory import BLOCK, byte_at, colons, iri_stops, lowest, number_signs, population, word_at
@@ -82,7 +93,7 @@ def iri_end(start):  # type: ignore[no-untyped-def]
     fragments += population(number_signs(at) & before)
     odd |= colons(at) & before
     at += place
-    if odd != _ZERO or fragments > 1 or byte_at(at) != 62:
+    if odd != _ZERO or fragments > 1 or byte_at(at) != GREATER_THAN:
         return _unusual_iri_end(start)
     return at + 1
 
@@ -94,32 +105,32 @@ def _unusual_iri_end(start):  # type: ignore[no-untyped-def]
         return np.int64(UNSURE_END)
     while _is(at, _LETTER | _DIGIT | _MORE_OF_A_SCHEME):
         at += 1
-    if byte_at(at) != 58:
+    if byte_at(at) != COLON:
         return np.int64(UNSURE_END)
     at += 1
-    if byte_at(at) == 47 and byte_at(at + 1) == 47:
+    if byte_at(at) == SLASH and byte_at(at + 1) == SLASH:
         at += 2
         while _is(at, _MORE_OF_A_NAME):
             at += 1
-        if byte_at(at) == 58:
+        if byte_at(at) == COLON:
             at += 1
             while _is(at, _DIGIT):
                 at += 1
         delimiter = byte_at(at)
-        if delimiter != 47 and delimiter != 63 and delimiter != 35 and delimiter != 62:
+        if delimiter != SLASH and delimiter != QUESTION_MARK and delimiter != NUMBER_SIGN and delimiter != GREATER_THAN:
             return np.int64(UNSURE_END)
     in_fragment = False
     while True:
         while _is(at, _MORE_OF_A_PATH):
             at += 1
         found = byte_at(at)
-        if found == 62:
+        if found == GREATER_THAN:
             return at + 1 if at - start <= LONGEST else np.int64(UNSURE_END)
-        if found == 35 and not in_fragment:
+        if found == NUMBER_SIGN and not in_fragment:
             in_fragment = True
-        elif found == 37 and _is(at + 1, _HEX) and _is(at + 2, _HEX):
+        elif found == PERCENT and _is(at + 1, _HEX) and _is(at + 2, _HEX):
             at += 2
-        elif found >= 128 and _letter_length(at) > 0:
+        elif found >= BEYOND_ASCII and _letter_length(at) > 0:
             at += _letter_length(at) - 1
         else:
             return np.int64(UNSURE_END)
@@ -138,11 +149,11 @@ def _letter_length(at):  # type: ignore[no-untyped-def]
 def label_end(start):  # type: ignore[no-untyped-def]
     """The end of a blank node `_:label` whose label has letters of ASCII, digits, `_` and `-`, not as the first."""
     at = start + 2
-    if byte_at(start + 1) != 58 or byte_at(at) == 45:
+    if byte_at(start + 1) != COLON or byte_at(at) == MINUS:
         return np.int64(UNSURE_END)
     while _is(at, _LABEL):
         at += 1
     # A dot may belong to the label or end the statement.
-    if at == start + 2 or byte_at(at) == 46 or byte_at(at) >= 128 or at - start > LONGEST:
+    if at == start + 2 or byte_at(at) == DOT or byte_at(at) >= BEYOND_ASCII or at - start > LONGEST:
         return np.int64(UNSURE_END)
     return at

@@ -16,6 +16,18 @@ import numpy as np
 
 from headwater.terms.compiled_code import compiled
 from headwater.terms.ids.inline_layout import NO_TERM
+from headwater.terms.scanning.ascii_bytes import (
+    CARRIAGE_RETURN,
+    DOT,
+    FORM_FEED,
+    LESS_THAN,
+    LINE_FEED,
+    NUMBER_SIGN,
+    QUOTE,
+    SPACE,
+    TAB,
+    VERTICAL_TAB,
+)
 from headwater.terms.scanning.byte_hashes import hash_of
 from headwater.terms.scanning.escapes import rewritten_literal
 from headwater.terms.scanning.iri_ends import UNSURE_END, iri_end
@@ -74,7 +86,7 @@ def count_lines(start, end):  # type: ignore[no-untyped-def]
         lines += population(line_feeds(at))
         at += BLOCK
     while at < end:
-        lines += byte_at(at) == 10
+        lines += byte_at(at) == LINE_FEED
         at += 1
     return lines
 
@@ -94,28 +106,28 @@ def _meaningless_end(start, timed):  # type: ignore[no-untyped-def]
     """The end of a line that is a comment or blank; `UNSURE_END` where it is neither, or has to be looked at."""
     at = start
     found = byte_at(at)
-    if found == 35:
+    if found == NUMBER_SIGN:
         if timed:
             return _line_end(at)
-        while found != 13 and found != 10:
+        while found != CARRIAGE_RETURN and found != LINE_FEED:
             at += 1
             found = byte_at(at)
-        while byte_at(at) == 13:
+        while byte_at(at) == CARRIAGE_RETURN:
             at += 1
     else:
-        while found == 32 or found == 9 or found == 13 or (timed and (found == 11 or found == 12)):
+        while found in (SPACE, TAB, CARRIAGE_RETURN) or (timed and (found in (VERTICAL_TAB, FORM_FEED))):
             at += 1
             found = byte_at(at)
-    return at if byte_at(at) == 10 else np.int64(UNSURE_END)
+    return at if byte_at(at) == LINE_FEED else np.int64(UNSURE_END)
 
 
 @compiled
 def _stamp_end(start):  # type: ignore[no-untyped-def]
     """The address of the tab behind a timestamp."""
     at = start
-    while byte_at(at) > 9 and at - start < _LONGEST_STAMP:
+    while byte_at(at) > TAB and at - start < _LONGEST_STAMP:
         at += 1
-    return at if byte_at(at) == 9 else np.int64(UNSURE_END)
+    return at if byte_at(at) == TAB else np.int64(UNSURE_END)
 
 
 @compiled
@@ -130,7 +142,7 @@ def _first_terms(start):  # type: ignore[no-untyped-def]
     if subject_end == UNSURE_END:
         return subject_end, nothing, nothing
     predicate = skip_blanks(subject_end)
-    end = iri_end(predicate) if byte_at(predicate) == 60 else np.int64(UNSURE_END)
+    end = iri_end(predicate) if byte_at(predicate) == LESS_THAN else np.int64(UNSURE_END)
     return end, (subject, subject_end - subject), (predicate, end - predicate)
 
 
@@ -146,7 +158,7 @@ def _other_terms(start, wanted, with_graphs, spare):  # type: ignore[no-untyped-
     value = skip_blanks(start)
     value_end, value_id, value_length = any_term(value, wanted)
     if value_end == UNSURE_END:
-        if byte_at(value) != 34:
+        if byte_at(value) != QUOTE:
             return unsure, nothing, nothing
         value_end, value_id, value_length = rewritten_literal(value, spare, wanted)
         if value_end == UNSURE_END:
@@ -154,21 +166,21 @@ def _other_terms(start, wanted, with_graphs, spare):  # type: ignore[no-untyped-
         value = spare
     dot = skip_blanks(value_end)
     graph = nothing
-    if byte_at(dot) != 46:
+    if byte_at(dot) != DOT:
         graph_end = node_end(dot) if with_graphs else unsure
         if graph_end == UNSURE_END:
             return unsure, nothing, nothing
         graph = (dot, graph_end - dot, hash_of(dot, graph_end - dot))
         dot = skip_blanks(graph_end)
-        if byte_at(dot) != 46:
+        if byte_at(dot) != DOT:
             return unsure, nothing, nothing
     end = skip_blanks(dot + 1)
-    if byte_at(end) == 35:
-        while byte_at(end) != 13 and byte_at(end) != 10:
+    if byte_at(end) == NUMBER_SIGN:
+        while byte_at(end) != CARRIAGE_RETURN and byte_at(end) != LINE_FEED:
             end += 1
-    while byte_at(end) == 13:
+    while byte_at(end) == CARRIAGE_RETURN:
         end += 1
-    return end if byte_at(end) == 10 else unsure, (value, value_length, value_id), graph
+    return end if byte_at(end) == LINE_FEED else unsure, (value, value_length, value_id), graph
 
 
 @compiled
@@ -195,7 +207,7 @@ def read_lines(base, length, first, end, timed, with_graphs, table, everything, 
     time = np.int64(0)
     while at < finish:
         start = at
-        if byte_at(start) <= 35:
+        if byte_at(start) <= NUMBER_SIGN:
             at = _meaningless_end(start, timed)
             if at != UNSURE_END:
                 at += 1

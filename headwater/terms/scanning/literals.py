@@ -7,6 +7,7 @@ import numpy as np
 from headwater.terms.compiled_code import compiled
 from headwater.terms.ids.inline_layout import InlineType
 from headwater.terms.model import RDF, XSD
+from headwater.terms.scanning.ascii_bytes import AT_SIGN, CARET, GREATER_THAN, LESS_THAN
 from headwater.terms.scanning.byte_hashes import hash_of, low_bytes
 from headwater.terms.scanning.iri_ends import UNSURE_END, iri_end
 from headwater.terms.scanning.memory import byte_at, word_at
@@ -62,7 +63,7 @@ def _is_xsd(start):  # type: ignore[no-untyped-def]
 def _name_length(start):  # type: ignore[no-untyped-def]
     """How many bytes stand before the `>`; one too many where it is too far away for the name of a known datatype."""
     length = 0
-    while length <= _LONGEST_NAME and byte_at(start + length) != 62:
+    while length <= _LONGEST_NAME and byte_at(start + length) != GREATER_THAN:
         length += 1
     return length
 
@@ -118,9 +119,9 @@ def literal(start, wanted):  # type: ignore[no-untyped-def]
     if closing == UNSURE_END:
         return nothing
     follows = byte_at(closing + 1)
-    if follows == 94:
+    if follows == CARET:
         datatype = closing + 3
-        if byte_at(closing + 2) != 94 or byte_at(datatype) != 60:
+        if byte_at(closing + 2) != CARET or byte_at(datatype) != LESS_THAN:
             return nothing
         found = np.int64(NOT_INLINE)
         end = np.int64(UNSURE_END)
@@ -144,7 +145,7 @@ def literal(start, wanted):  # type: ignore[no-untyped-def]
             end = iri_end(datatype)
             if end == UNSURE_END or (end - datatype > _RDF_LENGTH and _is_rdf(datatype)):
                 return nothing
-    elif follows == 64:
+    elif follows == AT_SIGN:
         end = language_end(closing + 1)
         if end == UNSURE_END:
             return nothing

@@ -27,6 +27,24 @@ from headwater.terms.ids.inline_layout import (
     STRING_BYTES,
     InlineType,
 )
+from headwater.terms.scanning.ascii_bytes import (
+    BACKSLASH,
+    BACKSPACE,
+    CAPITAL_E,
+    CARRIAGE_RETURN,
+    DIGIT_0,
+    DIGIT_1,
+    DOT,
+    FORM_FEED,
+    LINE_FEED,
+    MINUS,
+    SMALL_B,
+    SMALL_F,
+    SMALL_N,
+    SMALL_R,
+    SMALL_T,
+    TAB,
+)
 from headwater.terms.scanning.byte_hashes import low_bytes
 from headwater.terms.scanning.memory import byte_at, double_bits, turned, word_at
 
@@ -76,7 +94,7 @@ def scan_escaped_string(start, end):  # type: ignore[no-untyped-def]
     at = start
     while at < end:
         found = byte_at(at)
-        if found == 92:
+        if found == BACKSLASH:
             at += 1
             found = _escaped(byte_at(at))
         length += 1
@@ -90,15 +108,15 @@ def scan_escaped_string(start, end):  # type: ignore[no-untyped-def]
 @compiled
 def _escaped(letter):  # type: ignore[no-untyped-def]
     """The character that a letter behind a backslash stands for."""
-    if letter == 110:
-        return np.int64(10)
-    if letter == 116:
-        return np.int64(9)
-    if letter == 114:
-        return np.int64(13)
-    if letter == 98:
-        return np.int64(8)
-    return np.int64(12) if letter == 102 else letter
+    if letter == SMALL_N:
+        return np.int64(LINE_FEED)
+    if letter == SMALL_T:
+        return np.int64(TAB)
+    if letter == SMALL_R:
+        return np.int64(CARRIAGE_RETURN)
+    if letter == SMALL_B:
+        return np.int64(BACKSPACE)
+    return np.int64(FORM_FEED) if letter == SMALL_F else letter
 
 
 @compiled
@@ -110,8 +128,8 @@ def scan_boolean(start, end):  # type: ignore[no-untyped-def]
         return pack_inline(_BOOLEAN, 0)
     if length == 1:
         first = byte_at(start)
-        if first == 48 or first == 49:
-            return pack_inline(_BOOLEAN, first - 46)
+        if first in (DIGIT_0, DIGIT_1):
+            return pack_inline(_BOOLEAN, first - DIGIT_0 + 2)
     return np.int64(NOT_INLINE)
 
 
@@ -119,15 +137,15 @@ def scan_boolean(start, end):  # type: ignore[no-untyped-def]
 def scan_integer(start, end, kind):  # type: ignore[no-untyped-def]
     """A canonical integer below 2^57 in size."""
     at = start
-    negative = at < end and byte_at(at) == 45
+    negative = at < end and byte_at(at) == MINUS
     if negative:
         at += 1
     digits = end - at
-    if digits < 1 or digits > _MOST_DIGITS or (byte_at(at) == 48 and (digits > 1 or negative)):
+    if digits < 1 or digits > _MOST_DIGITS or (byte_at(at) == DIGIT_0 and (digits > 1 or negative)):
         return np.int64(NOT_INLINE)
     number = np.int64(0)
     while at < end:
-        digit = byte_at(at) - 48
+        digit = byte_at(at) - DIGIT_0
         if digit < 0 or digit > 9:
             return np.int64(NOT_INLINE)
         number = number * 10 + digit
@@ -148,14 +166,14 @@ def _number(start, end):  # type: ignore[no-untyped-def]
     """
     nothing = (_NO_NUMBER, False, np.int64(0), np.int64(0), np.int64(0), np.int64(0))
     at = start
-    negative = at < end and byte_at(at) == 45
+    negative = at < end and byte_at(at) == MINUS
     if negative:
         at += 1
     mantissa = np.int64(0)
     digits = np.int64(0)
     whole_start = at
     while at < end:
-        digit = byte_at(at) - 48
+        digit = byte_at(at) - DIGIT_0
         if digit < 0 or digit > 9:
             break
         if digits > 0 or digit > 0:
@@ -164,16 +182,16 @@ def _number(start, end):  # type: ignore[no-untyped-def]
                 mantissa = mantissa * 10 + digit
         at += 1
     whole = at - whole_start
-    if whole == 0 or (whole > 1 and byte_at(whole_start) == 48):
+    if whole == 0 or (whole > 1 and byte_at(whole_start) == DIGIT_0):
         return nothing
     if at == end:
         return (_PLAIN, negative, mantissa, digits, np.int64(0), np.int64(0))
-    if byte_at(at) != 46:
+    if byte_at(at) != DOT:
         return nothing
     at += 1
     fraction_start = at
     while at < end:
-        digit = byte_at(at) - 48
+        digit = byte_at(at) - DIGIT_0
         if digit < 0 or digit > 9:
             break
         if digits > 0 or digit > 0:
@@ -186,21 +204,21 @@ def _number(start, end):  # type: ignore[no-untyped-def]
         return nothing
     if at == end:
         return (_PLAIN, negative, mantissa, digits, fraction, np.int64(0))
-    if byte_at(at) != 69 or whole != 1:
+    if byte_at(at) != CAPITAL_E or whole != 1:
         return nothing
-    last_is_zero = byte_at(at - 1) == 48
-    if (fraction > 1 and last_is_zero) or (byte_at(whole_start) == 48 and (digits > 0 or negative)):
+    last_is_zero = byte_at(at - 1) == DIGIT_0
+    if (fraction > 1 and last_is_zero) or (byte_at(whole_start) == DIGIT_0 and (digits > 0 or negative)):
         return nothing
     at += 1
-    below_zero = at < end and byte_at(at) == 45
+    below_zero = at < end and byte_at(at) == MINUS
     if below_zero:
         at += 1
     places = end - at
-    if places < 1 or places > 3 or (byte_at(at) == 48 and (places > 1 or below_zero)):
+    if places < 1 or places > 3 or (byte_at(at) == DIGIT_0 and (places > 1 or below_zero)):
         return nothing
     exponent = np.int64(0)
     while at < end:
-        digit = byte_at(at) - 48
+        digit = byte_at(at) - DIGIT_0
         if digit < 0 or digit > 9:
             return nothing
         exponent = exponent * 10 + digit
@@ -224,7 +242,7 @@ def _pack_signed(negative, mantissa, scale):  # type: ignore[no-untyped-def]
 @compiled
 def scan_decimal(start, end):  # type: ignore[no-untyped-def]
     notation, negative, mantissa, digits, fraction, _ = _number(start, end)
-    if notation == _PLAIN and SCALE_MASK < fraction <= QUOTIENT_DIGITS and byte_at(end - 1) != 48:
+    if notation == _PLAIN and SCALE_MASK < fraction <= QUOTIENT_DIGITS and byte_at(end - 1) != DIGIT_0:
         # It may be an average, which is kept as a quotient.
         return np.int64(UNSURE)
     if notation != _PLAIN or fraction > SCALE_MASK or (negative and digits == 0):

@@ -9,6 +9,25 @@ from __future__ import annotations
 import numpy as np
 
 from headwater.terms.compiled_code import compiled
+from headwater.terms.scanning.ascii_bytes import (
+    BACKSLASH,
+    BEYOND_ASCII,
+    DIGIT_0,
+    DIGIT_9,
+    DOT,
+    LESS_THAN,
+    MINUS,
+    QUOTE,
+    SMALL_A,
+    SMALL_B,
+    SMALL_F,
+    SMALL_N,
+    SMALL_R,
+    SMALL_T,
+    SMALL_Z,
+    SPACE,
+    TAB,
+)
 from headwater.terms.scanning.characters import character_length
 from headwater.terms.scanning.iri_ends import LONGEST, UNSURE_END
 from headwater.terms.scanning.memory import BLOCK, byte_at, lowest, string_stops
@@ -19,8 +38,7 @@ _ZERO = np.uint64(0)
 @compiled
 def is_canonical_escape(letter):  # type: ignore[no-untyped-def]
     """Whether a backslash and this letter are how canonical text writes a character."""
-    is_white = letter == 110 or letter == 114 or letter == 116 or letter == 98 or letter == 102
-    return letter == 34 or letter == 92 or is_white
+    return letter in (QUOTE, BACKSLASH, SMALL_N, SMALL_R, SMALL_T, SMALL_B, SMALL_F)
 
 
 @compiled
@@ -35,15 +53,15 @@ def string_end(start):  # type: ignore[no-untyped-def]
             continue
         at += lowest(stops)
         found = byte_at(at)
-        if found == 34:
+        if found == QUOTE:
             return at, escapes
-        if found == 92:
+        if found == BACKSLASH:
             if not is_canonical_escape(byte_at(at + 1)):
                 break
             escapes = True
             at += 2
-        elif found >= 128:
-            while byte_at(at) >= 128:
+        elif found >= BEYOND_ASCII:
+            while byte_at(at) >= BEYOND_ASCII:
                 length = character_length(at)
                 if length == 0:
                     return np.int64(UNSURE_END), False
@@ -56,7 +74,7 @@ def string_end(start):  # type: ignore[no-untyped-def]
 @compiled
 def _subtag_end(at, letters):  # type: ignore[no-untyped-def]
     """The end of the small letters, or of the digits, that begin at an address."""
-    first, last = (97, 122) if letters else (48, 57)
+    first, last = (SMALL_A, SMALL_Z) if letters else (DIGIT_0, DIGIT_9)
     while first <= byte_at(at) <= last:
         at += 1
     return at
@@ -68,9 +86,9 @@ def language_end(start):  # type: ignore[no-untyped-def]
     at = _subtag_end(start + 1, True)
     if at - start != 3 and at - start != 4:
         return np.int64(UNSURE_END)
-    if byte_at(at) == 45 and _subtag_end(at + 1, True) - at == 5:
+    if byte_at(at) == MINUS and _subtag_end(at + 1, True) - at == 5:
         at += 5
-    if byte_at(at) == 45:
+    if byte_at(at) == MINUS:
         if _subtag_end(at + 1, True) - at == 3:
             at += 3
         elif _subtag_end(at + 1, False) - at == 4:
@@ -78,4 +96,4 @@ def language_end(start):  # type: ignore[no-untyped-def]
         else:
             return np.int64(UNSURE_END)
     found = byte_at(at)
-    return at if found == 32 or found == 9 or found == 46 or found == 60 else np.int64(UNSURE_END)
+    return at if found in (SPACE, TAB, DOT, LESS_THAN) else np.int64(UNSURE_END)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from headwater.terms.compiled_code import compiled
+from headwater.terms.scanning.ascii_bytes import LESS_THAN, QUOTE, SPACE, TAB, UNDERSCORE
 from headwater.terms.scanning.byte_hashes import hash_of
 from headwater.terms.scanning.iri_ends import UNSURE_END, iri_end, label_end
 from headwater.terms.scanning.literals import literal
@@ -14,7 +15,7 @@ from headwater.terms.scanning.memory import byte_at
 @compiled
 def skip_blanks(at):  # type: ignore[no-untyped-def]
     """The address of the next byte that is neither a space nor a tab."""
-    while byte_at(at) == 32 or byte_at(at) == 9:
+    while byte_at(at) == SPACE or byte_at(at) == TAB:
         at += 1
     return at
 
@@ -23,15 +24,15 @@ def skip_blanks(at):  # type: ignore[no-untyped-def]
 def node_end(start):  # type: ignore[no-untyped-def]
     """The end of an IRI or a blank node."""
     first = byte_at(start)
-    if first == 60:
+    if first == LESS_THAN:
         return iri_end(start)
-    return label_end(start) if first == 95 else np.int64(UNSURE_END)
+    return label_end(start) if first == UNDERSCORE else np.int64(UNSURE_END)
 
 
 @compiled
 def any_term(start, wanted):  # type: ignore[no-untyped-def]
     """The end of a term, its id (0 where a hash is not wanted), and the length of its canonical text."""
-    if byte_at(start) == 34:
+    if byte_at(start) == QUOTE:
         return literal(start, wanted)
     end = node_end(start)
     if end == UNSURE_END:

@@ -26,6 +26,7 @@ from headwater.terms.ids.inline_layout import (
     InlineType,
 )
 from headwater.terms.model import MILLISECOND, SECOND
+from headwater.terms.scanning.ascii_bytes import CAPITAL_T, CAPITAL_Z, COLON, DIGIT_0, DOT, MINUS, PLUS
 from headwater.terms.scanning.memory import byte_at
 from headwater.terms.scanning.numbers import NOT_INLINE
 from headwater.terms.timestamps import DAY, EARLIEST, HOUR, LATEST, MINUTE
@@ -47,8 +48,8 @@ _DAYS_BEFORE_MONTH = np.array([0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304,
 @compiled
 def _two_digits(at):  # type: ignore[no-untyped-def]
     """The number of two digits at an address; a negative one where there are none."""
-    tens = byte_at(at) - 48
-    ones = byte_at(at + 1) - 48
+    tens = byte_at(at) - DIGIT_0
+    ones = byte_at(at + 1) - DIGIT_0
     if tens < 0 or tens > 9 or ones < 0 or ones > 9:
         return np.int64(-10_000)
     return tens * 10 + ones
@@ -60,7 +61,7 @@ def _day_number(at):  # type: ignore[no-untyped-def]
     year = _two_digits(at) * 100 + _two_digits(at + 2)
     month = _two_digits(at + 5)
     day = _two_digits(at + 8)
-    if year < 1 or month < 1 or month > 12 or day < 1 or byte_at(at + 4) != 45 or byte_at(at + 7) != 45:
+    if year < 1 or month < 1 or month > 12 or day < 1 or byte_at(at + 4) != MINUS or byte_at(at + 7) != MINUS:
         return np.int64(0)
     leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
     length = _DAYS_BEFORE_MONTH[month] - _DAYS_BEFORE_MONTH[month - 1]
@@ -79,16 +80,16 @@ def _zone(at, end):  # type: ignore[no-untyped-def]
     if at == end:
         return np.int64(NO_ZONE)
     sign = byte_at(at)
-    if sign == 90 and at + 1 == end:
+    if sign == CAPITAL_Z and at + 1 == end:
         return np.int64(UTC_ZONE)
-    if end - at != 6 or byte_at(at + 3) != 58 or (sign != 43 and sign != 45):
+    if end - at != 6 or byte_at(at + 3) != COLON or (sign != PLUS and sign != MINUS):
         return np.int64(-1)
     hours = _two_digits(at + 1)
     minutes = _two_digits(at + 4)
     offset = hours * 60 + minutes
-    if hours < 0 or minutes < 0 or minutes > 59 or offset > LARGEST_OFFSET or (sign == 45 and offset == 0):
+    if hours < 0 or minutes < 0 or minutes > 59 or offset > LARGEST_OFFSET or (sign == MINUS and offset == 0):
         return np.int64(-1)
-    return np.int64(ZERO_OFFSET_ZONE) + (-offset if sign == 45 else offset)
+    return np.int64(ZERO_OFFSET_ZONE) + (-offset if sign == MINUS else offset)
 
 
 @compiled
@@ -112,18 +113,18 @@ def _instant(start, end):  # type: ignore[no-untyped-def]
     hour = _two_digits(start + 11)
     minute = _two_digits(start + 14)
     second = _two_digits(start + 17)
-    if day == 0 or byte_at(start + 10) != 84 or byte_at(start + 13) != 58 or byte_at(start + 16) != 58:
+    if day == 0 or byte_at(start + 10) != CAPITAL_T or byte_at(start + 13) != COLON or byte_at(start + 16) != COLON:
         return nothing
     if hour < 0 or hour > 23 or minute < 0 or minute > 59 or second < 0 or second > 59:
         return nothing
     at = start + _CLOCK_LENGTH
     micros = np.int64(0)
     digits = np.int64(0)
-    if at < end and byte_at(at) == 46:
+    if at < end and byte_at(at) == DOT:
         at += 1
         place = np.int64(100_000)
         while at < end:
-            digit = byte_at(at) - 48
+            digit = byte_at(at) - DIGIT_0
             if digit < 0 or digit > 9:
                 break
             micros += digit * place
@@ -160,7 +161,7 @@ def scan_date_time(start, end):  # type: ignore[no-untyped-def]
 def scan_timestamp(start, end):  # type: ignore[no-untyped-def]
     """Microseconds of a timestamp: milliseconds as an integer, or a date-time with T and a zone or none."""
     at = start
-    negative = at < end and byte_at(at) == 45
+    negative = at < end and byte_at(at) == MINUS
     if negative:
         at += 1
     digits = end - at
@@ -168,7 +169,7 @@ def scan_timestamp(start, end):  # type: ignore[no-untyped-def]
         return np.int64(NO_TIME)
     number = np.int64(0)
     while at < end and digits <= _MOST_MILLISECOND_DIGITS:
-        digit = byte_at(at) - 48
+        digit = byte_at(at) - DIGIT_0
         if digit < 0 or digit > 9:
             break
         number = number * 10 + digit
