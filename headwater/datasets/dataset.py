@@ -20,7 +20,7 @@ from pyoxigraph import BlankNode, DefaultGraph
 
 from headwater.datasets.change_log import Change, ChangeLog, IdQuad, Overlay, Tell, tell_nobody
 from headwater.datasets.errors import DataSetError
-from headwater.datasets.folder import MANIFEST, locked, read_manifest
+from headwater.datasets.folder import MANIFEST, lock_dataset, read_manifest
 from headwater.datasets.loading.publish import publish
 from headwater.datasets.statement_columns import Columns, Place
 from headwater.datasets.updates import changes_of
@@ -135,7 +135,7 @@ class DataSet:
 
     def change(self, added: Iterable[Quad] = (), removed: Iterable[Quad] = ()) -> int:
         """Add and remove statements in one version: readers see all of it or nothing."""
-        with self._writing, locked(self.folder, PATIENCE_SECONDS):
+        with self._writing, lock_dataset(self.folder, PATIENCE_SECONDS):
             self.advance()
             self._write(added, removed)
         return self.version
@@ -147,7 +147,7 @@ class DataSet:
 
     def update(self, text: str) -> int:
         """Do what a SPARQL Update says, all of it or, where it fails, nothing; gives the version it made."""
-        with self._writing, locked(self.folder, PATIENCE_SECONDS):
+        with self._writing, lock_dataset(self.folder, PATIENCE_SECONDS):
             self.advance()
             added, removed = changes_of(self, text)
             if added or removed:
@@ -161,7 +161,7 @@ class DataSet:
 
     def compact(self) -> int:
         """Put the changes together with the rest, so that whoever opens it has none to read; gives the version."""
-        with self._writing, locked(self.folder, PATIENCE_SECONDS):
+        with self._writing, lock_dataset(self.folder, PATIENCE_SECONDS):
             self.advance()
             publish(self.folder, self._manifest, [])
             self.advance()

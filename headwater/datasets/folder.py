@@ -11,23 +11,21 @@ lock                  held by whoever loads or changes
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from headwater.datasets.errors import DataSetError
+from headwater.terms.durable_files import lock_file, replace_file
 from headwater.terms.ids.inline_layout import ID_FORMAT
 
 FORMAT = ID_FORMAT
 """The files hold ids; nothing else of their form has changed so far."""
 MANIFEST = "dataset.json"
 _KIND = "headwater data set"
-_POLL_SECONDS = 0.002
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,40 +95,17 @@ def _missing(folder: Path) -> str:
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Make a state the one that counts."""
     written = {"kind": _KIND, "format": FORMAT, **asdict(manifest)}
-    replace_file(folder / MANIFEST, json.dumps(written, indent=1, ensure_ascii=False))
-
-
-def replace_file(path: Path, text: str) -> None:
-    """Give a file another content, in one step and for good."""
-    unfinished = path.with_name(path.name + ".part")
-    with open(unfinished, "w", encoding="utf-8") as stream:
-        stream.write(text)
-        stream.flush()
-        os.fsync(stream.fileno())
-    os.replace(unfinished, path)
-    descriptor = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    replace_file(folder / MANIFEST, json.dumps(written, indent=1, ensure_ascii=False).encode())
 
 
 @contextmanager
-def locked(folder: Path, patience: float = 0.0) -> Iterator[None]:
-    """Nobody else loads into the folder or changes it meanwhile; `patience` is how many seconds to wait for that."""
-    end = time.monotonic() + patience
-    with open(folder / "lock", "w") as stream:
-        while True:
-            try:
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except OSError:
-                if time.monotonic() >= end:
-                    raise DataSetError(
-                        f"another process loads into {folder} or changes it: wait for its end, or stop it"
-                    ) from None
-                time.sleep(_POLL_SECONDS)
+def lock_dataset(folder: Path, patience: float = 0.0) -> Iterator[None]:
+    """Keep others from loading into a data set or changing it; `patience` is how many seconds to wait for the lock."""
+    try:
+        lock = lock_file(folder / "lock", patience)
+    except BlockingIOError:
+        raise DataSetError(f"another process loads into {folder} or changes it: wait for its end, or stop it") from None
+    try:
         yield
-
-
-__all__ = ["Manifest", "is_dataset", "locked", "read_manifest", "replace", "replace_file", "write_manifest"]
+    finally:
+        os.close(lock)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from headwater.demo.traffic import Minute, Registration, city_text
+from headwater.terms.durable_files import Sync, replace_file
 
 TOLLGATES = "http://city/tollgates"
 CAMERAS = "http://city/cameras"
@@ -43,9 +44,8 @@ def write_minute(folder: Path, number: int, minute: Minute) -> None:
     """Adds one minute to both streams."""
     for stream, seen in registrations(minute).items():
         target = folder / FOLDERS[stream] / f"minute-{number:04d}.tnq"
-        unfinished = target.with_suffix(".unfinished")
-        unfinished.write_text("".join(f"{registration.line}\n" for registration in seen), "utf-8")
-        unfinished.rename(target)
+        lines = "".join(f"{registration.line}\n" for registration in seen)
+        replace_file(target, lines.encode(), sync=Sync.NOTHING)
 
 
 @dataclass

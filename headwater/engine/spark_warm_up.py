@@ -5,13 +5,13 @@ See `java_classes`. It takes about half a minute; later sessions start in about 
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
 from pathlib import Path
 
 from headwater.spark.java_classes import archive, writing
 from headwater.spark.session import check_java, embedded_session
+from headwater.terms.durable_files import unfinished_file
 
 _STREAM = "urn:headwater:warm"
 _ELEMENTS = "".join(f'2026-01-01T00:00:{i:02}Z\t<urn:x{i % 3}> <urn:v> "{i}" .\n' for i in range(60))
@@ -26,22 +26,21 @@ def warm(path: Path) -> int:
     from headwater.sources.files import files
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    written = path.with_suffix(f".{os.getpid()}")
-    session = embedded_session(master="local[2]", java_options=writing(written))
-    gateway = session.sparkContext._gateway
-    assert gateway is not None
-    with tempfile.TemporaryDirectory(prefix="headwater-warm-") as folder:
-        Path(folder, "elements.tnq").write_text(_ELEMENTS, encoding="utf-8")
-        engine = Engine(session)
-        engine.stream(_STREAM, files(folder))
-        engine.register(_QUERY)
-        answers: list[object] = []
-        engine.run(on_answer=answers.append)
-    session.stop()
-    gateway.shutdown()
-    gateway.proc.stdin.close()
-    gateway.proc.wait()
-    written.replace(path)
+    with unfinished_file(path, is_shared=True) as unfinished:
+        session = embedded_session(master="local[2]", java_options=writing(unfinished))
+        gateway = session.sparkContext._gateway
+        assert gateway is not None
+        with tempfile.TemporaryDirectory(prefix="headwater-warm-") as folder:
+            Path(folder, "elements.tnq").write_text(_ELEMENTS, encoding="utf-8")
+            engine = Engine(session)
+            engine.stream(_STREAM, files(folder))
+            engine.register(_QUERY)
+            answers: list[object] = []
+            engine.run(on_answer=answers.append)
+        session.stop()
+        gateway.shutdown()
+        gateway.proc.stdin.close()
+        gateway.proc.wait()
     return len(answers)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from typing import Any
 from headwater.errors import HeadwaterError
 from headwater.running.program_description import ProgramDescription
 from headwater.sharding.sharding import Sharding
+from headwater.terms.durable_files import Sync, replace_file
 from headwater.terms.ids.inline_layout import ID_FORMAT
 from headwater.terms.names import iri_to_name
 
@@ -117,9 +117,7 @@ class CheckpointRecord:
             "routes": self.routes,
             "records": list(self.records),
         }
-        unfinished = (folder / _FILE).with_suffix(".part")
-        unfinished.write_text(json.dumps(content, indent=2) + "\n", "utf-8")
-        os.replace(unfinished, folder / _FILE)
+        replace_file(folder / _FILE, json.dumps(content, indent=2).encode() + b"\n", sync=Sync.NOTHING)
 
 
 _FILE = "headwater.json"

@@ -5,7 +5,6 @@ A checkpoint is one file with the offset and the state, replaced after what was 
 
 from __future__ import annotations
 
-import os
 import pickle
 import time
 from dataclasses import replace
@@ -20,6 +19,7 @@ from headwater.running.version_choice import VersionChoice
 from headwater.running.workload import Workload, WorkloadChanges
 from headwater.sources.feed import Feed
 from headwater.sources.offsets import Offset
+from headwater.terms.durable_files import Sync, replacing_file
 
 _BATCH_BYTES = 1 << 20
 
@@ -103,9 +103,5 @@ def _load(checkpoint: Path | None) -> tuple[int, Offset, bytes | None]:
 
 
 def _save(checkpoint: Path, batch: int, offset: Offset, saved: bytes) -> None:
-    unfinished = checkpoint / "state.pickle.part"
-    with open(unfinished, "wb") as stream:
+    with replacing_file(checkpoint / "state.pickle", sync=Sync.CONTENT) as stream:
         pickle.dump((batch, offset.to_json(), saved), stream, protocol=pickle.HIGHEST_PROTOCOL)
-        stream.flush()
-        os.fsync(stream.fileno())
-    os.replace(unfinished, checkpoint / "state.pickle")

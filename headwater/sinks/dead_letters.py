@@ -7,18 +7,14 @@ file again, so nothing is lost and nothing doubled.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from headwater.errors import HeadwaterError
+from headwater.terms.durable_files import Sync, replace_file
 from headwater.terms.names import iri_to_name
 from headwater.terms.timestamps import format_time
-
-if TYPE_CHECKING:
-    pass
 
 LineNumbers = Callable[[str, str, list[tuple[int, ...]]], list[int | None]]
 """Stream, name of the item, positions: the lines at which these elements began."""
@@ -87,10 +83,8 @@ def write_letters(folder: Path, run: str, batch: int, letters: Sequence[Letter])
         return
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{run}-{batch:08d}.jsonl"
-    unfinished = path.with_name(f".{path.name}.part")
     text = "".join(f"{letter_to_json(letter)}\n" for letter in letters)
-    unfinished.write_text(text, encoding="utf-8", errors="surrogatepass")
-    os.replace(unfinished, path)
+    replace_file(path, text.encode("utf-8", "surrogatepass"), sync=Sync.NOTHING)
 
 
 @dataclass(frozen=True, slots=True)

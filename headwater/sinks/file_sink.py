@@ -9,7 +9,6 @@ the same file. A file has its name when it is complete and on disk; readers pass
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +18,7 @@ from headwater.errors import SettingError
 from headwater.execution.answers import Answer, plain_text
 from headwater.sinks.answer_columns import free_names
 from headwater.sinks.answer_text import format_answer_csv, format_answer_json, format_answer_nquads
-from headwater.sources.spool import sync_folder
+from headwater.terms.durable_files import replace_file
 from headwater.terms.model import Term
 
 if TYPE_CHECKING:
@@ -54,17 +53,6 @@ class FileSink:
 def file_name(query: str) -> str:
     """A name for the folder of a query, whatever its own name is made of."""
     return quote(query, safe="").replace(".", "%2E") or "query"
-
-
-def replace_file(path: Path, data: bytes) -> None:
-    """Give a file its content, all of it or none, and see it on disk."""
-    unfinished = path.with_name(f".{path.name}.part")
-    with open(unfinished, "wb") as stream:
-        stream.write(data)
-        stream.flush()
-        os.fsync(stream.fileno())
-    os.replace(unfinished, path)
-    sync_folder(path.parent)
 
 
 def parquet_bytes(answers: Sequence[Answer], *, terms: bool = False) -> bytes:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 from headwater.sources.source import SourceError
+from headwater.terms.durable_files import place_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -99,12 +100,7 @@ def fetched(coordinates: tuple[str, ...], *, transitive: bool) -> list[Path]:
             raise JarError(f"Maven did not fetch {', '.join(coordinates)} in {_MAVEN_SECONDS} s.") from None
         if run.returncode != 0:
             raise JarError(f"Maven could not fetch {', '.join(coordinates)}: {_reason(run.stdout + run.stderr)}")
-        try:
-            os.rename(Path(temporary) / "jars", folder)
-        except OSError:
-            # Another process was faster.
-            if not folder.is_dir():
-                raise
+        place_folder(Path(temporary) / "jars", folder)
     return _fetched(coordinates)
 
 

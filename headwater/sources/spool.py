@@ -10,7 +10,6 @@ message inside: it comes out as a `BadElement` at its place, and is counted and 
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import time
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING
 from headwater.sources.files import FileSource
 from headwater.sources.offsets import Mark, Offset
 from headwater.sources.source import Found, Source, SourceError, Span
+from headwater.terms.durable_files import append_durably, lock_file, sync_folder
 from headwater.terms.model import BadElement, Element
 from headwater.terms.timestamps import format_time
 
@@ -43,11 +43,9 @@ class Spool:
         self._file_bytes = file_bytes
         self._file_seconds = file_seconds
         folder.mkdir(parents=True, exist_ok=True)
-        self._lock = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(self._lock)
+            self._lock = lock_file(folder / ".lock")
+        except BlockingIOError:
             raise SourceError(
                 f"another run writes into the spool {folder}: stop it, or give this one another spool"
             ) from None
@@ -79,11 +77,7 @@ class Spool:
         return bad
 
     def _write(self, data: bytes) -> None:
-        file = self._current()
-        view = memoryview(data)
-        while view:
-            view = view[os.write(file, view) :]
-        os.fsync(file)
+        append_durably(self._current(), data)
         self._size += len(data)
 
     def _current(self) -> int:
@@ -112,15 +106,6 @@ def element_lines(element: Element) -> Iterator[str]:
     name = "" if graph is None else f" {graph}" if graph.startswith("_:") else f" <{graph}>"
     for triple in element.triples:
         yield f"{format_time(element.time)}\t{triple}{name} .\n"
-
-
-def sync_folder(folder: Path) -> None:
-    """See the names of a folder on disk."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 @dataclass(frozen=True, slots=True)

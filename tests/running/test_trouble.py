@@ -104,7 +104,7 @@ def test_a_checkpoint_that_cannot_be_written_is_said(tmp_path: Path, monkeypatch
 
     expected(tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr("headwater.running.in_process.os.fsync", no_room)
+        patch.setattr("headwater.terms.durable_files.os.fsync", no_room)
         with pytest.raises(hw.CheckpointError, match=r"No space left.*run again"):
             engine_of(tmp_path, tmp_path / "checkpoint", None).run()
 

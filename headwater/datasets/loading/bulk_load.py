@@ -16,11 +16,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from headwater.datasets.errors import DataSetError, StrictLoadError
-from headwater.datasets.folder import MANIFEST, LoadedFile, Manifest, locked, read_manifest, replace_file
+from headwater.datasets.folder import MANIFEST, LoadedFile, Manifest, lock_dataset, read_manifest
 from headwater.datasets.loading.blocks import Block, LoadProgress, blocks_of
 from headwater.datasets.loading.parts import Part, write_part
 from headwater.datasets.loading.publish import publish
 from headwater.datasets.mapped_files import Ints
+from headwater.terms.durable_files import replace_file
 from headwater.terms.ids.term_ids import encode
 from headwater.terms.ids.term_texts import TermTexts
 from headwater.terms.model import BadElement
@@ -101,7 +102,7 @@ def load(
     ):
         raise DataSetError(f"{target} holds other files: name a new folder, or that of a data set")
     target.mkdir(parents=True, exist_ok=True)
-    with locked(target):
+    with lock_dataset(target):
         before = read_manifest(target) if (target / MANIFEST).exists() else None
         return _Load(target, before, graph, strict, on_progress).run(files)
 
@@ -249,7 +250,7 @@ class _Load:
         self._journal.read += self._waiting
         self._journal.bad += len(self._bad)
         self._rows, self._texts, self._bad, self._waiting = [], [], [], 0
-        replace_file(self._staging / "journal.json", json.dumps(asdict(self._journal)))
+        replace_file(self._staging / "journal.json", json.dumps(asdict(self._journal)).encode())
 
     def _publish(self) -> Manifest:
         """Put everything together and make it the state that counts."""

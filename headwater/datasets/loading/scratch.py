@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from pyoxigraph import RdfFormat, serialize
 
-from headwater.datasets.folder import MANIFEST, locked, read_manifest
+from headwater.datasets.folder import MANIFEST, lock_dataset, read_manifest
 from headwater.datasets.loading.parts import Part, write_part
 from headwater.datasets.loading.publish import publish
 from headwater.terms.model import NamedNode, Quad
@@ -39,7 +39,7 @@ def put(folder: Path, quads: Sequence[Quad], graphs: Iterable[NamedNode] = ()) -
     `graphs` are named although nothing may be in them.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder):
+    with lock_dataset(folder):
         before = read_manifest(folder) if (folder / MANIFEST).exists() else None
         scanned = scan(serialize(quads, format=RdfFormat.N_QUADS) or b"", LineFormat.N_QUADS)
         part = folder / "adding"

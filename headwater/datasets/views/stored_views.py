@@ -27,6 +27,7 @@ from headwater.datasets.mapped_files import Ints
 from headwater.kernel.columns.relation import Key, Relation
 from headwater.kernel.columns.ring_index import RingIndex
 from headwater.kernel.compiling.static_views import View
+from headwater.terms.durable_files import Sync, place_folder, replacing_file
 
 
 class ViewRelation(Relation):
@@ -66,8 +67,9 @@ class ViewRelation(Relation):
             return index
         index.rebuild(self.rows, self.live())
         with suppress(OSError):
-            _write(links, index.links)
-            _write(table, index.table)
+            for path, array in ((links, index.links), (table, index.table)):
+                with replacing_file(path, sync=Sync.NOTHING, is_shared=True) as stream:
+                    array.tofile(stream)
         return index
 
     def change(self, added: Ints, removed: Ints) -> None:
@@ -75,12 +77,6 @@ class ViewRelation(Relation):
         self.folder = None
         _, left = self.cancel_and_take(added, removed)
         self.add(left)
-
-
-def _write(path: Path, array: npt.NDArray[Any]) -> None:
-    unfinished = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
-    array.tofile(unfinished)
-    unfinished.replace(path)
 
 
 def _mapped(path: Path, kind: type[np.int32] | type[np.int64]) -> npt.NDArray[Any]:
@@ -114,11 +110,10 @@ def save_view(folder: Path, key: str, version: object, view: View, texts: Mappin
     for other in folder.parent.glob(f"{folder.name.partition('-')[0]}-*"):
         if other not in (folder, unfinished):
             shutil.rmtree(other, ignore_errors=True)
-    with suppress(OSError):
-        unfinished.rename(folder)
-        return
-    # Another process was faster.
-    shutil.rmtree(unfinished, ignore_errors=True)
+    try:
+        place_folder(unfinished, folder)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
 
 
 def saved_view(folder: Path, key: str, version: object) -> StoredView | None:
