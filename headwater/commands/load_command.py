@@ -10,8 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-from headwater.datasets.loading.blocks import LoadProgress
-from headwater.datasets.loading.bulk_load import LoadReport, load
+from headwater.datasets.loading.bulk_load import LoadProgress, LoadReport, load
 
 
 def load_files(sources: Sequence[str], into: Path, graph: str | None, strict: bool) -> None:
@@ -31,8 +30,8 @@ def load_files(sources: Sequence[str], into: Path, graph: str | None, strict: bo
         def show(progress: LoadProgress) -> None:
             rate = progress.statements / max(1e-9, time.monotonic() - start)
             words = f"{progress.statements:,} statements ({rate:,.0f}/s), {progress.bad:,} bad"
-            doing = Path(progress.file).name or progress.doing
-            bar.update(task, total=progress.bytes_in_all, completed=progress.bytes_read, rate=words, description=doing)
+            doing = Path(progress.file).name or progress.phase
+            bar.update(task, total=progress.total_bytes, completed=progress.bytes_read, rate=words, description=doing)
 
         report = load(into, sources, graph=graph, strict=strict, on_progress=show)
     print(report_text(report, into, time.monotonic() - start))

@@ -1,11 +1,9 @@
-"""Changes of a data set: a log on disk with one line for each version, and what they add up to in memory.
+"""Changes of a data set: a log on disk with one line for each version, and columns to which changes were applied.
 
     {"version": 8, "added": "<s> <p> <o> .\\n", "removed": ""}
 
-A line is written in one piece and counts when it has its line feed, so a change is there or it is not, whatever
-happens to the process that makes it. Readers in other processes read on from where they were.
-
-`Overlay` says what is different from the columns underneath: a few statements more, a few less.
+A line counts when it ends with its line feed. So a change is there as a whole or not at all, even if the process that
+writes it dies. Readers in other processes continue behind the last line that they read.
 """
 
 from __future__ import annotations
@@ -20,9 +18,9 @@ import numpy as np
 from pyoxigraph import DefaultGraph, RdfFormat, parse, serialize
 
 from headwater.datasets.folder import Manifest
-from headwater.datasets.loading.parts import Part
+from headwater.datasets.loading.load_parts import LoadPart
 from headwater.datasets.mapped_files import Ints
-from headwater.datasets.statement_columns import Columns, Pairs, Place
+from headwater.datasets.statement_columns import GroupKey, Pairs, StatementColumns
 from headwater.datasets.stored_terms import StoredTerms
 from headwater.terms.ids.inline_layout import NO_TERM, is_inline
 from headwater.terms.ids.term_ids import encode, term_text
@@ -30,89 +28,90 @@ from headwater.terms.ids.term_texts import Kind, Kinds, kinds_of_texts, term_of_
 from headwater.terms.model import NamedNode, Quad, Term
 
 IdQuad = tuple[int, int, int, int]
-"""Graph, subject, predicate, object."""
-Tell = Callable[[IdQuad, int], None]
-"""Hears of a statement that comes (1) or goes (-1)."""
+"""The ids of graph, subject, predicate and object."""
+OnStatement = Callable[[IdQuad, int], None]
+"""Called with a statement and 1 if it is added, -1 if it is removed."""
 
 
-def tell_nobody(quad: IdQuad, sign: int) -> None:
-    """Nobody wants to hear."""
+def ignore_statement(quad: IdQuad, sign: int) -> None:
+    """The `OnStatement` that does nothing."""
 
 
 @dataclass(frozen=True)
-class Change:
-    """What one version adds and removes."""
+class DataChange:
+    """The statements that one version adds and removes."""
 
     version: int
     added: tuple[Quad, ...] = ()
     removed: tuple[Quad, ...] = ()
 
     def to_line(self) -> bytes:
-        written = {"version": self.version, "added": _text(self.added), "removed": _text(self.removed)}
-        return json.dumps(written, ensure_ascii=False).encode() + b"\n"
+        fields = {"version": self.version, "added": _quads_to_text(self.added), "removed": _quads_to_text(self.removed)}
+        return json.dumps(fields, ensure_ascii=False).encode() + b"\n"
 
     @classmethod
-    def from_line(cls, line: bytes) -> Change:
-        found = json.loads(line)
-        return cls(found["version"], _quads(found["added"]), _quads(found["removed"]))
+    def from_line(cls, line: bytes) -> DataChange:
+        fields = json.loads(line)
+        return cls(fields["version"], _text_to_quads(fields["added"]), _text_to_quads(fields["removed"]))
 
 
-def _text(quads: Iterable[Quad]) -> str:
-    found = serialize(quads, format=RdfFormat.N_QUADS)
-    return "" if found is None else found.decode()
+def _quads_to_text(quads: Iterable[Quad]) -> str:
+    text = serialize(quads, format=RdfFormat.N_QUADS)
+    return "" if text is None else text.decode()
 
 
-def _quads(text: str) -> tuple[Quad, ...]:
+def _text_to_quads(text: str) -> tuple[Quad, ...]:
     return tuple(parse(text, format=RdfFormat.N_QUADS)) if text else ()
 
 
 class ChangeLog:
-    """The log of a data set, read from where one was."""
+    """The log of a data set, and how far it was read."""
 
     def __init__(self, path: Path) -> None:
         self._name = str(path)
-        self._read = 0
+        self._bytes_read = 0
 
-    def news(self) -> Iterator[Change]:
-        """The changes that came since the last call."""
+    def read_new_changes(self) -> Iterator[DataChange]:
+        """Read the changes that were written since the last call."""
         try:
-            if os.stat(self._name).st_size == self._read:
+            if os.stat(self._name).st_size == self._bytes_read:
                 return
         except FileNotFoundError:
             return
         with open(self._name, "rb") as stream:
-            stream.seek(self._read)
+            stream.seek(self._bytes_read)
             for line in stream:
                 if not line.endswith(b"\n"):
                     return
-                self._read += len(line)
-                yield Change.from_line(line)
+                self._bytes_read += len(line)
+                yield DataChange.from_line(line)
 
     @property
-    def size(self) -> int:
-        """How many bytes were read."""
-        return self._read
+    def bytes_read(self) -> int:
+        """How many bytes were read so far."""
+        return self._bytes_read
 
-    def append(self, change: Change) -> None:
-        """Write a change, which counts from then on; whoever writes has the lock and has read all news."""
+    def append(self, change: DataChange) -> None:
+        """Write a change, which counts from then on. The caller holds the lock and has read all changes before it."""
         line = change.to_line()
         with open(self._name, "ab") as stream:
-            if stream.tell() != self._read:
-                # Somebody died in the middle of a line.
-                stream.truncate(self._read)
+            if stream.tell() != self._bytes_read:
+                # A process died while it wrote a line.
+                stream.truncate(self._bytes_read)
             stream.write(line)
-        self._read += len(line)
+        self._bytes_read += len(line)
 
 
 @dataclass
-class Altered:
-    """What is different in one group: pairs of subject and object."""
+class GroupDelta:
+    """Pairs of subject and object that were added to one group, and pairs that were removed from it."""
 
     added: set[tuple[int, int]] = field(default_factory=set)
     removed: set[tuple[int, int]] = field(default_factory=set)
     objects: dict[int, set[int]] = field(default_factory=dict)
-    """The objects of each subject that has some more."""
+    """The added objects by subject."""
     subjects: dict[int, set[int]] = field(default_factory=dict)
+    """The added subjects by object."""
 
     def add(self, s: int, o: int) -> None:
         self.added.add((s, o))
@@ -125,141 +124,139 @@ class Altered:
         self.subjects[o].discard(s)
 
 
-class Overlay:
-    """Statements over columns that nobody changes."""
+class UpdatableColumns:
+    """Statements that can change: immutable columns on disk, and in memory what was added and removed since."""
 
-    def __init__(self, base: Columns) -> None:
+    def __init__(self, base: StatementColumns) -> None:
         self.base = base
-        self.groups: dict[Place, Altered] = {}
+        self.deltas: dict[GroupKey, GroupDelta] = {}
         self.texts: dict[int, bytes] = {}
         self.size = base.size
 
-    def apply(self, change: Change, tell: Tell) -> None:
-        """Take a change in; `tell` hears of each statement that really goes, before it does, or came, after it did."""
-        for quad in map(self._ids, change.removed):
-            if self._has(quad):
-                tell(quad, -1)
+    def apply_change(self, change: DataChange, on_statement: OnStatement) -> None:
+        """Apply a change; `on_statement` is called before a statement is removed, and after one is added."""
+        for quad in map(self._ids_of, change.removed):
+            if self.has_statement(quad):
+                on_statement(quad, -1)
                 self._remove(quad)
-        for quad in map(self._ids, change.added):
-            if not self._has(quad):
+        for quad in map(self._ids_of, change.added):
+            if not self.has_statement(quad):
                 self._add(quad)
-                tell(quad, 1)
+                on_statement(quad, 1)
 
-    def _has(self, quad: IdQuad) -> bool:
+    def has_statement(self, quad: IdQuad) -> bool:
         graph, s, p, o = quad
-        return self.contains((graph, p), s, o)
+        return o in self.objects_of((graph, p), s)
 
-    def _ids(self, quad: Quad) -> IdQuad:
+    def _ids_of(self, quad: Quad) -> IdQuad:
         graph = NO_TERM if isinstance(quad.graph_name, DefaultGraph) else self.id_of(quad.graph_name)
         return graph, self.id_of(quad.subject), self.id_of(quad.predicate), self.id_of(quad.object)
 
     def id_of(self, term: Term) -> int:
-        """The id of a term, whose text is known from then on."""
-        number = encode(term)
-        if not is_inline(number) and number not in self.texts:
-            self.texts[number] = term_text(term).encode()
-        return number
+        """The id of a term, whose text is kept."""
+        term_id = encode(term)
+        if not is_inline(term_id) and term_id not in self.texts:
+            self.texts[term_id] = term_text(term).encode()
+        return term_id
 
     def _add(self, quad: IdQuad) -> None:
         graph, s, p, o = quad
-        altered = self.groups.setdefault((graph, p), Altered())
-        if (s, o) in altered.removed:
-            altered.removed.discard((s, o))
+        delta = self.deltas.setdefault((graph, p), GroupDelta())
+        if (s, o) in delta.removed:
+            delta.removed.discard((s, o))
         else:
-            altered.add(s, o)
+            delta.add(s, o)
         self.size += 1
 
     def _remove(self, quad: IdQuad) -> None:
         graph, s, p, o = quad
-        altered = self.groups.setdefault((graph, p), Altered())
-        if (s, o) in altered.added:
-            altered.discard(s, o)
+        delta = self.deltas.setdefault((graph, p), GroupDelta())
+        if (s, o) in delta.added:
+            delta.discard(s, o)
         else:
-            altered.removed.add((s, o))
+            delta.removed.add((s, o))
         self.size -= 1
 
-    def contains(self, place: Place, s: int, o: int) -> bool:
-        return o in self.objects(place, s)
+    def objects_of(self, key: GroupKey, s: int) -> list[int]:
+        """The objects of a subject in a group."""
+        delta = self.deltas.get(key)
+        objects = _find_values(self.base.pairs_by_subject(key), s)
+        if delta is None:
+            return objects
+        kept = [o for o in objects if (s, o) not in delta.removed] if delta.removed else objects
+        return [*kept, *delta.objects.get(s, ())]
 
-    def objects(self, place: Place, s: int) -> list[int]:
-        """The objects of a subject."""
-        altered = self.groups.get(place)
-        found = _of_key(self.base.pairs(place), s)
-        if altered is None:
-            return found
-        kept = [o for o in found if (s, o) not in altered.removed] if altered.removed else found
-        return [*kept, *altered.objects.get(s, ())]
+    def subjects_of(self, key: GroupKey, o: int) -> list[int]:
+        """The subjects of an object in a group."""
+        delta = self.deltas.get(key)
+        subjects = _find_values(self.base.pairs_by_object(key), o)
+        if delta is None:
+            return subjects
+        kept = [s for s in subjects if (s, o) not in delta.removed] if delta.removed else subjects
+        return [*kept, *delta.subjects.get(o, ())]
 
-    def subjects(self, place: Place, o: int) -> list[int]:
-        """The subjects of an object."""
-        altered = self.groups.get(place)
-        found = _of_key(self.base.reversed_pairs(place), o)
-        if altered is None:
-            return found
-        kept = [s for s in found if (s, o) not in altered.removed] if altered.removed else found
-        return [*kept, *altered.subjects.get(o, ())]
+    def pairs_by_subject(self, key: GroupKey) -> Pairs:
+        """Subjects and objects of a group, sorted by subject."""
+        return self._apply_delta(key, self.base.pairs_by_subject(key), is_by_object=False)
 
-    def pairs(self, place: Place) -> Pairs:
-        """Subjects and objects of a group, in the order of the subjects."""
-        return self._changed(place, self.base.pairs(place), reverse=False)
+    def pairs_by_object(self, key: GroupKey) -> Pairs:
+        """Objects and subjects of a group, sorted by object."""
+        return self._apply_delta(key, self.base.pairs_by_object(key), is_by_object=True)
 
-    def reversed_pairs(self, place: Place) -> Pairs:
-        """Objects and subjects of a group, in the order of the objects."""
-        return self._changed(place, self.base.reversed_pairs(place), reverse=True)
-
-    def _changed(self, place: Place, pairs: Pairs, *, reverse: bool) -> Pairs:
-        altered = self.groups.get(place)
-        if altered is None or not (altered.added or altered.removed):
+    def _apply_delta(self, key: GroupKey, pairs: Pairs, *, is_by_object: bool) -> Pairs:
+        delta = self.deltas.get(key)
+        if delta is None or not (delta.added or delta.removed):
             return pairs
         first, second = pairs
         keep = np.ones(first.shape[0], dtype=np.bool_)
-        for s, o in altered.removed:
-            one, other = (o, s) if reverse else (s, o)
+        for s, o in delta.removed:
+            one, other = (o, s) if is_by_object else (s, o)
             low, high = np.searchsorted(first, [one, one + 1]).tolist()
             keep[low:high] &= second[low:high] != other
-        more = np.array(sorted(altered.added), dtype=np.int64).reshape(-1, 2)
-        column, others = (more[:, 1], more[:, 0]) if reverse else (more[:, 0], more[:, 1])
+        added = np.array(sorted(delta.added), dtype=np.int64).reshape(-1, 2)
+        column, others = (added[:, 1], added[:, 0]) if is_by_object else (added[:, 0], added[:, 1])
         first, second = np.concatenate([first[keep], column]), np.concatenate([second[keep], others])
         order = np.lexsort((second, first))
         return first[order], second[order]
 
-    def places(self) -> set[Place]:
+    def group_keys(self) -> set[GroupKey]:
         """The groups that may have statements."""
-        return {*self.base.groups, *(place for place, altered in self.groups.items() if altered.added)}
+        return {*self.base.groups, *(key for key, delta in self.deltas.items() if delta.added)}
 
     def kinds_of(self, ids: Ints) -> Kinds:
-        """What ids stand for, as far as it is known here."""
-        found = self.base.terms.texts.kinds_of(ids)
-        unknown = np.flatnonzero(found == Kind.UNKNOWN).tolist() if self.texts else []
-        texts = {place: text for place in unknown if (text := self.texts.get(int(ids[place]))) is not None}
+        """The kinds of the terms of hashed ids; unknown where the text is not here."""
+        kinds = self.base.terms.texts.kinds_of(ids)
+        unknown = np.flatnonzero(kinds == Kind.UNKNOWN).tolist() if self.texts else []
+        texts = {index: text for index in unknown if (text := self.texts.get(int(ids[index]))) is not None}
         if texts:
-            found[list(texts)] = kinds_of_texts(texts.values())
-        return found
+            kinds[list(texts)] = kinds_of_texts(texts.values())
+        return kinds
 
-    def text_of(self, number: int) -> bytes | None:
-        """The text of an id that is a hash; None where nobody knows it."""
-        found = self.texts.get(number)
-        return self.base.terms.text_of(number) if found is None else found
+    def text_of(self, term_id: int) -> bytes | None:
+        """The text of a hashed id; None if it is not here."""
+        text = self.texts.get(term_id)
+        return self.base.terms.text_of(term_id) if text is None else text
 
 
-def _of_key(pairs: Pairs, key: int) -> list[int]:
+def _find_values(pairs: Pairs, key: int) -> list[int]:
+    """The second of all pairs whose first is `key`."""
     low = int(pairs[0].searchsorted(key))
     high = low
     column = pairs[0]
     if low < column.shape[0] and column[low] == key:
         high = int(column.searchsorted(key, side="right"))
-    found: list[int] = pairs[1][low:high].tolist()
-    return found
+    values: list[int] = pairs[1][low:high].tolist()
+    return values
 
 
-def changed_parts(folder: Path, manifest: Manifest) -> tuple[list[Part], int, set[str]]:
-    """All statements of a data set as parts, its version and the names of its graphs."""
-    overlay = Overlay(Columns.open(folder / manifest.base))
+def dataset_to_parts(folder: Path, manifest: Manifest) -> tuple[list[LoadPart], int, set[str]]:
+    """All statements of a data set as load parts, its version and the names of its graphs."""
+    columns = UpdatableColumns(StatementColumns.open(folder / manifest.base))
     version, graphs = manifest.version, set(manifest.graphs)
-    for change in ChangeLog(folder / manifest.log).news():
-        overlay.apply(change, tell_nobody)
+    for change in ChangeLog(folder / manifest.log).read_new_changes():
+        columns.apply_change(change, ignore_statement)
         version = change.version
         graphs |= {quad.graph_name.value for quad in change.added if isinstance(quad.graph_name, NamedNode)}
-    groups = {place: overlay.pairs(place) for place in overlay.places()}
-    new_terms = StoredTerms.of(map(term_of_text, overlay.texts.values()))
-    return [Part(groups, overlay.base.terms), Part({}, new_terms)], version, graphs
+    groups = {key: columns.pairs_by_subject(key) for key in columns.group_keys()}
+    new_terms = StoredTerms.of(map(term_of_text, columns.texts.values()))
+    return [LoadPart(groups, columns.base.terms), LoadPart({}, new_terms)], version, graphs

@@ -1,12 +1,12 @@
-"""The folder of a data set: what is in it, and which of it counts.
+"""The folder of a data set: its files, its manifest and its lock.
 
 dataset.json          the manifest: replaced in one step, so a reader sees one whole state or another
-base-3/               the statements as columns (`columns`), never changed once the manifest names it
-changes-3.log         the changes since then, one line each (`changes`)
-views/                what queries asked for, kept for the next start (`stored_views`)
-loading/              what a load has read so far (`loading`); nobody else looks at it
+base-3/               the statements as columns (`statement_columns`), never changed once the manifest names it
+changes-3.log         the changes since then, one line each (`change_log`)
+views/                views of queries, kept for the next start (`views.stored_views`)
+loading/              what a load has read so far (`loading.bulk_load`); readers ignore it
 bad-lines.jsonl       what loads could not read: file, line, reason, text
-lock                  held by whoever loads or changes
+lock                  held by the process that loads or changes
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from headwater.terms.durable_files import lock_file, replace_file
 from headwater.terms.ids.inline_layout import ID_FORMAT
 
 FORMAT = ID_FORMAT
-"""The files hold ids; nothing else of their form has changed so far."""
+"""The format of the files. They hold ids, so it changes with the format of ids."""
 MANIFEST = "dataset.json"
 _KIND = "headwater data set"
 
@@ -39,7 +39,7 @@ class LoadedFile:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a data set holds. `version` counts its changes; `base` and `log` name the files of this state."""
+    """The state of a data set. `version` counts its changes; `base` and `log` name the files of this state."""
 
     base: str
     log: str
@@ -47,26 +47,20 @@ class Manifest:
     statements: int
     terms: int
     graphs: tuple[str, ...] = ()
-    """The names of graphs that may be empty."""
+    """The names of graphs, some of which may be empty."""
     files: Mapping[str, LoadedFile] = field(default_factory=dict)
     bad_lines: int = 0
 
 
-def is_dataset(folder: str | Path) -> bool:
-    """Whether a path is the folder of a data set, or of one whose first load was interrupted."""
-    path = Path(folder)
-    return (path / MANIFEST).is_file() or (path / "loading").is_dir()
-
-
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a data set; a `DataSetError` says why a folder is none."""
+    """Read the manifest of a data set; a `DataSetError` says why a folder has none."""
     try:
         text = (folder / MANIFEST).read_text("utf-8")
     except FileNotFoundError:
-        raise DataSetError(_missing(folder)) from None
+        raise DataSetError(_missing_manifest_message(folder)) from None
     try:
-        found = json.loads(text)
-        kind, version = found.pop("kind"), found.pop("format")
+        fields = json.loads(text)
+        kind, version = fields.pop("kind"), fields.pop("format")
     except (ValueError, KeyError, AttributeError):
         raise DataSetError(f"{folder / MANIFEST} is no manifest of a data set: name another folder") from None
     if kind != _KIND:
@@ -77,11 +71,11 @@ def read_manifest(folder: Path) -> Manifest:
             f"the data set {folder} was made by {age} version of Headwater (format {version}, this one reads "
             f"{FORMAT}): load its files again into a new folder with: headwater load FILE… --into NEW-FOLDER"
         )
-    files = {name: LoadedFile(**one) for name, one in found.pop("files").items()}
-    return Manifest(**{**found, "graphs": tuple(found["graphs"]), "files": files})
+    files = {name: LoadedFile(**one) for name, one in fields.pop("files").items()}
+    return Manifest(**{**fields, "graphs": tuple(fields["graphs"]), "files": files})
 
 
-def _missing(folder: Path) -> str:
+def _missing_manifest_message(folder: Path) -> str:
     if (folder / "loading").is_dir():
         return (
             f"the load into {folder} was interrupted before its end: give the same headwater load command again, "
@@ -93,7 +87,7 @@ def _missing(folder: Path) -> str:
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Make a state the one that counts."""
+    """Make a state the one that readers see."""
     written = {"kind": _KIND, "format": FORMAT, **asdict(manifest)}
     replace_file(folder / MANIFEST, json.dumps(written, indent=1, ensure_ascii=False).encode())
 

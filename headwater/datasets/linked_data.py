@@ -1,6 +1,6 @@
-"""All data sets of a program as one: what the evaluators ask, whatever it comes from.
+"""All data sets of a program as one RDF dataset, which the evaluators read.
 
-A statement that several data sets have is there once. All of them are at some version; together these are the version
+A statement that several data sets have is there once. Each data set is at a version; the tuple of these is the version
 that answers name.
 """
 
@@ -14,13 +14,13 @@ from pyoxigraph import DefaultGraph
 
 from headwater.algebra.nodes import Node
 from headwater.algebra.plan import QueryPlan
-from headwater.datasets.change_log import IdQuad, Overlay
+from headwater.datasets.change_log import IdQuad, UpdatableColumns
 from headwater.datasets.dataset import DataSet, id_or_none
 from headwater.datasets.errors import DataSetError
 from headwater.datasets.mapped_files import Ints
-from headwater.datasets.statement_columns import Pairs, Place, united
-from headwater.datasets.views.preparation import Found, Preparation
-from headwater.datasets.views.view_catalog import Views
+from headwater.datasets.statement_columns import GroupKey, Pairs, unite_pairs
+from headwater.datasets.views.preparation import FoundView, Preparation
+from headwater.datasets.views.view_catalog import ViewCatalog
 from headwater.execution.static_data import Version
 from headwater.kernel.compiling.static_views import AskByDefinition, View
 from headwater.optimizer.statistics import PredicateCounts, Statistics
@@ -34,15 +34,15 @@ _REMEMBERED_TERMS = 1 << 16
 
 
 class LinkedData:
-    """Data sets, each at a version."""
+    """The union of some data sets, each at a version, and the views over it."""
 
     def __init__(self, datasets: Sequence[DataSet]) -> None:
         self.datasets = tuple(datasets)
         self._terms: dict[int, Term] = {}
-        self._views = Views(self)
+        self._catalog = ViewCatalog(self)
         self._preparation: Preparation | None = None
-        self._ahead: LinkedData | None = None
-        """A second reader of the same folders, for what is prepared."""
+        self._second_reader: LinkedData | None = None
+        """Reads the same folders at the version that is prepared."""
 
     @property
     def version(self) -> tuple[int, ...]:
@@ -50,79 +50,80 @@ class LinkedData:
         return tuple(one.version for one in self.datasets)
 
     def differences(self, version: Version) -> list[Quad] | None:
-        """The statements that may be other ones at a version; None where any may."""
-        found: list[Quad] = []
-        for one, its in zip(self.datasets, version, strict=True):
-            changes = one.ahead(its)
+        """The statements that may be added or removed on the way to a version; None if any may."""
+        quads: list[Quad] = []
+        for data, wanted in zip(self.datasets, version, strict=True):
+            changes = data.changes_until(wanted)
             if changes is None:
                 return None
             for change in changes:
-                found += (*change.added, *change.removed)
-        return found
+                quads += (*change.added, *change.removed)
+        return quads
 
     def move(self, version: Version) -> None:
-        """Be at another version, and have the views follow."""
-        following = self._views.begin(anew=self.differences(version) is None, prepared=self._taken(version))
-        for place, (one, its) in enumerate(zip(self.datasets, version, strict=True)):
-            others = [other for number, other in enumerate(self.datasets) if number != place]
+        """Move all data sets to a version, and update the views."""
+        is_reload = self.differences(version) is None
+        maintenance = self._catalog.begin_maintenance(is_reload, self._take_prepared_views(version))
+        for data, wanted in zip(self.datasets, version, strict=True):
+            others = [other for other in self.datasets if other is not data]
 
-            def tell(quad: IdQuad, sign: int, others: Sequence[DataSet] = others) -> None:
-                if not any(other.has(quad) for other in others):
-                    following.statement(quad, sign)
+            def on_statement(quad: IdQuad, sign: int, others: Sequence[DataSet] = others) -> None:
+                if not any(other.columns.has_statement(quad) for other in others):
+                    maintenance.add_statement(quad, sign)
 
-            one.advance(its, tell)
-        following.end()
+            data.advance(wanted, on_statement)
+        maintenance.update_views()
 
     def latest(self) -> Version:
         """The newest version there is."""
         return tuple(one.latest() for one in self.datasets)
 
     def prepare(self, version: Version, patience: float) -> Version:
-        """The version that a move can go to at once: that one, one before it, or the one at which it is.
+        """The version to which a move takes no time: the given one, one before it, or the current one.
 
-        What takes its time is done in the background; somebody may wait for some seconds.
+        Views that take long to find are found in the background; `patience` is how many seconds to wait for them.
         """
         if self._preparation is None:
             changed = self.differences(version)
-            slow = self._views.slow(None if changed is None else map(_ids, changed))
+            slow = self._catalog.slow_views(None if changed is None else map(_ids_of, changed))
             if not slow:
                 return version
             self._preparation = Preparation(self.version, version, slow)
-            self._preparation.begin(self._at)
+            self._preparation.begin(self._read_at)
         return self._preparation.version if self._preparation.is_done(patience) else self.version
 
-    def _at(self, version: Version) -> LinkedData:
-        if self._ahead is None:
-            self._ahead = LinkedData([DataSet.open(one.folder) for one in self.datasets])
-        self._ahead.move(version)
-        return self._ahead
+    def _read_at(self, version: Version) -> LinkedData:
+        if self._second_reader is None:
+            self._second_reader = LinkedData([DataSet.open(one.folder) for one in self.datasets])
+        self._second_reader.move(version)
+        return self._second_reader
 
-    def _taken(self, version: Version) -> Mapping[str, Found]:
-        """What was prepared for a version. What was prepared for another one is of no use any more."""
-        found, self._preparation = self._preparation, None
-        if found is None:
+    def _take_prepared_views(self, version: Version) -> Mapping[str, FoundView]:
+        """End the preparation, and give its views if they were prepared for a move from here to a version."""
+        preparation, self._preparation = self._preparation, None
+        if preparation is None:
             return {}
-        # Even what is of no use is waited for: it reads what a move changes.
-        views = found.result()
-        return views if (found.since, found.version) == (self.version, version) else {}
+        # A preparation reads what a move changes: its end is waited for in any case.
+        views = preparation.wait_for_views()
+        return views if (preparation.since, preparation.version) == (self.version, version) else {}
 
     def view(self, plan: QueryPlan, part: Node, ask: AskByDefinition) -> View:
-        """The solutions of a part, shared with whoever asks for the same."""
-        return self._views.get(plan, part, ask)
+        """The view of a static part, shared by all queries that have the same part."""
+        return self._catalog.get_view(plan, part, ask)
 
     def statistics(self) -> Statistics:
-        """What the planner goes by: counts by graph and predicate, as they were loaded."""
+        """Counts by graph and predicate as they were loaded, for the optimizer."""
         graphs: dict[NamedNode | None, dict[NamedNode, PredicateCounts]] = {}
         for one in self.datasets:
-            for graph, counts in one.counts().items():
+            for graph, counts in one.predicate_counts().items():
                 known = graphs.setdefault(graph, {})
                 for predicate, count in counts.items():
                     known[predicate] = known[predicate] + count if predicate in known else count
         return Statistics(graphs)
 
     @property
-    def states(self) -> list[Overlay]:
-        return [one.state for one in self.datasets]
+    def columns(self) -> list[UpdatableColumns]:
+        return [one.columns for one in self.datasets]
 
     def named_graphs(self) -> Iterator[NamedNode]:
         """The names of all graphs."""
@@ -134,18 +135,14 @@ class LinkedData:
         wanted = [id_or_none(term) for term in (subject, predicate, value, graph_name)]
         return (stored_quad(self._quad(quad)) for quad in self.id_quads(*wanted))
 
-    def quads(self) -> Iterator[Quad]:
-        """All statements as they were written."""
-        return map(self._quad, self.id_quads(None, None, None, None))
-
     def id_quads(
         self, subject: int | None, predicate: int | None, object: int | None, graph: int | None
     ) -> Iterator[IdQuad]:
-        """The statements that match, each once."""
+        """The statements that match, without duplicates; None stands for anything."""
         if len(self.datasets) == 1:
             return self.datasets[0].id_quads(subject, predicate, object, graph)
-        found = (quad for one in self.datasets for quad in one.id_quads(subject, predicate, object, graph))
-        return iter(dict.fromkeys(found))
+        quads = (quad for one in self.datasets for quad in one.id_quads(subject, predicate, object, graph))
+        return iter(dict.fromkeys(quads))
 
     def _quad(self, quad: IdQuad) -> Quad:
         graph, s, p, o = quad
@@ -154,61 +151,61 @@ class LinkedData:
         predicate: Any = self.term_of(p)
         return Quad(subject, predicate, self.term_of(o), name)
 
-    def term_of(self, number: int) -> Term:
-        """The term of an id that stands in the data."""
-        known = self._terms.get(number)
+    def term_of(self, term_id: int) -> Term:
+        """The term of an id in the data."""
+        known = self._terms.get(term_id)
         if known is not None:
             return known
-        if is_inline(number):
-            return decode_inline(number)
-        text = self.text_of(number)
+        if is_inline(term_id):
+            return decode_inline(term_id)
+        text = self.text_of(term_id)
         if text is None:
-            raise DataSetError(f"a data set is damaged: it has no term {number}; load its files again")
+            raise DataSetError(f"a data set is damaged: it has no term {term_id}; load its files again")
         if len(self._terms) >= _REMEMBERED_TERMS:
             self._terms.clear()
-        term = self._terms[number] = term_of_text(text)
+        term = self._terms[term_id] = term_of_text(text)
         return term
 
-    def text_of(self, number: int) -> bytes | None:
-        """The text of a hashed id, None where no data set has it."""
-        for state in self.states:
-            text = state.text_of(number)
+    def text_of(self, term_id: int) -> bytes | None:
+        """The text of a hashed id; None if neither a data set nor a view has it."""
+        for columns in self.columns:
+            text = columns.text_of(term_id)
             if text is not None:
                 return text
-        return self._views.texts.get(number)
+        return self._catalog.texts.get(term_id)
 
     def kinds_of(self, ids: Ints) -> Kinds:
-        """What hashed ids stand for, unknown where no data set has them."""
-        found = np.zeros(ids.shape[0], dtype=np.uint8)
-        for state in self.states:
-            found = np.where(found == Kind.UNKNOWN, state.kinds_of(ids), found)
-        return found
+        """The kinds of the terms of hashed ids; unknown where no data set has the text."""
+        kinds = np.zeros(ids.shape[0], dtype=np.uint8)
+        for columns in self.columns:
+            kinds = np.where(kinds == Kind.UNKNOWN, columns.kinds_of(ids), kinds)
+        return kinds
 
-    def places(self) -> set[Place]:
-        """The graphs and predicates that may have statements."""
-        return {place for state in self.states for place in state.places()}
+    def group_keys(self) -> set[GroupKey]:
+        """The groups, by graph and predicate, that may have statements."""
+        return {key for columns in self.columns for key in columns.group_keys()}
 
-    def objects(self, place: Place, s: int) -> list[int]:
-        """The objects of a subject."""
+    def objects_of(self, key: GroupKey, s: int) -> list[int]:
+        """The objects of a subject in a group."""
         if len(self.datasets) == 1:
-            return self.datasets[0].state.objects(place, s)
-        return list(dict.fromkeys(o for state in self.states for o in state.objects(place, s)))
+            return self.datasets[0].columns.objects_of(key, s)
+        return list(dict.fromkeys(o for columns in self.columns for o in columns.objects_of(key, s)))
 
-    def subjects(self, place: Place, o: int) -> list[int]:
-        """The subjects of an object."""
+    def subjects_of(self, key: GroupKey, o: int) -> list[int]:
+        """The subjects of an object in a group."""
         if len(self.datasets) == 1:
-            return self.datasets[0].state.subjects(place, o)
-        return list(dict.fromkeys(s for state in self.states for s in state.subjects(place, o)))
+            return self.datasets[0].columns.subjects_of(key, o)
+        return list(dict.fromkeys(s for columns in self.columns for s in columns.subjects_of(key, o)))
 
-    def pairs(self, place: Place) -> Pairs:
-        """Subjects and objects of a predicate in a graph, in the order of the subjects."""
-        return united([state.pairs(place) for state in self.states])
+    def pairs_by_subject(self, key: GroupKey) -> Pairs:
+        """Subjects and objects of a group, sorted by subject."""
+        return unite_pairs([columns.pairs_by_subject(key) for columns in self.columns])
 
-    def reversed_pairs(self, place: Place) -> Pairs:
-        """Objects and subjects of a predicate in a graph, in the order of the objects."""
-        return united([state.reversed_pairs(place) for state in self.states])
+    def pairs_by_object(self, key: GroupKey) -> Pairs:
+        """Objects and subjects of a group, sorted by object."""
+        return unite_pairs([columns.pairs_by_object(key) for columns in self.columns])
 
 
-def _ids(quad: Quad) -> IdQuad:
+def _ids_of(quad: Quad) -> IdQuad:
     graph = NO_TERM if isinstance(quad.graph_name, DefaultGraph) else encode(quad.graph_name)
     return graph, encode(quad.subject), encode(quad.predicate), encode(quad.object)

@@ -1,4 +1,4 @@
-"""Columns of numbers in files, read through the page cache: nothing is loaded that nobody looks at."""
+"""Columns of integers or bytes in files. They are mapped into memory: only pages that are read are loaded."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ Ints = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
 
 
-def mapped_ints(path: Path) -> Ints:
-    """The numbers of a file."""
+def map_ints(path: Path) -> Ints:
+    """Map a file of 64-bit integers."""
     if not path.stat().st_size:
         return np.empty(0, dtype=np.int64)
-    # A plain array over the map: numpy's own class for maps makes every slice slow.
+    # A plain array over the map, because slices of `np.memmap` are slow.
     return np.asarray(np.memmap(path, dtype=np.int64, mode="r"))
 
 
-def mapped_bytes(path: Path) -> Bytes:
-    """The bytes of a file."""
+def map_bytes(path: Path) -> Bytes:
+    """Map a file of bytes."""
     return np.asarray(np.memmap(path, dtype=np.uint8, mode="r"))
 
 
-def append(stream: BinaryIO, column: npt.NDArray[np.int64] | npt.NDArray[np.uint8]) -> None:
-    """Write a column behind what the file has."""
+def write_column(stream: BinaryIO, column: npt.NDArray[np.int64] | npt.NDArray[np.uint8]) -> None:
+    """Write a column at the end of a file."""
     stream.write(np.ascontiguousarray(column).data)

@@ -4,8 +4,8 @@
     offsets  0 | 21 | 35 | 58 | …            text i is blob[offsets[i]:offsets[i + 1]]
     blob     <http://ex/a><http://…
 
-Data sets of any size are written in bounded memory: hashes are spread evenly, so equal ranges of ids have about equally
-many texts, and one range after the other is put together from all parts.
+Data sets of any size are written in bounded memory. Hashes are spread evenly, so equal ranges of ids have about equally
+many texts, and the texts of all parts are merged one range after the other.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from headwater.datasets.mapped_files import Ints, append, mapped_bytes, mapped_ints
+from headwater.datasets.mapped_files import map_bytes, map_ints, write_column
 from headwater.terms.compiled_code import compiled
 from headwater.terms.ids.dictionary import HashCollision
 from headwater.terms.ids.term_ids import encode
@@ -30,8 +30,8 @@ _BYTES_AT_A_TIME = 64 << 20
 _ALL_HASHES = 1 << 63
 
 
-def merged(parts: Sequence[TermTexts]) -> TermTexts:
-    """All texts of some parts, each once, in the order of their ids; `HashCollision` for two texts with one id."""
+def merge_texts(parts: Sequence[TermTexts]) -> TermTexts:
+    """Merge texts, without duplicates, in the order of their ids; raises `HashCollision` for two texts with one id."""
     if not any(map(len, parts)):
         return TermTexts(np.empty(0, np.int64), np.zeros(1, np.int64), np.empty(0, np.uint8))
     ids = np.concatenate([part.ids for part in parts])
@@ -42,10 +42,12 @@ def merged(parts: Sequence[TermTexts]) -> TermTexts:
     is_first = np.empty(ids.shape[0], dtype=np.bool_)
     is_first[0] = True
     np.not_equal(ids[1:], ids[:-1], out=is_first[1:])
-    clash = _first_clash(ids, lengths, addresses)
-    if clash >= 0:
-        texts = tuple(_text_at(parts, int(addresses[place]), int(lengths[place])) for place in (clash - 1, clash))
-        raise HashCollision(int(ids[clash]), *parse_terms(texts))
+    collision = _find_collision(ids, lengths, addresses)
+    if collision >= 0:
+        texts = tuple(
+            _find_text(parts, int(addresses[index]), int(lengths[index])) for index in (collision - 1, collision)
+        )
+        raise HashCollision(int(ids[collision]), *parse_terms(texts))
     offsets = np.zeros(int(is_first.sum()) + 1, dtype=np.int64)
     np.cumsum(lengths[is_first], out=offsets[1:])
     blob = PaddedText.empty(int(offsets[-1]))
@@ -54,8 +56,8 @@ def merged(parts: Sequence[TermTexts]) -> TermTexts:
 
 
 @compiled
-def _first_clash(ids, lengths, addresses):  # type: ignore[no-untyped-def]
-    """The first text that differs from the one before although both have one id; -1 where there is none."""
+def _find_collision(ids, lengths, addresses):  # type: ignore[no-untyped-def]
+    """The first index whose text differs from the one before, although both have one id; -1 if there is none."""
     for i in range(1, ids.shape[0]):
         if ids[i] == ids[i - 1] and (
             lengths[i] != lengths[i - 1] or not same_text(addresses[i], addresses[i - 1], lengths[i])
@@ -64,7 +66,7 @@ def _first_clash(ids, lengths, addresses):  # type: ignore[no-untyped-def]
     return -1
 
 
-def _text_at(parts: Sequence[TermTexts], address: int, length: int) -> bytes:
+def _find_text(parts: Sequence[TermTexts], address: int, length: int) -> bytes:
     for part in parts:
         start = address - part.blob.ctypes.data
         if 0 <= start < max(1, part.blob.shape[0]):
@@ -74,69 +76,61 @@ def _text_at(parts: Sequence[TermTexts], address: int, length: int) -> bytes:
 
 @dataclass(frozen=True)
 class StoredTerms:
-    """Texts in a folder."""
+    """Texts by id: mapped from a folder, or in memory."""
 
     texts: TermTexts
 
     @classmethod
     def open(cls, folder: Path) -> StoredTerms:
-        ids, offsets = mapped_ints(folder / "terms.ids"), mapped_ints(folder / "terms.offsets")
-        return cls(TermTexts(ids, offsets, mapped_bytes(folder / "terms.blob")))
+        ids, offsets = map_ints(folder / "terms.ids"), map_ints(folder / "terms.offsets")
+        return cls(TermTexts(ids, offsets, map_bytes(folder / "terms.blob")))
 
     @classmethod
     def of(cls, terms: Iterable[Term]) -> StoredTerms:
-        """The texts of some terms, in memory."""
+        """Hold the texts of some terms in memory."""
         texts = texts_of((encode(term), term) for term in terms)
         # Compiled code reads whole words.
-        return cls(merged([TermTexts(texts.ids, texts.offsets, PaddedText.of(texts.blob).content)]))
+        return cls(merge_texts([TermTexts(texts.ids, texts.offsets, PaddedText.of(texts.blob).content)]))
 
-    def text_of(self, number: int) -> bytes | None:
-        """The text of an id, None where it is not here."""
+    def text_of(self, term_id: int) -> bytes | None:
+        """The text of an id; None if it is not here."""
         ids = self.texts.ids
-        place = int(ids.searchsorted(number))
-        if place == ids.shape[0] or ids[place] != number:
+        index = int(ids.searchsorted(term_id))
+        if index == ids.shape[0] or ids[index] != term_id:
             return None
-        start, end = self.texts.offsets[place : place + 2].tolist()
+        start, end = self.texts.offsets[index : index + 2].tolist()
         return self.texts.blob[start:end].tobytes()
 
-    def between(self, low: int, high: int) -> TermTexts:
+    def texts_between(self, low: int, high: int) -> TermTexts:
         """The texts of the ids from `low` to before `high`."""
-        first, behind = np.searchsorted(self.texts.ids, [low, min(high, _ALL_HASHES - 1)]).tolist()
+        first, end = np.searchsorted(self.texts.ids, [low, min(high, _ALL_HASHES - 1)]).tolist()
         if high == _ALL_HASHES:
-            behind = self.texts.ids.shape[0]
-        return TermTexts(self.texts.ids[first:behind], self.texts.offsets[first : behind + 1], self.texts.blob)
+            end = self.texts.ids.shape[0]
+        return TermTexts(self.texts.ids[first:end], self.texts.offsets[first : end + 1], self.texts.blob)
 
 
-def write_terms(folder: Path, pieces: Iterator[TermTexts]) -> int:
-    """Write texts that come in the order of their ids; gives how many."""
+def write_terms(folder: Path, pieces: Iterable[TermTexts]) -> int:
+    """Write texts, which come in the order of their ids; gives their count."""
     count = end = 0
     with (
         open(folder / "terms.ids", "wb") as ids,
         open(folder / "terms.offsets", "wb") as offsets,
         open(folder / "terms.blob", "wb") as blob,
     ):
-        append(offsets, np.zeros(1, dtype=np.int64))
+        write_column(offsets, np.zeros(1, dtype=np.int64))
         for piece in pieces:
-            append(ids, piece.ids)
-            append(offsets, piece.offsets[1:] + end)
-            append(blob, piece.blob)
+            write_column(ids, piece.ids)
+            write_column(offsets, piece.offsets[1:] + end)
+            write_column(blob, piece.blob)
             count, end = count + len(piece), end + int(piece.offsets[-1])
         # Compiled code reads whole words.
-        append(blob, np.zeros(PADDING, dtype=np.uint8))
+        write_column(blob, np.zeros(PADDING, dtype=np.uint8))
     return count
 
 
-def merged_in_ranges(parts: Sequence[StoredTerms]) -> Iterator[TermTexts]:
-    """What `merged` gives, one range of ids after the other."""
+def merge_in_ranges(parts: Sequence[StoredTerms]) -> Iterator[TermTexts]:
+    """Merge texts as `merge_texts` does, one range of ids after the other."""
     size = sum(int(part.texts.offsets[-1]) + 32 * len(part.texts) for part in parts)
     step = _ALL_HASHES // (size // _BYTES_AT_A_TIME + 1)
     for low in range(0, _ALL_HASHES, step):
-        yield merged([part.between(low, min(low + step, _ALL_HASHES)) for part in parts])
-
-
-def in_order(texts: Sequence[TermTexts]) -> Iterator[TermTexts]:
-    """Some texts in memory, as `write_terms` wants them."""
-    yield merged(texts)
-
-
-__all__ = ["Ints", "StoredTerms", "in_order", "merged", "merged_in_ranges", "write_terms"]
+        yield merge_texts([part.texts_between(low, min(low + step, _ALL_HASHES)) for part in parts])

@@ -1,7 +1,7 @@
-"""What a SPARQL Update changes: found on a copy of the statements that it can touch, so that it is all or nothing.
+"""The changes that a SPARQL Update makes, evaluated on a copy of the statements that it can touch.
 
-INSERT DATA and DELETE DATA say their statements themselves, as TriG writes them; their literals stay as they are
-written. Everything else is done by pyoxigraph on a store with the data, and what is different afterwards is the change.
+INSERT DATA and DELETE DATA list their statements, which are read as TriG: so their literals keep their lexical forms.
+Every other update is executed by pyoxigraph on a store with the copy; the difference before and after is the change.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ _DATA = re.compile(
     re.IGNORECASE | re.DOTALL | re.VERBOSE,
 )
 LARGEST_COPY = 2_000_000
-"""How many statements an update may look through."""
+"""How many statements may be copied for an update."""
 
 
-def changes_of(data: DataSet, text: str) -> tuple[list[Quad], list[Quad]]:
-    """What an update adds and removes; a `DataSetError` where it is wrong, and then it does nothing."""
-    plain = _data_block(text)
-    if plain is not None:
-        return plain
-    before = _copy(data, patterns_of(text))
+def evaluate_update(data: DataSet, text: str) -> tuple[list[Quad], list[Quad]]:
+    """The statements that an update adds and removes; a `DataSetError` if it is wrong."""
+    listed = _parse_data_block(text)
+    if listed is not None:
+        return listed
+    before = _copy_statements(data, patterns_of(text))
     store = Store()
     store.bulk_extend(before)
     try:
@@ -44,40 +44,40 @@ def changes_of(data: DataSet, text: str) -> tuple[list[Quad], list[Quad]]:
     except (SyntaxError, ValueError, OSError, RuntimeError) as error:
         raise DataSetError(f"the update was not done, and nothing is changed: {error}") from None
     after = set(store)
-    return [_original(quad) for quad in after - before], [_original(quad) for quad in before - after]
+    return [_original_quad(quad) for quad in after - before], [_original_quad(quad) for quad in before - after]
 
 
-def _copy(data: DataSet, patterns: frozenset[WantedPattern] | None) -> set[Quad]:
-    """The statements that matter to an update, as a store has to see them."""
+def _copy_statements(data: DataSet, patterns: frozenset[WantedPattern] | None) -> set[Quad]:
+    """The statements that match some patterns, or all if there are none, in their stored forms."""
     everything = [WantedPattern(None, None, None)]
-    found: set[Quad] = set()
+    quads: set[Quad] = set()
     for one in everything if patterns is None else patterns:
         for quad in data.quads(one.subject, one.predicate, one.object):
-            found.add(stored_quad(quad))
-            if len(found) > LARGEST_COPY:
+            quads.add(stored_quad(quad))
+            if len(quads) > LARGEST_COPY:
                 raise DataSetError(
                     f"nothing is changed: the update looks through more than {LARGEST_COPY:,} statements. Name more "
                     "predicates or resources in it, or use INSERT DATA and DELETE DATA, insert(…) and remove(…)"
                 )
-    return found
+    return quads
 
 
-def _data_block(text: str) -> tuple[list[Quad], list[Quad]] | None:
-    """The statements of INSERT DATA or DELETE DATA; None for any other update."""
-    found = _DATA.fullmatch(text)
-    if found is None:
+def _parse_data_block(text: str) -> tuple[list[Quad], list[Quad]] | None:
+    """Parse INSERT DATA or DELETE DATA into what is added and removed; None for any other update."""
+    match = _DATA.fullmatch(text)
+    if match is None:
         return None
-    block = found["block"].rstrip()
+    block = match["block"].rstrip()
     # A block may end without its last dot.
-    document = f"{found['prologue']}\n{block}{'' if block.endswith(('.', '}')) or not block else ' .'}"
+    document = f"{match['prologue']}\n{block}{'' if block.endswith(('.', '}')) or not block else ' .'}"
     rename = BlankNodeNames(uuid.uuid4().hex)
     try:
         quads = [rename.quad(quad) for quad in parse(document, format=RdfFormat.TRIG)]
     except SyntaxError:
         return None
-    return (quads, []) if found["what"].upper() == "INSERT" else ([], quads)
+    return (quads, []) if match["what"].upper() == "INSERT" else ([], quads)
 
 
-def _original(quad: Quad) -> Quad:
+def _original_quad(quad: Quad) -> Quad:
     written = original(quad.object)
     return quad if written is quad.object else Quad(quad.subject, quad.predicate, written, quad.graph_name)

@@ -1,4 +1,4 @@
-"""The newest version of a data set, seen from another process without reading the data."""
+"""The newest version of a data set, found without reading its statements."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ _VERSION = re.compile(rb'\{"version": (\d+)')
 
 
 class VersionWatch:
-    """Tells which version a data set has reached."""
+    """Finds the newest version of a data set."""
 
     def __init__(self, folder: str | Path) -> None:
         self._folder = Path(folder)
         self._stamp: tuple[int, int] | None = None
         self._log = self._folder
-        self._read = 0
+        self._bytes_read = 0
         self._version = 0
 
-    def newest(self) -> int:
-        """The newest version there is."""
-        found = os.stat(self._folder / MANIFEST)
-        if (found.st_ino, found.st_mtime_ns) != self._stamp:
+    def newest_version(self) -> int:
+        """Read the newest version."""
+        status = os.stat(self._folder / MANIFEST)
+        if (status.st_ino, status.st_mtime_ns) != self._stamp:
             manifest = read_manifest(self._folder)
-            self._stamp = (found.st_ino, found.st_mtime_ns)
-            self._log, self._read, self._version = self._folder / manifest.log, 0, manifest.version
-        if self._log.exists() and self._log.stat().st_size > self._read:
+            self._stamp = (status.st_ino, status.st_mtime_ns)
+            self._log, self._bytes_read, self._version = self._folder / manifest.log, 0, manifest.version
+        if self._log.exists() and self._log.stat().st_size > self._bytes_read:
             with open(self._log, "rb") as stream:
-                stream.seek(self._read)
-                news = stream.read()
+                stream.seek(self._bytes_read)
+                new_bytes = stream.read()
             # A line counts when it has its line feed.
-            whole = news[: news.rfind(b"\n") + 1]
-            self._read += len(whole)
+            whole = new_bytes[: new_bytes.rfind(b"\n") + 1]
+            self._bytes_read += len(whole)
             for line in whole.splitlines()[-1:]:
                 match = _VERSION.match(line)
                 assert match is not None, "a line of the log begins with its version"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from headwater.datasets.dataset import DataSet
 from headwater.datasets.linked_data import LinkedData
-from headwater.datasets.loading.scratch import Scratch
+from headwater.datasets.loading.temporary_dataset import TemporaryFolder
 from headwater.engine.static_files import Given, in_graph, load, statements
 from headwater.engine.watched_data import Refreshed, is_web_address, refreshing, source_of
 from headwater.errors import SettingError
@@ -28,9 +28,9 @@ class EngineData:
     """All data sets that the queries of an engine see as one."""
 
     def __init__(self) -> None:
-        self._scratch = Scratch()
+        self._scratch = TemporaryFolder()
         self._folders: list[DataFolder] = []
-        self._refreshed: list[tuple[Scratch, Refreshed]] = []
+        self._refreshed: list[tuple[TemporaryFolder, Refreshed]] = []
 
     @property
     def folders(self) -> tuple[DataFolder, ...]:
@@ -58,13 +58,13 @@ class EngineData:
         quads = source.read() or []
         if seconds is None:
             return self._held(self._scratch, quads, graph)
-        scratch = Scratch()
+        scratch = TemporaryFolder()
         watched = Refreshed(source, self._held(scratch, quads, graph), graph, seconds)
         watched.begin(in_graph(quads, graph))
         self._refreshed.append((scratch, watched))
         return watched.data
 
-    def _held(self, scratch: Scratch, quads: Sequence[Quad], graph: str | None) -> DataSet:
+    def _held(self, scratch: TemporaryFolder, quads: Sequence[Quad], graph: str | None) -> DataSet:
         """A data set of the engine's own with some statements more."""
         load(scratch.folder, quads, graph)
         place = DataFolder(str(scratch.folder), is_temporary=True)
@@ -79,11 +79,11 @@ class EngineData:
     @property
     def has_default_graph(self) -> bool:
         """Whether some statement stands in no named graph."""
-        return any(graph == NO_TERM for graph, _ in self.as_one().places())
+        return any(graph == NO_TERM for graph, _ in self.as_one().group_keys())
 
     def statistics(self, queries: Sequence[RegisteredQuery]) -> Statistics:
         """What was counted of the predicates that some queries name."""
-        counted = [DataSet.open(one.path).counts() for one in self._folders]
+        counted = [DataSet.open(one.path).predicate_counts() for one in self._folders]
         return Statistics.of_counts(counted, [query.plan for query in queries])
 
     def refreshing(self) -> AbstractContextManager[None]:

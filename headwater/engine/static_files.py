@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pyoxigraph import DefaultGraph, Store
 
-from headwater.datasets.loading.scratch import put
+from headwater.datasets.loading.temporary_dataset import add_statements
 from headwater.sources.files import natural_order
 from headwater.sources.source import SourceError
 from headwater.terms.model import Quad, Triple
@@ -23,7 +23,7 @@ Given = str | Path | Store | Iterable[Quad | Triple]
 def load(folder: Path, quads: Sequence[Quad], graph: str | None = None) -> None:
     """Put statements into the data set of a folder."""
     # A graph that is known to be empty differs from one that nobody knows.
-    put(folder, in_graph(quads, graph), [] if graph is None else [name_to_iri(graph)])
+    add_statements(folder, in_graph(quads, graph), [] if graph is None else [name_to_iri(graph)])
 
 
 def statements(data: Given) -> list[Quad]:

@@ -114,7 +114,7 @@ class Feed:
 
     def newest_version(self) -> tuple[int, ...]:
         """The newest versions of the data sets."""
-        return tuple(one.newest() for one in self._datasets)
+        return tuple(one.newest_version() for one in self._datasets)
 
     def _listing(self, stream: str) -> list[Found]:
         return self._sources[stream].listing() if self._target is None else self._target[stream]

@@ -11,7 +11,7 @@ from pyoxigraph import Quad, Store
 from headwater.datasets.dataset import DataSet
 from headwater.datasets.errors import DataSetError
 from headwater.datasets.loading.bulk_load import load
-from headwater.datasets.loading.scratch import put
+from headwater.datasets.loading.temporary_dataset import add_statements
 from headwater.datasets.version_watch import VersionWatch
 from headwater.terms.model import XSD, Literal, NamedNode, Triple
 
@@ -21,7 +21,7 @@ ONE = Literal("01", datatype=NamedNode(XSD + "integer"))
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    put(tmp_path / "set", [Quad(A, P, ONE), Quad(A, P, B, G)])
+    add_statements(tmp_path / "set", [Quad(A, P, ONE), Quad(A, P, B, G)])
     return tmp_path / "set"
 
 
@@ -39,7 +39,7 @@ def test_each_change_is_a_version_and_readers_move_on_when_they_say_so(folder: P
     assert NamedNode("http://ex/new") in set(reader.named_graphs())
     reader.advance()
     assert content(reader) == content(writer) and reader.statements == 3
-    assert VersionWatch(folder).newest() == 3
+    assert VersionWatch(folder).newest_version() == 3
     assert DataSet.open(folder, version=2).statements == 4
 
 
@@ -89,7 +89,7 @@ def test_an_update_does_what_it_does_to_a_store(tmp_path: Path, text: str) -> No
     names = [NamedNode(f"http://ex/{name}") for name in "abcpqr"]
     quads = [Quad(s, p, o) for s in names[:3] for p in names[3:] for o in names[:2]]
     quads += [Quad(s, names[3], o, G) for s in names[:2] for o in names[:3]]
-    put(tmp_path / "set", quads)
+    add_statements(tmp_path / "set", quads)
     store = Store()
     store.extend(quads)
     store.update(f"PREFIX : <http://ex/> {text}")
@@ -137,13 +137,13 @@ def test_a_line_that_was_not_written_to_its_end_does_not_count(folder: Path) -> 
     with open(log, "ab") as stream:
         stream.write(b'{"version": 3, "added": "<http://ex/a')
     assert DataSet.open(folder).version == 2
-    assert VersionWatch(folder).newest() == 2
+    assert VersionWatch(folder).newest_version() == 2
     assert DataSet.open(folder).insert([Quad(B, P, ONE)]) == 3
     assert DataSet.open(folder).statements == 4
 
 
 def test_only_one_process_changes_at_a_time(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headwater.datasets.dataset.PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr("headwater.datasets.dataset.LOCK_WAIT_SECONDS", 0.01)
     with open(folder / "lock", "w") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
         with pytest.raises(DataSetError, match="another process"):
@@ -156,7 +156,7 @@ def test_putting_changes_together_changes_nothing_else(folder: Path) -> None:
     data.remove([Quad(A, P, ONE)])
     before = content(data)
     assert data.compact() == 4 and data.log_bytes == 0
-    assert reader.ahead() is None
+    assert reader.changes_until() is None
     reader.advance()
     assert content(data) == content(reader) == content(DataSet.open(folder)) == before
     assert data.insert([Quad(B, P, B)]) == 5

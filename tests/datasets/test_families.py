@@ -9,7 +9,7 @@ from pyoxigraph import Quad
 from headwater.algebra.build import plan_query
 from headwater.datasets.dataset import DataSet
 from headwater.datasets.linked_data import LinkedData
-from headwater.datasets.loading.scratch import put
+from headwater.datasets.loading.temporary_dataset import add_statements
 from headwater.execution.answers import Answer
 from headwater.execution.program import Program, no_families
 from headwater.execution.registered import RegisteredQuery
@@ -46,7 +46,7 @@ def answers(folder: Path, find: object) -> tuple[list[Answer], Program]:
 
 def test_a_family_follows_the_versions_of_the_data(tmp_path: Path) -> None:
     owned = [Quad(iri(f"car{i}"), iri("owner"), iri(f"person{i % 2}")) for i in range(4)]
-    put(tmp_path, [*owned, Quad(iri("person0"), iri("name"), Literal("ann"))])
+    add_statements(tmp_path, [*owned, Quad(iri("person0"), iri("name"), Literal("ann"))])
     data = DataSet.open(tmp_path)
     data.insert([Quad(iri("person1"), iri("name"), Literal("bob"))])
     data.change(

@@ -16,15 +16,14 @@ from headwater.datasets.errors import DataSetError, StrictLoadError
 from headwater.datasets.folder import MANIFEST
 from headwater.datasets.linked_data import LinkedData
 from headwater.datasets.loading import bulk_load as loading
-from headwater.datasets.loading.blocks import LoadProgress
-from headwater.datasets.loading.bulk_load import load
+from headwater.datasets.loading.bulk_load import LoadProgress, load
 from headwater.terms.model import XSD, Literal, NamedNode, Quad
 
 LINES = "".join(f'<http://ex/s{i}> <http://ex/p{i % 3}> "{i:03d}"^^<{XSD}integer> .\n' for i in range(200))
 
 
 def statements(folder: Path) -> set[str]:
-    return {str(quad) for quad in LinkedData([DataSet.open(folder)]).quads()}
+    return {str(quad) for quad in DataSet.open(folder).quads()}
 
 
 def expected(text: str = LINES) -> set[str]:
@@ -105,7 +104,7 @@ def test_a_document_that_breaks_off_is_left_out_as_a_whole(tmp_path: Path) -> No
 
 def test_an_interrupted_load_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loading, "PART_STATEMENTS", 50)
-    monkeypatch.setattr("headwater.datasets.loading.blocks.SLICE_BYTES", 1000)
+    monkeypatch.setattr("headwater.datasets.loading.statement_blocks.SLICE_BYTES", 1000)
     (tmp_path / "a.nt").write_text(LINES)
     (tmp_path / "b.ttl").write_text(DOCUMENTS["a.ttl"])
     seen: list[LoadProgress] = []
@@ -128,7 +127,7 @@ def test_an_interrupted_load_goes_on_where_it_stopped(tmp_path: Path, monkeypatc
 
 def test_a_file_that_changed_meanwhile_is_read_from_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loading, "PART_STATEMENTS", 50)
-    monkeypatch.setattr("headwater.datasets.loading.blocks.SLICE_BYTES", 1000)
+    monkeypatch.setattr("headwater.datasets.loading.statement_blocks.SLICE_BYTES", 1000)
     (tmp_path / "a.nt").write_text(LINES)
 
     def stop(progress: LoadProgress) -> None:
@@ -147,7 +146,7 @@ def test_another_load_leaves_nothing_of_one_that_was_interrupted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loading, "PART_STATEMENTS", 50)
-    monkeypatch.setattr("headwater.datasets.loading.blocks.SLICE_BYTES", 1000)
+    monkeypatch.setattr("headwater.datasets.loading.statement_blocks.SLICE_BYTES", 1000)
     (tmp_path / "a.nt").write_text(LINES)
     (tmp_path / "b.nt").write_text("<http://ex/b> <http://ex/p> <http://ex/c> .\n")
 
@@ -174,7 +173,7 @@ def test_files_that_are_there_already_are_left_out_and_others_are_added(tmp_path
     report = load(tmp_path / "set", [tmp_path / "a.nt", tmp_path / "b.nt"])
     assert (report.files, report.known_files, report.statements) == (1, 1, 202)
     assert report.version == 3
-    assert data.ahead() is None
+    assert data.changes_until() is None
     data.advance()
     assert data.statements == 202
 
@@ -183,11 +182,11 @@ def test_many_ranges_give_the_same_as_one(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr("headwater.datasets.statement_columns.ROWS_AT_A_TIME", 7)
     monkeypatch.setattr("headwater.datasets.stored_terms._BYTES_AT_A_TIME", 1000)
     monkeypatch.setattr(loading, "PART_STATEMENTS", 30)
-    monkeypatch.setattr("headwater.datasets.loading.blocks.SLICE_BYTES", 500)
+    monkeypatch.setattr("headwater.datasets.loading.statement_blocks.SLICE_BYTES", 500)
     (tmp_path / "a.nt").write_text(LINES + LINES)
     assert load(tmp_path / "set", [tmp_path / "a.nt"]).statements == 200
     assert statements(tmp_path / "set") == expected()
-    group = DataSet.open(tmp_path / "set").state.base.groups
+    group = DataSet.open(tmp_path / "set").columns.base.groups
     assert sum(one.subjects for one in group.values()) == 200
 
 

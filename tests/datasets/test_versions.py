@@ -13,7 +13,7 @@ from tests.datasets.versioned_runs import check_case
 @pytest.fixture(autouse=True)
 def every_view_takes_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is found again is found in the background, if the version is prepared."""
-    monkeypatch.setattr(views, "WORTH_KEEPING_SECONDS", 0.0)
+    monkeypatch.setattr(views, "SLOW_SECONDS", 0.0)
 
 
 def test_answers_follow_the_versions_of_the_data(tmp_path: Path) -> None:

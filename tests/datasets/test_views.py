@@ -18,7 +18,7 @@ from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import visible
 from headwater.datasets.dataset import DataSet
 from headwater.datasets.linked_data import LinkedData
-from headwater.datasets.loading.scratch import put
+from headwater.datasets.loading.temporary_dataset import add_statements
 from headwater.datasets.views import view_catalog as views
 from headwater.datasets.views.stored_views import ViewRelation
 from headwater.execution.static_data import StaticData
@@ -124,10 +124,10 @@ def test_a_view_is_what_the_definition_says_before_and_after_changes(
     tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where it was found in the background, for this version or for one before."""
-    monkeypatch.setattr(views, "WORTH_KEEPING_SECONDS", 0.0)
+    monkeypatch.setattr(views, "SLOW_SECONDS", 0.0)
     random = Random(text)
-    put(tmp_path, [a_quad(random) for _ in range(40)])
-    put(tmp_path / "other", [a_quad(random) for _ in range(15)])
+    add_statements(tmp_path, [a_quad(random) for _ in range(40)])
+    add_statements(tmp_path / "other", [a_quad(random) for _ in range(15)])
     data = LinkedData([DataSet.open(tmp_path), DataSet.open(tmp_path / "other")])
     viewer = Viewer(data, text)
     follower = viewer.view().followed(("a",) * viewer.view().relation.width)
@@ -150,7 +150,7 @@ def test_a_view_is_what_the_definition_says_before_and_after_changes(
 
 
 def test_parts_that_say_the_same_are_one_view(tmp_path: Path) -> None:
-    put(tmp_path, [a_quad(Random(1)) for _ in range(40)])
+    add_statements(tmp_path, [a_quad(Random(1)) for _ in range(40)])
     data = LinkedData([DataSet.open(tmp_path)])
     one, other = Viewer(data, "?x :p ?y . ?y :q ?z"), Viewer(data, "?a :p ?b . ?b :q ?c")
     assert one.view() is other.view()
@@ -161,9 +161,9 @@ def test_parts_that_say_the_same_are_one_view(tmp_path: Path) -> None:
 def test_views_are_kept_for_the_next_start_until_the_data_changes(
     tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(views, "WORTH_KEEPING_SECONDS", 0.0)
+    monkeypatch.setattr(views, "SLOW_SECONDS", 0.0)
     random = Random(5)
-    put(tmp_path, [a_quad(random) for _ in range(60)])
+    add_statements(tmp_path, [a_quad(random) for _ in range(60)])
     first = Viewer(LinkedData([DataSet.open(tmp_path)]), text)
     expected = first.rows()
     key = (first.view().relation.width - 1,)
@@ -185,7 +185,7 @@ def test_views_are_kept_for_the_next_start_until_the_data_changes(
 def test_statistics_are_counted_by_graph_and_predicate(tmp_path: Path) -> None:
     random = Random(7)
     quads = [a_quad(random) for _ in range(100)]
-    put(tmp_path, quads)
+    add_statements(tmp_path, quads)
     assert LinkedData([DataSet.open(tmp_path)]).statistics() == Statistics.of(quads)
 
 
@@ -193,7 +193,7 @@ def test_statistics_are_counted_by_graph_and_predicate(tmp_path: Path) -> None:
 def test_data_can_go_back_to_a_version_that_a_batch_saw(tmp_path: Path, text: str) -> None:
     """A batch that is run again by a worker that has just come sees what it saw."""
     random = Random(11)
-    put(tmp_path, [a_quad(random) for _ in range(40)])
+    add_statements(tmp_path, [a_quad(random) for _ in range(40)])
     data = LinkedData([DataSet.open(tmp_path)])
     viewer = Viewer(data, text)
     before = viewer.rows()

@@ -15,7 +15,7 @@ from pyoxigraph import Quad, Store
 
 from headwater.datasets.dataset import DataSet
 from headwater.datasets.linked_data import LinkedData
-from headwater.datasets.loading.scratch import put
+from headwater.datasets.loading.temporary_dataset import add_statements
 from headwater.execution.answers import Answer
 from headwater.execution.program import MakeEvaluator, Program
 from headwater.execution.registered import RegisteredQuery
@@ -179,7 +179,7 @@ def check_case(number: int, folder: Path) -> bool:
     pieces = pieces_of(case, random)
     changes = changes_of(case, random, random.randrange(1, 5))
     versions = sorted(random.randint(1, len(changes) + 1) for _ in range(len(pieces) + 1))
-    put(folder, list(case.quads), map(NamedNode, GRAPHS))
+    add_statements(folder, list(case.quads), map(NamedNode, GRAPHS))
     writer = DataSet.open(folder)
     for added, removed in changes:
         writer.change(added, removed)

@@ -16,7 +16,7 @@ from headwater.datasets.linked_data import LinkedData
 from headwater.datasets.mapped_files import Ints
 from headwater.datasets.views import view_catalog as views
 from headwater.datasets.views.preparation import Preparation
-from headwater.datasets.views.view_recipes import Recipe, Texts
+from headwater.datasets.views.view_definitions import Texts, ViewDefinition
 from headwater.running.version_choice import VersionChoice
 from headwater.terms.model import Literal
 
@@ -32,27 +32,27 @@ class Held:
     """Has views that are found in the background wait until they may go on; `fails` says at which one it breaks."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(views, "WORTH_KEEPING_SECONDS", 0.0)
+        monkeypatch.setattr(views, "SLOW_SECONDS", 0.0)
         self.may_go_on = threading.Event()
         self.waited_in_vain = False
         self.fails: int | None = None
         self.found = 0
         self.versions: list[tuple[int, ...]] = []
-        rows, begin = Recipe.rows, Preparation.begin
+        rows, begin = ViewDefinition.find_rows, Preparation.begin
 
-        def slow(recipe: Recipe, data: LinkedData, texts: Texts) -> Ints:
+        def slow(definition: ViewDefinition, data: LinkedData, texts: Texts) -> Ints:
             if threading.current_thread().name == "headwater-views":
                 self.waited_in_vain |= not self.may_go_on.wait(_LONG)
                 self.found += 1
                 if self.found == self.fails:
                     raise RuntimeError("half-way")
-            return rows(recipe, data, texts)
+            return rows(definition, data, texts)
 
         def noted(preparation: Preparation, data_at: Callable[[tuple[int, ...]], LinkedData]) -> None:
             self.versions.append(preparation.version)
             begin(preparation, data_at)
 
-        monkeypatch.setattr(Recipe, "rows", slow)
+        monkeypatch.setattr(ViewDefinition, "find_rows", slow)
         monkeypatch.setattr(Preparation, "begin", noted)
 
 

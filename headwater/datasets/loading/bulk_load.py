@@ -1,8 +1,8 @@
-"""Bulk loading: files become parts, parts become a data set, and a load that was interrupted goes on.
+"""Bulk loading: RDF files are written as load parts, which are then merged into a data set.
 
     files ──slices──▶ loading/part-1, part-2, …  (journal.json says what they cover)  ──▶ base-N  ──▶ dataset.json
 
-Readers go by the manifest alone, which is replaced at the very end; until then they see the state before. What the
+Readers see what the manifest names, and it is replaced at the very end; until then they see the state before. What the
 journal covers is not read again when the same command is given after an interruption.
 """
 
@@ -17,9 +17,9 @@ from pathlib import Path
 
 from headwater.datasets.errors import DataSetError, StrictLoadError
 from headwater.datasets.folder import MANIFEST, LoadedFile, Manifest, lock_dataset, read_manifest
-from headwater.datasets.loading.blocks import Block, LoadProgress, blocks_of
-from headwater.datasets.loading.parts import Part, write_part
-from headwater.datasets.loading.publish import publish
+from headwater.datasets.loading.load_parts import LoadPart, write_part
+from headwater.datasets.loading.publish import publish_version
+from headwater.datasets.loading.statement_blocks import StatementBlock, read_blocks
 from headwater.datasets.mapped_files import Ints
 from headwater.terms.durable_files import replace_file
 from headwater.terms.ids.term_ids import encode
@@ -29,12 +29,27 @@ from headwater.terms.names import name_to_iri
 from headwater.terms.rdf_documents import FORMATS, file_ending
 
 PART_STATEMENTS = 1_000_000
+"""How many statements a load part has, about."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadProgress:
+    """How far a load has come."""
+
+    file: str
+    bytes_read: int
+    total_bytes: int
+    statements: int
+    bad: int
+    phase: str = "reading"
+
+
 OnProgress = Callable[[LoadProgress], None]
 
 
 @dataclass(frozen=True, slots=True)
 class LoadReport:
-    """What a load did. `statements` is how many the data set has now, `read` how many were read."""
+    """The result of a load: `statements` counts those of the data set, `read` those that were read from files."""
 
     statements: int
     read: int
@@ -64,7 +79,7 @@ class _FileState:
 
 @dataclass
 class _Journal:
-    """What the parts cover."""
+    """The load parts on disk, and how far each file is in them."""
 
     parts: list[str] = field(default_factory=list)
     files: dict[str, _FileState] = field(default_factory=dict)
@@ -75,8 +90,8 @@ class _Journal:
     def open(cls, path: Path) -> _Journal:
         if not path.exists():
             return cls()
-        found = json.loads(path.read_text("utf-8"))
-        return cls(**{**found, "files": {name: _FileState(**one) for name, one in found["files"].items()}})
+        fields = json.loads(path.read_text("utf-8"))
+        return cls(**{**fields, "files": {name: _FileState(**one) for name, one in fields["files"].items()}})
 
 
 def load(
@@ -87,14 +102,14 @@ def load(
     strict: bool = False,
     on_progress: OnProgress = lambda _: None,
 ) -> LoadReport:
-    """Load RDF files, or all of those in some folders, into a data set, which is made where there is none.
+    """Load RDF files, or all RDF files in some folders, into a data set, which is made if there is none.
 
-    With `graph`, what stands in no named graph goes into the one of that name. Files that the data set has already, and
-    that have not changed since, are left out. Lines that cannot be read are reported and the rest is loaded; with
-    `strict` the first of them ends the load, and nothing of it counts.
+    With `graph`, triples of the default graph are loaded into the graph of that name. Files that were loaded before and
+    have not changed since are left out. Lines that cannot be read are reported and the rest is loaded; with `strict`
+    the first of them ends the load, and nothing of it is loaded.
     """
     target = Path(folder)
-    files = found_files(sources)
+    files = list_rdf_files(sources)
     if (
         target.exists()
         and not (target / MANIFEST).exists()
@@ -107,15 +122,15 @@ def load(
         return _Load(target, before, graph, strict, on_progress).run(files)
 
 
-def found_files(sources: Iterable[str | Path]) -> list[Path]:
-    """The files that some paths name, and all RDF files in those that are folders."""
-    found: dict[Path, None] = {}
+def list_rdf_files(sources: Iterable[str | Path]) -> list[Path]:
+    """List the files that some paths name, and all RDF files in those that are folders."""
+    files: dict[Path, None] = {}
     for source in map(Path, sources):
         if source.is_dir():
             inside = sorted(path for path in source.rglob("*") if path.is_file() and file_ending(path) in FORMATS)
             if not inside:
                 raise DataSetError(f"there is no RDF file in {source}: their names end in {', '.join(FORMATS)}")
-            found |= dict.fromkeys(path.resolve() for path in inside)
+            files |= dict.fromkeys(path.resolve() for path in inside)
         elif not source.is_file():
             raise DataSetError(f"there is no file {source}: check its path")
         elif file_ending(source) not in FORMATS:
@@ -123,28 +138,23 @@ def found_files(sources: Iterable[str | Path]) -> list[Path]:
                 f"{source} has no ending of an RDF file: {', '.join(FORMATS)}, or that and .gz, .bz2, .xz"
             )
         else:
-            found[source.resolve()] = None
-    return list(found)
+            files[source.resolve()] = None
+    return list(files)
 
 
-def _stamp(path: Path) -> tuple[int, int] | None:
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return None
-    return found.st_size, found.st_mtime_ns
+class _UnfinishedDocument:
+    """The blocks of a document that was not read to its end.
 
-
-class _Document:
-    """The blocks of a document that was not read to its end; whole parts of them go to disk, but count for nothing."""
+    Many blocks are written to disk as load parts, which the journal does not list before the document has ended.
+    """
 
     def __init__(self, staging: Path) -> None:
         self._staging = staging
-        self.blocks: list[Block] = []
+        self.blocks: list[StatementBlock] = []
         self.spilled: list[str] = []
         self.spilled_statements = 0
 
-    def take(self, block: Block) -> None:
+    def add_block(self, block: StatementBlock) -> None:
         self.blocks.append(block)
         waiting = sum(one.rows.shape[0] for one in self.blocks)
         if waiting >= PART_STATEMENTS:
@@ -164,12 +174,12 @@ class _Load:
         self._name = None if graph is None else name_to_iri(graph)
         self._graph = None if self._name is None else encode(self._name)
         self._strict = strict
-        self._say = on_progress
+        self._on_progress = on_progress
         self._staging = target / "loading"
         self._rows: list[Ints] = []
         self._texts: list[TermTexts] = []
         self._bad: list[BadElement] = []
-        self._waiting = 0
+        self._unwritten = 0
         self._journal = _Journal.open(self._staging / "journal.json")
 
     def run(self, files: Sequence[Path]) -> LoadReport:
@@ -177,14 +187,13 @@ class _Load:
         graph = None if self._name is None else self._name.value
         wanted: dict[Path, LoadedFile] = {}
         for path in files:
-            stamp = _stamp(path)
-            assert stamp is not None
-            if known.get(str(path)) != (one := LoadedFile(*stamp, graph)):
+            status = path.stat()
+            if known.get(str(path)) != (one := LoadedFile(status.st_size, status.st_mtime_ns, graph)):
                 wanted[path] = one
         if not wanted and self._before is not None:
             return self._report(self._before, 0, len(files))
         if any(wanted.get(Path(name)) != one.file for name, one in self._journal.files.items()):
-            # Another load was interrupted, or its files have changed; parts do not tell what came from which file.
+            # Another load was interrupted, or its files have changed; parts do not say which file a statement is from.
             shutil.rmtree(self._staging)
             self._journal = _Journal()
         self._staging.mkdir(exist_ok=True)
@@ -193,10 +202,10 @@ class _Load:
         for path, one in wanted.items():
             state = self._journal.files.setdefault(str(path), _FileState(one.size, one.modified_ns, one.graph))
             if not state.done:
-                self._read(path, state, read, total)
+                self._read_file(path, state, read, total)
             read += one.size
         self._write_part()
-        self._say(self._progress("", total, total, "sorting"))
+        self._on_progress(self._progress("", total, total, "sorting"))
         manifest = self._publish()
         return self._report(manifest, len(wanted), len(files) - len(wanted))
 
@@ -205,31 +214,31 @@ class _Load:
         lines = self._target / "bad-lines.jsonl" if bad else None
         return LoadReport(manifest.statements, self._journal.read, files, known, bad, lines, manifest.version)
 
-    def _progress(self, file: str, read: int, total: int, doing: str = "reading") -> LoadProgress:
+    def _progress(self, file: str, read: int, total: int, phase: str = "reading") -> LoadProgress:
         journal = self._journal
-        return LoadProgress(file, read, total, journal.read + self._waiting, journal.bad + len(self._bad), doing)
+        return LoadProgress(file, read, total, journal.read + self._unwritten, journal.bad + len(self._bad), phase)
 
-    def _read(self, path: Path, state: _FileState, before: int, total: int) -> None:
-        """Read a file to its end, writing parts on the way; of a document only once it was read to its end."""
-        document = _Document(self._staging)
-        for block in blocks_of(path, self._graph, state.end, state.lines):
-            self._put_aside(block.bad)
-            self._say(self._progress(str(path), before + block.read, total))
+    def _read_file(self, path: Path, state: _FileState, before: int, total: int) -> None:
+        """Read a file and write load parts; a document counts only when it was read to its end."""
+        document = _UnfinishedDocument(self._staging)
+        for block in read_blocks(path, self._graph, state.end, state.lines):
+            self._add_bad_elements(block.bad)
+            self._on_progress(self._progress(str(path), before + block.read, total))
             if block.end is None and not block.is_last:
-                document.take(block)
+                document.add_block(block)
                 continue
             self._journal.parts.extend(document.spilled)
             self._journal.read += document.spilled_statements
             for one in (*document.blocks, block):
                 self._rows.append(one.rows)
                 self._texts.append(one.texts)
-                self._waiting += one.rows.shape[0]
+                self._unwritten += one.rows.shape[0]
             state.end, state.lines, state.done = block.end or 0, block.lines, block.is_last
-            if self._waiting >= PART_STATEMENTS or document.spilled:
+            if self._unwritten >= PART_STATEMENTS or document.spilled:
                 self._write_part()
         state.done = True
 
-    def _put_aside(self, bad: Sequence[BadElement]) -> None:
+    def _add_bad_elements(self, bad: Sequence[BadElement]) -> None:
         if bad and self._strict:
             first = bad[0]
             place = f"{first.source}:{first.line}" if first.line is not None else first.source
@@ -240,28 +249,28 @@ class _Load:
         self._bad.extend(bad)
 
     def _write_part(self) -> None:
-        """Make what was read durable."""
+        """Write what was read as a load part, and list it in the journal."""
         if not self._rows and not self._bad:
             return
         name = f"part-{len(self._journal.parts) + 1}"
         shutil.rmtree(self._staging / name, ignore_errors=True)
         write_part(self._staging / name, self._rows, self._texts, self._bad)
         self._journal.parts.append(name)
-        self._journal.read += self._waiting
+        self._journal.read += self._unwritten
         self._journal.bad += len(self._bad)
-        self._rows, self._texts, self._bad, self._waiting = [], [], [], 0
+        self._rows, self._texts, self._bad, self._unwritten = [], [], [], 0
         replace_file(self._staging / "journal.json", json.dumps(asdict(self._journal)).encode())
 
     def _publish(self) -> Manifest:
-        """Put everything together and make it the state that counts."""
+        """Merge all load parts into a new version, which readers see from then on."""
         journal = self._journal
         with open(self._target / "bad-lines.jsonl", "a", encoding="utf-8") as report:
             for name in journal.parts:
                 report.write((self._staging / name / "bad.jsonl").read_text("utf-8"))
-        manifest = publish(
+        manifest = publish_version(
             self._target,
             self._before,
-            [Part.open(self._staging / name) for name in journal.parts],
+            [LoadPart.open(self._staging / name) for name in journal.parts],
             graphs=[] if self._name is None else [self._name],
             files={name: one.file for name, one in journal.files.items()},
             bad_lines=journal.bad,

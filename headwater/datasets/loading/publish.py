@@ -1,4 +1,4 @@
-"""The step that makes new statements count: all parts put together, then the manifest replaced."""
+"""The last step of a load: all parts are merged into new columns, then the manifest is replaced."""
 
 from __future__ import annotations
 
@@ -6,40 +6,40 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from headwater.datasets.change_log import changed_parts
+from headwater.datasets.change_log import dataset_to_parts
 from headwater.datasets.folder import LoadedFile, Manifest, write_manifest
-from headwater.datasets.loading.parts import Part, combined
-from headwater.datasets.statement_columns import Columns
+from headwater.datasets.loading.load_parts import LoadPart, write_columns
+from headwater.datasets.statement_columns import StatementColumns
 from headwater.datasets.stored_terms import StoredTerms
 from headwater.terms.model import NamedNode
 
 
-def publish(
+def publish_version(
     folder: Path,
     before: Manifest | None,
-    parts: Sequence[Part],
+    parts: Sequence[LoadPart],
     *,
     graphs: Iterable[NamedNode] = (),
     files: Mapping[str, LoadedFile] | None = None,
     bad_lines: int = 0,
 ) -> Manifest:
-    """A version with the statements there were and those of some parts; whoever calls has the lock."""
+    """Make a version with the statements of the version before and those of some parts; the caller holds the lock."""
     known: set[str] = set()
-    together, version = list(parts), 0
+    all_parts, version = list(parts), 0
     if before is not None:
-        kept, version, known = changed_parts(folder, before)
-        together = [*kept, *together]
+        kept, version, known = dataset_to_parts(folder, before)
+        all_parts = [*kept, *all_parts]
     named = list(graphs)
-    together.append(Part({}, StoredTerms.of(named)))
+    all_parts.append(LoadPart({}, StoredTerms.of(named)))
     version += 1
     base = f"base-{version}"
     shutil.rmtree(folder / base, ignore_errors=True)
-    terms = combined(folder / base, together)
+    terms = write_columns(folder / base, all_parts)
     manifest = Manifest(
         base,
         f"changes-{version}.log",
         version,
-        Columns.open(folder / base).size,
+        StatementColumns.open(folder / base).size,
         terms,
         tuple(sorted(known | {graph.value for graph in named})),
         {**(before.files if before else {}), **(files or {})},
@@ -47,12 +47,12 @@ def publish(
     )
     write_manifest(folder, manifest)
     if before is not None:
-        _forget(folder, before)
+        _delete_state(folder, before)
     return manifest
 
 
-def _forget(folder: Path, manifest: Manifest) -> None:
-    """Remove the files of a state that counts no more; whoever has them open keeps what they hold."""
+def _delete_state(folder: Path, manifest: Manifest) -> None:
+    """Remove the files of an earlier state; readers that have them mapped can still read them."""
     shutil.rmtree(folder / manifest.base, ignore_errors=True)
     (folder / manifest.log).unlink(missing_ok=True)
     shutil.rmtree(folder / "views", ignore_errors=True)

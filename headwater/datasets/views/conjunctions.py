@@ -1,12 +1,12 @@
-"""The static parts that are evaluated on columns: triple patterns and conditions, all of which must hold.
+"""Conjunctions: the static parts that are evaluated on columns, triple patterns and conditions that must all hold.
 
     ?paper dc:creator ?auth . GRAPH <people> { ?auth foaf:name ?n } FILTER (?n != "Ann")
 
     Conjunction(patterns = (- ?paper dc:creator ?auth), (<people> ?auth foaf:name ?n); conditions = ?n != "Ann")
 
-A condition over variables that the patterns around it bind says the same after the join as before it. VALUES of one
-variable that the patterns bind is such a condition, too. Everything else (OPTIONAL, UNION, MINUS, paths, sub-queries)
-is found by definition.
+A condition whose variables the patterns bind gives the same before and after the join. VALUES of one variable that the
+patterns bind is such a condition, too. Other static parts (OPTIONAL, UNION, MINUS, paths, sub-queries) are no
+conjunctions; they are evaluated by `static_tables`, `kernel_views` or the definition.
 """
 
 from __future__ import annotations
@@ -27,67 +27,67 @@ from headwater.terms.ids.inline_layout import NO_TERM
 from headwater.terms.ids.term_ids import encode
 from headwater.terms.model import Literal, NamedNode, Variable
 
-Part = int | str
+PatternTerm = int | str
 """The id of a constant, or the name of a variable."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class ColumnPattern:
     """A triple pattern, and the graphs whose merge it is matched against (`NO_TERM` is the default graph)."""
 
     graphs: tuple[int, ...]
-    subject: Part
-    predicate: Part
-    object: Part
+    subject: PatternTerm
+    predicate: PatternTerm
+    object: PatternTerm
 
     @property
     def variables(self) -> tuple[str, ...]:
-        parts = (self.subject, self.predicate, self.object)
-        return tuple(dict.fromkeys(part for part in parts if isinstance(part, str)))
+        terms = (self.subject, self.predicate, self.object)
+        return tuple(dict.fromkeys(term for term in terms if isinstance(term, str)))
 
 
 @dataclass(frozen=True)
 class Conjunction:
     """Patterns and conditions, and the variables of the solutions in the order of the columns."""
 
-    patterns: tuple[Pattern, ...]
+    patterns: tuple[ColumnPattern, ...]
     conditions: tuple[Expression, ...]
     variables: tuple[str, ...]
     base: str | None = None
 
     @classmethod
     def of(cls, plan: QueryPlan, part: Node) -> Conjunction | None:
-        """A part of a plan in the default graph; None where it is something else."""
+        """The conjunction that a part of a plan is; None if it is something else."""
         default = (NO_TERM,) if plan.default_graphs is None else tuple(map(encode, plan.default_graphs))
-        found = _Collector(plan)
-        if not found.take(part, default):
+        collector = _Collector(plan)
+        if not collector.collect(part, default):
             return None
         variables = tuple(variable.value for variable in visible(part))
-        if found.listed - {name for pattern in found.patterns for name in pattern.variables}:
+        if collector.listed - {name for pattern in collector.patterns for name in pattern.variables}:
             return None
-        return cls(tuple(dict.fromkeys(found.patterns)), tuple(found.conditions), variables, plan.base)
+        return cls(tuple(dict.fromkeys(collector.patterns)), tuple(collector.conditions), variables, plan.base)
 
     @property
-    def fewest(self) -> tuple[str, tuple[Fixed, ...]] | None:
-        """A variable that can only be one of a few terms; None where there is none."""
+    def shortest_list(self) -> tuple[str, tuple[Fixed, ...]] | None:
+        """The variable to which a condition leaves the fewest terms, with these terms; None if none is restricted."""
         bound = {name for pattern in self.patterns for name in pattern.variables}
-        found = [one for one in map(listed_by, self.conditions) if one is not None and one[0].value in bound]
-        if not found:
+        lists = [one for one in map(terms_allowed_by, self.conditions) if one is not None and one[0].value in bound]
+        if not lists:
             return None
-        variable, terms = min(found, key=lambda one: len(one[1]))
+        variable, terms = min(lists, key=lambda one: len(one[1]))
         return variable.value, terms
 
 
-def is_one_of(variable: Variable, terms: Sequence[Fixed]) -> Expression:
-    """The condition that a variable is one of these very terms."""
+def one_of_condition(variable: Variable, terms: Sequence[Fixed]) -> Expression:
+    """The condition that a variable is the same term as one of these."""
     tests: list[Expression] = [
         FunctionCall("SAMETERM", (VariableReference(variable), Constant(term))) for term in terms
     ]
     return reduce(lambda left, right: Operation("||", (left, right)), tests)
 
 
-def listed_by(condition: Expression) -> tuple[Variable, tuple[Fixed, ...]] | None:
-    """The variable and the terms of a condition that holds for no others."""
+def terms_allowed_by(condition: Expression) -> tuple[Variable, tuple[Fixed, ...]] | None:
+    """The variable of a condition and the only terms for which it can hold; None if it does not list them."""
     match condition:
         case FunctionCall("SAMETERM", (VariableReference(variable), Constant(value))):
             return variable, (value,)
@@ -95,51 +95,53 @@ def listed_by(condition: Expression) -> tuple[Variable, tuple[Fixed, ...]] | Non
             terms = tuple(one.value for one in listed if isinstance(one, Constant) and equal_means_same(one.value))
             return (variable, terms) if len(terms) == len(listed) else None
         case Operation("||", (left, right)):
-            one, other = listed_by(left), listed_by(right)
+            one, other = terms_allowed_by(left), terms_allowed_by(right)
             if one is not None and other is not None and one[0] == other[0]:
                 return one[0], (*one[1], *other[1])
     return None
 
 
 class _Collector:
+    """Collects the patterns and conditions of a plan node."""
+
     def __init__(self, plan: QueryPlan) -> None:
         self._plan = plan
-        self.patterns: list[Pattern] = []
+        self.patterns: list[ColumnPattern] = []
         self.conditions: list[Expression] = []
         self.listed: set[str] = set()
-        """The variables of VALUES, which some pattern has to bind."""
+        """The variables of VALUES, each of which a pattern has to bind."""
 
-    def take(self, node: Node, graphs: tuple[int, ...]) -> bool:
-        """Whether a node is made of patterns and conditions alone."""
+    def collect(self, node: Node, graphs: tuple[int, ...]) -> bool:
+        """Collect the patterns and conditions of a node; gives whether there is nothing else in it."""
         match node:
             case Unit():
                 return True
             case Join(left, right):
-                return self.take(left, graphs) and self.take(right, graphs)
+                return self.collect(left, graphs) and self.collect(right, graphs)
             case Bgp(triples):
-                return all(self._pattern(triple, graphs) for triple in triples)
+                return all(self._collect_pattern(triple, graphs) for triple in triples)
             case Graph(NamedNode() as name, inner):
                 named = self._plan.named_graphs
-                return self.take(inner, (encode(name),) if named is None or name in named else ())
+                return self.collect(inner, (encode(name),) if named is None or name in named else ())
             case Filter(inner, condition) if can_evaluate(condition) and mentioned(condition) <= set(visible(inner)):
                 self.conditions.append(condition)
-                return self.take(inner, graphs)
+                return self.collect(inner, graphs)
             case Values((variable,), rows):
                 terms = [term for (term,) in rows if term is not None]
                 self.listed.add(variable.value)
-                self.conditions += [is_one_of(variable, terms)] if terms else []
-                # A term that stands there twice doubles what it meets.
+                self.conditions += [one_of_condition(variable, terms)] if terms else []
+                # A term that is listed twice would double the solutions.
                 return 0 < len(terms) <= MOST_LISTED and len(set(terms)) == len(rows)
         return False
 
-    def _pattern(self, triple: TriplePattern, graphs: tuple[int, ...]) -> bool:
-        parts: list[Part] = []
+    def _collect_pattern(self, triple: TriplePattern, graphs: tuple[int, ...]) -> bool:
+        terms: list[PatternTerm] = []
         for term in (triple.subject, triple.predicate, triple.object):
             if isinstance(term, Variable):
-                parts.append(term.value)
+                terms.append(term.value)
             elif isinstance(term, NamedNode | Literal):
-                parts.append(encode(term))
+                terms.append(encode(term))
             else:
                 return False
-        self.patterns.append(Pattern(graphs, *parts))
+        self.patterns.append(ColumnPattern(graphs, *terms))
         return True

@@ -1,11 +1,11 @@
-"""Static parts that are more than patterns and conditions, evaluated by the kernel's operators over columns.
+"""Static parts that are more than a conjunction, evaluated by the kernel's operators over columns.
 
     ?paper dc:creator ?auth OPTIONAL { ?auth foaf:name ?n }
 
     LeftJoin( Conjunction(?paper dc:creator ?auth), Conjunction(?auth foaf:name ?n) )
 
-The largest conjunctions inside a part come from the columns as they are; operators that are made for streams do the
-rest, once. What the kernel has no operator for is found by definition.
+The largest conjunctions inside a part are evaluated on the columns; the kernel's operators evaluate the rest, once.
+Parts for which the kernel has no operator are evaluated by definition.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from headwater.algebra.plan import QueryKind, QueryPlan
 from headwater.algebra.scope import nodes, visible
 from headwater.datasets.mapped_files import Ints
 from headwater.datasets.views.conjunctions import Conjunction
-from headwater.datasets.views.pattern_matching import solutions
+from headwater.datasets.views.pattern_matching import evaluate_conjunction
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.compiling.compiler import Compiler
 from headwater.kernel.compiling.pattern_inputs import Leaves
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from headwater.datasets.linked_data import LinkedData
 
 
-def rows_by_kernel(plan: QueryPlan, part: Node, data: LinkedData, texts: dict[int, bytes]) -> Ints | None:
-    """The solutions of a part, and the texts of terms that it made; None where the kernel cannot find them."""
+def evaluate_by_kernel(plan: QueryPlan, part: Node, data: LinkedData, texts: dict[int, bytes]) -> Ints | None:
+    """The solutions of a part; None if the kernel cannot evaluate it. `texts` receives those of new terms."""
     shown = visible(part)
     whole = replace(plan, root=Project(part, shown), variables=shown, kind=QueryKind.SELECT, windows=())
     vocabulary = Vocabulary(data.text_of, data.kinds_of)
@@ -49,16 +49,16 @@ def rows_by_kernel(plan: QueryPlan, part: Node, data: LinkedData, texts: dict[in
     if presenter is not None:
         return None
     rows = root.advance().added[:, [root.column_of(variable.value) for variable in shown]]
-    for number in {number for number in rows.ravel().tolist() if number >= 0}:
-        if data.text_of(number) is None:
-            term = vocabulary.term_of(number)
+    for term_id in {term_id for term_id in rows.ravel().tolist() if term_id >= 0}:
+        if data.text_of(term_id) is None:
+            term = vocabulary.term_of(term_id)
             assert term is not None
-            texts[number] = term_text(term).encode()
+            texts[term_id] = term_text(term).encode()
     return rows
 
 
 class _Conjunctions(StaticParts):
-    """Knows the conjunctions of a part."""
+    """Evaluates the conjunctions inside a part on columns."""
 
     def __init__(
         self, plan: QueryPlan, settings: QuerySettings, data: LinkedData, vocabulary: Vocabulary, leaves: Leaves
@@ -73,9 +73,9 @@ class _Conjunctions(StaticParts):
         names = tuple(variable.value for variable in visible(part))
         conjunction = Conjunction.of(self._plan, part)
         if conjunction is not None:
-            return ConstantOperator(names, solutions(conjunction, self._data)), frozenset(names)
-        found = self._vocabulary.ids_of_rows(self._by_definition(part, visible(part)), len(names))
-        return ConstantOperator(names, found), frozenset()
+            return ConstantOperator(names, evaluate_conjunction(conjunction, self._data)), frozenset(names)
+        rows = self._vocabulary.ids_of_rows(self._by_definition(part, visible(part)), len(names))
+        return ConstantOperator(names, rows), frozenset()
 
     def in_static_graphs(self, name: Variable, inner: Node) -> Operator:
         raise NotForTheKernel("GRAPH with a variable over static data")

@@ -1,11 +1,11 @@
-"""Conjunctions evaluated on sorted columns: each pattern in turn looks up what is bound already.
+"""Conjunctions evaluated on sorted columns by index joins: each pattern in turn looks up what is bound already.
 
     bindings ⋈ pattern:   for each binding of ?s the range of ?s in the column of subjects, by binary search
                           (or of ?o in the column of objects), then the values beside it
 
-The pattern with the fewest matches comes first, then always one that shares a variable and multiplies least. A pattern
-whose predicate is a variable is matched predicate by predicate. Where a condition leaves a variable a few terms only,
-these come before all patterns.
+The pattern with the fewest matches comes first, then always one that shares a variable and has the fewest matches for a
+binding. A pattern whose predicate is a variable is matched predicate by predicate. If a condition leaves only a few
+terms to a variable, these are bound before all patterns.
 """
 
 from __future__ import annotations
@@ -17,69 +17,72 @@ import numpy as np
 
 from headwater.algebra.scope import mentioned
 from headwater.datasets.mapped_files import Ints
-from headwater.datasets.statement_columns import Pairs, Place, united
-from headwater.datasets.views.conjunctions import Conjunction, Part, Pattern
+from headwater.datasets.statement_columns import GroupKey, Pairs, unite_pairs
+from headwater.datasets.views.conjunctions import ColumnPattern, Conjunction, PatternTerm
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.expressions.compiled_expressions import CompiledExpression
 from headwater.terms.ids.term_texts import Kinds
 
 _MANY = 4096
-"""From so many keys on it pays to look them up in their order."""
+"""From this many keys on it pays to sort them before they are looked up."""
 
 
-class Statements(Protocol):
-    """What is asked of data sets."""
+class ColumnReader(Protocol):
+    """Reads the sorted columns of data sets."""
 
-    def pairs(self, place: Place) -> Pairs: ...
+    def pairs_by_subject(self, key: GroupKey) -> Pairs: ...
 
-    def reversed_pairs(self, place: Place) -> Pairs: ...
+    def pairs_by_object(self, key: GroupKey) -> Pairs: ...
 
-    def places(self) -> set[Place]: ...
+    def group_keys(self) -> set[GroupKey]: ...
 
-    def text_of(self, number: int) -> bytes | None: ...
+    def text_of(self, term_id: int) -> bytes | None: ...
 
     def kinds_of(self, ids: Ints) -> Kinds: ...
 
 
-def solutions(conjunction: Conjunction, data: Statements) -> Ints:
-    """All solutions, a row for each, in no order."""
-    columns, size = extended({}, 1, conjunction, data)
+def evaluate_conjunction(conjunction: Conjunction, data: ColumnReader) -> Ints:
+    """All solutions, one row each, in no order."""
+    columns, size = extend_bindings({}, 1, conjunction, data)
     rows = np.empty((size, len(conjunction.variables)), dtype=np.int64)
-    for place, name in enumerate(conjunction.variables):
-        rows[:, place] = columns[name]
+    for index, name in enumerate(conjunction.variables):
+        rows[:, index] = columns[name]
     return rows
 
 
-def extended(
-    start: dict[str, Ints], size: int, conjunction: Conjunction, data: Statements
+def extend_bindings(
+    start: dict[str, Ints], size: int, conjunction: Conjunction, data: ColumnReader
 ) -> tuple[dict[str, Ints], int]:
-    """The bindings of `start`, so many, each with every solution that goes with it: columns, and how many."""
-    matching = _Matching(conjunction, data, start, size)
-    return matching.columns(), matching.size
+    """Join `size` bindings, given as columns, with the solutions of a conjunction; gives columns and their size."""
+    bindings = _BindingTable(conjunction, data, start, size)
+    return bindings.join_all(), bindings.size
 
 
-class _Matching:
-    def __init__(self, conjunction: Conjunction, data: Statements, start: dict[str, Ints], size: int) -> None:
+class _BindingTable:
+    """Bindings as columns, which are joined with one pattern after the other."""
+
+    def __init__(self, conjunction: Conjunction, data: ColumnReader, start: dict[str, Ints], size: int) -> None:
         self._conjunction = conjunction
         self._data = data
-        self._places = data.places()
+        self._group_keys = data.group_keys()
         self._columns = dict(start)
         self.size = size
         self._conditions = list(conjunction.conditions)
         self._vocabulary = Vocabulary(data.text_of, data.kinds_of)
         if not start:
-            self._begin_with_the_fewest()
+            self._bind_listed_terms()
 
-    def _begin_with_the_fewest(self) -> None:
-        """Bind a variable that can only be one of a few terms, so that they are looked up."""
-        found = self._conjunction.fewest
-        if found is not None:
-            # The data may not have them, and other conditions may want to read them.
-            ids = dict.fromkeys(map(self._vocabulary.id_of, found[1]))
-            self._columns[found[0]] = np.array(list(ids), dtype=np.int64)
+    def _bind_listed_terms(self) -> None:
+        """Bind the variable to which a condition leaves the fewest terms, so that these are looked up."""
+        shortest = self._conjunction.shortest_list
+        if shortest is not None:
+            # The vocabulary has to know the terms: other conditions may read them, and the data may not have them.
+            ids = dict.fromkeys(map(self._vocabulary.id_of, shortest[1]))
+            self._columns[shortest[0]] = np.array(list(ids), dtype=np.int64)
             self.size = len(ids)
 
-    def columns(self) -> dict[str, Ints]:
+    def join_all(self) -> dict[str, Ints]:
+        """Join all patterns, and apply each condition as soon as its variables are bound."""
         left = list(self._conjunction.patterns)
         self._filter()
         while left and self.size:
@@ -90,80 +93,83 @@ class _Matching:
         nothing = np.empty(0, dtype=np.int64)
         return self._columns if self.size else dict.fromkeys([*self._columns, *self._conjunction.variables], nothing)
 
-    def _cost(self, pattern: Pattern) -> tuple[bool, float]:
-        """How many matches a binding has, about; a pattern that shares nothing comes last."""
+    def _cost(self, pattern: ColumnPattern) -> tuple[bool, float]:
+        """The matches of a binding, estimated; a pattern that shares no variable comes last."""
         known = {name for name in pattern.variables if name in self._columns}
         total = 0.0
-        for place in self._places_of(pattern):
-            subjects, objects = self._data.pairs(place), self._data.reversed_pairs(place)
+        for key in self._group_keys_of(pattern):
+            subjects, objects = self._data.pairs_by_subject(key), self._data.pairs_by_object(key)
             matches = float(subjects[0].shape[0])
             if self._is_known(pattern.subject, known):
-                matches = min(matches, _ranges(subjects[0]))
+                matches = min(matches, _mean_range_size(subjects[0]))
             if self._is_known(pattern.object, known):
-                matches = min(matches, _ranges(objects[0]))
+                matches = min(matches, _mean_range_size(objects[0]))
             total += matches
         return bool(self._columns) and not known, total
 
-    def _is_known(self, part: Part, known: set[str]) -> bool:
-        return isinstance(part, int) or part in known
+    def _is_known(self, term: PatternTerm, known: set[str]) -> bool:
+        return isinstance(term, int) or term in known
 
-    def _places_of(self, pattern: Pattern) -> list[Place]:
+    def _group_keys_of(self, pattern: ColumnPattern) -> list[GroupKey]:
         """The groups in which a pattern may have matches."""
         if isinstance(pattern.predicate, int):
             wanted = ((graph, pattern.predicate) for graph in pattern.graphs)
-            return [place for place in wanted if place in self._places]
-        return sorted(place for place in self._places if place[0] in pattern.graphs)
+            return [key for key in wanted if key in self._group_keys]
+        return sorted(key for key in self._group_keys if key[0] in pattern.graphs)
 
-    def _join(self, pattern: Pattern) -> None:
-        """Go on with all bindings that a pattern leaves, and what it binds besides."""
-        by_predicate: dict[int, list[Place]] = {}
-        for place in self._places_of(pattern):
-            by_predicate.setdefault(place[1], []).append(place)
-        parts = [self._matched(pattern, predicate, places) for predicate, places in by_predicate.items()]
+    def _join(self, pattern: ColumnPattern) -> None:
+        """Join the bindings with the matches of a pattern."""
+        by_predicate: dict[int, list[GroupKey]] = {}
+        for key in self._group_keys_of(pattern):
+            by_predicate.setdefault(key[1], []).append(key)
+        matches = [self._match_predicate(pattern, predicate, keys) for predicate, keys in by_predicate.items()]
         before = self._columns
-        which = np.concatenate([np.empty(0, np.int64), *(which for which, _ in parts)])
+        which = np.concatenate([np.empty(0, np.int64), *(which for which, _ in matches)])
         self._columns = {name: column[which] for name, column in before.items()}
         for name in pattern.variables:
             if name not in before:
-                columns = [found[name] for _, found in parts]
+                columns = [values[name] for _, values in matches]
                 self._columns[name] = np.concatenate([np.empty(0, np.int64), *columns])
         self.size = which.shape[0]
 
-    def _matched(self, pattern: Pattern, predicate: int, places: Sequence[Place]) -> tuple[Ints, dict[str, Ints]]:
-        """For each match the number of its binding, and the values of the variables of the pattern."""
-        subject, object_ = self._values(pattern.subject), self._values(pattern.object)
+    def _match_predicate(
+        self, pattern: ColumnPattern, predicate: int, groups: Sequence[GroupKey]
+    ) -> tuple[Ints, dict[str, Ints]]:
+        """For each match the index of its binding, and the values of the variables of the pattern."""
+        subject, object_ = self._values_of(pattern.subject), self._values_of(pattern.object)
         by_object = subject is None and object_ is not None
-        pairs = united([self._data.reversed_pairs(p) if by_object else self._data.pairs(p) for p in places])
+        read_pairs = self._data.pairs_by_object if by_object else self._data.pairs_by_subject
+        pairs = unite_pairs([read_pairs(group) for group in groups])
         keys, others = (object_, subject) if by_object else (subject, object_)
-        which, first, second = _looked_up(pairs, keys, self.size)
+        which, first, second = _look_up(pairs, keys, self.size)
         keep = np.ones(which.shape[0], dtype=np.bool_)
         if others is not None:
             keep &= second == (others if others.shape[0] == 1 and self.size != 1 else others[which])
-        bound_predicate = self._values(pattern.predicate)
+        bound_predicate = self._values_of(pattern.predicate)
         if bound_predicate is not None and isinstance(pattern.predicate, str):
             keep &= bound_predicate[which] == predicate
         s, o = (second, first) if by_object else (first, second)
-        found: dict[str, Ints] = {}
-        for part, values in (
+        by_variable: dict[str, Ints] = {}
+        for term, values in (
             (pattern.subject, s),
             (pattern.predicate, np.full(which.shape[0], predicate)),
             (pattern.object, o),
         ):
-            if isinstance(part, str):
-                if part in found:
-                    keep &= found[part] == values
+            if isinstance(term, str):
+                if term in by_variable:
+                    keep &= by_variable[term] == values
                 else:
-                    found[part] = values
+                    by_variable[term] = values
         if keep.all():
-            return which, found
-        return which[keep], {name: values[keep] for name, values in found.items()}
+            return which, by_variable
+        return which[keep], {name: values[keep] for name, values in by_variable.items()}
 
-    def _values(self, part: Part) -> Ints | None:
-        """The values of a part in all bindings, one where it is a constant; None where it is free."""
-        return np.array([part], dtype=np.int64) if isinstance(part, int) else self._columns.get(part)
+    def _values_of(self, term: PatternTerm) -> Ints | None:
+        """The values of a term in all bindings, one value if it is a constant; None if it is not bound."""
+        return np.array([term], dtype=np.int64) if isinstance(term, int) else self._columns.get(term)
 
     def _filter(self) -> None:
-        """Apply every condition whose variables are bound."""
+        """Apply every condition whose variables are all bound."""
         ready = [c for c in self._conditions if {v.value for v in mentioned(c)} <= self._columns.keys()]
         for condition in ready:
             self._conditions.remove(condition)
@@ -171,16 +177,16 @@ class _Matching:
                 continue
             names = tuple(sorted({v.value for v in mentioned(condition)}))
             table = np.empty((self.size, len(names)), dtype=np.int64)
-            for place, name in enumerate(names):
-                table[:, place] = self._columns[name]
+            for index, name in enumerate(names):
+                table[:, index] = self._columns[name]
             test = CompiledExpression(condition, names, self._vocabulary, base=self._conjunction.base)
             keep = test.test_rows(table)
             self._columns = {name: column[keep] for name, column in self._columns.items()}
             self.size = int(keep.sum())
 
 
-def _ranges(column: Ints) -> float:
-    """How many rows have one value, about, in a sorted column; a few values are looked at."""
+def _mean_range_size(column: Ints) -> float:
+    """How many rows of a sorted column have the same value, estimated from a sample."""
     size = column.shape[0]
     if size < 2:
         return float(size)
@@ -190,8 +196,8 @@ def _ranges(column: Ints) -> float:
     return float(np.mean(high - low))
 
 
-def _looked_up(pairs: Pairs, keys: Ints | None, size: int) -> tuple[Ints, Ints, Ints]:
-    """For each binding the pairs whose first is its key, or all pairs: number of the binding, first and second."""
+def _look_up(pairs: Pairs, keys: Ints | None, size: int) -> tuple[Ints, Ints, Ints]:
+    """Join bindings with pairs whose first is their key, or with all pairs: index of the binding, first and second."""
     first, second = pairs
     if keys is None:
         which = np.repeat(np.arange(size), first.shape[0])
@@ -202,14 +208,14 @@ def _looked_up(pairs: Pairs, keys: Ints | None, size: int) -> tuple[Ints, Ints, 
     counts = high - low
     which = np.repeat(np.arange(size), counts)
     ends = np.cumsum(counts)
-    at = np.arange(which.shape[0]) - np.repeat(ends - counts, counts) + np.repeat(low, counts)
-    return which, first[at], second[at]
+    rows = np.arange(which.shape[0]) - np.repeat(ends - counts, counts) + np.repeat(low, counts)
+    return which, first[rows], second[rows]
 
 
 def _bounds(column: Ints, keys: Ints) -> tuple[Ints, Ints]:
     """Where each key begins and ends in a sorted column."""
     if keys.shape[0] < _MANY:
         return np.searchsorted(column, keys, side="left"), np.searchsorted(column, keys, side="right")
-    values, places = np.unique(keys, return_inverse=True)
+    values, inverse = np.unique(keys, return_inverse=True)
     low = np.searchsorted(column, values, side="left")
-    return low[places], np.searchsorted(column, values, side="right")[places]
+    return low[inverse], np.searchsorted(column, values, side="right")[inverse]

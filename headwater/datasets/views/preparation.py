@@ -1,14 +1,15 @@
-"""The next version made ready in the background, while ticks go on with the one that there is.
+"""Views of the next version found in the background, while ticks see the current version.
 
-Views that follow changes statement by statement are at a new version at once. The others have to be found from nothing,
-which may take seconds. A `Preparation` finds them in a thread of its own, over a second reader of the same folders that
-is at the new version, and works out what is different. Nobody sees anything of it until the data is moved to exactly
-that version (`LinkedData.move`), which then only has to put the rows in place.
+Views that are maintained statement by statement reach a new version at once. The others have to be found again, which
+may take seconds. A `Preparation` finds them in a thread of its own, over a second reader of the same folders that is at
+the new version, and computes how their rows differ. Queries see nothing of it until the data is moved to exactly that
+version (`LinkedData.move`), which then only has to exchange the rows.
 
     version 7   tick ── tick ── tick ─┐
                   └ views of 8 … ready ┴ move ── tick (version 8)
 
-It never decides which version is seen: a move to a version that nobody prepared finds the same rows, only later.
+A preparation does not decide which version is seen: a move to a version that was not prepared finds the same rows, but
+takes longer.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from headwater.datasets.mapped_files import Ints
-from headwater.datasets.views.view_recipes import Recipe, Texts
+from headwater.datasets.views.view_definitions import Texts, ViewDefinition
 from headwater.execution.static_data import Version
 from headwater.kernel.columns.delta import Delta
 from headwater.kernel.columns.relation import Relation
@@ -33,31 +34,31 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """A view to be found: `key` names it, `shown` are the rows that somebody follows, if somebody does."""
+class WantedView:
+    """A view to be found: `key` identifies it, `followed` are its current rows if it has followers."""
 
     key: str
-    recipe: Recipe
-    shown: Relation | None
+    definition: ViewDefinition
+    followed: Relation | None
 
 
 @dataclass(frozen=True)
-class Found:
-    """A view at the new version: its rows, how they differ from those that are followed, and terms that it made."""
+class FoundView:
+    """A view at the new version: its rows, their delta if it has followers, and the texts of new terms."""
 
     rows: Ints
-    change: Delta | None
+    delta: Delta | None
     texts: Texts = field(default_factory=dict)
 
 
 class Preparation:
-    """Views found at `version`, to be put in place of those of `since`; all of them, or none where one fails."""
+    """Finds views at `version` to replace those of the version `since`: all of them, or none if one fails."""
 
-    def __init__(self, since: Version, version: Version, views: Iterable[Wanted]) -> None:
+    def __init__(self, since: Version, version: Version, views: Iterable[WantedView]) -> None:
         self.since = since
         self.version = version
         self._views = list(views)
-        self._found: dict[str, Found] = {}
+        self._found: dict[str, FoundView] = {}
         self._done = threading.Event()
 
     def begin(self, data_at: Callable[[Version], LinkedData]) -> None:
@@ -67,25 +68,25 @@ class Preparation:
     def _work(self, data_at: Callable[[Version], LinkedData]) -> None:
         try:
             data = data_at(self.version)
-            self._found = {one.key: _find(one, data) for one in self._views}
+            self._found = {one.key: _find_view(one, data) for one in self._views}
         except Exception as error:
-            # Whoever moves to the version does the work in its place, and hears of what is wrong then.
+            # A move to the version finds the views itself, and raises the error if it persists.
             logger.warning("version %s of the data could not be prepared: %s", self.version, error)
         finally:
             self._done.set()
 
     def is_done(self, patience: float = 0.0) -> bool:
-        """Whether it has come to its end, at the latest after some seconds."""
+        """Whether it has ended; waits for that up to `patience` seconds."""
         return self._done.wait(patience) if patience else self._done.is_set()
 
-    def result(self) -> Mapping[str, Found]:
-        """What was found, by the keys of the views; waits for the end."""
+    def wait_for_views(self) -> Mapping[str, FoundView]:
+        """Wait for the end, and give the views by their keys."""
         self._done.wait()
         return self._found
 
 
-def _find(wanted: Wanted, data: LinkedData) -> Found:
+def _find_view(wanted: WantedView, data: LinkedData) -> FoundView:
     texts: Texts = {}
-    rows = wanted.recipe.rows(data, texts)
-    change = None if wanted.shown is None else bag_difference(rows, wanted.shown.ids())
-    return Found(rows, change, texts)
+    rows = wanted.definition.find_rows(data, texts)
+    delta = None if wanted.followed is None else bag_difference(rows, wanted.followed.ids())
+    return FoundView(rows, delta, texts)

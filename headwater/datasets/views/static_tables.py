@@ -1,10 +1,10 @@
 """Static parts on columns: conjunctions, and OPTIONAL, MINUS, UNION, FILTER and projections over them.
 
     L OPTIONAL R     R's patterns look up what each row of L has bound; a row without a match stays as it is
-    L MINUS R        the same, and the rows of L without a match stay
+    L MINUS R        the same lookup; only the rows of L without a match stay
 
-Both need that what the sides share is bound in every row of L; otherwise, and for all other operators, `table_of` says
-that it cannot, and the kernel evaluates the part (`kernel_views`).
+Both require that the variables that L and R share are bound in every row of L. Otherwise, and for all other operators,
+`evaluate_on_columns` gives None, and the kernel evaluates the part (`kernel_views`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import mentioned, visible
 from headwater.datasets.mapped_files import Ints
 from headwater.datasets.views.conjunctions import Conjunction
-from headwater.datasets.views.pattern_matching import extended
+from headwater.datasets.views.pattern_matching import extend_bindings
 from headwater.kernel.columns.delta import UNBOUND
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.expressions.compiled_expressions import CompiledExpression, can_evaluate
@@ -31,49 +31,54 @@ if TYPE_CHECKING:
     from headwater.datasets.linked_data import LinkedData
 
 _ROW = "#"
-"""No variable is called so: the number of the row that a match goes on from."""
+"""The column with the index of the row of L that a match belongs to; no variable has this name."""
 
 
 @dataclass(frozen=True)
-class Table:
-    """Solutions as columns; `sure` are the variables that are bound in all of them."""
+class SolutionTable:
+    """Solutions as columns; `always_bound` are the variables that are bound in all of them."""
 
     columns: dict[str, Ints]
     size: int
-    sure: frozenset[str]
+    always_bound: frozenset[str]
 
-    def picked(self, rows: npt.NDArray[np.bool_]) -> Table:
-        """Some of the rows."""
-        return Table({name: column[rows] for name, column in self.columns.items()}, int(rows.sum()), self.sure)
+    def select_rows(self, mask: npt.NDArray[np.bool_]) -> SolutionTable:
+        """The rows where the mask is True."""
+        return SolutionTable(
+            {name: column[mask] for name, column in self.columns.items()}, int(mask.sum()), self.always_bound
+        )
 
     def rows(self, names: tuple[str, ...]) -> Ints:
-        """The values of some variables, a row for each solution."""
-        found = np.full((self.size, len(names)), UNBOUND, dtype=np.int64)
-        for place, name in enumerate(names):
+        """The values of some variables, one row for each solution."""
+        rows = np.full((self.size, len(names)), UNBOUND, dtype=np.int64)
+        for index, name in enumerate(names):
             if name in self.columns:
-                found[:, place] = self.columns[name]
-        return found
+                rows[:, index] = self.columns[name]
+        return rows
 
 
-def table_of(plan: QueryPlan, part: Node, data: LinkedData) -> Table | None:
-    """The solutions of a part in the default graph; None where columns are not enough."""
-    return _Tables(plan, data).of(part, None)
+def evaluate_on_columns(plan: QueryPlan, part: Node, data: LinkedData) -> SolutionTable | None:
+    """The solutions of a part; None if it cannot be evaluated on columns."""
+    return _ColumnEvaluator(plan, data).evaluate(part, None)
 
 
-class _Tables:
+class _ColumnEvaluator:
+    """Evaluates the nodes of a static part on columns."""
+
     def __init__(self, plan: QueryPlan, data: LinkedData) -> None:
         self._plan = plan
         self._data = data
         self._vocabulary = Vocabulary(data.text_of, data.kinds_of)
 
-    def of(self, node: Node, graph: NamedNode | None) -> Table | None:
+    def evaluate(self, node: Node, graph: NamedNode | None) -> SolutionTable | None:
+        """The solutions of a node within a graph (None: the default graph); None if columns are not enough."""
         conjunction = self._conjunction(node, graph)
         if conjunction is not None:
-            columns, size = extended({}, 1, conjunction, self._data)
-            return Table(columns, size, frozenset(columns))
+            columns, size = extend_bindings({}, 1, conjunction, self._data)
+            return SolutionTable(columns, size, frozenset(columns))
         match node:
             case Graph(NamedNode() as name, inner):
-                return self.of(inner, name)
+                return self.evaluate(inner, name)
             case LeftJoin(left, right, condition):
                 return self._optional(left, right, condition, graph)
             case Minus(left, right):
@@ -83,79 +88,81 @@ class _Tables:
             case Union(left, right):
                 return self._union(left, right, graph)
             case Filter(inner, condition):
-                found = self.of(inner, graph)
-                return None if found is None else self._filtered(found, condition)
+                table = self.evaluate(inner, graph)
+                return None if table is None else self._filter(table, condition)
             case Project(inner, variables):
-                found = self.of(inner, graph)
+                table = self.evaluate(inner, graph)
                 kept = {variable.value for variable in variables}
-                if found is None:
+                if table is None:
                     return None
-                columns = {name: column for name, column in found.columns.items() if name in kept}
-                return Table(columns, found.size, found.sure & kept)
+                columns = {name: column for name, column in table.columns.items() if name in kept}
+                return SolutionTable(columns, table.size, table.always_bound & kept)
         return None
 
     def _conjunction(self, node: Node, graph: NamedNode | None) -> Conjunction | None:
         return Conjunction.of(self._plan, node if graph is None else Graph(graph, node))
 
-    def _matched(self, left: Table, right: Node, graph: NamedNode | None) -> Table | None:
-        """Each row of a table, by its number, with each match of a conjunction; None where that is not the join."""
+    def _extend_rows(self, left: SolutionTable, right: Node, graph: NamedNode | None) -> SolutionTable | None:
+        """Join a table, with the row index as a column, with a conjunction; None if lookups do not give the join."""
         conjunction = self._conjunction(right, graph)
         if conjunction is None or not conjunction.patterns:
             return None
         shared = set(conjunction.variables) & left.columns.keys()
-        if not shared or not shared <= left.sure:
+        if not shared or not shared <= left.always_bound:
             return None
         start = {**left.columns, _ROW: np.arange(left.size)}
-        columns, size = extended(start, left.size, conjunction, self._data)
-        return Table(columns, size, left.sure | set(conjunction.variables))
+        columns, size = extend_bindings(start, left.size, conjunction, self._data)
+        return SolutionTable(columns, size, left.always_bound | set(conjunction.variables))
 
-    def _join(self, left: Node, right: Node, graph: NamedNode | None) -> Table | None:
-        table = self.of(left, graph)
-        found = None if table is None else self._matched(table, right, graph)
-        if found is not None:
-            del found.columns[_ROW]
-        return found
+    def _join(self, left: Node, right: Node, graph: NamedNode | None) -> SolutionTable | None:
+        table = self.evaluate(left, graph)
+        matches = None if table is None else self._extend_rows(table, right, graph)
+        if matches is not None:
+            del matches.columns[_ROW]
+        return matches
 
-    def _optional(self, left: Node, right: Node, condition: Expression | None, graph: NamedNode | None) -> Table | None:
-        table = self.of(left, graph)
-        found = None if table is None else self._matched(table, right, graph)
-        if condition is not None and found is not None:
-            found = self._filtered(found, condition)
-        if table is None or found is None:
+    def _optional(
+        self, left: Node, right: Node, condition: Expression | None, graph: NamedNode | None
+    ) -> SolutionTable | None:
+        table = self.evaluate(left, graph)
+        matches = None if table is None else self._extend_rows(table, right, graph)
+        if condition is not None and matches is not None:
+            matches = self._filter(matches, condition)
+        if table is None or matches is None:
             return None
-        alone = np.ones(table.size, dtype=np.bool_)
-        alone[found.columns.pop(_ROW)] = False
-        return _stacked(found, table.picked(alone), table.sure)
+        is_unmatched = np.ones(table.size, dtype=np.bool_)
+        is_unmatched[matches.columns.pop(_ROW)] = False
+        return _concatenate(matches, table.select_rows(is_unmatched), table.always_bound)
 
-    def _minus(self, left: Node, right: Node, graph: NamedNode | None) -> Table | None:
-        table = self.of(left, graph)
+    def _minus(self, left: Node, right: Node, graph: NamedNode | None) -> SolutionTable | None:
+        table = self.evaluate(left, graph)
         if table is None:
             return None
         if not {v.value for v in visible(right)} & table.columns.keys():
-            # Nothing in common takes nothing away.
+            # Without shared variables MINUS removes nothing.
             return table
-        found = self._matched(table, right, graph)
-        if found is None:
+        matches = self._extend_rows(table, right, graph)
+        if matches is None:
             return None
-        alone = np.ones(table.size, dtype=np.bool_)
-        alone[found.columns[_ROW]] = False
-        return table.picked(alone)
+        is_unmatched = np.ones(table.size, dtype=np.bool_)
+        is_unmatched[matches.columns[_ROW]] = False
+        return table.select_rows(is_unmatched)
 
-    def _union(self, left: Node, right: Node, graph: NamedNode | None) -> Table | None:
-        one = self.of(left, graph)
-        other = None if one is None else self.of(right, graph)
-        return None if one is None or other is None else _stacked(one, other, one.sure & other.sure)
+    def _union(self, left: Node, right: Node, graph: NamedNode | None) -> SolutionTable | None:
+        one = self.evaluate(left, graph)
+        other = None if one is None else self.evaluate(right, graph)
+        return None if one is None or other is None else _concatenate(one, other, one.always_bound & other.always_bound)
 
-    def _filtered(self, table: Table, condition: Expression) -> Table | None:
+    def _filter(self, table: SolutionTable, condition: Expression) -> SolutionTable | None:
         names = tuple(sorted(variable.value for variable in mentioned(condition)))
         if not can_evaluate(condition) or not set(names) <= table.columns.keys():
             return None
         test = CompiledExpression(condition, names, self._vocabulary, base=self._plan.base)
-        return table.picked(test.test_rows(table.rows(names)))
+        return table.select_rows(test.test_rows(table.rows(names)))
 
 
-def _stacked(one: Table, other: Table, sure: frozenset[str]) -> Table:
+def _concatenate(one: SolutionTable, other: SolutionTable, always_bound: frozenset[str]) -> SolutionTable:
     """The rows of both."""
     names = tuple(dict.fromkeys([*one.columns, *other.columns]))
     rows = np.concatenate([one.rows(names), other.rows(names)])
-    return Table({name: rows[:, place] for place, name in enumerate(names)}, rows.shape[0], sure)
+    return SolutionTable({name: rows[:, index] for index, name in enumerate(names)}, rows.shape[0], always_bound)

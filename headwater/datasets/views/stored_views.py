@@ -1,12 +1,12 @@
-"""Views in files: a relation with its indexes that a later start, or another process, takes as it is.
+"""Views in files: the rows of a relation and its indexes, which later starts and other processes map into memory.
 
     views/PART-VERSION/view.json      what the rows are, and of which version of the data
                        rows           one after the other
                        index-0.table  the ring index on the first column …
                        index-0.links
 
-Files are mapped into memory copy-on-write: what nobody looks at stays on disk, pages are shared between processes
-through the cache of the system, and a change touches the process's own copy of a page only.
+Files are mapped copy-on-write: only pages that are read are loaded, processes share them through the page cache, and a
+change is made to the process's own copy of a page.
 """
 
 from __future__ import annotations
@@ -53,17 +53,17 @@ class ViewRelation(Relation):
 
     def index(self, key: Key) -> RingIndex:
         if key not in self._indexes and self.folder is not None:
-            self._indexes[key] = self._stored(self.folder, key)
+            self._indexes[key] = self._load_index(self.folder, key)
             self._all_indexes.append(self._indexes[key])
         return super().index(key)
 
-    def _stored(self, folder: Path, key: Key) -> RingIndex:
+    def _load_index(self, folder: Path, key: Key) -> RingIndex:
         name = folder / ("index-" + "-".join(map(str, key)))
         index = RingIndex(key)
         table, links = name.with_suffix(".table"), name.with_suffix(".links")
-        # The folder goes with its version, maybe while somebody still reads that.
+        # The folder is removed with its version, maybe while a reader still uses that.
         with suppress(OSError):
-            index.adopt(_mapped(table, np.int64), _mapped(links, np.int32).reshape(-1, 2))
+            index.adopt(_map_file(table, np.int64), _map_file(links, np.int32).reshape(-1, 2))
             return index
         index.rebuild(self.rows, self.live())
         with suppress(OSError):
@@ -73,13 +73,13 @@ class ViewRelation(Relation):
         return index
 
     def change(self, added: Ints, removed: Ints) -> None:
-        """Other rows from now on; they are no longer those of the folder."""
+        """Add and remove rows, which are then no longer those of the folder."""
         self.folder = None
         _, left = self.cancel_and_take(added, removed)
         self.add(left)
 
 
-def _mapped(path: Path, kind: type[np.int32] | type[np.int64]) -> npt.NDArray[Any]:
+def _map_file(path: Path, kind: type[np.int32] | type[np.int64]) -> npt.NDArray[Any]:
     if not path.stat().st_size:
         return np.empty(0, dtype=kind)
     return np.asarray(np.memmap(path, dtype=kind, mode="c"))
@@ -87,26 +87,26 @@ def _mapped(path: Path, kind: type[np.int32] | type[np.int64]) -> npt.NDArray[An
 
 @dataclass(frozen=True)
 class StoredView:
-    """A view as it was found in a folder, with the texts of the terms that the data itself does not have."""
+    """A view from a folder, with the texts of terms that the data does not have."""
 
     view: View
     texts: Mapping[int, bytes]
 
 
 def save_view(folder: Path, key: str, version: object, view: View, texts: Mapping[int, bytes]) -> None:
-    """Keep a view for later; those of other versions go. The folder is named after the part and the version."""
+    """Write a view to a folder that is named after the part and the version; remove those of other versions."""
     unfinished = folder.with_name(f"{folder.name}.{uuid.uuid4().hex}")
     unfinished.mkdir(parents=True)
     view.relation.rows.tofile(unfinished / "rows")
-    about = {
+    fields = {
         "key": key,
         "version": version,
         "width": view.relation.width,
         "size": view.relation.size,
         "sure": sorted(view.sure),
-        "texts": {str(number): text.decode() for number, text in texts.items()},
+        "texts": {str(term_id): text.decode() for term_id, text in texts.items()},
     }
-    (unfinished / "view.json").write_text(json.dumps(about), "utf-8")
+    (unfinished / "view.json").write_text(json.dumps(fields), "utf-8")
     for other in folder.parent.glob(f"{folder.name.partition('-')[0]}-*"):
         if other not in (folder, unfinished):
             shutil.rmtree(other, ignore_errors=True)
@@ -116,14 +116,14 @@ def save_view(folder: Path, key: str, version: object, view: View, texts: Mappin
         shutil.rmtree(unfinished, ignore_errors=True)
 
 
-def saved_view(folder: Path, key: str, version: object) -> StoredView | None:
-    """The view of a folder, if it is this one at this version."""
+def load_view(folder: Path, key: str, version: object) -> StoredView | None:
+    """Read the view in a folder; None if it is another view or of another version."""
     try:
-        about = json.loads((folder / "view.json").read_text("utf-8"))
-        if about["key"] != key or about["version"] != version:
+        fields = json.loads((folder / "view.json").read_text("utf-8"))
+        if fields["key"] != key or fields["version"] != version:
             return None
-        rows = _mapped(folder / "rows", np.int64).reshape(about["size"], about["width"])
+        rows = _map_file(folder / "rows", np.int64).reshape(fields["size"], fields["width"])
     except (OSError, ValueError, KeyError):
         return None
-    view = View(ViewRelation(rows, folder), frozenset(about["sure"]))
-    return StoredView(view, {int(number): text.encode() for number, text in about["texts"].items()})
+    view = View(ViewRelation(rows, folder), frozenset(fields["sure"]))
+    return StoredView(view, {int(term_id): text.encode() for term_id, text in fields["texts"].items()})

@@ -1,8 +1,8 @@
-"""The views of a program's linked data: found once, shared by all queries, kept on disk, followed as the data changes.
+"""The views of a program's linked data: found once, shared by all queries, kept on disk, updated as the data changes.
 
-Parts that say the same with other names for their variables are one view. A conjunction is followed statement by
-statement; any other part is found again when a change can touch it (`finding`), in the background where that takes
-its time (`preparing`).
+Static parts that differ only in the names of variables share one view. The view of a conjunction is maintained
+incrementally, statement by statement (`statement_deltas`); any other view is found again when a change can touch it
+(`view_definitions`), in the background where that takes long (`preparation`).
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from headwater.algebra.wanted_patterns import wanted_by
 from headwater.datasets.change_log import IdQuad
 from headwater.datasets.mapped_files import Ints
 from headwater.datasets.views.conjunctions import Conjunction
-from headwater.datasets.views.differences import can_follow, rows_with
-from headwater.datasets.views.preparation import Found, Wanted
-from headwater.datasets.views.stored_views import ViewRelation, save_view, saved_view
-from headwater.datasets.views.view_recipes import Recipe, Texts, view_of
+from headwater.datasets.views.preparation import FoundView, WantedView
+from headwater.datasets.views.statement_deltas import find_solutions_using, is_incrementally_maintainable
+from headwater.datasets.views.stored_views import ViewRelation, load_view, save_view
+from headwater.datasets.views.view_definitions import Texts, ViewDefinition, make_view
 from headwater.kernel.columns.row_counts import bag_difference
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.compiling.static_views import AskByDefinition, View
@@ -40,205 +40,217 @@ from headwater.terms.ids.term_ids import encode
 if TYPE_CHECKING:
     from headwater.datasets.linked_data import LinkedData
 
-WORTH_KEEPING_SECONDS = 0.05
-"""A view that was found faster is found again at the next start. Views that are found again faster, all together, are
-found between two ticks; others in the background."""
+SLOW_SECONDS = 0.05
+"""A view that takes at least this long to find is kept on disk for the next start. Views that a change touches are found
+again in the background if all together take at least this long, otherwise between two ticks."""
 
 
 @dataclass
-class _Known:
-    """A view that somebody asked for; `seconds` is how long it took to find it."""
+class _CatalogView:
+    """A view that a query uses; `seconds` is how long it took to find it."""
 
     key: str
     view: View
-    recipe: Recipe
+    definition: ViewDefinition
     seconds: float
-    tests: list[CompiledExpression]
-    wanted: frozenset[tuple[int | None, int | None, int | None]] | None
-    """Which statements can matter to it: subject, predicate, object, None for any."""
+    conditions: list[CompiledExpression]
+    patterns: frozenset[tuple[int | None, int | None, int | None]] | None
+    """Which statements can change it: subject, predicate, object, None for any. None: any statement can."""
     is_stale: bool = False
 
     @property
-    def follows(self) -> Conjunction | None:
-        """What a change of single statements is followed by; None where the view has to be found again."""
-        conjunction = self.recipe.conjunction
-        return conjunction if conjunction is not None and can_follow(conjunction) else None
+    def incremental_part(self) -> Conjunction | None:
+        """The conjunction by which it is maintained statement by statement; None if it has to be found again."""
+        conjunction = self.definition.conjunction
+        return conjunction if conjunction is not None and is_incrementally_maintainable(conjunction) else None
 
-    def kept(self, rows: Ints) -> Ints:
+    def filter_rows(self, rows: Ints) -> Ints:
         """The rows for which the conditions hold."""
-        for test in self.tests if rows.shape[0] else ():
-            rows = rows[test.test_rows(rows)]
+        for condition in self.conditions if rows.shape[0] else ():
+            rows = rows[condition.test_rows(rows)]
         return rows
 
     def is_touched_by(self, statement: IdQuad) -> bool:
-        if self.wanted is None:
+        if self.patterns is None:
             return True
         _, *terms = statement
-        return any(all(w is None or w == t for w, t in zip(one, terms, strict=True)) for one in self.wanted)
+        return any(all(w is None or w == t for w, t in zip(one, terms, strict=True)) for one in self.patterns)
 
 
-class Views:
+class ViewCatalog:
     """The views over some linked data."""
 
     def __init__(self, data: LinkedData) -> None:
         self.data = data
-        self._known: dict[str, _Known] = {}
+        self._views: dict[str, _CatalogView] = {}
         self.texts: dict[int, bytes] = {}
-        """Terms that views made and no data set has."""
+        """The texts of terms that views made and no data set has."""
 
-    def get(self, plan: QueryPlan, part: Node, ask: AskByDefinition) -> View:
-        """The view of a part, its columns in the order of the part's variables."""
+    def get_view(self, plan: QueryPlan, part: Node, ask: AskByDefinition) -> View:
+        """The view of a static part, its columns in the order of the part's variables."""
         key, columns = key_of(plan, part, default_source(plan))
         # Columns are in the order of the part's own variables: equal parts have them in the same order.
         order = [columns.index(variable) for variable in visible(part)]
         text = repr((key, order, plan.default_graphs, plan.named_graphs))
-        known = self._known.get(text)
-        if known is None or known.is_stale:
-            known = self._known[text] = self._new(text, Recipe(plan, part, Conjunction.of(plan, part), ask))
-        return known.view
+        entry = self._views.get(text)
+        if entry is None or entry.is_stale:
+            definition = ViewDefinition(plan, part, Conjunction.of(plan, part), ask)
+            entry = self._views[text] = self._create_view(text, definition)
+        return entry.view
 
-    def _new(self, key: str, recipe: Recipe) -> _Known:
-        patterns = wanted_by(_plan_of(recipe.plan, recipe.part))
-        wanted = None
-        if patterns is not None:
-            wanted = frozenset((_id(one.subject), _id(one.predicate), _id(one.object)) for one in patterns)
+    def _create_view(self, key: str, definition: ViewDefinition) -> _CatalogView:
+        wanted = wanted_by(_plan_of(definition.plan, definition.part))
+        patterns = None
+        if wanted is not None:
+            patterns = frozenset((_id_of(one.subject), _id_of(one.predicate), _id_of(one.object)) for one in wanted)
         start = time.monotonic()
-        view, is_stored = self._found(key, recipe)
-        seconds = WORTH_KEEPING_SECONDS if is_stored else time.monotonic() - start
-        return _Known(key, view, recipe, seconds, self._tests(recipe.conjunction), wanted)
+        view, is_stored = self._load_or_find(key, definition)
+        seconds = SLOW_SECONDS if is_stored else time.monotonic() - start
+        return _CatalogView(key, view, definition, seconds, self._conditions_of(definition.conjunction), patterns)
 
-    def _tests(self, conjunction: Conjunction | None) -> list[CompiledExpression]:
+    def _conditions_of(self, conjunction: Conjunction | None) -> list[CompiledExpression]:
         if conjunction is None:
             return []
         vocabulary = Vocabulary(self.data.text_of, self.data.kinds_of)
         names, base = conjunction.variables, conjunction.base
         return [CompiledExpression(one, names, vocabulary, base=base) for one in conjunction.conditions]
 
-    def _found(self, key: str, recipe: Recipe) -> tuple[View, bool]:
-        """A view, and whether it is one that is kept in the folder."""
-        folder, version = self._folder(key), self._about()
-        stored = None if folder is None else saved_view(folder, key, version)
+    def _load_or_find(self, key: str, definition: ViewDefinition) -> tuple[View, bool]:
+        """A view, and whether it is kept in the folder."""
+        folder, versions = self._folder_of(key), self._data_versions()
+        stored = None if folder is None else load_view(folder, key, versions)
         if stored is not None:
             self.texts.update(stored.texts)
             return stored.view, True
         start = time.monotonic()
         texts: Texts = {}
-        view = view_of(recipe.rows(self.data, texts))
+        view = make_view(definition.find_rows(self.data, texts))
         self.texts.update(texts)
-        if folder is None or time.monotonic() - start < WORTH_KEEPING_SECONDS:
+        if folder is None or time.monotonic() - start < SLOW_SECONDS:
             return view, False
         with suppress(OSError):
-            # A folder that may only be read does without.
-            save_view(folder, key, version, view, texts)
-        stored = saved_view(folder, key, version)
+            # In a read-only folder no view is kept.
+            save_view(folder, key, versions, view, texts)
+        stored = load_view(folder, key, versions)
         return (view, False) if stored is None else (stored.view, True)
 
-    def _folder(self, key: str) -> Path | None:
+    def _folder_of(self, key: str) -> Path | None:
         if not self.data.datasets:
             return None
-        # A folder never changes, so that nobody finds the rows of one version beside the words of another.
+        # Each version has a folder of its own, so that a reader never mixes the files of two.
         name, version = (
-            hashlib.blake2b(text.encode(), digest_size=12).hexdigest() for text in (key, repr(self._about()))
+            hashlib.blake2b(text.encode(), digest_size=12).hexdigest() for text in (key, repr(self._data_versions()))
         )
         return self.data.datasets[0].folder / "views" / f"{name}-{version}"
 
-    def _about(self) -> list[list[object]]:
-        """What the rows of a view depend on."""
-        return [[str(one.folder), one.version, one.base] for one in self.data.datasets]
+    def _data_versions(self) -> list[list[object]]:
+        """The states of the data sets, which determine the rows of a view."""
+        return [[str(one.folder), one.version, one.base_name] for one in self.data.datasets]
 
-    def slow(self, statements: Iterable[IdQuad] | None) -> list[Wanted]:
-        """The views that a change of statements, or of anything, has found again, where that takes its time."""
-        anew = statements is None
-        known = [one for one in self._known.values() if not one.is_stale and (anew or one.follows is None)]
-        if statements is not None and _take_their_time(known):
+    def slow_views(self, statements: Iterable[IdQuad] | None) -> list[WantedView]:
+        """The views that have to be found again after a change of statements (None: of any), if that takes long."""
+        is_reload = statements is None
+        views = [one for one in self._views.values() if not one.is_stale and (is_reload or not one.incremental_part)]
+        if statements is not None and _are_slow(views):
             listed = list(statements)
-            known = [one for one in known if any(map(one.is_touched_by, listed))]
-        if not _take_their_time(known):
+            views = [one for one in views if any(map(one.is_touched_by, listed))]
+        if not _are_slow(views):
             return []
-        return [Wanted(one.key, one.recipe, one.view.relation if one.view.followers else None) for one in known]
+        return [WantedView(one.key, one.definition, one.view.relation if one.view.followers else None) for one in views]
 
-    def begin(self, *, anew: bool = False, prepared: Mapping[str, Found] | None = None) -> Following:
-        """Follow changes of the data, statement by statement; with `anew` the data may be anything afterwards.
+    def begin_maintenance(self, is_reload: bool, prepared: Mapping[str, FoundView]) -> ViewMaintenance:
+        """Begin to update the views; with `is_reload` any statement may be another one afterwards.
 
-        `prepared` has views as they will be.
+        `prepared` has views at the version to which the data moves.
         """
-        return Following(self, self._known, anew, prepared or {})
+        return ViewMaintenance(self, self._views, is_reload, prepared)
 
-    def again(self, known: _Known, found: Found | None) -> None:
-        """Find a view anew, and tell those who follow it how it changed; others ask for it again."""
+    def replace_rows(self, entry: _CatalogView, found: FoundView | None) -> None:
+        """Give a view its new rows, which are found now if nobody prepared them, and its followers the delta.
+
+        A view without followers is found again when a query asks for it.
+        """
         if found is None:
-            if not known.view.followers:
-                known.is_stale = True
+            if not entry.view.followers:
+                entry.is_stale = True
                 return
             start = time.monotonic()
             texts: Texts = {}
-            found = Found(known.recipe.rows(self.data, texts), None, texts)
-            known.seconds = time.monotonic() - start
+            found = FoundView(entry.definition.find_rows(self.data, texts), None, texts)
+            entry.seconds = time.monotonic() - start
         self.texts.update(found.texts)
-        if not known.view.followers:
-            known.view = view_of(found.rows)
+        if not entry.view.followers:
+            entry.view = make_view(found.rows)
             return
-        change = found.change or bag_difference(found.rows, known.view.relation.ids())
-        self.show(known, change.added, change.removed)
+        delta = found.delta or bag_difference(found.rows, entry.view.relation.ids())
+        self.change_rows(entry, delta.added, delta.removed)
 
-    def show(self, known: _Known, added: Ints, removed: Ints) -> None:
-        """Change the rows of a view."""
-        relation = known.view.relation
+    def change_rows(self, entry: _CatalogView, added: Ints, removed: Ints) -> None:
+        """Add rows to a view and remove rows from it, and pass both on to its followers."""
+        relation = entry.view.relation
         assert isinstance(relation, ViewRelation)
         if added.shape[0] or removed.shape[0]:
             relation.change(added, removed)
-            for follower in known.view.followers:
+            for follower in entry.view.followers:
                 follower.add_change(added, removed)
 
 
-class Following:
-    """What changes of single statements make of the views; `end` has the views show it."""
+class ViewMaintenance:
+    """Collects how statements change the views while the data moves; `update_views` then changes their rows."""
 
-    def __init__(self, views: Views, known: dict[str, _Known], anew: bool, prepared: Mapping[str, Found]) -> None:
-        self._views = views
+    def __init__(
+        self,
+        catalog: ViewCatalog,
+        views: dict[str, _CatalogView],
+        is_reload: bool,
+        prepared: Mapping[str, FoundView],
+    ) -> None:
+        self._catalog = catalog
         self._prepared = prepared
-        self._known = list(known.values())
-        self._again = {id(one) for one in self._known if anew}
-        self._net: dict[int, Counter[tuple[int, ...]]] = {}
+        self._views = list(views.values())
+        self._to_find = {id(one) for one in self._views if is_reload}
+        self._deltas: dict[int, Counter[tuple[int, ...]]] = {}
 
-    def statement(self, statement: IdQuad, sign: int) -> None:
-        """A statement that has come, or that will go; the data has it."""
-        for known in self._known:
-            if id(known) in self._again or known.is_stale or not known.is_touched_by(statement):
+    def add_statement(self, statement: IdQuad, sign: int) -> None:
+        """Take a statement into account that was added (1) or will be removed (-1); the data has it at the moment."""
+        for entry in self._views:
+            if id(entry) in self._to_find or entry.is_stale or not entry.is_touched_by(statement):
                 continue
-            conjunction = known.follows
+            conjunction = entry.incremental_part
             if conjunction is None:
-                self._again.add(id(known))
+                self._to_find.add(id(entry))
                 continue
-            rows = rows_with(conjunction, statement, self._views.data)
+            rows = find_solutions_using(conjunction, statement, self._catalog.data)
             if rows.shape[0]:
-                net = self._net.setdefault(id(known), Counter())
+                delta = self._deltas.setdefault(id(entry), Counter())
                 for row in map(tuple, rows.tolist()):
-                    net[row] += sign
+                    delta[row] += sign
 
-    def end(self) -> None:
-        for known in self._known:
-            if known.is_stale:
+    def update_views(self) -> None:
+        for entry in self._views:
+            if entry.is_stale:
                 continue
-            if id(known) in self._again:
-                self._views.again(known, self._prepared.get(known.key))
-            elif id(known) in self._net:
-                net, width = self._net[id(known)], known.view.relation.width
-                self._views.show(known, known.kept(_rows(net, 1, width)), known.kept(_rows(net, -1, width)))
+            if id(entry) in self._to_find:
+                self._catalog.replace_rows(entry, self._prepared.get(entry.key))
+            elif id(entry) in self._deltas:
+                delta, width = self._deltas[id(entry)], entry.view.relation.width
+                added, removed = (entry.filter_rows(_rows_of(delta, sign, width)) for sign in (1, -1))
+                self._catalog.change_rows(entry, added, removed)
 
 
-def _take_their_time(known: list[_Known]) -> bool:
-    return sum(one.seconds for one in known) >= WORTH_KEEPING_SECONDS
+def _are_slow(views: list[_CatalogView]) -> bool:
+    return sum(one.seconds for one in views) >= SLOW_SECONDS
 
 
-def _rows(net: Counter[tuple[int, ...]], sign: int, width: int) -> Ints:
-    found = [row for row, n in net.items() for _ in range(n * sign)]
-    return np.array(found, dtype=np.int64).reshape(len(found), width)
+def _rows_of(delta: Counter[tuple[int, ...]], sign: int, width: int) -> Ints:
+    """The rows that a delta adds (1) or removes (-1)."""
+    rows = [row for row, n in delta.items() for _ in range(n * sign)]
+    return np.array(rows, dtype=np.int64).reshape(len(rows), width)
 
 
 def _plan_of(plan: QueryPlan, part: Node) -> QueryPlan:
     return replace(plan, root=part, variables=visible(part), kind=QueryKind.SELECT)
 
 
-def _id(term: object) -> int | None:
+def _id_of(term: object) -> int | None:
     return None if term is None else encode(term)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Statements that are given in memory, or as files that are read once: a data set in a folder of the engine's own."""
+"""Data sets in temporary folders, for statements that are given in memory or in files that are read once."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import numpy as np
 from pyoxigraph import RdfFormat, serialize
 
 from headwater.datasets.folder import MANIFEST, lock_dataset, read_manifest
-from headwater.datasets.loading.parts import Part, write_part
-from headwater.datasets.loading.publish import publish
+from headwater.datasets.loading.load_parts import LoadPart, write_part
+from headwater.datasets.loading.publish import publish_version
 from headwater.terms.model import NamedNode, Quad
 from headwater.terms.scanning.formats import LineFormat
 from headwater.terms.scanning.scanner import scan
 
 
-class Scratch:
-    """A folder that lives as long as this."""
+class TemporaryFolder:
+    """A temporary folder for a data set, removed with this object."""
 
     def __init__(self) -> None:
         self._folder: Path | None = None
@@ -33,10 +33,10 @@ class Scratch:
         return self._folder / "data"
 
 
-def put(folder: Path, quads: Sequence[Quad], graphs: Iterable[NamedNode] = ()) -> None:
-    """Add statements in bulk, as one version; the data set is made where there is none.
+def add_statements(folder: Path, quads: Sequence[Quad], graphs: Iterable[NamedNode] = ()) -> None:
+    """Add statements in bulk, as one version, to the data set in a folder, which is made if there is none.
 
-    `graphs` are named although nothing may be in them.
+    `graphs` are the names of graphs that exist even if they are empty.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with lock_dataset(folder):
@@ -45,5 +45,5 @@ def put(folder: Path, quads: Sequence[Quad], graphs: Iterable[NamedNode] = ()) -
         part = folder / "adding"
         shutil.rmtree(part, ignore_errors=True)
         write_part(part, [np.column_stack([scanned.graphs, scanned.triples])], [scanned.texts()], scanned.bad)
-        publish(folder, before, [Part.open(part)], graphs=graphs)
+        publish_version(folder, before, [LoadPart.open(part)], graphs=graphs)
         shutil.rmtree(part)
