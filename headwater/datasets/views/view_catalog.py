@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from headwater.datasets.linked_data import LinkedData
 
 SLOW_SECONDS = 0.05
-"""A view that takes at least this long to find is kept on disk for the next start. Views that a change touches are found
-again in the background if all together take at least this long, otherwise between two ticks."""
+"""A view that takes at least this long to find is kept on disk for the next start. Views that a change touches are
+found again in the background if all together take at least this long, otherwise between two ticks."""
 
 
 @dataclass
