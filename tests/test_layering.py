@@ -1,16 +1,20 @@
-"""Holds the shape of the project: who may import whom, how long a file may be, how small the surface is.
+"""Holds the shape of the project: which room may import which, how large rooms and files are, how small the surface is.
 
-Each part may import those before it in `ORDER`, never those after it (docs/architecture.md). The public
-surface, `headwater/__init__.py`, may import everything before it; only what stands after it may import it.
+Each room may import those before it in `ORDER`, never those after it, and inside some rooms the same holds for
+`INNER_ORDERS`. The public surface, `headwater/__init__.py`, may import everything before it; only what stands after it
+may import it. docs/architecture.md shows the same order, and the walk of one element through the rooms.
 """
 
 from __future__ import annotations
 
 import ast
 import json
+import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -48,6 +52,21 @@ ORDER = (
     "__main__",
 )
 WITHOUT_SPARK = ORDER[: ORDER.index("datasets")]
+INNER_ORDERS = {
+    "kernel": ("columns", "expressions", "operators", "aggregation", "compiling", "", "families"),
+    "federation": ("endpoint", "view", "policy", ""),
+}
+"""The folders of a room in the order in which they may import each other; the empty name is the room itself."""
+MOST_FILES = 25
+REFERENCE_USERS = {
+    "headwater.kernel.compiling.static_parts",
+    "headwater.kernel.families.family_static_parts",
+    "headwater.kernel.evaluator_choice",
+    "headwater.running.named_evaluators",
+}
+"""Who imports the definition: the choice of evaluators, and the kernel for the static parts of a plan."""
+SAME_NAMES = {"__init__", "errors", "model"}
+ARCHITECTURE = PROJECT / "docs" / "architecture.md"
 FOLDERS = ("headwater", "tests", "benchmarks", "examples")
 LONGEST_FILE = 600
 
@@ -208,3 +227,83 @@ def test_the_public_surface_is_small_and_declared() -> None:
     assert set(shown) <= set(declared), "a public name is not in __all__"
     assert len([name for name in declared if not name.startswith("_") and name not in errors]) <= 20
     assert {name for name, _ in public_errors()} - INTERNAL_ERRORS == errors, "every error is exported"
+
+
+def test_the_definition_is_imported_only_where_an_evaluator_is_chosen() -> None:
+    users = {
+        module
+        for module, path in modules()
+        for name in imported_modules(path.read_text("utf-8"), module, path.name == "__init__.py")
+        if part_of(name) == "reference" and module.split(".")[1] != "reference"
+    }
+    assert users == REFERENCE_USERS
+
+
+@pytest.mark.parametrize("room", INNER_ORDERS)
+def test_the_folders_of_a_room_import_only_those_before_them(room: str) -> None:
+    order = INNER_ORDERS[room]
+
+    def folder_of(dotted: str) -> str:
+        inner = dotted.split(".")[2:3]
+        return inner[0] if inner and inner[0] in order else ""
+
+    against = [
+        f"{module} imports {name}"
+        for module, path in modules()
+        if module.split(".")[1] == room
+        for name in imported_modules(path.read_text("utf-8"), module, path.name == "__init__.py")
+        if part_of(name) == room and order.index(folder_of(name)) > order.index(folder_of(module))
+    ]
+    assert not against, "\n".join(against)
+
+
+def test_no_room_has_more_files_than_a_reader_can_survey() -> None:
+    sizes = {folder: len(list(folder.glob("*.py"))) for folder in PACKAGE.rglob("*") if folder.is_dir()}
+    assert not {folder.name: size for folder, size in sizes.items() if size > MOST_FILES}
+
+
+def test_modules_and_public_classes_have_names_of_their_own() -> None:
+    stems = Counter(path.stem for _, path in modules())
+    assert not {stem for stem, times in stems.items() if times > 1 and stem not in SAME_NAMES}
+    classes = Counter(
+        node.name
+        for _, path in modules()
+        for node in ast.parse(path.read_text("utf-8")).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert not {name for name, times in classes.items() if times > 1}
+
+
+def test_the_table_of_the_rooms_shows_the_order() -> None:
+    shown = re.findall(r"^\| (?:\*\*\w+\*\* )?\|? ?`(\w+)` \|", ARCHITECTURE.read_text("utf-8"), re.MULTILINE)
+    assert shown == [room for room in ORDER if (PACKAGE / room).is_dir()]
+
+
+def walk(heading: str) -> list[str]:
+    """The functions that a section of the architecture page names, as `room/module.function`, in their order."""
+    text = ARCHITECTURE.read_text("utf-8")
+    section = re.search(rf"^### {heading}\n(.*?)(?=^##)", text, re.MULTILINE | re.DOTALL)
+    assert section is not None, heading
+    return re.findall(r"`([a-z_/]+\.\w+(?:\.\w+)*)`", section.group(1))
+
+
+def defined_names(path: Path) -> set[str]:
+    """The functions, classes and methods of a module: `function`, `Class`, `Class.method`."""
+    names: set[str] = set()
+    for node in ast.parse(path.read_text("utf-8")).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        if isinstance(node, ast.ClassDef):
+            names |= {f"{node.name}.{one.name}" for one in node.body if isinstance(one, ast.FunctionDef)}
+    return names
+
+
+@pytest.mark.parametrize("heading", ["The element", "Its answer"])
+def test_the_walk_of_one_element_names_functions_that_exist_and_enters_each_room_once(heading: str) -> None:
+    steps = walk(heading)
+    assert len(steps) > 5
+    for step in steps:
+        module, _, name = step.partition(".")
+        assert name in defined_names(PACKAGE / f"{module}.py"), step
+    rooms = [room for room, _ in groupby(step.partition("/")[0] for step in steps)]
+    assert len(rooms) == len(set(rooms)), rooms

@@ -20,7 +20,7 @@ from headwater.commands.answer_tables import Screen
 from headwater.commands.demo_board import Board, Panel
 from headwater.commands.progress_line import progress_text
 from headwater.demo.traffic import City, morning
-from headwater.demo.traffic_feed import FOLDERS, Feed, last_instants, prepare
+from headwater.demo.traffic_feed import FOLDERS, TrafficFeed, last_instants, prepare
 from headwater.running.progress import Progress
 
 QUERIES = ("entering-cars", "full-districts", "fast-cars")
@@ -79,7 +79,7 @@ def _run(engine: hw.Engine, folder: Path, pace: Pace, console: Console) -> tuple
     minutes = morning(City.read(), MINUTES, SEED)
     last = last_instants(minutes)
     engine.dataset(prepare(folder))
-    feed = Feed(folder, minutes)
+    feed = TrafficFeed(folder, minutes)
     feed.begin()
     for stream, name in FOLDERS.items():
         engine.stream(stream, hw.files(folder / name))

@@ -47,7 +47,7 @@ _CHUNKS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CaseOutcome:
     """How a test went: `problem` is None where it passed; `skipped` says why it was not run."""
 
     case: Case
@@ -63,16 +63,16 @@ def cases(folder: Path) -> Iterator[Case]:
             yield from read_manifest(manifest, f"{suite}/{manifest.parent.name}")
 
 
-def run_case(case: Case, evaluator: MakeEvaluator = by_definition) -> Outcome:
+def run_case(case: Case, evaluator: MakeEvaluator = by_definition) -> CaseOutcome:
     """Runs one test; whatever goes wrong inside is the test's failure, not the runner's."""
     if case.kind.evaluates and case.folder.endswith("/service"):
-        return Outcome(case, skipped="asks endpoints on the web that do not exist; SERVICE is tested against our own")
+        return CaseOutcome(case, skipped="asks endpoints on the web that do not exist; SERVICE is tested against our own")
     try:
         if case.kind.evaluates:
-            return Outcome(case, _evaluate(case, evaluator))
-        return Outcome(case, _parse(case))
+            return CaseOutcome(case, _evaluate(case, evaluator))
+        return CaseOutcome(case, _parse(case))
     except Exception as error:
-        return Outcome(case, f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
+        return CaseOutcome(case, f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
 
 
 def _read_query(case: Case) -> Query:

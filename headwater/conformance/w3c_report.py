@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TextIO
 
 from headwater.conformance.known_failures import KNOWN_FAILURES
-from headwater.conformance.w3c import Outcome, cases, run_case
+from headwater.conformance.w3c import CaseOutcome, cases, run_case
 
 
 def run_w3c(folder: Path, out: TextIO) -> int:
     """Runs every test and prints how it went; 1 where a test failed that is not known to."""
-    failed: list[Outcome] = []
+    failed: list[CaseOutcome] = []
     passed = 0
     for name, group in groupby(cases(folder), key=lambda case: case.folder):
         outcomes = [run_case(case) for case in group]
@@ -36,6 +36,6 @@ def run_w3c(folder: Path, out: TextIO) -> int:
     return 0 if all(outcome.case.key in KNOWN_FAILURES for outcome in failed) and not outdated else 1
 
 
-def _skipped(outcomes: Iterable[Outcome]) -> str:
+def _skipped(outcomes: Iterable[CaseOutcome]) -> str:
     reasons = [outcome.skipped for outcome in outcomes if outcome.skipped is not None]
     return f", {len(reasons)} skipped: {reasons[0]}" if reasons else ""

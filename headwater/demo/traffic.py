@@ -59,7 +59,7 @@ def _subjects_with(store: Store, property_name: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, order=True, slots=True)
-class Registration:
+class CarSighting:
     """A tollgate or a camera registers a car; `instant` is in milliseconds."""
 
     instant: int
@@ -76,25 +76,25 @@ class Registration:
 class Minute:
     """What the two streams of the city registered in one minute."""
 
-    tollgates: tuple[Registration, ...]
-    cameras: tuple[Registration, ...]
+    tollgates: tuple[CarSighting, ...]
+    cameras: tuple[CarSighting, ...]
 
 
 def morning(city: City, minutes: int, seed: int) -> list[Minute]:
     """The minutes of a morning, one after the other."""
     chance = Random(seed)
     plate = 100
-    ahead: list[Registration] = []
+    ahead: list[CarSighting] = []
     result: list[Minute] = []
     for number in range(minutes):
         begin = BEGIN + number * MINUTE
-        entries: list[Registration] = []
+        entries: list[CarSighting] = []
         for instant in sorted(begin + chance.randrange(MINUTE) for _ in range(_cars(number, minutes))):
             car, plate = f"HW {plate}", plate + 1
-            entries.append(Registration(instant, chance.choice(city.tollgates), car))
+            entries.append(CarSighting(instant, chance.choice(city.tollgates), car))
             for sighting in _journey(city, chance, instant, car):
                 heapq.heappush(ahead, sighting)
-        seen: list[Registration] = []
+        seen: list[CarSighting] = []
         while ahead and ahead[0].instant < begin + MINUTE:
             seen.append(heapq.heappop(ahead))
         result.append(Minute(tuple(entries), tuple(seen)))
@@ -107,8 +107,8 @@ def _cars(minute: int, minutes: int) -> int:
     return round(_QUIET_CARS_A_MINUTE + (_RUSH_CARS_A_MINUTE - _QUIET_CARS_A_MINUTE) * rush)
 
 
-def _journey(city: City, chance: Random, entered: int, car: str) -> Iterator[Registration]:
+def _journey(city: City, chance: Random, entered: int, car: str) -> Iterator[CarSighting]:
     instant = entered
     for _ in range(chance.choice(_CAMERAS_ON_THE_WAY)):
         instant += chance.randrange(_SHORTEST_LEG, _LONGEST_LEG)
-        yield Registration(instant, chance.choice(city.cameras), car)
+        yield CarSighting(instant, chance.choice(city.cameras), car)

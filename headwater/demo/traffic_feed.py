@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from headwater.demo.traffic import Minute, Registration, city_text
+from headwater.demo.traffic import Minute, CarSighting, city_text
 from headwater.terms.durable_files import Sync, replace_file
 
 TOLLGATES = "http://city/tollgates"
@@ -18,7 +18,7 @@ CAMERAS = "http://city/cameras"
 FOLDERS = {TOLLGATES: "tollgates", CAMERAS: "cameras"}
 
 
-def registrations(minute: Minute) -> dict[str, tuple[Registration, ...]]:
+def sightings(minute: Minute) -> dict[str, tuple[CarSighting, ...]]:
     """What each stream registered in a minute."""
     return {TOLLGATES: minute.tollgates, CAMERAS: minute.cameras}
 
@@ -26,7 +26,7 @@ def registrations(minute: Minute) -> dict[str, tuple[Registration, ...]]:
 def last_instants(minutes: Sequence[Minute]) -> dict[str, int]:
     """For each stream, the time of its last element in microseconds: when a watermark is there, all was read."""
     return {
-        stream: max(seen.instant for minute in minutes for seen in registrations(minute)[stream]) * 1_000
+        stream: max(seen.instant for minute in minutes for seen in sightings(minute)[stream]) * 1_000
         for stream in FOLDERS
     }
 
@@ -42,14 +42,14 @@ def prepare(folder: Path) -> Path:
 
 def write_minute(folder: Path, number: int, minute: Minute) -> None:
     """Adds one minute to both streams."""
-    for stream, seen in registrations(minute).items():
+    for stream, seen in sightings(minute).items():
         target = folder / FOLDERS[stream] / f"minute-{number:04d}.tnq"
         lines = "".join(f"{registration.line}\n" for registration in seen)
         replace_file(target, lines.encode(), sync=Sync.NOTHING)
 
 
 @dataclass
-class Feed:
+class TrafficFeed:
     """Writes minutes, the first at once and the others in a thread of its own, one each `pause` seconds."""
 
     folder: Path

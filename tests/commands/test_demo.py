@@ -17,7 +17,7 @@ from headwater.commands.demo_command import MINUTES, QUERIES, SEED, Pace, next_c
 from headwater.commands.query_files import QueryFile
 from headwater.demo import traffic
 from headwater.demo.traffic import BEGIN, MINUTE, City, Minute, morning
-from headwater.demo.traffic_feed import FOLDERS, TOLLGATES, Feed, last_instants, prepare, write_minute
+from headwater.demo.traffic_feed import FOLDERS, TOLLGATES, TrafficFeed, last_instants, prepare, write_minute
 from headwater.language.stream_clauses import Dialect, RegistrationKind
 from headwater.running.progress import Progress
 from headwater.terms.element_files import element_reader
@@ -73,7 +73,7 @@ def test_a_minute_on_disk_is_what_it_was(tmp_path: Path, minutes: list[Minute]) 
 
 def test_the_feed_writes_the_whole_morning(tmp_path: Path, minutes: list[Minute]) -> None:
     prepare(tmp_path)
-    feed = Feed(tmp_path, minutes[:5])
+    feed = TrafficFeed(tmp_path, minutes[:5])
     feed.begin()
     assert len(list((tmp_path / "tollgates").iterdir())) == 1
     feed.go_on(pause=0.01)
@@ -84,7 +84,7 @@ def test_the_feed_writes_the_whole_morning(tmp_path: Path, minutes: list[Minute]
 
 def test_a_feed_that_is_stopped_leaves_no_half_file(tmp_path: Path, minutes: list[Minute]) -> None:
     prepare(tmp_path)
-    feed = Feed(tmp_path, minutes)
+    feed = TrafficFeed(tmp_path, minutes)
     feed.begin()
     feed.go_on(pause=60.0)
     feed.stop()
@@ -92,7 +92,7 @@ def test_a_feed_that_is_stopped_leaves_no_half_file(tmp_path: Path, minutes: lis
 
 
 def test_a_feed_that_cannot_write_says_so(tmp_path: Path, minutes: list[Minute]) -> None:
-    feed = Feed(tmp_path / "nowhere", minutes[:2])
+    feed = TrafficFeed(tmp_path / "nowhere", minutes[:2])
     feed.go_on(pause=0.0)
     feed.wait()
     assert isinstance(feed.failure, FileNotFoundError)
