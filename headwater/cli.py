@@ -12,7 +12,7 @@ from typing import Annotated, Literal, TypeAlias
 
 import typer
 
-from headwater.commands.ending import reports_its_end
+from headwater.commands.ending import report_failures
 from headwater.explain.drawing_model import PlanFormat, PlanGraph
 from headwater.language.stream_clauses import Dialect, StreamOperator
 from headwater.windows.model import Bounds
@@ -55,7 +55,7 @@ DialectOption = Annotated[
         "  --data examples/city.ttl",
     )
 )
-@reports_its_end
+@report_failures
 def run(
     queries: QueryPaths,
     stream: Annotated[
@@ -172,7 +172,7 @@ def run(
         "headwater explain --coverage examples",
     )
 )
-@reports_its_end
+@report_failures
 def explain(
     query: QueryPath = None,
     graph: Annotated[
@@ -214,7 +214,7 @@ def explain(
 
 
 @app.command(epilog=example("headwater check examples/cars-per-district.rq examples/busy-districts.rq"))
-@reports_its_end
+@report_failures
 def check(queries: QueryPaths, dialect: DialectOption = None) -> None:
     """Parse and plan queries, and say what is wrong with them. Exit code 2 when something is."""
     from headwater.commands.check_command import check as check_queries
@@ -228,7 +228,7 @@ def check(queries: QueryPaths, dialect: DialectOption = None) -> None:
         "headwater load city.ttl --graph http://city/map --into city",
     )
 )
-@reports_its_end
+@report_failures
 def load(
     sources: Annotated[
         list[str], typer.Argument(metavar="DIR|FILE…", help="RDF files, or folders of them.", show_default=False)
@@ -248,7 +248,7 @@ def load(
 
 
 @app.command(epilog=example("headwater demo --seconds 60", "headwater demo --seconds 10 --in-process"))
-@reports_its_end
+@report_failures
 def demo(
     seconds: Annotated[float, typer.Option(min=1, help="How long it takes in all, about.")] = 60,
     in_process: Annotated[bool, typer.Option("--in-process", help="Without Spark.")] = False,
@@ -265,7 +265,7 @@ def demo(
         "headwater conformance csrbench ../shared/data/csrbench",
     )
 )
-@reports_its_end
+@report_failures
 def conformance(
     suite: Annotated[Suite, typer.Argument(help="Which suite.", show_default=False)],
     folder: Annotated[

@@ -54,7 +54,7 @@ def demo(seconds: float, in_process: bool) -> None:
         summary, whole = _run(engine, Path(folder), pace, console)
     seconds_taken = f"{time.monotonic() - begun:.0f} s"
     print(f"{'Done in' if whole else 'Cut short after'} {seconds_taken}: {progress_text(summary)}")
-    print(f"Try next: {next_command()}")
+    print(f"Try next: {suggest_command()}")
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def _heading(query: hw.Query) -> str:
     return query.text.partition("\n")[0].removeprefix("# ")
 
 
-def next_command() -> str:
+def suggest_command() -> str:
     """A command that works from here: on the examples of the project where it is a clone."""
     command = "headwater"
     if shutil.which(command) is None and Path(sys.argv[0]).name == command:

@@ -1,4 +1,4 @@
-"""How a command ends: with an exit code that scripts can rely on and, where it failed, one paragraph that says why.
+"""How a command ends: with an exit code that scripts can rely on and, where it failed, one failure_text that says why.
 
 | code | meaning                                                           |
 |------|-------------------------------------------------------------------|
@@ -43,7 +43,7 @@ class WrongInput(HeadwaterError):
     """A query or an option that cannot be right, with the words for the person who wrote it."""
 
 
-def reports_its_end(command: Callable[P, None]) -> Callable[P, None]:
+def report_failures(command: Callable[P, None]) -> Callable[P, None]:
     """Turns whatever a command raises into its exit code and, on stderr, the reason."""
 
     @functools.wraps(command)
@@ -58,7 +58,7 @@ def reports_its_end(command: Callable[P, None]) -> Callable[P, None]:
             if code == READER_GONE:
                 _silence_stdout()
             elif code in (FAILED, WRONG):
-                _say(error, code)
+                _print_failure(error, code)
             raise typer.Exit(code) from None
 
     return run
@@ -95,15 +95,15 @@ def _reader_is_gone() -> bool:
     return False
 
 
-def _say(error: BaseException, code: int) -> None:
+def _print_failure(error: BaseException, code: int) -> None:
     if _debugging():
         traceback.print_exception(error, file=sys.stderr)
     # What was written for a person, carets included, keeps its lines.
-    print(str(error) if code == WRONG else paragraph(error), file=sys.stderr)
+    print(str(error) if code == WRONG else failure_text(error), file=sys.stderr)
 
 
-def paragraph(error: BaseException) -> str:
-    """What went wrong in one paragraph: without the stack traces that Spark puts into its messages."""
+def failure_text(error: BaseException) -> str:
+    """What went wrong in one failure_text: without the stack traces that Spark puts into its messages."""
     lines: list[str] = []
     for line in str(error).strip().splitlines():
         if line.lstrip().startswith(("at ", "Traceback (", "JVM stacktrace", "Driver stacktrace", "SQLSTATE")):

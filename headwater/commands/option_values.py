@@ -1,10 +1,10 @@
 """What `--stream`, `--data`, `--template`, `--out` and `--endpoint` say, taken apart.
 
->>> stream_option("http://city/tollgates=gates/*.tnq")
+>>> parse_stream_option("http://city/tollgates=gates/*.tnq")
 ('http://city/tollgates', 'gates/*.tnq')
->>> stream_option("<http://city/gates?kind=toll>=gates.tnq")
+>>> parse_stream_option("<http://city/gates?kind=toll>=gates.tnq")
 ('http://city/gates?kind=toll', 'gates.tnq')
->>> endpoint_option("http://example.org/sparql,per_second=5,retries=1")
+>>> parse_endpoint_option("http://example.org/sparql,per_second=5,retries=1")
 ('http://example.org/sparql', {'retries': 1, 'per_second': 5.0})
 """
 
@@ -38,12 +38,12 @@ _ENDPOINT_SETTINGS: dict[str, Callable[[str], float | int | str]] = {
 _PAIR = re.compile(r"(?:<([^>]+)>|([^=<>]+))=(.+)", re.DOTALL)
 
 
-def stream_option(text: str) -> tuple[str, str]:
+def parse_stream_option(text: str) -> tuple[str, str]:
     """The stream and the source of `IRI=SOURCE`; an IRI that has an `=` itself stands in angle brackets."""
     return _pair(text, "--stream", "IRI=SOURCE, such as http://city/tollgates='gates/*.tnq'")
 
 
-def template_option(text: str) -> tuple[str, Path]:
+def parse_template_option(text: str) -> tuple[str, Path]:
     """The stream and the template file of `IRI=FILE`."""
     stream, file = _pair(text, "--template", "IRI=FILE, such as http://city/sensors=sensors.template")
     if not Path(file).is_file():
@@ -59,7 +59,7 @@ def _pair(text: str, option: str, wanted: str) -> tuple[str, str]:
     return (bracketed or bare).strip(), source.strip()
 
 
-def data_option(text: str) -> tuple[str, str | None]:
+def parse_data_option(text: str) -> tuple[str, str | None]:
     """The file (or pattern) and the graph of `FILE[@GRAPH-IRI]`; an `@` in the file's own name does no harm."""
     if not Path(text).exists():
         for position, character in enumerate(text):
@@ -68,16 +68,16 @@ def data_option(text: str) -> tuple[str, str | None]:
     return text, None
 
 
-def sources_by_stream(options: Iterable[str]) -> dict[str, list[str]]:
+def group_sources(options: Iterable[str]) -> dict[str, list[str]]:
     """The sources of each stream, in the order in which they were given."""
     sources: dict[str, list[str]] = {}
     for option in options:
-        stream, source = stream_option(option)
+        stream, source = parse_stream_option(option)
         sources.setdefault(stream, []).append(source)
     return sources
 
 
-def endpoint_option(text: str) -> tuple[str, dict[str, float | int | str]]:
+def parse_endpoint_option(text: str) -> tuple[str, dict[str, float | int | str]]:
     """The address and the settings of `URL[,NAME=VALUE…]`; an address that has a comma itself keeps it."""
     address, found = text.strip(), dict[str, float | int | str]()
     while (last := _SETTING.fullmatch(address)) is not None:
@@ -92,7 +92,7 @@ def endpoint_option(text: str) -> tuple[str, dict[str, float | int | str]]:
     return address, found
 
 
-def source_option(named: list[str], template: Path | None) -> Source | ReceivedSource:
+def make_source(named: list[str], template: Path | None) -> Source | ReceivedSource:
     """The source of a stream: files by their patterns, or what is at an address."""
     if not any(map(is_address, named)):
         return hw.files(*named, template=template)
@@ -106,7 +106,7 @@ def source_option(named: list[str], template: Path | None) -> Source | ReceivedS
         raise typer.BadParameter(str(error), param_hint="--stream") from None
 
 
-def sink_option(text: str, format: str) -> Sink:
+def make_sink(text: str, format: str) -> Sink:
     """Where `--out` writes: a folder, or a topic of Kafka; as JSON where tables were asked for."""
     try:
         return sink_at(text, format="json" if format == "table" else format)

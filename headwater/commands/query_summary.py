@@ -18,7 +18,7 @@ _WHEN = {
 }
 
 
-def one_line(plan: QueryPlan, settings: QuerySettings) -> str:
+def summarize_query(plan: QueryPlan, settings: QuerySettings) -> str:
     """What `check` says about a query that is right."""
     form = f"{DIALECT_NAMES[plan.dialect]} {plan.kind.value.upper()}"
     if plan.registration is not None:

@@ -16,12 +16,12 @@ from headwater.algebra.plan import QueryPlan
 from headwater.commands.answer_tables import Screen, answer_table
 from headwater.commands.ending import WrongInput
 from headwater.commands.option_values import (
-    data_option,
-    endpoint_option,
-    sink_option,
-    source_option,
-    sources_by_stream,
-    template_option,
+    group_sources,
+    make_sink,
+    make_source,
+    parse_data_option,
+    parse_endpoint_option,
+    parse_template_option,
 )
 from headwater.commands.progress_line import ProgressLine, summary_text
 from headwater.commands.query_files import QueryFile
@@ -68,8 +68,8 @@ def run(options: RunOptions) -> None:
     """Runs until the streams end or, when following, until Ctrl-C."""
     t0 = _time(options.t0)
     delay = _duration(options.delay)
-    sources = sources_by_stream(options.streams)
-    templates = dict(template_option(text) for text in options.templates)
+    sources = group_sources(options.streams)
+    templates = dict(parse_template_option(text) for text in options.templates)
     for stream in templates.keys() - sources.keys():
         raise typer.BadParameter(f"no --stream is named {stream}", param_hint="--template")
     engine = hw.Engine(
@@ -82,14 +82,14 @@ def run(options: RunOptions) -> None:
         window_cap=options.window_cap,
     )
     for stream, named in sources.items():
-        engine.stream(stream, source_option(named, templates.get(stream)))
+        engine.stream(stream, make_source(named, templates.get(stream)))
     for text in options.endpoints:
         _endpoint(engine, text)
     queries = [_register(engine, QueryFile.read(path), options, t0) for path in options.queries]
     for text in options.data:
-        path, graph = data_option(text)
+        path, graph = parse_data_option(text)
         engine.dataset(path, graph=graph)
-    sinks = [sink_option(text, options.format) for text in options.out]
+    sinks = [make_sink(text, options.format) for text in options.out]
     if options.format == "parquet" and not sinks:
         raise typer.BadParameter("parquet is written to a folder: name it with --out DIR", param_hint="--format")
     output = Output("json" if sinks else options.format, [query.plan for query in queries])
@@ -128,7 +128,7 @@ def _progress_file(path: Path | None) -> Iterator[Callable[[hw.Progress], None]]
 
 
 def _endpoint(engine: hw.Engine, text: str) -> None:
-    url, settings = endpoint_option(text)
+    url, settings = parse_endpoint_option(text)
     try:
         engine.endpoint(url, **settings)
     except ValueError as error:

@@ -66,7 +66,9 @@ def cases(folder: Path) -> Iterator[Case]:
 def run_case(case: Case, evaluator: MakeEvaluator = by_definition) -> CaseOutcome:
     """Runs one test; whatever goes wrong inside is the test's failure, not the runner's."""
     if case.kind.evaluates and case.folder.endswith("/service"):
-        return CaseOutcome(case, skipped="asks endpoints on the web that do not exist; SERVICE is tested against our own")
+        return CaseOutcome(
+            case, skipped="asks endpoints on the web that do not exist; SERVICE is tested against our own"
+        )
     try:
         if case.kind.evaluates:
             return CaseOutcome(case, _evaluate(case, evaluator))

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from headwater.demo.traffic import Minute, CarSighting, city_text
+from headwater.demo.traffic import CarSighting, Minute, city_text
 from headwater.terms.durable_files import Sync, replace_file
 
 TOLLGATES = "http://city/tollgates"

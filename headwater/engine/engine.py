@@ -21,8 +21,8 @@ from headwater.algebra.partitioning import OneShard
 from headwater.datasets.dataset import DataSet
 from headwater.engine.engine_data import EngineData
 from headwater.engine.query_handle import Query
-from headwater.engine.registering import chosen, free_name, registered_together
-from headwater.engine.service_arguments import endpoint_settings, service_options, with_options
+from headwater.engine.registering import make_query_name, parse_choice, resolve_queries
+from headwater.engine.service_arguments import apply_service_options, read_endpoint_settings, read_service_options
 from headwater.engine.static_files import Given
 from headwater.errors import SettingError, StateError
 from headwater.execution.registered import RegisteredQuery, RegistrationError
@@ -123,9 +123,9 @@ class Engine:
         self._running = threading.Lock()
         self._progress = Progress()
         self._changing = threading.Lock()
-        self._changes = WorkloadChanges(lambda: self._work({}, ExitStack()))
-        self._at_work: Workload | None = None
-        """What the runner was last told to do; None while nothing runs."""
+        self._changes = WorkloadChanges(lambda: self._open_workload({}, ExitStack()))
+        self._workload: Workload | None = None
+        """The workload of the current run; None while nothing runs."""
         self._continued: Continued | None = None
 
     @property
@@ -140,7 +140,7 @@ class Engine:
 
     @property
     def progress(self) -> Progress:
-        """The counts of the run at work, or of the last one."""
+        """The counts of the run at workload, or of the last one."""
         return self._progress
 
     def stream(self, name: str, source: Source | ReceivedSource | str | Path, *, idle: int | str | None = None) -> None:
@@ -178,8 +178,8 @@ class Engine:
         `bearer`, `user` and `password`, or `headers` say who asks; `per_second` and `concurrent` limit the requests;
         `timeout` (seconds), `retries`, `largest_response` (bytes) and `method` (GET or POST) say how they are made.
         """
-        found = endpoint_settings(url, **settings)
-        self._endpoints[found.url] = found
+        endpoint = read_endpoint_settings(url, **settings)
+        self._endpoints[endpoint.url] = endpoint
 
     @property
     def _services(self) -> ServiceSettings:
@@ -207,18 +207,18 @@ class Engine:
         A run at work takes the query up after the batch that it is at; then it is in `progress.queries`, which says
         from when its answers are complete. It begins with what the windows of the others still hold.
         """
-        parsed = parse(text, chosen(Dialect, dialect, "dialect"))
+        parsed = parse(text, parse_choice(Dialect, dialect, "dialect"))
         options = Options(
-            bounds=chosen(Bounds, bounds, "bounds"),
-            report=chosen(Report, report, "report"),
-            emit=chosen(StreamOperator, emit, "emit"),
-            content=chosen(Content, content, "content"),
+            bounds=parse_choice(Bounds, bounds, "bounds"),
+            report=parse_choice(Report, report, "report"),
+            emit=parse_choice(StreamOperator, emit, "emit"),
+            content=parse_choice(Content, content, "content"),
             t0=parse_time(t0) if isinstance(t0, str) else t0,
             cap=self._window_cap,
         )
-        called = name or (parsed.registration.name if parsed.registration else free_name(self._queries))
-        goals = service_options(service)
-        plan = with_options(plan_query(parsed, name=called, streams=sorted(self._sources)), goals)
+        called = name or (parsed.registration.name if parsed.registration else make_query_name(self._queries))
+        goals = read_service_options(service)
+        plan = apply_service_options(plan_query(parsed, name=called, streams=sorted(self._sources)), goals)
         settle(plan, options)
         with self._changing:
             if called in self._queries:
@@ -240,16 +240,16 @@ class Engine:
             subscription.end(None)
 
     def _change(self, queries: dict[str, Query]) -> None:
-        """Have other queries; a run at work goes on with them, if it can."""
+        """Replace the registered queries; a run that goes on takes them up, if it can."""
         before, self._queries = self._queries, queries
-        if self._at_work is None:
+        if self._workload is None:
             return
         try:
             description = self._description()
             if not self._in_process:
                 self._sharding(description.queries)
             for stream in description.outline().inputs:
-                if isinstance(self._sources[stream], RecordSource) and stream not in self._at_work.sources:
+                if isinstance(self._sources[stream], RecordSource) and stream not in self._workload.sources:
                     raise RegistrationError(
                         f"Spark cannot begin to read the records of {iri_to_name(stream)} while a pipeline is at work: "
                         "stop it and begin again with this query"
@@ -304,29 +304,29 @@ class Engine:
     ) -> RunSummary:
         with ExitStack() as stack:
             open_sources: dict[str, Source] = {}
-            work = self._work(open_sources, stack)
-            stack.enter_context(self._data.refreshing())
+            workload = self._open_workload(open_sources, stack)
+            stack.enter_context(self._data.refresh_while_running())
             for sink in sinks:
                 sink.open(None if self._in_process else self.session())
-            # What is received goes on until somebody stops it.
-            endless = any(isinstance(self._sources[stream], ReceivedSource) for stream in work.sources)
+            # Receivers have no end: the run goes on until it is stopped.
+            endless = any(isinstance(self._sources[stream], ReceivedSource) for stream in workload.sources)
 
             def renew() -> Workload:
-                self._at_work = self._work(open_sources, stack)
-                self._claim(self._at_work)
-                delivery.change_queries(self._initial_progress(self._at_work))
+                self._workload = self._open_workload(open_sources, stack)
+                self._claim(self._workload)
+                delivery.change_queries(self._initial_progress(self._workload))
                 self._progress = delivery.progress
-                return self._at_work
+                return self._workload
 
-            self._changes, self._at_work = WorkloadChanges(renew), work
-            delivery = self._delivery(work, on_answer, on_progress, sinks)
+            self._changes, self._workload = WorkloadChanges(renew), workload
+            delivery = self._delivery(workload, on_answer, on_progress, sinks)
             try:
-                return self._run_over(work, delivery, follow or endless, drain, trigger_seconds)
+                return self._run_over(workload, delivery, follow or endless, drain, trigger_seconds)
             finally:
-                self._at_work = None
+                self._workload = None
 
-    def _work(self, open_sources: dict[str, Source], stack: ExitStack) -> Workload:
-        """The registered queries with all that belongs to them; sources that are not open are opened."""
+    def _open_workload(self, open_sources: dict[str, Source], stack: ExitStack) -> Workload:
+        """What the run evaluates, with its sources; sources that are not open are opened."""
         description = self._description()
         outline = description.outline()
         closed = {stream: self._sources[stream] for stream in outline.inputs if stream not in open_sources}
@@ -339,9 +339,9 @@ class Engine:
         return Workload(description, outline, sources)
 
     def _delivery(
-        self, work: Workload, on_answer: OnAnswer | None, on_progress: OnProgress | None, sinks: Sequence[Sink]
+        self, workload: Workload, on_answer: OnAnswer | None, on_progress: OnProgress | None, sinks: Sequence[Sink]
     ) -> Delivery:
-        run, self._continued = self._claim(work)
+        run, self._continued = self._claim(workload)
 
         def report(progress: Progress) -> None:
             self._progress = progress
@@ -350,7 +350,7 @@ class Engine:
             if self._subscriptions and on_answer is None and all(s.closed for s in self._subscriptions):
                 self._stop.set()
 
-        feed = work.feed(drain=True)
+        feed = workload.feed(drain=True)
         return Delivery(
             on_answer=on_answer,
             on_progress=report,
@@ -361,17 +361,17 @@ class Engine:
             strict=self._strict,
             line_numbers=feed.line_numbers,
             text_at=feed.text_at,
-            queries=self._initial_progress(work),
+            queries=self._initial_progress(workload),
         )
 
     def _run_over(
-        self, work: Workload, delivery: Delivery, follow: bool, drain: bool, trigger_seconds: float
+        self, workload: Workload, delivery: Delivery, follow: bool, drain: bool, trigger_seconds: float
     ) -> RunSummary:
         if not follow:
-            work.feed(drain=drain).check()
+            workload.feed(drain=drain).check()
         if self._in_process:
             run_in_process(
-                work,
+                workload,
                 self._changes,
                 delivery,
                 self._stop,
@@ -387,7 +387,7 @@ class Engine:
 
             run_on_spark(
                 self.session(),
-                work,
+                workload,
                 self._changes,
                 delivery,
                 self._stop,
@@ -402,22 +402,24 @@ class Engine:
         return summary
 
     @staticmethod
-    def _initial_progress(work: Workload) -> dict[str, QueryProgress]:
-        cut = work.description.sharding
-        return initial_progress(work.description.queries, work.outline.queries, 1 if cut is None else len(cut.keys))
+    def _initial_progress(workload: Workload) -> dict[str, QueryProgress]:
+        cut = workload.description.sharding
+        return initial_progress(
+            workload.description.queries, workload.outline.queries, 1 if cut is None else len(cut.keys)
+        )
 
-    def _claim(self, work: Workload) -> tuple[str, Continued | None]:
+    def _claim(self, workload: Workload) -> tuple[str, Continued | None]:
         """The name of the run, and what it takes over from the checkpoint."""
         if self._checkpoint is None:
             return new_run(), None
         runner = "in process" if self._in_process else "on Spark"
-        records = [stream for stream, source in work.sources.items() if isinstance(source, RecordSource)]
-        return claim(self._checkpoint, work.description, runner, records)
+        records = [stream for stream, source in workload.sources.items() if isinstance(source, RecordSource)]
+        return claim(self._checkpoint, workload.description, runner, records)
 
     def _sharding(self, queries: Sequence[RegisteredQuery]) -> Sharding | None:
         """How the work is cut on Spark; None where it is not. A checkpoint has been cut once and for all."""
-        if self._at_work is not None:
-            cut = self._at_work.description.sharding
+        if self._workload is not None:
+            cut = self._workload.description.sharding
             return cut and same_sharding(cut, queries, has_static_default=self._data.has_default_graph)
         known = CheckpointRecord.read(self._checkpoint) if self._checkpoint else None
         if known is not None and not known.shards:
@@ -430,7 +432,7 @@ class Engine:
 
     def _description(self) -> ProgramDescription:
         """What is to be evaluated, all streams known; a `RegistrationError` where one has no source, or two."""
-        queries = registered_together(self._queries, self._sources.keys())
+        queries = resolve_queries(self._queries, self._sources.keys())
         return ProgramDescription(
             queries,
             self._data.folders,
@@ -443,7 +445,7 @@ class Engine:
         )
 
     def stop(self) -> None:
-        """End the run after the batch at work. May be called from any thread, and from `on_answer`."""
+        """End the run after the batch at workload. May be called from any thread, and from `on_answer`."""
         self._stop.set()
 
     def session(self) -> SparkSession:
@@ -465,7 +467,7 @@ class Engine:
             return
 
         def run() -> None:
-            # Whoever takes the answers gets the failure.
+            # The failure is raised where the answers are taken.
             with suppress(BaseException):
                 self.run()
 
@@ -485,7 +487,7 @@ class Engine:
         if not follow:
             Feed(sources).check()
         description = replace(description, skews=skews(sources))
-        # Whoever starts the DataFrame knows when its records end.
+        # The streams of record sources end with the DataFrame, not with the records that are there now.
         drain = not any(isinstance(source, RecordSource) for source in sources.values())
         spark = prepared(self.session())
         rows = outcome_rows(spark, description, sources, outline.wanted, drain=drain, batch_bytes=self._batch_bytes)

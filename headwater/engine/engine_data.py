@@ -1,4 +1,4 @@
-"""The linked data of an engine: data sets on disk, and what it was given otherwise, held in data sets of its own."""
+"""The linked data of an engine: data sets on disk, and other data copied into data sets of its own."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 from headwater.datasets.dataset import DataSet
 from headwater.datasets.linked_data import LinkedData
 from headwater.datasets.loading.temporary_dataset import TemporaryFolder
-from headwater.engine.static_files import Given, in_graph, load, statements
-from headwater.engine.watched_data import Refreshed, is_web_address, refreshing, source_of
+from headwater.engine.static_files import Given, load_statements, put_in_graph, read_statements
+from headwater.engine.watched_data import RefreshedDataSet, is_web_address, open_watched, refresh_in_background
 from headwater.errors import SettingError
 from headwater.execution.registered import RegisteredQuery
 from headwater.optimizer.statistics import Statistics
@@ -21,23 +21,23 @@ from headwater.terms.ids.inline_layout import NO_TERM
 from headwater.terms.model import Quad
 
 _LARGEST_LOG = 16 << 20
-"""From so many bytes of changes on, a data set is put in order before it is used."""
+"""A data set with a longer log of changes is compacted before it is used."""
 
 
 class EngineData:
-    """All data sets that the queries of an engine see as one."""
+    """The data sets that the queries of an engine read, as one."""
 
     def __init__(self) -> None:
         self._scratch = TemporaryFolder()
         self._folders: list[DataFolder] = []
-        self._refreshed: list[tuple[TemporaryFolder, Refreshed]] = []
+        self._refreshed: list[tuple[TemporaryFolder, RefreshedDataSet]] = []
 
     @property
     def folders(self) -> tuple[DataFolder, ...]:
         return tuple(self._folders)
 
     def add(self, data: Given, graph: str | None, refresh: float | str | None) -> DataSet:
-        """What `Engine.dataset` does."""
+        """Add linked data (`Engine.dataset`)."""
         if isinstance(data, str | Path) and Path(data).is_dir():
             if graph is not None or refresh is not None:
                 raise SourceError(
@@ -51,41 +51,41 @@ class EngineData:
             return found
         seconds = parse_duration(refresh) / 1_000_000 if isinstance(refresh, str) else refresh
         if seconds is None and not is_web_address(data):
-            return self._held(self._scratch, statements(data), graph)
+            return self._store(self._scratch, read_statements(data), graph)
         if not isinstance(data, str | Path):
             raise SettingError("only files and addresses can be refreshed: change other data with insert and remove")
-        source = source_of(data)
+        source = open_watched(data)
         quads = source.read() or []
         if seconds is None:
-            return self._held(self._scratch, quads, graph)
+            return self._store(self._scratch, quads, graph)
         scratch = TemporaryFolder()
-        watched = Refreshed(source, self._held(scratch, quads, graph), graph, seconds)
-        watched.begin(in_graph(quads, graph))
+        watched = RefreshedDataSet(source, self._store(scratch, quads, graph), graph, seconds)
+        watched.begin(put_in_graph(quads, graph))
         self._refreshed.append((scratch, watched))
         return watched.data
 
-    def _held(self, scratch: TemporaryFolder, quads: Sequence[Quad], graph: str | None) -> DataSet:
-        """A data set of the engine's own with some statements more."""
-        load(scratch.folder, quads, graph)
+    def _store(self, scratch: TemporaryFolder, quads: Sequence[Quad], graph: str | None) -> DataSet:
+        """Put statements into a data set of the engine's own."""
+        load_statements(scratch.folder, quads, graph)
         place = DataFolder(str(scratch.folder), is_temporary=True)
         if place not in self._folders:
             self._folders.append(place)
         return DataSet.open(scratch.folder)
 
-    def as_one(self) -> LinkedData:
-        """All data sets as they are now."""
+    def open_all(self) -> LinkedData:
+        """All data sets at their newest versions."""
         return LinkedData([DataSet.open(one.path) for one in self._folders])
 
     @property
     def has_default_graph(self) -> bool:
         """Whether some statement stands in no named graph."""
-        return any(graph == NO_TERM for graph, _ in self.as_one().group_keys())
+        return any(graph == NO_TERM for graph, _ in self.open_all().group_keys())
 
     def statistics(self, queries: Sequence[RegisteredQuery]) -> Statistics:
-        """What was counted of the predicates that some queries name."""
+        """The statistics of the predicates that some queries name."""
         counted = [DataSet.open(one.path).predicate_counts() for one in self._folders]
         return Statistics.of_counts(counted, [query.plan for query in queries])
 
-    def refreshing(self) -> AbstractContextManager[None]:
-        """While it lasts, what is to be refreshed is looked at."""
-        return refreshing([one for _, one in self._refreshed])
+    def refresh_while_running(self) -> AbstractContextManager[None]:
+        """A context in which the data with a refresh time is read again in the background."""
+        return refresh_in_background([one for _, one in self._refreshed])

@@ -1,4 +1,4 @@
-"""RegisteredQuery texts become queries that run together: each stream has a source or a query that feeds it."""
+"""Registration: query texts become queries that run together, each stream with a source or a query that feeds it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from headwater.algebra.build import plan_query
-from headwater.engine.service_arguments import with_options
+from headwater.engine.service_arguments import apply_service_options
 from headwater.errors import SettingError
 from headwater.execution.registered import RegisteredQuery, RegistrationError
 from headwater.language.stream_clauses import RegistrationKind
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     Choice = TypeVar("Choice", bound=Enum)
 
 
-def registered_together(queries: Mapping[str, Query], sources: Collection[str]) -> tuple[RegisteredQuery, ...]:
-    """The queries as they run with all streams known; a `RegistrationError` where a stream has no source, or two."""
+def resolve_queries(queries: Mapping[str, Query], sources: Collection[str]) -> tuple[RegisteredQuery, ...]:
+    """The registered queries with all streams known; a `RegistrationError` where one has no source, or two."""
     if not queries:
         raise RegistrationError("no query is registered; engine.register(text) registers one")
     produced = {
@@ -40,7 +40,7 @@ def registered_together(queries: Mapping[str, Query], sources: Collection[str]) 
     for name, query in queries.items():
         others = {stream for other, stream in produced.items() if other != name}
         plan = plan_query(query.parsed, name=name, streams=sorted({*sources} | others))
-        plan = query.plan = with_options(plan, query.service)
+        plan = query.plan = apply_service_options(plan, query.service)
         registered.append(RegisteredQuery(plan, settle(plan, query.options)))
     _check_streams(registered, {*sources, *produced.values()})
     return tuple(registered)
@@ -58,7 +58,7 @@ def _check_streams(registered: Iterable[RegisteredQuery], known: Collection[str]
                 )
 
 
-def free_name(taken: Collection[str]) -> str:
+def make_query_name(taken: Collection[str]) -> str:
     """A name for a query that has none."""
     number = 1
     while (name := "query" if number == 1 else f"query-{number}") in taken:
@@ -66,8 +66,8 @@ def free_name(taken: Collection[str]) -> str:
     return name
 
 
-def chosen(kind: type[Choice], given: Choice | str | None, what: str) -> Choice | None:
-    """One of some choices, by itself or by its name."""
+def parse_choice(kind: type[Choice], given: Choice | str | None, what: str) -> Choice | None:
+    """A member of an enumeration, given as itself or by its value."""
     if given is None or isinstance(given, kind):
         return given
     for choice in kind:

@@ -25,7 +25,7 @@ from headwater.terms.durations import parse_duration
 from headwater.terms.model import Variable
 
 
-def service_options(given: ServiceOptions | Mapping[str, Any] | None) -> ServiceOptions | None:
+def read_service_options(given: ServiceOptions | Mapping[str, Any] | None) -> ServiceOptions | None:
     """Options as they are, or from names and values: words in any case, a latency as µs or as a duration."""
     if given is None or isinstance(given, ServiceOptions):
         return given
@@ -43,7 +43,7 @@ def service_options(given: ServiceOptions | Mapping[str, Any] | None) -> Service
     return ServiceOptions(**values)
 
 
-def with_options(plan: QueryPlan, defaults: ServiceOptions | None) -> QueryPlan:
+def apply_service_options(plan: QueryPlan, defaults: ServiceOptions | None) -> QueryPlan:
     """The plan whose SERVICE clauses have these options where they have none of their own."""
     if defaults is None:
         return plan
@@ -61,7 +61,7 @@ def with_options(plan: QueryPlan, defaults: ServiceOptions | None) -> QueryPlan:
     return replace(plan, root=map_plan(plan.root, change))
 
 
-def endpoint_settings(
+def read_endpoint_settings(
     url: str,
     *,
     bearer: str | None = None,

@@ -20,22 +20,22 @@ Given = str | Path | Store | Iterable[Quad | Triple]
 """RDF files by path or pattern, a store, or statements."""
 
 
-def load(folder: Path, quads: Sequence[Quad], graph: str | None = None) -> None:
+def load_statements(folder: Path, quads: Sequence[Quad], graph: str | None = None) -> None:
     """Put statements into the data set of a folder."""
     # A graph that is known to be empty differs from one that nobody knows.
-    add_statements(folder, in_graph(quads, graph), [] if graph is None else [name_to_iri(graph)])
+    add_statements(folder, put_in_graph(quads, graph), [] if graph is None else [name_to_iri(graph)])
 
 
-def statements(data: Given) -> list[Quad]:
+def read_statements(data: Given) -> list[Quad]:
     """The statements of what was given, as they were written; `RdfSyntaxError` for a file that breaks off."""
     if isinstance(data, str | Path):
-        return [quad for path in paths(str(data)) for quad in read_quads(path)]
+        return [quad for path in find_files(str(data)) for quad in read_quads(path)]
     if isinstance(data, Store):
         return [Quad(q.subject, q.predicate, original(q.object), q.graph_name) for q in data]
     return [Quad(t.subject, t.predicate, t.object) if isinstance(t, Triple) else t for t in data]
 
 
-def in_graph(quads: Sequence[Quad], graph: str | None) -> Sequence[Quad]:
+def put_in_graph(quads: Sequence[Quad], graph: str | None) -> Sequence[Quad]:
     """The statements, with those in no named graph in the one of this name."""
     if graph is None:
         return quads
@@ -43,7 +43,7 @@ def in_graph(quads: Sequence[Quad], graph: str | None) -> Sequence[Quad]:
     return [Quad(q.subject, q.predicate, q.object, name) if q.graph_name == nowhere else q for q in quads]
 
 
-def paths(pattern: str) -> list[str]:
+def find_files(pattern: str) -> list[str]:
     """The files that a path or pattern names."""
     if glob.has_magic(pattern) and not Path(pattern).exists():
         names = sorted(filter(lambda name: Path(name).is_file(), glob.glob(pattern, recursive=True)), key=natural_order)

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from pyoxigraph import RdfFormat
 
 from headwater.datasets.dataset import DataSet
-from headwater.engine.static_files import in_graph, paths, statements
+from headwater.engine.static_files import find_files, put_in_graph, read_statements
 from headwater.sources.source import SourceError
 from headwater.terms.model import Quad
 from headwater.terms.rdf_documents import RdfSyntaxError, rdf_format, read_quads
@@ -76,21 +76,21 @@ class WatchedFiles:
 
     def read(self) -> list[Quad] | None:
         """Their statements; None where the files are those that were read last."""
-        stamps = [(path, (found := os.stat(path)).st_size, found.st_mtime_ns) for path in paths(self.pattern)]
+        stamps = [(path, (found := os.stat(path)).st_size, found.st_mtime_ns) for path in find_files(self.pattern)]
         if stamps == self._known:
             return None
-        quads = statements(self.pattern)
+        quads = read_statements(self.pattern)
         self._known = stamps
         return quads
 
 
-def source_of(data: str | Path) -> WebDocument | WatchedFiles:
+def open_watched(data: str | Path) -> WebDocument | WatchedFiles:
     """What is read, and read again."""
     return WebDocument(str(data)) if is_web_address(data) else WatchedFiles(str(data))
 
 
 @dataclass
-class Refreshed:
+class RefreshedDataSet:
     """A data set that has what a source has; `seconds` is how often that is looked at."""
 
     source: WebDocument | WatchedFiles
@@ -103,7 +103,7 @@ class Refreshed:
         """These statements are in the data set."""
         self._held = set(quads)
 
-    def look(self) -> bool:
+    def refresh(self) -> bool:
         """Take over what has changed, as one version; whether something had."""
         try:
             quads = self.source.read()
@@ -112,7 +112,7 @@ class Refreshed:
             return False
         if quads is None:
             return False
-        now = set(in_graph(quads, self.graph))
+        now = set(put_in_graph(quads, self.graph))
         added, removed = now - self._held, self._held - now
         self._held = now
         if added or removed:
@@ -121,10 +121,10 @@ class Refreshed:
 
 
 @contextmanager
-def refreshing(watched: Iterable[Refreshed]) -> Iterator[None]:
+def refresh_in_background(watched: Iterable[RefreshedDataSet]) -> Iterator[None]:
     """Look at sources in the background, each in its own rhythm."""
     end = threading.Event()
-    threads = [threading.Thread(target=_look, args=(one, end.wait), daemon=True) for one in watched]
+    threads = [threading.Thread(target=_refresh_until, args=(one, end.wait), daemon=True) for one in watched]
     for thread in threads:
         thread.start()
     try:
@@ -135,6 +135,6 @@ def refreshing(watched: Iterable[Refreshed]) -> Iterator[None]:
             thread.join()
 
 
-def _look(one: Refreshed, wait: Callable[[float], bool]) -> None:
+def _refresh_until(one: RefreshedDataSet, wait: Callable[[float], bool]) -> None:
     while not wait(one.seconds):
-        one.look()
+        one.refresh()

@@ -25,7 +25,7 @@ _BATCH_BYTES = 1 << 20
 
 
 def run_in_process(
-    work: Workload,
+    workload: Workload,
     changes: WorkloadChanges,
     delivery: Delivery,
     stop: Event,
@@ -43,11 +43,11 @@ def run_in_process(
     next one is answered, so that it may see what somebody changed who heard of it.
     """
     batch, offset, saved = _load(checkpoint)
-    evaluation = Evaluation(work.description.program())
+    evaluation = Evaluation(workload.description.program())
     if saved is not None:
         evaluation.restore(saved)
     choice = VersionChoice(evaluation.prepare_version)
-    feed = _feed(work, follow, drain)
+    feed = _feed(workload, follow, drain)
 
     def version() -> Version:
         return choice.next(evaluation.data_version, feed.newest_version())
@@ -87,8 +87,8 @@ def run_in_process(
         feed.commit(offset)
 
 
-def _feed(work: Workload, follow: bool, drain: bool) -> Feed:
-    feed = work.feed(drain=drain)
+def _feed(workload: Workload, follow: bool, drain: bool) -> Feed:
+    feed = workload.feed(drain=drain)
     if not follow:
         feed.finish()
     return feed

@@ -91,7 +91,7 @@ def _by_reader(sources: Mapping[str, Source], drain: bool) -> tuple[dict[str, So
 
 def run_on_spark(
     spark: SparkSession,
-    work: Workload,
+    workload: Workload,
     changes: WorkloadChanges,
     delivery: Delivery,
     stop: Event,
@@ -106,7 +106,7 @@ def run_on_spark(
     failures: list[BaseException] = []
     drains = drain and not follow
     # Only Spark knows when it has read all records: their streams end in a second query, after the first one.
-    turns = [False, True] if drains and _by_reader(work.sources, drain)[1] else [drains]
+    turns = [False, True] if drains and _by_reader(workload.sources, drain)[1] else [drains]
 
     def deliver(batch: DataFrame, batch_id: int) -> None:
         from headwater.spark.stateful_step import rows_to_outcome
@@ -115,7 +115,7 @@ def run_on_spark(
         found: list[Any] = batch.toArrow().to_pylist()
         if not found:
             return
-        description = work.description
+        description = workload.description
         merging = None if description.sharding is None else Merging(description.queries, description.sharding)
         try:
             delivery.deliver(batch_id, rows_to_outcome(found, merging))
@@ -124,8 +124,10 @@ def run_on_spark(
             raise
 
     def start(folder: Path, ends: bool) -> StreamingQuery:
-        description = work.description
-        rows = outcome_rows(spark, description, work.sources, work.outline.wanted, drain=ends, batch_bytes=batch_bytes)
+        description = workload.description
+        rows = outcome_rows(
+            spark, description, workload.sources, workload.outline.wanted, drain=ends, batch_bytes=batch_bytes
+        )
         writer = rows.writeStream.foreachBatch(deliver).option("checkpointLocation", str(folder))
         trigger = (
             writer.trigger(processingTime=f"{max(1, int(trigger_seconds * 1000))} milliseconds")
@@ -150,7 +152,7 @@ def run_on_spark(
                 if stop.is_set() or not changes.is_requested:
                     break
                 if may_change():
-                    work = changes.take() or work
+                    workload = changes.take() or workload
         if failures:
             raise failures[0]
 

@@ -13,7 +13,7 @@ import pytest
 from headwater.commands import option_values as inputs
 from headwater.commands.answer_tables import Screen
 from headwater.commands.demo_board import Board, Panel
-from headwater.commands.demo_command import MINUTES, QUERIES, SEED, Pace, next_command
+from headwater.commands.demo_command import MINUTES, QUERIES, SEED, Pace, suggest_command
 from headwater.commands.query_files import QueryFile
 from headwater.demo import traffic
 from headwater.demo.traffic import BEGIN, MINUTE, City, Minute, morning
@@ -130,7 +130,7 @@ def test_in_process_it_shows_all_three_queries_and_says_what_to_try() -> None:
 def test_what_it_says_to_try_works(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(PROJECT)
     monkeypatch.setattr("sys.argv", ["headwater"])
-    command = shlex.split(next_command())
+    command = shlex.split(suggest_command())
     assert command[2] == "examples/cars-per-district.rq"
     result = headwater(*command[1:])
     assert result.exit_code == 0, result.stderr

@@ -1,4 +1,4 @@
-"""How commands end: exit codes, one paragraph of reason, quiet on Ctrl-C and when the reader has gone."""
+"""How commands end: exit codes, one failure_text of reason, quiet on Ctrl-C and when the reader has gone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from headwater.commands.ending import exit_code, paragraph, reports_its_end
+from headwater.commands.ending import exit_code, failure_text, report_failures
 from tests.commands.running import CITY, EXAMPLES, TOLLGATES, headwater, process
 
 RUN = ("run", EXAMPLES / "cars-per-district.rq", "--in-process", *TOLLGATES, *CITY, "--format", "json")
@@ -78,13 +78,15 @@ def test_debugging_shows_the_traceback(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_an_exception_nobody_foresaw_is_named_and_has_a_hint() -> None:
-    assert paragraph(KeyError("x")) == "headwater: KeyError: 'x' (HEADWATER_DEBUG=1 shows where)"
-    assert paragraph(ZeroDivisionError()) == "headwater: ZeroDivisionError (HEADWATER_DEBUG=1 shows where)"
+    assert failure_text(KeyError("x")) == "headwater: KeyError: 'x' (HEADWATER_DEBUG=1 shows where)"
+    assert failure_text(ZeroDivisionError()) == "headwater: ZeroDivisionError (HEADWATER_DEBUG=1 shows where)"
 
 
 def test_stack_traces_of_spark_are_left_out() -> None:
     text = "Job aborted.\nLost task 0.0\n\tat org.apache.spark.Thing.run(Thing.scala:1)\nand more"
-    assert paragraph(ZeroDivisionError(text)).startswith("headwater: ZeroDivisionError: Job aborted. Lost task 0.0 (")
+    assert failure_text(ZeroDivisionError(text)).startswith(
+        "headwater: ZeroDivisionError: Job aborted. Lost task 0.0 ("
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,7 +99,7 @@ def test_stack_traces_of_spark_are_left_out() -> None:
     ],
 )
 def test_each_ending_has_its_code(raised: BaseException, code: int, capsys: pytest.CaptureFixture[str]) -> None:
-    @reports_its_end
+    @report_failures
     def command() -> None:
         raise raised
 

@@ -175,8 +175,8 @@ def test_queries_that_differ_in_constants_are_evaluated_as_one(tmp_path: Path) -
         running.engine.register(queries[2])
         write(tmp_path, range(8, 14))
         running.wait(lambda: 12 in running.of("x2"))
-        assert running.engine._at_work is not None
-        assert len(set(running.engine._at_work.description.program().evaluators.values())) == 1
+        assert running.engine._workload is not None
+        assert len(set(running.engine._workload.description.program().evaluators.values())) == 1
     for n, query in enumerate(queries):
         expected = from_the_beginning(tmp_path, query)
         # Nobody had asked for the triples of the last one before it came, so the windows do not hold them.

@@ -16,7 +16,7 @@ import headwater as hw
 from headwater.datasets.dataset import DataSet
 from headwater.datasets.errors import DataSetError
 from headwater.datasets.loading.bulk_load import load
-from headwater.engine.watched_data import Refreshed
+from headwater.engine.watched_data import RefreshedDataSet
 from headwater.terms.model import Literal, NamedNode, Triple
 
 if TYPE_CHECKING:
@@ -182,20 +182,20 @@ def test_a_file_is_read_again_when_it_has_changed(tmp_path: Path) -> None:
     file = write_data(tmp_path)
     data = engine.dataset(file, refresh="30ms")
     ((_, watched),) = engine._data._refreshed
-    assert not watched.look()
+    assert not watched.refresh()
     file.write_text('<http://ex/g0> <http://ex/name> "west" .')
     os.utime(file, ns=(1, 1))
-    assert watched.look()
+    assert watched.refresh()
     data.advance()
     assert {str(quad.object) for quad in data.quads()} == {'"west"'}
     file.write_text("<http://ex/g0> <http://ex/name> ")
-    assert not watched.look(), "what cannot be read leaves the data as it was"
+    assert not watched.refresh(), "what cannot be read leaves the data as it was"
     assert data.latest() == data.version
 
 
 def test_a_run_looks_at_its_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     looked = threading.Event()
-    monkeypatch.setattr(Refreshed, "look", lambda self: looked.set())
+    monkeypatch.setattr(RefreshedDataSet, "look", lambda self: looked.set())
     engine = an_engine(tmp_path)
     engine.dataset(write_data(tmp_path), refresh=0.001)
     engine.run(on_answer=lambda _: looked.wait(5) and None)
@@ -238,9 +238,9 @@ def test_an_address_is_read_again_when_its_server_says_so(tmp_path: Path) -> Non
         engine = hw.Engine(in_process=True)
         data = engine.dataset(address, graph="http://ex/web", refresh=60)
         ((_, watched),) = engine._data._refreshed
-        assert not watched.look()
+        assert not watched.refresh()
         documents.pop(0)
-        assert watched.look()
+        assert watched.refresh()
         data.advance()
         (quad,) = data.quads()
         assert (str(quad.object), str(quad.graph_name)) == ('"south"', "<http://ex/web>")

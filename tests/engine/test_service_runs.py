@@ -15,7 +15,7 @@ from pyoxigraph import Literal, Quad, QueryResultsFormat, QuerySolutions, Store,
 import headwater as hw
 from headwater.algebra.nodes import Service
 from headwater.algebra.scope import nodes
-from headwater.commands.option_values import endpoint_option
+from headwater.commands.option_values import parse_endpoint_option
 from headwater.execution.answers import Answer
 from headwater.language.service_options import Preference, Strategy
 from headwater.sinks.answer_text import format_answer_json
@@ -166,14 +166,14 @@ def test_spark_gives_the_answers_of_the_runner_in_process(
 
 
 def test_the_endpoint_option_of_the_command_line() -> None:
-    assert endpoint_option("http://e/sparql") == ("http://e/sparql", {})
-    assert endpoint_option("http://e/q?a=1,2,per_second=5, retries=0") == (
+    assert parse_endpoint_option("http://e/sparql") == ("http://e/sparql", {})
+    assert parse_endpoint_option("http://e/q?a=1,2,per_second=5, retries=0") == (
         "http://e/q?a=1,2",
         {"per_second": 5.0, "retries": 0},
     )
     for wrong in ("http://e/sparql,speed=5", "http://e/sparql,retries=few"):
         with pytest.raises(typer.BadParameter):
-            endpoint_option(wrong)
+            parse_endpoint_option(wrong)
 
 
 def test_the_command_prints_quality(endpoint: Served, stream: Path, tmp_path: Path) -> None:
