@@ -70,9 +70,9 @@ def both_ways(condition: Expression, kind: str, rows: int) -> tuple[float, float
     vocabulary = Vocabulary()
     ids = vocabulary.ids_of_rows(numbers(kind, rows), len(_NAMES))
     compiled = CompiledExpression(condition, _NAMES, vocabulary)
-    asked = PyoxigraphExpression(boolean_value_of(condition), [Variable(name) for name in _NAMES], vocabulary, None)
+    fallback = PyoxigraphExpression(boolean_value_of(condition), [Variable(name) for name in _NAMES], vocabulary, None)
     ours, held = timed(partial(compiled.test_rows, ids))
-    general, truths = timed(partial(asked.compute_truths, list(ids.T), rows))
+    general, truths = timed(partial(fallback.compute_truths, list(ids.T), rows))
     assert ((truths == TRUE) == held).all(), "the two ways differ"
     return ours, general
 
