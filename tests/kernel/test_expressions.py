@@ -1,4 +1,4 @@
-"""The kernel's expressions say what the reference says, for every kind of term, and say it fast where ids suffice."""
+"""The kernel's expressions equal the reference's for every kind of term, and need no pyoxigraph where ids suffice."""
 
 from __future__ import annotations
 
@@ -414,7 +414,7 @@ def test_zero_can_be_divided_by_any_other_number() -> None:
     check(expression_of("(?a + ?a) / (0.5 / ?b) / 1.5"), rows, ("a", "b"))
 
 
-def test_a_value_that_comes_again_is_remembered() -> None:
+def test_results_are_cached() -> None:
     vocabulary = Vocabulary()
     ids = vocabulary.ids_of_rows([(Literal(f"text number {i % 10}"),) for i in range(100)], 1)
     compiled = CompiledExpression(call("CONCAT", A, text("!")), ("a",), vocabulary)
