@@ -204,14 +204,14 @@ class MultiwayJoinOperator(Operator):
         """Empty some inputs, and with them the results; gives the results that there were."""
         relations = list(self._relations)
         if self.result_count + sum(relations[i].size for i in reset) <= _FEW_ROWS:
-            gone = [values for _, values in self._unlinked]
+            removed = [values for _, values in self._unlinked]
             if self._results.size:
-                gone.append(self._fetch_values(self._results.all_results()))
+                removed.append(self._fetch_values(self._results.all_results()))
             self._unlinked = []
             for i in reset:
                 relations[i].clear()
             self._results.clear()
-            return stack_rows(gone, len(self.variables)) if gone else self._nothing.removed
+            return stack_rows(removed, len(self.variables)) if removed else self._nothing.removed
         results = self._link_results()
         for i in reset:
             empty = Relation(len(self._inputs[i].variables))
