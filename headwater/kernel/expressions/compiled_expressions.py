@@ -266,7 +266,7 @@ class _Compiler:
         fallback = PyoxigraphExpression(boolean_value_of(operation), [_LEFT], self._vocabulary, None)
         constant_column = np.array([[id_of_value(constant)]], dtype=np.int64)
         outcomes, resources = OUTCOMES[operator], self._resources
-        # Compiles it.
+        # Compiles `compare` now and not during the first tick.
         compare(constant_column, 0, 1, constant_column, 0, 0, outcomes, resources.members, empty_truths(1))
 
         def test(rows: Ints) -> Truths:
