@@ -1,10 +1,10 @@
 """What a computed condition costs: `python -m benchmarks.expressions [--rows N]`.
 
-Each condition is tested on rows of numbers that were not seen before, by the kernel and by the general way (pyoxigraph,
-all rows in a few queries), which must agree. Prints one JSON object last:
+Each condition is tested on rows of numbers that were not seen before, by the kernel and by pyoxigraph (all rows in a
+few queries), which must agree. Prints one JSON object last:
 
 - `ns_per_row`: by condition and type of the numbers
-- `vs_general`: how many times as fast as the general way
+- `vs_general`: how many times as fast as pyoxigraph
 """
 
 from __future__ import annotations
@@ -58,36 +58,36 @@ def numbers(kind: str, rows: int) -> list[Row]:
     return [tuple(Literal(text, datatype=datatype) for text in pair) for pair in texts]
 
 
-def timed(run: Callable[[], Found]) -> tuple[float, Found]:
+def time_run(run: Callable[[], Found]) -> tuple[float, Found]:
     """The seconds of one run, since the second would know the values, and what it found."""
     begun = time.perf_counter()
     found = run()
     return time.perf_counter() - begun, found
 
 
-def both_ways(condition: Expression, kind: str, rows: int) -> tuple[float, float]:
-    """The seconds of the kernel and of the general way."""
+def compare_speeds(condition: Expression, kind: str, rows: int) -> tuple[float, float]:
+    """The seconds of the kernel and of pyoxigraph."""
     vocabulary = Vocabulary()
     ids = vocabulary.ids_of_rows(numbers(kind, rows), len(_NAMES))
     compiled = CompiledExpression(condition, _NAMES, vocabulary)
-    asked = PyoxigraphExpression(boolean_value_of(condition), [Variable(name) for name in _NAMES], vocabulary, None)
-    ours, held = timed(partial(compiled.test_rows, ids))
-    general, truths = timed(partial(asked.compute_truths, list(ids.T), rows))
-    assert ((truths == TRUE) == held).all(), "the two ways differ"
-    return ours, general
+    fallback = PyoxigraphExpression(boolean_value_of(condition), [Variable(name) for name in _NAMES], vocabulary, None)
+    ours, held = time_run(partial(compiled.test_rows, ids))
+    pyoxigraph, truths = time_run(partial(fallback.compute_truths, list(ids.T), rows))
+    assert ((truths == TRUE) == held).all(), "the kernel and pyoxigraph differ"
+    return ours, pyoxigraph
 
 
 def measure(rows: int) -> dict[str, object]:
     spent: dict[str, dict[str, object]] = {}
     against: dict[str, dict[str, object]] = {}
     # What is made once in a process is no cost of a row.
-    both_ways(condition_of(CONDITIONS[0]), TYPES[0], 10)
+    compare_speeds(condition_of(CONDITIONS[0]), TYPES[0], 10)
     for text in CONDITIONS:
         progress(text)
         for kind in TYPES:
-            ours, general = both_ways(condition_of(text), kind, rows)
+            ours, pyoxigraph = compare_speeds(condition_of(text), kind, rows)
             spent.setdefault(text, {})[kind] = rounded(ours / rows * 1e9)
-            against.setdefault(text, {})[kind] = rounded(general / ours)
+            against.setdefault(text, {})[kind] = rounded(pyoxigraph / ours)
     return {"ns_per_row": spent, "vs_general": against, "rows": rows}
 
 

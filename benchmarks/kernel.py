@@ -1,6 +1,6 @@
 """How fast the kernel is: `python -m benchmarks.kernel [--quick] [--plots FOLDER]`.
 
-Indexes, joins, aggregates, latency and adaptivity, compared in the same run with evaluation anew in pyoxigraph and in
+Indexes, joins, aggregates, latency and adaptivity, compared in the same run with re-evaluation in pyoxigraph and in
 polars. Prints one JSON object last. The full form draws its figures into docs/benchmarks; the quick one takes less than
 a minute and draws only where it is told.
 """

@@ -2,9 +2,9 @@
 
     S(x a) ⋈ R(x y) ⋈ T(y b)
 
-Most mappings come to R. Its values of x have many partners in S and hardly any in T by y; after the flip it is the
-other way round. A fixed order is good before or after; the adaptive join sees in the indexes' counts where to go.
-All joins are fed the same slides, in turns, so that each suffers alike from what else the machine does.
+Most new rows are in R. They have many partners in S by x and hardly any in T by y; after the flip it is the other way
+round. A fixed order is good before the flip or after it; the adaptive join chooses by the counts of the indexes.
+All joins are fed the same slides, in turns, so that other load on the machine affects them alike.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from itertools import permutations
 
 import numpy as np
 
-from benchmarks.kernel_feeding import SlidingInput, drawn, hashed_ids, pairs
+from benchmarks.kernel_feeding import SlidingInput, draw_values, hashed_ids, pairs
 from benchmarks.kernel_sizes import Sizes
 from benchmarks.reporting import Figure, Findings, Points, progress, rounded
 from headwater.kernel.columns.ring_index import Ints
@@ -97,8 +97,8 @@ def _windows(sizes: Sizes, slow: int, fast: int, *, flips: bool) -> list[Sliding
     few = hashed_ids(random, window * _MISSES)
     before = window + fast * (_WARM_UP + sizes.adaptive_slides // 2)
     after = window + fast * slides - before
-    first = pairs(drawn(random, many, before), drawn(random, few, before))
-    second = pairs(drawn(random, many, after), drawn(random, few, after))
+    first = pairs(draw_values(random, many, before), draw_values(random, few, before))
+    second = pairs(draw_values(random, many, after), draw_values(random, few, after))
     between = np.concatenate([first, second[:, ::-1] if flips else second])
     sides = window + slow * slides
     return [
@@ -110,5 +110,5 @@ def _windows(sizes: Sizes, slow: int, fast: int, *, flips: bool) -> list[Sliding
 
 def _side(random: np.random.Generator, many: Ints, few: Ints, count: int) -> Ints:
     """Rows of S or T, in turn with a key that many rows have and with one that hardly any has."""
-    keys = np.stack([drawn(random, many, count), drawn(random, few, count)], axis=1).reshape(-1)
+    keys = np.stack([draw_values(random, many, count), draw_values(random, few, count)], axis=1).reshape(-1)
     return pairs(keys, np.arange(keys.shape[0]))

@@ -1,4 +1,4 @@
-"""Aggregates and DISTINCT that forget, against evaluation anew (figures 13b to 13d of the paper).
+"""Incremental aggregates and DISTINCT against re-evaluation (figures 13b to 13d of the paper).
 
 AVG by group right over a window; MIN by group and DISTINCT over the join R(g y) ⋈ S(y v), by the join's selectivity:
 the number of its results for each mapping that it takes in. Shown are mappings of the stream per second, the windows
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks import kernel_polars
-from benchmarks.kernel_feeding import ZERO, SlidingInput, drawn, hashed_ids, pairs
+from benchmarks.kernel_feeding import ZERO, SlidingInput, draw_values, hashed_ids, pairs
 from benchmarks.kernel_sizes import Sizes
 from benchmarks.reporting import Figure, Findings, Points, in_turns, progress, rounded
 from headwater.kernel.aggregation.grouping import AggregateSpec, GroupOperator
@@ -33,7 +33,7 @@ _GROUPS = 1000
 _VALUES = 1000
 
 Lines = dict[str, Points]
-Anew = Callable[[], "pl.DataFrame"]
+Reevaluation = Callable[[], "pl.DataFrame"]
 
 
 def measure(sizes: Sizes) -> Findings:
@@ -43,20 +43,20 @@ def measure(sizes: Sizes) -> Findings:
     distinct: Lines = {"kernel": [], "polars, anew": []}
     for selectivity in sizes.selectivities:
         progress(f"MIN and DISTINCT over a join: selectivity {selectivity}")
-        for lines, make, anew in (
+        for lines, make, reevaluate in (
             (least, _least_of, kernel_polars.least),
             (distinct, _distinct_of, kernel_polars.distinct),
         ):
             inputs = _two_windows(sizes, selectivity)
             root = make(MultiwayJoinOperator(inputs, ("g", "y", "v")))
-            _add(lines, selectivity, inputs, root, partial(_joined_anew, anew, *inputs), sizes)
+            _add(lines, selectivity, inputs, root, partial(_reevaluate_join, reevaluate, *inputs), sizes)
     x, y = "selectivity of the join", "mappings per second"
     findings.figures.append(Figure("min-over-join", "MIN over a join, 1 % per slide", x, y, least))
     findings.figures.append(Figure("distinct-over-join", "DISTINCT over a join, 1 % per slide", x, y, distinct))
     for figure in findings.figures:
-        kernel, anew_points = figure.lines["kernel"], figure.lines["polars, anew"]
+        kernel, polars_points = figure.lines["kernel"], figure.lines["polars, anew"]
         ratios = {
-            f"{at:g}": rounded(ours / theirs) for (at, ours), (_, theirs) in zip(kernel, anew_points, strict=True)
+            f"{at:g}": rounded(ours / theirs) for (at, ours), (_, theirs) in zip(kernel, polars_points, strict=True)
         }
         findings.values[f"{figure.name.replace('-', '_')}_vs_polars"] = ratios
     return findings
@@ -69,19 +69,21 @@ def _averages(sizes: Sizes) -> Figure:
     for groups in sizes.aggregate_groups:
         progress(f"AVG over a window of {window}: {groups} groups")
         count = _rows_for(window, sizes)
-        rows = pairs(drawn(random, hashed_ids(random, groups), count), ZERO + random.integers(0, 10_000, count))
+        rows = pairs(draw_values(random, hashed_ids(random, groups), count), ZERO + random.integers(0, 10_000, count))
         leaf = SlidingInput(("g", "v"), rows, window)
         root = GroupOperator(leaf, ("g",), (("a", AggregateSpec("AVG", "v")),), Vocabulary())
-        _add(lines, groups, [leaf], root, partial(_averages_anew, leaf), sizes)
+        _add(lines, groups, [leaf], root, partial(_reevaluate_averages, leaf), sizes)
     return Figure("avg", f"AVG over a window of {window}, 1 % per slide", "groups", "mappings per second", lines)
 
 
-def _averages_anew(leaf: SlidingInput) -> pl.DataFrame:
+def _reevaluate_averages(leaf: SlidingInput) -> pl.DataFrame:
     return kernel_polars.averages(leaf.content, ZERO)
 
 
-def _joined_anew(anew: Callable[[Ints, Ints], pl.DataFrame], left: SlidingInput, right: SlidingInput) -> pl.DataFrame:
-    return anew(left.content, right.content)
+def _reevaluate_join(
+    reevaluate: Callable[[Ints, Ints], pl.DataFrame], left: SlidingInput, right: SlidingInput
+) -> pl.DataFrame:
+    return reevaluate(left.content, right.content)
 
 
 def _least_of(joined: Operator) -> Operator:
@@ -99,8 +101,8 @@ def _two_windows(sizes: Sizes, selectivity: float) -> list[SlidingInput]:
     keys = hashed_ids(random, max(1, round(window / (2 * selectivity))))
     count = _rows_for(window, sizes)
     groups = hashed_ids(random, _GROUPS)
-    left = pairs(drawn(random, groups, count), drawn(random, keys, count))
-    right = pairs(drawn(random, keys, count), ZERO + random.integers(0, _VALUES, count))
+    left = pairs(draw_values(random, groups, count), draw_values(random, keys, count))
+    right = pairs(draw_values(random, keys, count), ZERO + random.integers(0, _VALUES, count))
     return [SlidingInput(("g", "y"), left, window), SlidingInput(("y", "v"), right, window)]
 
 
@@ -113,7 +115,7 @@ def _add(
     at: float,
     inputs: list[SlidingInput],
     root: Operator,
-    anew: Anew,
+    reevaluate: Reevaluation,
     sizes: Sizes,
 ) -> None:
     """Measure one point of both lines."""
@@ -124,27 +126,27 @@ def _add(
         for one in inputs:
             one.slide(by)
 
-    counted = _Counted(root, anew)
-    counted.advance()
-    runs = {"kernel": counted.advance, "polars, anew": counted.anew}
+    compared = _ComparedOperator(root, reevaluate)
+    compared.advance()
+    runs = {"kernel": compared.advance, "polars, anew": compared.reevaluate}
     in_turns(runs, _WARM_UP, slide)
     for name, taken in in_turns(runs, sizes.aggregate_slides, slide).items():
         lines[name].append((at, len(inputs) * by / taken))
 
 
-class _Counted:
-    """An operator and its twin in polars, and how many results they have."""
+class _ComparedOperator:
+    """An operator and the same query in polars, with the number of results of both."""
 
-    def __init__(self, root: Operator, anew: Anew) -> None:
+    def __init__(self, root: Operator, reevaluate: Reevaluation) -> None:
         self._root = root
-        self._anew = anew
+        self._reevaluate = reevaluate
         self._results = 0
 
     def advance(self) -> None:
         delta = self._root.advance()
         self._results += delta.added.shape[0] - delta.removed.shape[0]
 
-    def anew(self) -> None:
-        found = self._anew().height
+    def reevaluate(self) -> None:
+        found = self._reevaluate().height
         if found != self._results:
             raise AssertionError(f"polars has {found} results, the kernel {self._results}")

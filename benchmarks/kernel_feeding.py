@@ -1,4 +1,4 @@
-"""Leaves that play a window: at each slide so many of the oldest rows go and as many new ones come."""
+"""Inputs that act as sliding windows: each slide removes the oldest rows and adds as many new ones."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ ZERO = inline_id(InlineType.INTEGER, INTEGER_BIAS)
 
 
 class SlidingInput(Operator):
-    """A window of `size` rows over rows that are there from the beginning.
+    """A window of `size` rows over given rows.
 
-    The first difference is the whole first window, and `slide` prepares the next one. Several operators may read the
+    The first delta is the whole first window, and `slide` prepares the next one. Several operators may read the
     same window, each once per slide.
     """
 
@@ -48,12 +48,12 @@ class SlidingInput(Operator):
 
 
 def hashed_ids(random: np.random.Generator, count: int) -> Ints:
-    """So many ids that look as those of IRIs do; equal only by chance."""
+    """Random ids that look like those of IRIs."""
     return random.integers(0, 1 << 62, count)
 
 
-def drawn(random: np.random.Generator, domain: Ints, count: int) -> Ints:
-    """So many values of a domain, each as often as chance wills; each once where as many are wanted as there are."""
+def draw_values(random: np.random.Generator, domain: Ints, count: int) -> Ints:
+    """Draw values of a domain at random; a permutation if as many are drawn as there are."""
     if count == domain.shape[0]:
         return random.permutation(domain)
     return domain[random.integers(0, domain.shape[0], count)]

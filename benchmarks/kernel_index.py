@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from benchmarks.kernel_feeding import drawn, hashed_ids, pairs
+from benchmarks.kernel_feeding import draw_values, hashed_ids, pairs
 from benchmarks.kernel_sizes import Sizes
 from benchmarks.reporting import Figure, Findings, Points, progress, rounded, seconds
 from headwater.kernel.columns.ring_index import Ints, RingIndex
@@ -38,17 +38,17 @@ def measure(sizes: Sizes) -> Findings:
 
 
 def _rows(random: np.random.Generator, mappings: int, keys: int) -> Ints:
-    return pairs(drawn(random, hashed_ids(random, keys), mappings), np.arange(mappings))
+    return pairs(draw_values(random, hashed_ids(random, keys), mappings), np.arange(mappings))
 
 
 def _fill_seconds(rows: Ints, batch: int) -> float:
     """The time to index all rows, growth included."""
     index = RingIndex((0,))
-    numbers = np.arange(rows.shape[0])
+    row_ids = np.arange(rows.shape[0])
 
     def fill() -> None:
         for start in range(0, rows.shape[0], batch):
-            index.insert(rows, numbers[start : start + batch])
+            index.insert(rows, row_ids[start : start + batch])
 
     return seconds(fill)
 
@@ -61,17 +61,17 @@ def _probe_seconds(random: np.random.Generator, rows: Ints) -> float:
 
 
 def _replaced_per_second(random: np.random.Generator, rows: Ints) -> float:
-    """Inserts per second while a full window slides by 1 %: what goes makes room for what comes."""
+    """Inserts per second while a full window slides by 1 %: removed rows make room for new ones."""
     n = rows.shape[0]
     slide = max(1, n // 100)
     index = RingIndex((0,))
     index.insert(rows, np.arange(n))
     spent = 0.0
     for start in range(0, 20 * slide, slide):
-        numbers = np.arange(start, start + slide)
-        index.remove(rows, numbers)
-        rows[numbers, 0] = hashed_ids(random, slide)
-        spent += seconds(partial(index.insert, rows, numbers))
+        row_ids = np.arange(start, start + slide)
+        index.remove(rows, row_ids)
+        rows[row_ids, 0] = hashed_ids(random, slide)
+        spent += seconds(partial(index.insert, rows, row_ids))
     return float(20 * slide / spent)
 
 

@@ -1,8 +1,8 @@
-"""The three-way join against evaluation anew (figure 13a of the paper).
+"""The three-way join against re-evaluation (figure 13a of the paper).
 
-    R(x y) ⋈ S(y z) ⋈ T(z w)      each a window, of which 1 % goes and comes at each slide
+    R(x y) ⋈ S(y z) ⋈ T(z w)      each a window, of which 1 % is replaced at each slide
 
-The reference is the SPARQL query on a pyoxigraph store; the time to keep the store up to date is not even counted.
+The reference is the SPARQL query on a pyoxigraph store; the time to update the store is not counted.
 Every slide checks that all sides have equally many results.
 """
 
@@ -49,7 +49,7 @@ class ThreeWayJoin:
         delta = self.join.advance()
         self.results += delta.added.shape[0] - delta.removed.shape[0]
 
-    def anew_in_polars(self) -> None:
+    def reevaluate_in_polars(self) -> None:
         found = kernel_polars.chain_join(*(one.content for one in self.windows)).height
         if found != self.results:
             raise AssertionError(f"polars has {found} results, the kernel {self.results}")
@@ -86,7 +86,7 @@ def _against_polars(window: int, keys: int, slides: int) -> tuple[float, float]:
     """Seconds per slide of the kernel and of polars."""
     warm_up = 5
     joined = ThreeWayJoin(window, keys, slides + warm_up)
-    runs = {"kernel": joined.advance, "polars": joined.anew_in_polars}
+    runs = {"kernel": joined.advance, "polars": joined.reevaluate_in_polars}
     in_turns(runs, warm_up, joined.slide)
     times = in_turns(runs, slides, joined.slide)
     return times["kernel"], times["polars"]
@@ -103,7 +103,7 @@ def _against_reference(window: int, slides: int) -> tuple[float, float]:
     for number, one in enumerate(joined.windows):
         store.bulk_extend(_quads(one.content, number))
 
-    def anew() -> None:
+    def reevaluate() -> None:
         solutions = store.query(_QUERY)
         assert isinstance(solutions, QuerySolutions)
         found = sum(1 for _ in solutions)
@@ -117,7 +117,7 @@ def _against_reference(window: int, slides: int) -> tuple[float, float]:
                 store.remove(quad)
             store.extend(_quads(one.delta.added, number))
 
-    times = in_turns({"kernel": joined.advance, "reference": anew}, slides, slide)
+    times = in_turns({"kernel": joined.advance, "reference": reevaluate}, slides, slide)
     return times["kernel"], times["reference"]
 
 

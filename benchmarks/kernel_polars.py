@@ -1,4 +1,4 @@
-"""The same results by evaluating anew in polars, on the same columns of ids.
+"""The same results by re-evaluation in polars, on the same columns of ids.
 
 A window is a pair of columns; they become frames without a copy where polars can. It is imported where it is used,
 so that the other parts run without it.

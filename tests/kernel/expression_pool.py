@@ -1,4 +1,4 @@
-"""Terms of every kind for tests of expressions, and the reference's word on what an expression makes of them."""
+"""Terms of every kind for tests of expressions, and the values that the reference computes from them."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from headwater.kernel.columns.delta import UNBOUND
-from tests.kernel.fed import Bag
+from tests.kernel.manual_input import Bag
 
 Variables = tuple[str, ...]
 Mapping = dict[str, int]

@@ -1,4 +1,4 @@
-"""Random trees of operators, each with its slow twin, and random differences for their leaves."""
+"""Random trees of operators, each with its slow twin, and random deltas for their leaves."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from headwater.kernel.operators.recompute import RecomputeOperator
 from headwater.kernel.operators.semi_join import MinusOperator, SemiJoinOperator
 from headwater.kernel.operators.union import UnionOperator
 from tests.kernel import naive_algebra as naive
-from tests.kernel.fed import Bag, Fed, as_rows
+from tests.kernel.manual_input import Bag, ManualInput, as_rows
 
 VARIABLES = ("a", "b", "c", "d")
 VALUES = (1, 2, 3)
@@ -35,19 +35,19 @@ Draw = Callable[[st.SearchStrategy], object]
 class Leaf:
     """A leaf and all rows that it has had so far."""
 
-    operator: Fed
+    operator: ManualInput
     unbound: bool
     bag: Bag = field(default_factory=Counter)
 
     def feed(self, draw) -> None:
-        """A difference: new rows, some of the old, and sometimes rows that both come and go; or all of the old go at
-        once, and are not even looked at."""
+        """Feed a random delta: it adds rows, removes some old ones, and sometimes adds and removes a row; or it removes
+        all old rows at once (`Delta.is_reset`)."""
         values = (*VALUES, UNBOUND) if self.unbound else VALUES
         row = st.tuples(*(st.sampled_from(values) for _ in self.operator.variables))
         added = draw(st.lists(row, max_size=5))
         there = sorted(self.bag.elements())
         if draw(st.integers(0, 7)) == 0:
-            self.operator.begin_anew(added, there)
+            self.operator.replace_all(added, there)
             self.bag = Counter(added)
             return
         removed = draw(st.lists(st.sampled_from(range(len(there))), unique=True, max_size=6)) if there else []
@@ -80,7 +80,7 @@ def leaf(draw) -> Tree:
             [],
             frozenset(variables),
         )
-    fed = Leaf(Fed(*variables), draw(st.booleans()))
+    fed = Leaf(ManualInput(*variables), draw(st.booleans()))
     return Tree(
         fed.operator,
         lambda: naive.Table(variables, fed.bag),

@@ -31,7 +31,7 @@ from headwater.language.parser import parse
 from headwater.optimizer.optimise import optimise
 from headwater.terms.model import XSD, Literal, NamedNode, Variable
 from headwater.windows.settings import settle
-from tests.kernel.fed import Fed, Watched
+from tests.kernel.manual_input import ManualInput, ResultBag
 
 EX = "http://example.org/"
 FROM = "FROM STREAM :s [RANGE 10s STEP 1s]"
@@ -75,15 +75,15 @@ def test_what_may_be_unbound_joins_by_compatibility() -> None:
 
 
 def test_an_input_that_connects_others_keeps_them_from_multiplying() -> None:
-    one, other, between = Fed("a"), Fed("b"), Fed("a", "b")
+    one, other, between = ManualInput("a"), ManualInput("b"), ManualInput("a", "b")
     found = joined([Input(one, frozenset("a")), Input(other, frozenset("b")), Input(between, frozenset("a"))]).operator
     assert isinstance(found, CompatibleJoinOperator)
     assert not any(isinstance(below, MultiwayJoinOperator) for below in found.inputs)
-    watched = Watched(found)
+    results = ResultBag(found)
     one.feed([(1,)])
     other.feed([(2,), (3,)])
     between.feed([(1, UNBOUND), (1, 3), (2, 2)])
-    assert watched.advance() == {(1, 2): 1, (1, 3): 2}
+    assert results.advance() == {(1, 2): 1, (1, 3): 2}
 
 
 def test_equal_patterns_share_one_operator() -> None:
@@ -143,21 +143,21 @@ def test_what_stays_with_the_reference_says_why(pattern: str, reason: str) -> No
 
 
 def test_the_newest_time_of_a_row_is_shown_whatever_comes_and_goes() -> None:
-    source = Fed("v", "t", "t2")
-    watched = Watched(NewestTimeOperator(source, 1))
+    source = ManualInput("v", "t", "t2")
+    results = ResultBag(NewestTimeOperator(source, 1))
     source.feed([(1, 10, UNBOUND), (1, 30, 30), (2, UNBOUND, UNBOUND)])
-    assert watched.advance() == {(1, 30, 30): 1, (2, UNBOUND, UNBOUND): 1}
+    assert results.advance() == {(1, 30, 30): 1, (2, UNBOUND, UNBOUND): 1}
     source.feed([(1, 20, 20), (2, 5, UNBOUND)], [(1, 30, 30)])
-    assert watched.advance() == {(1, 20, 20): 1, (2, 5, UNBOUND): 1}
+    assert results.advance() == {(1, 20, 20): 1, (2, 5, UNBOUND): 1}
     source.feed([], [(1, 10, UNBOUND), (2, 5, UNBOUND)])
-    assert watched.advance() == {(1, 20, 20): 1, (2, UNBOUND, UNBOUND): 1}
+    assert results.advance() == {(1, 20, 20): 1, (2, UNBOUND, UNBOUND): 1}
     source.feed([(3, 1, 1)], [(1, 20, 20), (2, UNBOUND, UNBOUND), (3, 1, 1)])
-    assert watched.advance() == {}
+    assert results.advance() == {}
 
 
 def test_times_are_milliseconds_as_terms() -> None:
     vocabulary = Vocabulary()
-    source = Fed("v", "t")
+    source = ManualInput("v", "t")
     operator = TimeTermsOperator(source, 1, vocabulary)
     source.feed([(1, 2_000_000), (1, 1_500), (1, UNBOUND)])
     times = [vocabulary.term_of(number) for number in operator.advance().added[:, 1].tolist()]
@@ -172,12 +172,12 @@ def test_times_are_milliseconds_as_terms() -> None:
 def test_now_is_another_row_at_another_tick_only() -> None:
     vocabulary, clock = Vocabulary(), TickClock()
     now = NowOperator("now", clock, vocabulary)
-    watched = Watched(now)
+    results = ResultBag(now)
     clock.now = 1_000_000
-    (first,) = watched.advance()
+    (first,) = results.advance()
     assert now.advance().is_empty
     clock.now = 2_000_000
-    (second,) = watched.advance()
+    (second,) = results.advance()
     assert [getattr(vocabulary.term_of(row[0]), "value", None) for row in (first, second)] == [
         "1970-01-01T00:00:01Z",
         "1970-01-01T00:00:02Z",
@@ -185,7 +185,7 @@ def test_now_is_another_row_at_another_tick_only() -> None:
 
 
 def test_rows_that_come_and_go_at_once_are_netted() -> None:
-    source = Fed("v")
+    source = ManualInput("v")
     operator = NetChangeOperator(source)
     source.feed([(1,), (1,), (2,)], [(1,), (3,)])
     delta = operator.advance()
@@ -205,7 +205,7 @@ def test_equal_values_stand_in_the_order_of_their_texts(turned: bool) -> None:
 
 def test_a_shared_operator_is_asked_once_per_tick() -> None:
     clock = TickClock()
-    source = Fed("v")
+    source = ManualInput("v")
     shared = SharedOperator(source, clock)
     clock.tick = 1
     source.feed([(1,)])

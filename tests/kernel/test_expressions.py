@@ -1,4 +1,4 @@
-"""The kernel's expressions say what the reference says, for every kind of term, and say it fast where ids suffice."""
+"""The kernel's expressions equal the reference's for every kind of term, and need no pyoxigraph where ids suffice."""
 
 from __future__ import annotations
 
@@ -330,8 +330,8 @@ def test_triple_terms_and_their_blank_nodes() -> None:
     ]
     chosen = CompiledExpression(call("COALESCE", B, A), ("a", "b"), vocabulary).compute_values(ids)
     assert vocabulary.terms_of_rows(chosen.reshape(-1, 1)) == [(inside,), (other,), (inside,)]
-    asked = PyoxigraphExpression(call("COALESCE", B, A), [A.variable, B.variable], vocabulary, None)
-    assert asked.compute_ids([ids[:, 0], ids[:, 1]], 3).tolist() == chosen.tolist()
+    fallback = PyoxigraphExpression(call("COALESCE", B, A), [A.variable, B.variable], vocabulary, None)
+    assert fallback.compute_ids([ids[:, 0], ids[:, 1]], 3).tolist() == chosen.tolist()
 
 
 def test_columns_in_any_layout() -> None:
@@ -342,7 +342,7 @@ def test_columns_in_any_layout() -> None:
     assert compiled.test_rows(ids[::2]).tolist() == [True, True, False]
 
 
-def test_inline_values_are_never_asked_for() -> None:
+def test_inline_values_are_never_left_to_pyoxigraph() -> None:
     vocabulary = Vocabulary()
     rows = vocabulary.ids_of_rows(
         [(number("79"),), (number("80.5", "decimal"),), (number("81", "double"),), (None,)], 1
@@ -353,12 +353,12 @@ def test_inline_values_are_never_asked_for() -> None:
         (op("=", A, Constant(NamedNode("http://example/a"))), [False] * 4),
         (op("&&", call("BOUND", A), op("!", op("<", A, A))), [True, True, True, False]),
     ]
-    with patch.object(PyoxigraphExpression, "_ask", side_effect=AssertionError("asked")):
+    with patch.object(PyoxigraphExpression, "_query_pyoxigraph", side_effect=AssertionError("left to pyoxigraph")):
         for condition, expected in conditions:
             assert CompiledExpression(condition, ("a",), vocabulary).test_rows(rows).tolist() == expected
 
 
-def test_computed_numbers_are_never_asked_for() -> None:
+def test_computed_numbers_are_never_left_to_pyoxigraph() -> None:
     vocabulary = Vocabulary()
     pairs = {
         "float": [("20.3", "19.7"), ("7.25", "7.25"), ("-3.5", "1000000")],
@@ -370,7 +370,7 @@ def test_computed_numbers_are_never_asked_for() -> None:
     ids = vocabulary.ids_of_rows(rows, 2)
     tested = ("?a - ?b > 2.5", "ABS(?a - ?b) < 1", "?a / ?b >= 0.5", "ROUND(?a * 3) = 61", "?a * 2 + ?b != CEIL(?b)")
     conditions = [*map(expression_of, tested)]
-    with patch.object(PyoxigraphExpression, "_ask", side_effect=AssertionError("asked")):
+    with patch.object(PyoxigraphExpression, "_query_pyoxigraph", side_effect=AssertionError("left to pyoxigraph")):
         found = [CompiledExpression(one, ("a", "b"), vocabulary).test_rows(ids).tolist() for one in conditions]
     assert found == [reference_holds(condition, ("a", "b"), rows) for condition in conditions]
 
@@ -414,12 +414,12 @@ def test_zero_can_be_divided_by_any_other_number() -> None:
     check(expression_of("(?a + ?a) / (0.5 / ?b) / 1.5"), rows, ("a", "b"))
 
 
-def test_a_value_that_comes_again_is_remembered() -> None:
+def test_results_are_cached() -> None:
     vocabulary = Vocabulary()
     ids = vocabulary.ids_of_rows([(Literal(f"text number {i % 10}"),) for i in range(100)], 1)
     compiled = CompiledExpression(call("CONCAT", A, text("!")), ("a",), vocabulary)
     before = compiled.compute_values(ids)
-    with patch.object(PyoxigraphExpression, "_ask", side_effect=AssertionError("asked")):
+    with patch.object(PyoxigraphExpression, "_query_pyoxigraph", side_effect=AssertionError("left to pyoxigraph")):
         assert compiled.compute_values(ids[::-1]).tolist() == before[::-1].tolist()
 
 
@@ -428,7 +428,7 @@ def test_resources_are_compared_by_their_ids() -> None:
     terms: list[Term] = [*(NamedNode(f"http://example/{i}") for i in range(300)), *BLANKS, Literal("a text of its own")]
     ids = vocabulary.ids_of_rows([(a, b) for a in terms[::3] for b in terms], 2)
     equal, other = (CompiledExpression(op(operator, A, B), ("a", "b"), vocabulary) for operator in ("=", "!="))
-    with patch.object(PyoxigraphExpression, "_ask", side_effect=AssertionError("asked")):
+    with patch.object(PyoxigraphExpression, "_query_pyoxigraph", side_effect=AssertionError("left to pyoxigraph")):
         known = ids[:, 0] != vocabulary.id_of(terms[-1])
         for start in (0, 1000, 0):
             part = ids[known][start:]
@@ -439,13 +439,13 @@ def test_resources_are_compared_by_their_ids() -> None:
 def test_memory_is_bounded_and_results_stay_right() -> None:
     vocabulary = Vocabulary()
     with patch.object(pyoxigraph_evaluation, "CACHE_SIZE", 50):
-        asked = PyoxigraphExpression(call("CONCAT", A, text("!")), [A.variable], vocabulary, None)
+        fallback = PyoxigraphExpression(call("CONCAT", A, text("!")), [A.variable], vocabulary, None)
         for size in (30, 45, 60, 10, 120):
             texts = [f"text number {i}" for i in range(size)]
-            found = asked.compute_ids([vocabulary.ids_of_rows([(Literal(t),) for t in texts], 1)[:, 0]], size)
+            found = fallback.compute_ids([vocabulary.ids_of_rows([(Literal(t),) for t in texts], 1)[:, 0]], size)
             assert vocabulary.terms_of_rows(found.reshape(-1, 1)) == [(Literal(t + "!"),) for t in texts]
-            assert len(asked._known) <= 50
-            assert len(asked._results) <= 50
+            assert len(fallback._result_ids) <= 50
+            assert len(fallback._result_terms) <= 50
 
 
 def test_results_outlive_a_sweep_of_the_vocabulary() -> None:

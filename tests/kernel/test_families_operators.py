@@ -12,7 +12,7 @@ from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.families.family_screening import Screened
 from headwater.kernel.families.member_tables import FamilyView, GivenRows, Key
 from headwater.kernel.families.threshold_join import ThresholdJoin
-from tests.kernel.fed import Bag, Fed, Watched, as_rows
+from tests.kernel.manual_input import Bag, ManualInput, ResultBag, as_rows
 
 VALUES = st.integers(1, 4)
 PAIRS = st.lists(st.tuples(VALUES, VALUES), max_size=5)
@@ -27,8 +27,8 @@ def _goes(bag: Bag, share: float) -> list[tuple[int, ...]]:
 
 @given(CHANGES)
 def test_threshold_join(changes: list[tuple[list[Key], float, list[Key], float]]) -> None:
-    left, right = Fed("a", "v"), Fed("m", "p")
-    join = Watched(ThresholdJoin(left, right, lambda rows: rows[:, 1] > rows[:, 3]))
+    left, right = ManualInput("a", "v"), ManualInput("m", "p")
+    join = ResultBag(ThresholdJoin(left, right, lambda rows: rows[:, 1] > rows[:, 3]))
     lefts: Bag = Counter()
     rights: Bag = Counter()
     for added, share, came, going in changes:
@@ -47,10 +47,10 @@ def test_threshold_join(changes: list[tuple[list[Key], float, list[Key], float]]
 
 @given(CHANGES)
 def test_screen(changes: list[tuple[list[Key], float, list[Key], float]]) -> None:
-    source = Fed("s", "o")
+    source = ManualInput("s", "o")
     content: Bag = Counter()
     screen = Screened(source, [1], [1], lambda: as_rows(content.elements(), 2), [(0, 1)])
-    watched = Watched(screen)
+    results = ResultBag(screen)
     members: Bag = Counter()
     for added, share, came, going in changes:
         gone = _goes(content, share)
@@ -63,7 +63,7 @@ def test_screen(changes: list[tuple[list[Key], float, list[Key], float]]) -> Non
             members -= Counter([member])
         asked = {value for _, value in members}
         expected = Counter({row: n for row, n in content.items() if row[0] == 1 and row[1] in asked})
-        assert watched.advance() == expected
+        assert results.advance() == expected
 
 
 @given(st.lists(st.tuples(PAIRS, st.floats(0, 1)), min_size=1, max_size=6))
@@ -78,7 +78,7 @@ def test_view(changes: list[tuple[list[Key], float]]) -> None:
         return np.array(found, dtype=np.int64).reshape(len(found), 2)
 
     view = FamilyView(("x", "p"), [1], [1], ask)
-    watched = Watched(view)
+    results = ResultBag(view)
     members: Bag = Counter()
     for came, going in changes:
         before = {value for _, value in members}
@@ -90,7 +90,7 @@ def test_view(changes: list[tuple[list[Key], float]]) -> None:
             view.leave(member)
             members -= Counter([member])
         asked = {value for _, value in members}
-        assert watched.advance() == Counter((10 * p + i, p) for p in asked for i in range(p))
+        assert results.advance() == Counter((10 * p + i, p) for p in asked for i in range(p))
         assert view.nbytes == 16 * sum(asked)
 
 

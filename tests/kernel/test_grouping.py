@@ -1,4 +1,4 @@
-"""Incremental aggregates are, after every step of every history, those of the multiset that is there."""
+"""Incremental aggregates equal those of the current bag, after every step of every history."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.terms.ids.term_ids import is_inline
 from headwater.terms.model import XSD, BlankNode, Literal, NamedNode, Term
 from headwater.values.aggregates import aggregate
-from tests.kernel.fed import Fed, Watched
+from tests.kernel.manual_input import ManualInput, ResultBag
 
 Value = Term | None
 FUNCTIONS = ("COUNT", "SUM", "AVG", "MIN", "MAX", "SAMPLE", "GROUP_CONCAT")
@@ -79,7 +79,7 @@ rows_of_anything = st.tuples(st.integers(0, 2), anything)
 
 @st.composite
 def histories(draw: st.DrawFn, rows: st.SearchStrategy[tuple[int, Value]]) -> list[tuple[list, list]]:  # type: ignore[type-arg]
-    """Steps of rows that come and rows that go; only what is there, or has just come, can go."""
+    """Steps of added and removed rows; only rows that are there, or were just added, can be removed."""
     present: list[tuple[int, Value]] = []
     steps = []
     for _ in range(draw(st.integers(1, 5))):
@@ -97,7 +97,7 @@ def key_term(key: int) -> Literal:
 
 
 def expected(present: Counter[tuple[int, Value]], keyed: bool) -> Counter[tuple[Value, ...]]:
-    """The definition, over what is there."""
+    """The aggregates of the current bag, by definition."""
     groups: dict[int, Counter[Value]] = {} if keyed else {0: Counter()}
     for (key, value), times in present.items():
         groups.setdefault(key if keyed else 0, Counter())[value] += times
@@ -112,8 +112,8 @@ def expected(present: Counter[tuple[int, Value]], keyed: bool) -> Counter[tuple[
 
 def check(steps: list[tuple[list[tuple[int, Value]], list[tuple[int, Value]]]], keyed: bool) -> None:
     vocabulary = Vocabulary()
-    source = Fed("k", "v")
-    watched = Watched(GroupOperator(source, ("k",) if keyed else (), SPECS, vocabulary))
+    source = ManualInput("k", "v")
+    results = ResultBag(GroupOperator(source, ("k",) if keyed else (), SPECS, vocabulary))
     present: Counter[tuple[int, Value]] = Counter()
 
     def ids(rows: list[tuple[int, Value]]) -> list[tuple[int, int]]:
@@ -124,7 +124,7 @@ def check(steps: list[tuple[list[tuple[int, Value]], list[tuple[int, Value]]]], 
         present.update(added)
         present.subtract(removed)
         present = +present
-        bag = watched.advance()
+        bag = results.advance()
         shown = Counter({tuple(vocabulary.term_of(i) for i in row): times for row, times in bag.items()})
         assert shown == expected(present, keyed)
 
@@ -152,7 +152,7 @@ def test_each_special_value_alone_and_beside_one(value: Value) -> None:
 @given(st.lists(st.floats(-(2.0**70), 2.0**70), max_size=30))
 def test_the_sum_of_doubles_is_the_correctly_rounded_one(values: list[float]) -> None:
     vocabulary = Vocabulary()
-    source = Fed("v")
+    source = ManualInput("v")
     grouping = GroupOperator(source, (), (("s", AggregateSpec("SUM", "v")),), vocabulary)
     source.feed([(vocabulary.id_of(double(x)),) for x in values])
     (row,) = vocabulary.terms_of_rows(grouping.advance().added)
@@ -167,7 +167,7 @@ def test_ties_go_to_even_and_the_smallest_number_decides(halves: int, beyond: tu
     """The sum lies 0, 1/2, 1, ... steps above two; all numbers are inside their ids."""
     values = [sign * x for x in (1 + halves * 2.0**-52, 1.0, *beyond)]
     vocabulary = Vocabulary()
-    source = Fed("v")
+    source = ManualInput("v")
     grouping = GroupOperator(source, (), (("s", AggregateSpec("SUM", "v")),), vocabulary)
     ids = [vocabulary.id_of(double(x)) for x in values]
     assert all(is_inline(i) for i in ids)
@@ -180,7 +180,7 @@ def test_ties_go_to_even_and_the_smallest_number_decides(halves: int, beyond: tu
 def test_no_keys_means_one_group_even_of_nothing() -> None:
     vocabulary = Vocabulary()
     specs = (("n", AggregateSpec("COUNT", None)), ("s", AggregateSpec("SUM", "v")), ("m", AggregateSpec("MIN", "v")))
-    grouping = GroupOperator(Fed("v"), (), specs, vocabulary)
+    grouping = GroupOperator(ManualInput("v"), (), specs, vocabulary)
     first = grouping.advance()
     assert vocabulary.terms_of_rows(first.added) == [(key_term(0), key_term(0), None)]
     assert not first.removed.shape[0]
@@ -189,7 +189,7 @@ def test_no_keys_means_one_group_even_of_nothing() -> None:
 
 def test_only_groups_that_changed_are_given() -> None:
     vocabulary = Vocabulary()
-    source = Fed("k", "v")
+    source = ManualInput("k", "v")
     grouping = GroupOperator(source, ("k",), (("m", AggregateSpec("MAX", "v")),), vocabulary)
     one, two, nine = (vocabulary.id_of(key_term(n)) for n in (1, 2, 9))
     source.feed([(one, nine), (two, nine)])
@@ -208,21 +208,21 @@ def test_only_groups_that_changed_are_given() -> None:
 
 def test_count_of_rows_and_of_different_rows() -> None:
     vocabulary = Vocabulary()
-    source = Fed("k", "v")
+    source = ManualInput("k", "v")
     specs = (("n", AggregateSpec("COUNT", None)), ("d", AggregateSpec("COUNT", None, True)))
-    watched = Watched(GroupOperator(source, ("k",), specs, vocabulary))
+    results = ResultBag(GroupOperator(source, ("k",), specs, vocabulary))
     one, two, three = (vocabulary.id_of(key_term(n)) for n in (1, 2, 3))
     source.feed([(one, two), (one, two), (one, UNBOUND)])
-    assert list(watched.advance()) == [(one, three, two)]
+    assert list(results.advance()) == [(one, three, two)]
     source.feed([], [(one, two)])
-    assert list(watched.advance()) == [(one, two, two)]
+    assert list(results.advance()) == [(one, two, two)]
     source.feed([], [(one, two)])
-    assert list(watched.advance()) == [(one, one, one)]
+    assert list(results.advance()) == [(one, one, one)]
 
 
 def test_the_sweep_keeps_what_the_groups_hold() -> None:
     vocabulary = Vocabulary()
-    source = Fed("v")
+    source = ManualInput("v")
     grouping = GroupOperator(source, (), SPECS, vocabulary)
     text = Literal("a text that is too long for an id")
     source.feed([(vocabulary.id_of(text),), (vocabulary.id_of(double(1e300)),)])

@@ -14,7 +14,7 @@ from headwater.kernel.columns.relation import Relation, subtract_rows
 from headwater.kernel.columns.ring_index import MOST_ROWS, Ints
 from headwater.kernel.columns.row_counts import RowCounts
 from headwater.kernel.columns.row_ids import RowIdAllocator
-from tests.kernel.fed import as_bag, as_rows
+from tests.kernel.manual_input import as_bag, as_rows
 
 VALUES = st.sampled_from([0, 1, -1, 2, UNBOUND, (1 << 63) - 1])
 ROWS = st.lists(st.tuples(VALUES, VALUES), max_size=30)
@@ -89,7 +89,7 @@ def test_a_table_has_the_size_of_its_keys_not_of_its_rows() -> None:
     assert index.table.shape[0] < 1000
 
 
-def test_rows_that_leave_in_turn_need_no_index_and_others_do() -> None:
+def test_rows_that_leave_in_arrival_order_need_no_index_and_others_do() -> None:
     relation = Relation(2)
     rows = as_rows([(n % 3, n) for n in range(20)], 2)
     relation.add(rows[:10])
@@ -106,7 +106,7 @@ def test_rows_that_leave_in_turn_need_no_index_and_others_do() -> None:
     assert as_bag(relation.ids()) == as_bag(rows[[11, *range(13, 20)]])
 
 
-def test_a_relation_that_was_emptied_begins_anew() -> None:
+def test_a_cleared_relation_can_be_filled_again() -> None:
     relation = Relation(1)
     for start in (0, 5):
         relation.add(as_rows([(start + n,) for n in range(3)], 1))
@@ -131,7 +131,7 @@ def test_taking_what_is_not_there_finds_nothing() -> None:
     assert relation.size == 0
 
 
-def test_what_comes_and_goes_at_once_cancels_out() -> None:
+def test_a_row_added_and_removed_in_one_delta_cancels_out() -> None:
     relation = Relation(1)
     relation.add(as_rows([(1,)], 1))
     numbers, added = relation.cancel_and_take(as_rows([(2,), (2,), (3,)], 1), as_rows([(2,), (1,)], 1))
@@ -139,25 +139,25 @@ def test_what_comes_and_goes_at_once_cancels_out() -> None:
     assert added.tolist() == [[2], [3]]
 
 
-def test_a_difference_that_takes_too_much_is_an_error() -> None:
+def test_a_delta_that_removes_too_much_is_an_error() -> None:
     with pytest.raises(AssertionError, match="never there"):
         subtract_rows(as_rows([(1,)], 1), as_rows([(1,), (1,)], 1))
 
 
-def test_numbers_are_used_again() -> None:
-    numbering = RowIdAllocator()
-    assert numbering.allocate(3).tolist() == [0, 1, 2]
-    numbering.release(np.array([1]))
-    assert numbering.live().tolist() == [0, 2]
-    assert sorted(numbering.allocate(2).tolist()) == [1, 3]
-    assert (numbering.top, numbering.size) == (4, 4)
+def test_row_ids_are_used_again() -> None:
+    allocator = RowIdAllocator()
+    assert allocator.allocate(3).tolist() == [0, 1, 2]
+    allocator.release(np.array([1]))
+    assert allocator.live().tolist() == [0, 2]
+    assert sorted(allocator.allocate(2).tolist()) == [1, 3]
+    assert (allocator.top, allocator.size) == (4, 4)
 
 
 def test_too_many_rows_are_refused_with_advice() -> None:
-    numbering = RowIdAllocator()
-    numbering.top = MOST_ROWS - 1
+    allocator = RowIdAllocator()
+    allocator.top = MOST_ROWS - 1
     with pytest.raises(MemoryError, match="make the window smaller"):
-        numbering.allocate(1)
+        allocator.allocate(1)
 
 
 MANY_ROWS = st.lists(st.tuples(VALUES, st.integers(0, 60)), max_size=30)
@@ -191,7 +191,7 @@ def test_rows_that_are_gone_give_their_memory_back() -> None:
     assert counts.nbytes < 5000
 
 
-def test_rows_that_leave_in_turn_are_never_looked_up() -> None:
+def test_rows_that_leave_in_arrival_order_are_never_looked_up() -> None:
     counts = RowCounts(1)
     rows = np.arange(5000).reshape(-1, 1)
     counts.change(rows[:100], 1)

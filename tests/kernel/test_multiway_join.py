@@ -1,4 +1,4 @@
-"""The multiway join: exact for any shape, adaptive per mapping, small, and free of what an input does not need."""
+"""The multiway join: exact for any shape, adaptive for each row, small, and without indexes that no input needs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from headwater.kernel.operators.multiway_join import MultiwayJoinOperator
 from headwater.kernel.operators.operator import Operator
 from headwater.kernel.operators.triple_patterns import RenameOperator, SharedOperator, TickClock
 from tests.kernel import naive_algebra as naive
-from tests.kernel.fed import Fed, Watched, as_bag
+from tests.kernel.manual_input import ManualInput, ResultBag, as_bag
 from tests.kernel.operator_trees import Leaf
 
 NO_PAIRS: Ints = np.zeros((0, 2), dtype=np.int64)
@@ -33,7 +33,7 @@ SHAPES: dict[str, list[tuple[str, ...]]] = {
 }
 
 
-def keys(inputs: list[Fed]) -> tuple[str, ...]:
+def keys(inputs: list[ManualInput]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(v for one in inputs for v in one.variables))
 
 
@@ -41,14 +41,14 @@ def keys(inputs: list[Fed]) -> tuple[str, ...]:
 @settings(max_examples=40)
 @given(data=st.data())
 def test_a_join_of_any_shape_equals_the_definition(shape: str, data: st.DataObject) -> None:
-    leaves = [Leaf(Fed(*variables), unbound=False) for variables in SHAPES[shape]]
+    leaves = [Leaf(ManualInput(*variables), unbound=False) for variables in SHAPES[shape]]
     inputs = [leaf.operator for leaf in leaves]
     orders: list[tuple[int, ...] | None] = [None, *permutations(range(len(inputs)))]
     order = data.draw(st.sampled_from(orders))
     limit = data.draw(st.sampled_from([None, 0.1]))
     condition = data.draw(st.sampled_from([None, lambda rows: rows[:, 0] != rows[:, -1]]))
     join = MultiwayJoinOperator(inputs, keys(inputs), order=order, inserts_per_probe=limit, condition=condition)
-    watched = Watched(join)
+    results = ResultBag(join)
     looks_early = data.draw(st.booleans())
     for _ in range(6):
         for leaf in leaves:
@@ -60,7 +60,7 @@ def test_a_join_of_any_shape_equals_the_definition(shape: str, data: st.DataObje
         if condition is not None:
             bag = Counter({row: n for row, n in bag.items() if row[0] != row[-1]})
         with patch("headwater.kernel.operators.multiway_join._WORTH_LOOKING_AHEAD", 1 if looks_early else 1000):
-            assert watched.advance() == bag
+            assert results.advance() == bag
         assert join.result_count == bag.total()
 
 
@@ -77,9 +77,9 @@ TWINS: dict[str, list[list[tuple[str, ...]]]] = {
 @pytest.mark.parametrize("shape", TWINS)
 @settings(max_examples=40)
 @given(data=st.data())
-def test_patterns_under_several_names_are_joined_as_if_each_had_its_own_rows(shape: str, data: st.DataObject) -> None:
+def test_self_joins_equal_joins_of_separate_inputs(shape: str, data: st.DataObject) -> None:
     clock = TickClock()
-    leaves = [Leaf(Fed(*names[0]), unbound=False) for names in TWINS[shape]]
+    leaves = [Leaf(ManualInput(*names[0]), unbound=False) for names in TWINS[shape]]
     inputs: list[Operator] = []
     bags = []
     for leaf, names in zip(leaves, TWINS[shape], strict=True):
@@ -93,40 +93,40 @@ def test_patterns_under_several_names_are_joined_as_if_each_had_its_own_rows(sha
         static.append(naive.Table(("a",), Counter([(0,), (1,)])))
     order = data.draw(st.sampled_from([None, *permutations(range(len(inputs)))]))
     variables = tuple(dict.fromkeys(v for one in inputs for v in one.variables))
-    watched = Watched(MultiwayJoinOperator(inputs, variables, order=order))
+    results = ResultBag(MultiwayJoinOperator(inputs, variables, order=order))
     for _ in range(6):
         clock.tick += 1
         for leaf in leaves:
             leaf.feed(data.draw)
         tables = [naive.Table(one.variables, leaf.bag) for one, leaf in zip(inputs, bags, strict=False)]
-        assert watched.advance() == naive.project(reduce(naive.join, [*tables, *static]), variables).bag
+        assert results.advance() == naive.project(reduce(naive.join, [*tables, *static]), variables).bag
 
 
-def test_a_pattern_under_two_names_begins_anew_with_thousands_of_rows() -> None:
+def test_a_self_join_is_reset_with_thousands_of_rows() -> None:
     random = np.random.default_rng(11)
-    clock, source = TickClock(), Fed("v0", "v1")
+    clock, source = TickClock(), ManualInput("v0", "v1")
     shared = SharedOperator(source, clock)
     join = MultiwayJoinOperator(
         [RenameOperator(shared, ("a", "b")), RenameOperator(shared, ("b", "c"))], ("a", "b", "c")
     )
-    watched = Watched(join)
+    results = ResultBag(join)
     before: list[tuple[int, ...]] = []
     for size in (1000, 800, 3, 0, 1200):
         rows = [tuple(row) for row in random.integers(0, 1000, (size, 2)).tolist()]
-        source.begin_anew(rows, before)
+        source.replace_all(rows, before)
         clock.tick += 1
         ends: dict[int, list[int]] = {}
         for begin, end in rows:
             ends.setdefault(begin, []).append(end)
-        assert watched.advance() == Counter((a, b, c) for a, b in rows for c in ends.get(b, ()))
+        assert results.advance() == Counter((a, b, c) for a, b in rows for c in ends.get(b, ()))
         before = rows
 
 
-def test_two_names_for_one_pattern_cost_the_memory_of_one() -> None:
+def test_a_self_join_keeps_its_rows_once() -> None:
     clock = TickClock()
     rows = np.random.default_rng(5).integers(0, 1 << 60, (10_000, 2))
 
-    def memory(one: Fed, other: Fed) -> int:
+    def memory(one: ManualInput, other: ManualInput) -> int:
         sources = {source: SharedOperator(source, clock) for source in (one, other)}
         join = MultiwayJoinOperator(
             [RenameOperator(sources[one], ("a", "b")), RenameOperator(sources[other], ("b", "c"))], ("a", "b", "c")
@@ -137,8 +137,8 @@ def test_two_names_for_one_pattern_cost_the_memory_of_one() -> None:
         assert not join.advance().added.shape[0]
         return join.nbytes
 
-    twice = Fed("v0", "v1")
-    assert memory(twice, twice) < 0.7 * memory(Fed("v0", "v1"), Fed("v0", "v1"))
+    twice = ManualInput("v0", "v1")
+    assert memory(twice, twice) < 0.7 * memory(ManualInput("v0", "v1"), ManualInput("v0", "v1"))
 
 
 def joined_by_sorting(tables: list[Ints]) -> list[tuple[int, ...]]:
@@ -154,8 +154,8 @@ def joined_by_sorting(tables: list[Ints]) -> list[tuple[int, ...]]:
 
 def test_large_batches_that_grow_and_shrink_equal_a_join_from_scratch() -> None:
     random = np.random.default_rng(7)
-    inputs = [Fed("x", "y"), Fed("y", "z"), Fed("z", "w")]
-    watched = Watched(MultiwayJoinOperator(inputs, ("x", "y", "z", "w")))
+    inputs = [ManualInput("x", "y"), ManualInput("y", "z"), ManualInput("z", "w")]
+    results = ResultBag(MultiwayJoinOperator(inputs, ("x", "y", "z", "w")))
     tables = [NO_PAIRS] * 3
     for size in (500, 3000, 50, 2000, 0, 1000):
         for i, one in enumerate(inputs):
@@ -164,14 +164,14 @@ def test_large_batches_that_grow_and_shrink_equal_a_join_from_scratch() -> None:
             added = random.integers(0, 1000, (max(0, size - int(stays.sum())), 2))
             one.feed_rows(added, tables[i][~stays])
             tables[i] = np.concatenate([tables[i][stays], added])
-        assert sorted(watched.advance().elements()) == joined_by_sorting(tables)
+        assert sorted(results.advance().elements()) == joined_by_sorting(tables)
 
 
 def test_triangles_among_thousands_of_edges() -> None:
     random = np.random.default_rng(9)
-    inputs = [Fed("a", "b"), Fed("b", "c"), Fed("c", "a")]
+    inputs = [ManualInput("a", "b"), ManualInput("b", "c"), ManualInput("c", "a")]
     join = MultiwayJoinOperator(inputs, ("a", "b", "c"))
-    watched = Watched(join)
+    results = ResultBag(join)
     edges: list[list[tuple[int, ...]]] = [[], [], []]
     for _ in range(3):
         for one, there in zip(inputs, edges, strict=True):
@@ -187,11 +187,11 @@ def test_triangles_among_thousands_of_edges() -> None:
         for a, b in edges[0]:
             for c in after.get(b, ()):
                 expected[a, b, c] += closing[c, a]
-        assert watched.advance() == +expected
+        assert results.advance() == +expected
 
 
-def test_each_mapping_goes_where_it_has_the_fewest_partners() -> None:
-    left, middle, right = inputs = [Fed("x", "y"), Fed("y", "z"), Fed("z", "w")]
+def test_each_row_is_joined_first_where_it_has_the_fewest_partners() -> None:
+    left, middle, right = inputs = [ManualInput("x", "y"), ManualInput("y", "z"), ManualInput("z", "w")]
     join = MultiwayJoinOperator(inputs, ("x", "y", "z", "w"))
     left.feed([(i, 1) for i in range(1000)] + [(0, 2)])
     right.feed([(1, 0)] + [(2, i) for i in range(1000)])
@@ -202,7 +202,7 @@ def test_each_mapping_goes_where_it_has_the_fewest_partners() -> None:
 
 
 def test_a_fixed_order_is_kept() -> None:
-    left, middle, right = inputs = [Fed("x", "y"), Fed("y", "z"), Fed("z", "w")]
+    left, middle, right = inputs = [ManualInput("x", "y"), ManualInput("y", "z"), ManualInput("z", "w")]
     join = MultiwayJoinOperator(inputs, ("x", "y", "z", "w"), order=(0, 1, 2))
     left.feed([(i, 1) for i in range(100)])
     right.feed([(1, 0)])
@@ -214,7 +214,7 @@ def test_a_fixed_order_is_kept() -> None:
 
 def test_an_input_that_never_loses_a_row_costs_no_removal_index() -> None:
     random = np.random.default_rng(3)
-    static, window = Fed("x", "y"), Fed("y", "z")
+    static, window = ManualInput("x", "y"), ManualInput("y", "z")
     join = MultiwayJoinOperator([static, window], ("x", "y", "z"))
     static.feed_rows(random.integers(0, 5000, (5000, 2)), NO_PAIRS)
     window.feed_rows(random.integers(0, 5000, (100, 2)), NO_PAIRS)
@@ -228,24 +228,24 @@ def test_an_input_that_never_loses_a_row_costs_no_removal_index() -> None:
 
 def test_rows_without_results_leave_the_results_of_others_alone() -> None:
     """Also when an input has grown since it last took part in a result."""
-    left, right = Fed("x", "y"), Fed("y", "z")
+    left, right = ManualInput("x", "y"), ManualInput("y", "z")
     join = MultiwayJoinOperator([left, right], ("x", "y", "z"))
-    watched = Watched(join)
+    results = ResultBag(join)
     pairs = [(i, i) for i in range(16)]
     left.feed(pairs)
     right.feed(pairs)
-    watched.advance()
+    results.advance()
     left.feed([], pairs[:1])
     right.feed([], pairs[1:2])
-    assert watched.advance().total() == 14
+    assert results.advance().total() == 14
     left.feed([(i, 100) for i in range(60)])
-    watched.advance()
+    results.advance()
     left.feed([], [(i, 100) for i in range(60)])
-    assert watched.advance().total() == 14
+    assert results.advance().total() == 14
 
 
-def test_an_index_that_is_hardly_probed_is_dropped_and_comes_back() -> None:
-    busy, calm = Fed("x", "y"), Fed("y", "z")
+def test_an_index_that_is_hardly_probed_is_dropped_and_built_again() -> None:
+    busy, calm = ManualInput("x", "y"), ManualInput("y", "z")
     join = MultiwayJoinOperator([busy, calm], ("x", "y", "z"), inserts_per_probe=10)
     busy.feed([(0, 0)])
     calm.feed([(0, 5)])
@@ -262,7 +262,7 @@ def test_an_index_that_is_hardly_probed_is_dropped_and_comes_back() -> None:
 
 
 def test_indexes_stay_where_no_limit_is_set() -> None:
-    busy, calm = Fed("x", "y"), Fed("y", "z")
+    busy, calm = ManualInput("x", "y"), ManualInput("y", "z")
     join = MultiwayJoinOperator([busy, calm], ("x", "y", "z"), inserts_per_probe=None)
     calm.feed([(0, 5)])
     busy.feed([(0, 0)])
@@ -276,7 +276,7 @@ def test_indexes_stay_where_no_limit_is_set() -> None:
 def test_an_eight_way_join_of_ten_thousand_rows_each_takes_less_than_ten_megabytes() -> None:
     random = np.random.default_rng(5)
     n = 10_000
-    inputs = [Fed(f"x{i}", f"x{i + 1}") for i in range(8)]
+    inputs = [ManualInput(f"x{i}", f"x{i + 1}") for i in range(8)]
     join = MultiwayJoinOperator(inputs, tuple(f"x{i}" for i in range(9)))
     tables = [np.stack([random.permutation(n), random.permutation(n)], axis=1) for _ in inputs]
     for one, table in zip(inputs, tables, strict=True):
@@ -293,7 +293,7 @@ def test_an_eight_way_join_of_ten_thousand_rows_each_takes_less_than_ten_megabyt
 
 
 def test_memory_stays_as_it_is_while_rows_come_and_go() -> None:
-    inputs = [Fed("x", "y"), Fed("y", "z")]
+    inputs = [ManualInput("x", "y"), ManualInput("y", "z")]
     join = MultiwayJoinOperator(inputs, ("x", "y", "z"))
     sizes = set()
     for tick in range(400):

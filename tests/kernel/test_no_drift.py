@@ -16,7 +16,7 @@ from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.terms.model import XSD, Literal, NamedNode, Term
 from headwater.values.aggregates import aggregate
-from tests.kernel.fed import Fed
+from tests.kernel.manual_input import ManualInput
 
 Specs = tuple[tuple[str, AggregateSpec], ...]
 SPECS: Specs = (("s", AggregateSpec("SUM", "v")), ("a", AggregateSpec("AVG", "v")))
@@ -63,7 +63,7 @@ class Slider:
         self._random = np.random.default_rng(seed)
         self.vocabulary = Vocabulary()
         self._pools = [np.array([self.vocabulary.id_of(term) for term in pool]) for pool in POOLS]
-        self._source = Fed("g", "v")
+        self._source = ManualInput("g", "v")
         self._grouping = GroupOperator(self._source, ("g",), specs, self.vocabulary)
         self._rows = self._drawn(WINDOW)
         self._begin = 0
@@ -117,7 +117,7 @@ class Slider:
     def check(self) -> None:
         term_of = self.vocabulary.term_of
         assert {term_of(group): list(map(term_of, row)) for group, row in self.shown.items()} == self.expected()
-        anew = Fed("g", "v")
+        anew = ManualInput("g", "v")
         anew.feed_rows(self.content, self.content[:0])
         from_scratch = GroupOperator(anew, ("g",), self._specs, self.vocabulary).advance().added
         assert sorted(from_scratch.tolist()) == sorted(self.shown.values())

@@ -1,4 +1,4 @@
-"""Every operator's difference is exact: random trees over random differences equal their slow twin after each tick."""
+"""Every operator's delta is exact: random trees over random deltas equal their slow twin after each tick."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwater.kernel.operators.operator import Operator
-from tests.kernel.fed import Watched
+from tests.kernel.manual_input import ResultBag
 from tests.kernel.operator_trees import Tree, trees
 
 
@@ -16,14 +16,14 @@ def all_operators(root: Operator) -> list[Operator]:
 
 
 def check_each_tick(tree: Tree, data: st.DataObject) -> None:
-    watched = Watched(tree.operator)
+    results = ResultBag(tree.operator)
     for _ in range(data.draw(st.integers(1, 5))):
         for leaf in tree.leaves:
             if data.draw(st.integers(0, 3)):
                 leaf.feed(data.draw)
         expected = tree.twin()
         assert tree.operator.variables == expected.variables
-        assert watched.advance() == expected.bag
+        assert results.advance() == expected.bag
     assert all(one.nbytes >= 0 for one in all_operators(tree.operator))
 
 

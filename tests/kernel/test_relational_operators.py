@@ -1,4 +1,4 @@
-"""Each operator on rows one can follow by eye; the random trees show the rest."""
+"""Each operator on a few rows; the random trees (`test_operator_trees`) cover the rest."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from headwater.kernel.operators.projection import ProjectionOperator
 from headwater.kernel.operators.recompute import RecomputeOperator
 from headwater.kernel.operators.semi_join import MinusOperator, SemiJoinOperator
 from headwater.kernel.operators.union import UnionOperator
-from tests.kernel.fed import Bag, Fed, as_bag, as_rows
+from tests.kernel.manual_input import Bag, ManualInput, as_bag, as_rows
 
 Rows = list[tuple[int, ...]]
 
 
 def change(operator: Operator) -> tuple[Rows, Rows]:
-    """What came and what went, sorted."""
+    """The added and the removed rows of the next delta, sorted."""
     delta = operator.advance()
     return sorted(as_bag(delta.added).elements()), sorted(as_bag(delta.removed).elements())
 
 
 def test_optional_shows_a_row_alone_until_it_has_a_partner_and_again_after_the_last() -> None:
-    left, right = Fed("x", "y"), Fed("y", "z")
+    left, right = ManualInput("x", "y"), ManualInput("y", "z")
     operator = LeftJoinOperator(left, right)
     assert operator.variables == ("x", "y", "z")
     left.feed([(1, 1)])
@@ -48,7 +48,7 @@ def test_optional_shows_a_row_alone_until_it_has_a_partner_and_again_after_the_l
 
 
 def test_the_condition_of_optional_decides_who_is_a_partner() -> None:
-    left, right = Fed("x"), Fed("x", "y")
+    left, right = ManualInput("x"), ManualInput("x", "y")
     operator = LeftJoinOperator(left, right, lambda rows: rows[:, 1] > 10, ("y", "x"))
     left.feed([(1,)])
     right.feed([(1, 5)])
@@ -59,8 +59,8 @@ def test_the_condition_of_optional_decides_who_is_a_partner() -> None:
     assert change(operator) == ([], [(11, 1)])
 
 
-def test_optional_binds_what_the_left_leaves_open() -> None:
-    left, right = Fed("x", "y"), Fed("y", "z")
+def test_optional_binds_variables_that_are_unbound_on_the_left() -> None:
+    left, right = ManualInput("x", "y"), ManualInput("y", "z")
     operator = LeftJoinOperator(left, right)
     left.feed([(1, UNBOUND)])
     right.feed([(2, 3), (UNBOUND, 4)])
@@ -68,8 +68,8 @@ def test_optional_binds_what_the_left_leaves_open() -> None:
 
 
 @pytest.mark.parametrize("negated", [False, True])
-def test_exists_looks_at_the_first_partner_and_the_last(negated: bool) -> None:
-    left, right = Fed("x", "y"), Fed("y", "z")
+def test_exists_changes_with_the_first_partner_and_the_last(negated: bool) -> None:
+    left, right = ManualInput("x", "y"), ManualInput("y", "z")
     operator = SemiJoinOperator(left, right, negated=negated)
     left.feed([(1, 1), (2, 2)])
     right.feed([(2, 0)])
@@ -83,8 +83,8 @@ def test_exists_looks_at_the_first_partner_and_the_last(negated: bool) -> None:
     assert change(operator) == (came if negated else came[::-1])
 
 
-def test_exists_without_shared_variables_asks_whether_there_is_anything() -> None:
-    left, right = Fed("x"), Fed("y")
+def test_exists_without_shared_variables_needs_any_right_row() -> None:
+    left, right = ManualInput("x"), ManualInput("y")
     operator = SemiJoinOperator(left, right)
     left.feed([(1,), (1,)])
     assert change(operator) == ([], [])
@@ -95,7 +95,7 @@ def test_exists_without_shared_variables_asks_whether_there_is_anything() -> Non
 
 
 def test_exists_with_a_condition_on_both_sides() -> None:
-    left, right = Fed("x", "limit"), Fed("x", "y")
+    left, right = ManualInput("x", "limit"), ManualInput("x", "y")
     operator = SemiJoinOperator(left, right, negated=True, condition=lambda rows: rows[:, 2] > rows[:, 1])
     assert operator.joined_variables == ("x", "limit", "y")
     left.feed([(1, 10)])
@@ -105,9 +105,9 @@ def test_exists_with_a_condition_on_both_sides() -> None:
     assert change(operator) == ([], [(1, 10)])
 
 
-def test_a_left_row_that_goes_takes_away_what_it_stood_for() -> None:
-    """Equation 8 as corrected: a hidden row goes without a trace."""
-    left, right = Fed("x"), Fed("x")
+def test_a_removed_left_row_removes_only_its_own_output() -> None:
+    """Equation 8 as corrected: a left row with a partner is removed without any output."""
+    left, right = ManualInput("x"), ManualInput("x")
     operator = MinusOperator(left, right)
     left.feed([(1,), (2,)])
     right.feed([(1,)])
@@ -116,9 +116,9 @@ def test_a_left_row_that_goes_takes_away_what_it_stood_for() -> None:
     assert change(operator) == ([], [(2,)])
 
 
-def test_a_hidden_row_comes_back_with_the_last_that_hid_it() -> None:
+def test_a_left_row_appears_when_its_last_partner_is_removed() -> None:
     """Equation 9 as corrected."""
-    left, right = Fed("x"), Fed("x", "y")
+    left, right = ManualInput("x"), ManualInput("x", "y")
     operator = MinusOperator(left, right)
     left.feed([(1,)])
     right.feed([(1, 1), (1, 2)])
@@ -130,7 +130,7 @@ def test_a_hidden_row_comes_back_with_the_last_that_hid_it() -> None:
 
 
 def test_minus_needs_a_variable_that_both_bind() -> None:
-    left, right = Fed("x", "y"), Fed("x", "y")
+    left, right = ManualInput("x", "y"), ManualInput("x", "y")
     operator = MinusOperator(left, right)
     left.feed([(1, UNBOUND), (1, 2)])
     right.feed([(UNBOUND, 2)])
@@ -138,7 +138,7 @@ def test_minus_needs_a_variable_that_both_bind() -> None:
 
 
 def test_minus_without_shared_variables_takes_nothing_away() -> None:
-    left, right = Fed("x"), Fed("y")
+    left, right = ManualInput("x"), ManualInput("y")
     operator = MinusOperator(left, right)
     left.feed([(1,)])
     right.feed([(1,)])
@@ -147,7 +147,7 @@ def test_minus_without_shared_variables_takes_nothing_away() -> None:
 
 
 def test_a_join_on_variables_that_may_be_unbound() -> None:
-    left, right = Fed("x", "y"), Fed("y", "z")
+    left, right = ManualInput("x", "y"), ManualInput("y", "z")
     operator = CompatibleJoinOperator(left, right)
     left.feed([(1, 1), (2, UNBOUND)])
     right.feed([(1, 5), (UNBOUND, 6)])
@@ -157,7 +157,7 @@ def test_a_join_on_variables_that_may_be_unbound() -> None:
 
 
 def test_distinct_counts() -> None:
-    source = Fed("x")
+    source = ManualInput("x")
     operator = DistinctOperator(source)
     source.feed([(1,), (1,)])
     assert change(operator) == ([(1,)], [])
@@ -170,7 +170,7 @@ def test_distinct_counts() -> None:
 
 
 def test_union_aligns_columns() -> None:
-    one, other = Fed("x", "y"), Fed("z", "x")
+    one, other = ManualInput("x", "y"), ManualInput("z", "x")
     operator = UnionOperator([one, other])
     one.feed([(1, 2)])
     other.feed([(3, 4)])
@@ -179,7 +179,7 @@ def test_union_aligns_columns() -> None:
 
 
 def test_rows_pass_through_projection_selection_and_extension() -> None:
-    source = Fed("x", "y")
+    source = ManualInput("x", "y")
     extended = ExtendOperator(source, "sum", lambda rows: rows[:, 0] + rows[:, 1])
     operator = ProjectionOperator(FilterOperator(extended, lambda rows: rows[:, 2] > 3), ("sum", "missing", "x"))
     source.feed([(1, 2), (2, 3)], [(5, 5)])
@@ -199,7 +199,7 @@ def test_a_recomputed_operator_gives_the_difference_to_its_last_output() -> None
         calls.append(rows.shape[0])
         return rows[:2]
 
-    source = Fed("x")
+    source = ManualInput("x")
     operator = RecomputeOperator(source, first_two)
     source.feed([(3,), (5,), (4,)])
     assert change(operator) == ([(3,), (4,)], [])

@@ -1,4 +1,4 @@
-"""Rows ordered by ranks of terms come as rows ordered by their texts."""
+"""Rows sorted by ranks of terms are in the order of their texts."""
 
 from __future__ import annotations
 

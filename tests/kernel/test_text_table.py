@@ -47,7 +47,7 @@ def test_it_is_a_dictionary_that_forgets_what_is_not_marked() -> None:
 
 
 @pytest.mark.parametrize("other", [b"<urn:b>", b"<urn:longer>", b"<u:a>"])
-def test_two_texts_with_one_id_are_told(other: bytes) -> None:
+def test_two_texts_with_one_id_are_an_error(other: bytes) -> None:
     table = TextTable()
     table.add(as_term_texts({3: b"<urn:a>", 4: b"<urn:c>"}))
     table.add(as_term_texts({4: b"<urn:c>", 3: b"<urn:a>"}))

@@ -1,4 +1,4 @@
-"""Entries of the dictionary expire with their last use: no term outlives the windows, answers and states with it."""
+"""The vocabulary forgets terms with their last use: no term outlives the windows, answers and states that hold it."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_values_in_a_state_are_known_when_they_meet_their_partner() -> None:
     assert Literal("urn:term:2 as a text") in answer.rows[0]
 
 
-def test_without_being_told_the_dictionary_stays_near_what_is_in_use() -> None:
+def test_without_explicit_sweeps_the_vocabulary_stays_near_what_is_in_use() -> None:
     plan = plan_query(
         parse(f"SELECT ?s FROM NAMED WINDOW <w> ON <{STREAM}> [RANGE 2s STEP 1s] WHERE {{ WINDOW <w> {{ ?s ?p ?o }} }}")
     )

@@ -1,6 +1,6 @@
 """SUM and AVG by group, exact: a value that was added can be removed again, and nothing is rounded on the way.
 
-    + 0.1 (ten times)   →   1.0        + 1e30, + 1, − 1e30   →   1
+    + 1e30, + 1, − 1e30   →   1        (0.1 + … + 0.1, ten times)   →   1
 
 Numbers that are inside their ids are added in compiled code (`sum_digits`); other numbers (the `rest`) are decoded and
 added as Python integers. Results that fit into an id are written in compiled code, too (`sum_results`).

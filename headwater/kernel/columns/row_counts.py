@@ -146,7 +146,7 @@ class RowCounts:
         rows: Ints = self.rows[: self.top][self.counts[: self.top] != 0]
         return rows
 
-    def present(self) -> Ints:
+    def distinct_rows(self) -> Ints:
         """Each row of the bag once."""
         return self.rows[np.flatnonzero(self.counts[: self.top] > 0)]
 

@@ -21,7 +21,7 @@ def _allocate(free, count, top, row_ids):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _have_values(rows, row_ids, values):  # type: ignore[no-untyped-def]
+def _has_values(rows, row_ids, values):  # type: ignore[no-untyped-def]
     for i in range(row_ids.shape[0]):
         for column in range(values.shape[1]):
             if rows[row_ids[i], column] != values[i, column]:
@@ -111,7 +111,7 @@ class ArrivalQueue:
         if end > self._end:
             return None
         row_ids: Ints = self._row_ids[self._begin : end].astype(np.int64)
-        if not _have_values(rows, row_ids, values):
+        if not _has_values(rows, row_ids, values):
             return None
         self._begin = end
         return row_ids

@@ -152,15 +152,15 @@ class Vocabulary:
 
     def kinds_of(self, ids: Ints) -> Kinds:
         """The kind of term of each hashed id."""
-        found = np.zeros(ids.shape[0], np.uint8) if self._find_kinds is None else self._find_kinds(ids)
-        unknown = np.flatnonzero(found == Kind.UNKNOWN)
+        kinds = np.zeros(ids.shape[0], np.uint8) if self._find_kinds is None else self._find_kinds(ids)
+        unknown = np.flatnonzero(kinds == Kind.UNKNOWN)
         places = self._texts.places(ids[unknown])
         is_here = places >= 0
-        found[unknown[is_here]] = self._texts.kinds_at(places[is_here])
+        kinds[unknown[is_here]] = self._texts.kinds_at(places[is_here])
         unknown = unknown[~is_here]
         if unknown.shape[0]:
-            found[unknown] = kinds_of_texts(map(self.text_of, ids[unknown].tolist()))
-        return found
+            kinds[unknown] = kinds_of_texts(map(self.text_of, ids[unknown].tolist()))
+        return kinds
 
     @property
     def sort_texts(self) -> _SortTexts:

@@ -1,9 +1,11 @@
-"""Arithmetic on ids, for numbers that are inside their id (`headwater.terms.ids.inline_layout`).
+"""Arithmetic on ids, for numbers that are inside their ids (`headwater.terms.ids.inline_layout`).
 
-Kinds are promoted as in the general way: integer, then decimal, then float, then double. A result is given where it is
-sure which text the general way would write, and where that text fits into an id (`terms.ids.compiled_encoding`); every
-other row is left to it. Integers and decimals are computed exactly. A float computed as a double and then rounded is
-what computing with floats gives: 53 bits are more than twice 24.
+    1 + 2.5   →   3.5        5 / 3   →   1.666666666666666666 (cut after 18 digits)
+
+Types are promoted as pyoxigraph does: integer, then decimal, then float, then double. A result is computed here if it
+is certain which text pyoxigraph would write, and if that text fits into an id (`terms.ids.compiled_encoding`); all
+other rows are left to `pyoxigraph_evaluation`. Integers and decimals are exact. A float that is computed as a double
+and then rounded is what arithmetic on floats gives: 53 bits are more than twice 24.
 """
 
 from __future__ import annotations
@@ -37,21 +39,21 @@ from headwater.terms.ids.inline_layout import NO_ID, NO_TERM, TENS
 _ADD, _SUBTRACT, _MULTIPLY, _DIVIDE, _NEGATE, _ABS, _CEIL, _FLOOR, _ROUND = range(9)
 ARITHMETIC = {"+": _ADD, "-": _SUBTRACT, "*": _MULTIPLY, "/": _DIVIDE, "unary -": _NEGATE}
 ROUNDING = {"ABS": _ABS, "CEIL": _CEIL, "FLOOR": _FLOOR, "ROUND": _ROUND}
-"""Functions of one number whose result is of the same kind."""
+"""Functions of one number whose result has the same type."""
 
 _LARGEST_PRODUCT = 2.0**56
 _LARGEST_DIVISOR = np.int64(1) << 31
 _BILLION = np.int64(10**9)
-_UNKNOWN = np.int64(NO_ID)
-_NEVER = np.int64(NO_TERM)
+_NO_ID = np.int64(NO_ID)
+_UNBOUND = np.int64(NO_TERM)
 
 
 @compiled
 def _cut_quotient(m, n):  # type: ignore[no-untyped-def]
-    """m / n as a decimal, which is cut after 18 digits."""
+    """m / n as a decimal, cut after 18 digits."""
     numerator, denominator = abs(m), abs(n)
     if denominator == 0 or denominator >= _LARGEST_DIVISOR:
-        return _UNKNOWN
+        return _NO_ID
     before = numerator // denominator
     left = (numerator - before * denominator) * _BILLION
     high = left // denominator
@@ -60,8 +62,8 @@ def _cut_quotient(m, n):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _of_doubles(operation, p, q):  # type: ignore[no-untyped-def]
-    """The result as a double; NaN where it is left to the general way."""
+def _compute_double(operation, p, q):  # type: ignore[no-untyped-def]
+    """The result as a double; NaN if it is left to pyoxigraph."""
     if operation == _ADD:
         return p + q
     if operation == _SUBTRACT:
@@ -78,14 +80,14 @@ def _of_doubles(operation, p, q):  # type: ignore[no-untyped-def]
         return np.ceil(p)
     below = np.floor(p)
     if operation == _ROUND and p - below >= 0.5:
-        # A half goes up; of -0.5 that is a zero with a sign.
+        # A half is rounded up: -0.5 to a negative zero.
         return math.copysign(below + 1.0, p)
     return below
 
 
 @compiled
-def _of_decimals(operation, m, s, n, t):  # type: ignore[no-untyped-def]
-    """The mantissa and scale of a result that is no quotient; a negative scale where it would be too large."""
+def _compute_decimal(operation, m, s, n, t):  # type: ignore[no-untyped-def]
+    """The mantissa and scale of a result that is no quotient; a negative scale if it would be too large."""
     if operation == _MULTIPLY:
         if abs(np.float64(m) * np.float64(n)) > _LARGEST_PRODUCT or s + t > 18:
             return m, np.int64(-1)
@@ -112,18 +114,18 @@ def _of_decimals(operation, m, s, n, t):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _result(operation, left, right):  # type: ignore[no-untyped-def]
+def _compute(operation, left, right):  # type: ignore[no-untyped-def]
     if left >= 0 or right >= 0:
-        return _UNKNOWN
+        return _NO_ID
     a, b = value_class_of(left), value_class_of(right)
     if not (INTEGER <= a <= FLOAT_SCIENTIFIC and INTEGER <= b <= FLOAT_SCIENTIFIC):
-        return _UNKNOWN
+        return _NO_ID
     x, y = value_of_id(left), value_of_id(right)
     if DOUBLE <= a <= DOUBLE_BITS or DOUBLE <= b <= DOUBLE_BITS:
-        return double_to_id(_of_doubles(operation, value_to_double(a, x), value_to_double(b, y)))
+        return double_to_id(_compute_double(operation, value_to_double(a, x), value_to_double(b, y)))
     if a > DOUBLE_BITS or b > DOUBLE_BITS:
-        found, _ = float_to_id(np.float32(_of_doubles(operation, value_to_single(a, x), value_to_single(b, y))))
-        return found
+        result, _ = float_to_id(np.float32(_compute_double(operation, value_to_single(a, x), value_to_single(b, y))))
+        return result
     m, s = value_to_decimal(a, x)
     n, t = value_to_decimal(b, y)
     if operation == _DIVIDE:
@@ -132,10 +134,10 @@ def _result(operation, left, right):  # type: ignore[no-untyped-def]
             return _cut_quotient(m * TENS[places], n)
         if places <= 0 and can_scale(n, -places):
             return _cut_quotient(m, n * TENS[-places])
-        return _UNKNOWN
-    m, s = _of_decimals(operation, m, s, n, t)
+        return _NO_ID
+    m, s = _compute_decimal(operation, m, s, n, t)
     if s < 0:
-        return _UNKNOWN
+        return _NO_ID
     if a <= INTEGER and b <= INTEGER:
         return integer_to_id(m)
     return decimal_to_id(m, s)
@@ -143,14 +145,14 @@ def _result(operation, left, right):  # type: ignore[no-untyped-def]
 
 @compiled
 def calculate(operation, left, left_column, left_step, right, right_column, right_step, ids):  # type: ignore[no-untyped-def]
-    """The ids of the results, `NO_ID` where they are not computed here; gives how many those are."""
-    unknown = 0
+    """Write the ids of the results, `NO_ID` for those that are left to pyoxigraph; gives the number of the latter."""
+    open_count = 0
     for i in range(ids.shape[0]):
         a = left[i * left_step, left_column]
         b = right[i * right_step, right_column]
-        if a == _NEVER or b == _NEVER:
-            ids[i] = _NEVER
+        if a == _UNBOUND or b == _UNBOUND:
+            ids[i] = _UNBOUND
             continue
-        ids[i] = _result(operation, a, b)
-        unknown += ids[i] == _UNKNOWN
-    return unknown
+        ids[i] = _compute(operation, a, b)
+        open_count += ids[i] == _NO_ID
+    return open_count

@@ -1,15 +1,16 @@
-"""Numbers and times inside ids (`headwater.terms.ids.inline_layout`), and how they compare.
+"""Comparison of numbers and times that are inside their ids (`headwater.terms.ids.inline_layout`).
 
-Truth has three values whose order is that of SPARQL's logic (section 17.2): FALSE < ERROR < TRUE, so that `&&` is the
-minimum, `||` the maximum and `!` a reflection. A fourth, UNDECIDED, is for rows that only the general way can answer;
-it never leaves the kernel's expressions.
+Truth has three values in the order of SPARQL's logic (section 17.2), so that `&&` is the minimum, `||` the maximum and
+`!` a reflection. A fourth, UNDECIDED, is for rows that only pyoxigraph can decide; it never leaves this package:
 
-Numbers follow the promotions of the general way: integer, then decimal, then float, then double. A comparison is
-decided here only where converting both sides is exact or correctly rounded; everything else is left undecided:
+    FALSE < ERROR < TRUE        a && b = min(a, b)        a || b = max(a, b)        !a = TRUE − a
+
+Numbers are promoted as pyoxigraph does: integer, then decimal, then float, then double. A comparison is decided here
+only if the conversion of both sides is exact or correctly rounded:
 
 - integer and decimal are compared exactly, either with a double as doubles;
-- float is compared with double as doubles, with integer and decimal as floats where those have few digits;
-- a quotient is compared with any other number where the two are so far apart that no rounding can matter.
+- float is compared with double as doubles, with integer and decimal as floats if those have few digits;
+- a quotient is compared with any other number if the two are so far apart that rounding cannot matter.
 """
 
 from __future__ import annotations
@@ -73,10 +74,9 @@ _SHIFTS: dict[int, int] = {
 _SHIFT = np.array([_SHIFTS.get(t, 0) for t in range(32)], dtype=np.int64)
 _CELL_MASK = np.array([SCALE_MASK if t in _WITH_SCALE else 0 for t in range(32)], dtype=np.int64)
 
-_NEVER = np.int64(NO_TERM)
-_APART, _SINGLES_APART = 2.0**-40, 2.0**-20
-"""Two numbers that differ by more than this part of them differ after any rounding on the way to a comparison, too:
-to doubles and to floats."""
+_UNBOUND = np.int64(NO_TERM)
+_DOUBLES_APART, _SINGLES_APART = 2.0**-40, 2.0**-20
+"""Two numbers that differ by more than this share of them differ after rounding, too: to doubles and to floats."""
 
 
 @compiled
@@ -86,7 +86,7 @@ def _sign(a, b):  # type: ignore[no-untyped-def]
 
 @compiled
 def _outcome(left, right):  # type: ignore[no-untyped-def]
-    """0 less, 1 equal, 2 greater; 3 where ids do not tell."""
+    """0 less, 1 equal, 2 greater; 3 if ids do not decide."""
     if left >= 0 or right >= 0:
         return 3
     a, b = value_class_of(left), value_class_of(right)
@@ -130,39 +130,39 @@ def _sign_of_singles(a, b):  # type: ignore[no-untyped-def]
 
 @compiled
 def _sign_if_apart(a, x, b, y):  # type: ignore[no-untyped-def]
-    """Of two numbers of which one is a quotient. The same quotient is the same number."""
+    """The outcome for two numbers of which one is a quotient; equal quotients are equal numbers."""
     if a == b and x == y:
         return 1
     p, q = value_to_double(a, x), value_to_double(b, y)
-    least = _SINGLES_APART if FLOAT in (a, b) or FLOAT_SCIENTIFIC in (a, b) else _APART
-    return _sign(p, q) if abs(p - q) > least * max(abs(p), abs(q)) else 3
+    distance = _SINGLES_APART if FLOAT in (a, b) or FLOAT_SCIENTIFIC in (a, b) else _DOUBLES_APART
+    return _sign(p, q) if abs(p - q) > distance * max(abs(p), abs(q)) else 3
 
 
 @compiled
-def _is_member(members, number):  # type: ignore[no-untyped-def]
+def _is_member(members, term_id):  # type: ignore[no-untyped-def]
     mask = members.shape[0] - 1
-    slot = number & mask
+    slot = term_id & mask
     while members[slot] >= 0:
-        if members[slot] == number:
+        if members[slot] == term_id:
             return True
         slot = (slot + 1) & mask
     return False
 
 
 @compiled
-def insert_ids(members, numbers):  # type: ignore[no-untyped-def]
-    """Put hashed ids into an open-addressing table that has room for them; -1 marks a free slot."""
+def insert_ids(members, term_ids):  # type: ignore[no-untyped-def]
+    """Insert hashed ids into an open-addressing table that has room for them; -1 marks a free slot."""
     mask = members.shape[0] - 1
-    for number in numbers:
-        slot = number & mask
+    for term_id in term_ids:
+        slot = term_id & mask
         while members[slot] >= 0:
             slot = (slot + 1) & mask
-        members[slot] = number
+        members[slot] = term_id
 
 
 @compiled
 def compare(left, left_column, left_step, right, right_column, right_step, outcomes, resources, truths):  # type: ignore[no-untyped-def]
-    """Compare two operands row by row; gives how many rows stay undecided. A step of 0 repeats the first row.
+    """Compare two operands row by row; gives the number of undecided rows. A step of 0 repeats the first row.
 
     `resources` holds ids of IRIs and blank nodes, which equal nothing but themselves.
     """
@@ -171,7 +171,7 @@ def compare(left, left_column, left_step, right, right_column, right_step, outco
     for i in range(truths.shape[0]):
         a = left[i * left_step, left_column]
         b = right[i * right_step, right_column]
-        if a == _NEVER or b == _NEVER:
+        if a == _UNBOUND or b == _UNBOUND:
             truths[i] = ERROR
             continue
         outcome = _outcome(a, b)
@@ -191,19 +191,19 @@ def compare(left, left_column, left_step, right, right_column, right_step, outco
 
 @compiled
 def compare_with_table(rows, column, lowest, highest, inside, outside, truths):  # type: ignore[no-untyped-def]
-    """Compare a column with a constant of which `comparison_tables` knows, per type and scale, where it stands."""
+    """Compare a column with a constant, by its intervals for each type and scale (`comparison_tables`)."""
     undecided = 0
     for i in range(truths.shape[0]):
-        number = rows[i, column]
-        if number == _NEVER:
+        term_id = rows[i, column]
+        if term_id == _UNBOUND:
             truths[i] = ERROR
             continue
-        if number >= 0:
+        if term_id >= 0:
             truths[i] = UNDECIDED
             undecided += 1
             continue
-        kind = type_of_id(number)
-        value = value_of_id(number)
+        kind = type_of_id(term_id)
+        value = value_of_id(term_id)
         cell = kind << SCALE_BITS | (value & _CELL_MASK[kind])
         value >>= _SHIFT[kind]
         if VALUE_CLASSES[kind] == DOUBLE_BITS and value >> 57:
@@ -215,15 +215,15 @@ def compare_with_table(rows, column, lowest, highest, inside, outside, truths): 
 
 
 @compiled
-def compare_terms(left, left_column, left_step, right, right_column, right_step, if_same, otherwise, truths):  # type: ignore[no-untyped-def]
-    """Whether two operands are the same term."""
+def compare_terms(left, left_column, left_step, right, right_column, right_step, truth_if_same, otherwise, truths):  # type: ignore[no-untyped-def]
+    """Write `truth_if_same` where two operands are the same term."""
     for i in range(truths.shape[0]):
         a = left[i * left_step, left_column]
         b = right[i * right_step, right_column]
-        if a == _NEVER or b == _NEVER:
+        if a == _UNBOUND or b == _UNBOUND:
             truths[i] = ERROR
         else:
-            truths[i] = if_same if a == b else otherwise
+            truths[i] = truth_if_same if a == b else otherwise
 
 
 def empty_truths(size: int) -> Truths:
@@ -231,7 +231,7 @@ def empty_truths(size: int) -> Truths:
 
 
 def truths_as_ids(truths: Truths) -> Ints:
-    """Booleans as ids, unbound for an error."""
+    """Truths as ids of booleans, `UNBOUND` for an error."""
     return _BOOLEAN_IDS[truths]
 
 

@@ -1,12 +1,12 @@
-"""The general way to evaluate an expression: ask pyoxigraph, once per batch, and remember what it said.
+"""Evaluation of an expression by pyoxigraph, once for each batch, with a cache of the results.
 
-Values that were not seen before become the rows of a query; what comes back is kept by the ids of the values, so that a
-value that comes again costs a look-up. The meaning is that of `headwater.reference`, because the text is made in the
-same way (terms that a store would change are read through `headwater.values.stored_form_queries`):
+Values that were not seen before become the rows of a query. The results are cached by the ids of the values, so that a
+value that occurs again costs a look-up. The meaning is that of `headwater.reference`, because the query text is made in
+the same way (terms that a store would change are read through `headwater.values.stored_form_queries`):
 
     SELECT ?k ?r { VALUES (?k ?v0 ?v1) { (0 <a> 7) (1 <b> UNDEF) } BIND(… AS ?r) }
 
-VALUES cannot hold blank nodes: a column that has one is given by a function of the row's number:
+VALUES cannot hold blank nodes. A column that has one is read by a function of the row number:
 
     SELECT ?k ?r { VALUES (?k ?v1) { (0 7) (1 8) } BIND(<urn:headwater:cell:0>(?k) AS ?v0) BIND(… AS ?r) }
 """
@@ -35,13 +35,13 @@ from headwater.values import stored_form_queries as exact
 Key: TypeAlias = int | tuple[int, ...]
 
 CACHE_SIZE = 65_536
-"""So many results are kept at most."""
+"""At most so many results are cached."""
 
-_ASKED_AT_ONCE = 4_096
+_ROWS_PER_QUERY = 4_096
 _CELL = "urn:headwater:cell:"
-_RESOLVING = frozenset({"IRI", "URI"})
+_RESOLVING_FUNCTIONS = frozenset({"IRI", "URI"})
 _RESULT = Variable("r")
-_NOWHERE = Store()
+_EMPTY_STORE = Store()
 
 
 class PyoxigraphExpression:
@@ -59,111 +59,115 @@ class PyoxigraphExpression:
         def renamed(part: Expression) -> Expression | None:
             return VariableReference(names[part.variable]) if isinstance(part, VariableReference) else None
 
-        plain = in_engine_words(map_expression(expression, renamed))
-        as_written = exact.over_stored_terms(Extend(Unit(), _RESULT, plain))
-        self._texts = expression_text(plain), expression_text(cast(Extend, as_written).expression)
-        self._writes_inexact = any(_is_changed(part.value) for part in parts if isinstance(part, Constant))
-        resolves = any(isinstance(part, FunctionCall) and part.name in _RESOLVING for part in parts)
+        renamed_expression = in_engine_words(map_expression(expression, renamed))
+        as_stored = exact.over_stored_terms(Extend(Unit(), _RESULT, renamed_expression))
+        self._texts = expression_text(renamed_expression), expression_text(cast(Extend, as_stored).expression)
+        self._has_changed_constants = any(
+            _is_changed_by_store(part.value) for part in parts if isinstance(part, Constant)
+        )
+        resolves = any(isinstance(part, FunctionCall) and part.name in _RESOLVING_FUNCTIONS for part in parts)
         self._base = base if resolves else None
-        self._known: dict[Key, int] = {}
-        self._results: dict[int, Term] = {}
+        self._result_ids: dict[Key, int] = {}
+        self._result_terms: dict[int, Term] = {}
 
     def compute_ids(self, columns: Sequence[Ints], size: int) -> Ints:
-        """The value of each row, `UNBOUND` for an error."""
+        """Evaluate each row, to `UNBOUND` for an error."""
         if not size:
             return np.empty(0, dtype=np.int64)
         keys: list[Key] = (
             columns[0].tolist() if len(columns) == 1 else list(zip(*(c.tolist() for c in columns), strict=True))
         ) or [()] * size
-        found = list(map(self._known.get, keys))
-        if self._results:
-            self._keep_alive(set(found))
-        if None in found:
-            new = self._learn(list(dict.fromkeys(key for key, one in zip(keys, found, strict=True) if one is None)))
-            found = [new[key] if one is None else one for key, one in zip(keys, found, strict=True)]
-        return np.array(found, dtype=np.int64)
+        ids = list(map(self._result_ids.get, keys))
+        if self._result_terms:
+            self._restore_terms(set(ids))
+        if None in ids:
+            new = self._evaluate_new(
+                list(dict.fromkeys(key for key, one in zip(keys, ids, strict=True) if one is None))
+            )
+            ids = [new[key] if one is None else one for key, one in zip(keys, ids, strict=True)]
+        return np.array(ids, dtype=np.int64)
 
     def compute_truths(self, columns: Sequence[Ints], size: int) -> Truths:
-        """The values as truth, for an expression that gives booleans."""
+        """Evaluate each row of an expression that gives booleans, to truths."""
         values = self.compute_ids(columns, size)
         truths = np.full(size, ERROR, dtype=np.uint8)
         truths[values == TRUE_ID] = TRUE
         truths[values == FALSE_ID] = FALSE
         return truths
 
-    def _keep_alive(self, numbers: set[int | None]) -> None:
-        """Results that are no longer in the vocabulary, because it was swept, enter it again."""
-        for number in numbers:
-            term = None if number is None else self._results.get(number)
+    def _restore_terms(self, term_ids: set[int | None]) -> None:
+        """Add results to the vocabulary that a sweep has removed from it."""
+        for term_id in term_ids:
+            term = None if term_id is None else self._result_terms.get(term_id)
             if term is not None:
                 self._vocabulary.id_of(term)
 
-    def _learn(self, keys: list[Key]) -> dict[Key, int]:
-        if len(self._known) + len(keys) > CACHE_SIZE:
-            self._known.clear()
-            self._results.clear()
-        learned: dict[Key, int] = {}
-        for start in range(0, len(keys), _ASKED_AT_ONCE):
-            part = keys[start : start + _ASKED_AT_ONCE]
-            terms = self._ask(part)
-            numbers = list(map(self._vocabulary.id_of, terms))
-            learned.update(zip(part, numbers, strict=True))
+    def _evaluate_new(self, keys: list[Key]) -> dict[Key, int]:
+        if len(self._result_ids) + len(keys) > CACHE_SIZE:
+            self._result_ids.clear()
+            self._result_terms.clear()
+        new_ids: dict[Key, int] = {}
+        for start in range(0, len(keys), _ROWS_PER_QUERY):
+            part = keys[start : start + _ROWS_PER_QUERY]
+            terms = self._query_pyoxigraph(part)
+            term_ids = list(map(self._vocabulary.id_of, terms))
+            new_ids.update(zip(part, term_ids, strict=True))
             if len(keys) <= CACHE_SIZE:
-                hashed = ((number, term) for number, term in zip(numbers, terms, strict=True) if number >= 0)
-                self._results.update((number, term) for number, term in hashed if term is not None)
+                hashed = ((term_id, term) for term_id, term in zip(term_ids, terms, strict=True) if term_id >= 0)
+                self._result_terms.update((term_id, term) for term_id, term in hashed if term is not None)
         if len(keys) <= CACHE_SIZE:
-            self._known.update(learned)
-        return learned
+            self._result_ids.update(new_ids)
+        return new_ids
 
-    def _ask(self, keys: list[Key]) -> list[Term | None]:
+    def _query_pyoxigraph(self, keys: list[Key]) -> list[Term | None]:
         term_of = self._vocabulary.term_of
         rows: list[Row] = [
-            (term_of(key),) if isinstance(key, int) else tuple(term_of(number) for number in key) for key in keys
+            (term_of(key),) if isinstance(key, int) else tuple(term_of(term_id) for term_id in key) for key in keys
         ]
-        as_written = self._writes_inexact or any(_is_changed(term) for row in rows for term in row)
-        if as_written:
+        as_stored = self._has_changed_constants or any(_is_changed_by_store(term) for row in rows for term in row)
+        if as_stored:
             rows = [tuple(None if term is None else stored(term) for term in row) for row in rows]
-        given = self._given(rows)
+        by_function = self._columns_by_function(rows)
         cells: dict[NamedNode, Callable[..., Term | None]] = {
-            NamedNode(f"{_CELL}{i}"): partial(_cell, rows, i) for i in given
+            NamedNode(f"{_CELL}{i}"): partial(_cell, rows, i) for i in by_function
         }
-        answered = _NOWHERE.query(
-            self._query(rows, given, self._texts[as_written]),
+        solutions = _EMPTY_STORE.query(
+            self._query_text(rows, by_function, self._texts[as_stored]),
             base_iri=self._base,
             custom_functions={**exact.FUNCTIONS, **cells},
         )
-        found: list[Term | None] = [None] * len(rows)
-        for number, term in cast(QuerySolutions, answered):
-            found[int(number.value)] = original(term) if as_written and term is not None else term
-        return found
+        results: list[Term | None] = [None] * len(rows)
+        for row_number, term in cast(QuerySolutions, solutions):
+            results[int(row_number.value)] = original(term) if as_stored and term is not None else term
+        return results
 
-    def _query(self, rows: list[Row], given: list[int], text: str) -> str:
-        written = [i for i in range(self._width) if i not in given]
-        head = " ".join(f"?v{i}" for i in written)
-        cells = " ".join(f"({k} {' '.join(term_text(row[i]) for i in written)})" for k, row in enumerate(rows))
-        binds = " ".join(f"BIND(<{_CELL}{i}>(?k) AS ?v{i})" for i in given)
+    def _query_text(self, rows: list[Row], by_function: list[int], text: str) -> str:
+        by_values = [i for i in range(self._width) if i not in by_function]
+        head = " ".join(f"?v{i}" for i in by_values)
+        cells = " ".join(f"({k} {' '.join(term_text(row[i]) for i in by_values)})" for k, row in enumerate(rows))
+        binds = " ".join(f"BIND(<{_CELL}{i}>(?k) AS ?v{i})" for i in by_function)
         return f"SELECT ?k ?r {{ VALUES (?k {head}) {{ {cells} }} {binds} BIND({text} AS ?r) }}"
 
-    def _given(self, rows: list[Row]) -> list[int]:
-        """The columns that cannot be written down. With a base, the text of an IRI might be read as another one."""
+    def _columns_by_function(self, rows: list[Row]) -> list[int]:
+        """The columns that VALUES cannot hold. With a base, an IRI in the text might be resolved to another one."""
         if self._base is not None:
             return list(range(self._width))
         return [i for i in range(self._width) if any(isinstance(row[i], BlankNode | Triple) for row in rows)]
 
 
-def _cell(rows: list[Row], column: int, number: Literal) -> Term | None:
-    return rows[int(number.value)][column]
+def _cell(rows: list[Row], column: int, row_number: Literal) -> Term | None:
+    return rows[int(row_number.value)][column]
 
 
-def _is_changed(term: object) -> bool:
+def _is_changed_by_store(term: object) -> bool:
     """Whether a store would give the term back in another form."""
     if isinstance(term, Triple):
-        return _is_changed(term.object)
+        return _is_changed_by_store(term.object)
     return isinstance(term, Literal) and not is_kept(term)
 
 
 def boolean_value_of(expression: Expression) -> Expression:
-    """The effective boolean value of an expression, an error where it has none."""
+    """The effective boolean value of an expression; an error if it has none."""
     return FunctionCall("IF", (expression, _TRUE, _FALSE))
 
 

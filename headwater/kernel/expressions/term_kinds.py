@@ -1,7 +1,6 @@
 """isIRI, isBLANK and isLITERAL over columns of ids.
 
-An id that holds its value is a literal. A hashed id does not say what it stands for, but the first letters of its text
-do, so that nobody has to read the term:
+An id that holds its value is a literal. For a hashed id the first characters of the text decide, without decoding it:
 
     <http://…>    "…"    _:…    << … >>
 """
@@ -21,16 +20,16 @@ KIND_TESTS: dict[str, Kind] = {"ISIRI": Kind.IRI, "ISBLANK": Kind.BLANK, "ISLITE
 
 
 def test_kind(column: Ints, kind: Kind, vocabulary: Vocabulary) -> Truths:
-    """Whether each id is one of a term of this kind; an error where there is none."""
-    truths = np.full(column.shape[0], _truth(kind is Kind.LITERAL), dtype=np.uint8)
+    """Whether the term of each id is of this kind; an error for `UNBOUND`."""
+    truths = np.full(column.shape[0], _truth_of(kind is Kind.LITERAL), dtype=np.uint8)
     truths[column == UNBOUND] = ERROR
     is_hashed = column >= 0
     if is_hashed.any():
         different, places = np.unique(column[is_hashed], return_inverse=True)
-        found: npt.NDArray[np.bool_] = (vocabulary.kinds_of(different) == kind)[places]
-        truths[is_hashed] = np.where(found, np.uint8(TRUE), np.uint8(FALSE))
+        is_kind: npt.NDArray[np.bool_] = (vocabulary.kinds_of(different) == kind)[places]
+        truths[is_hashed] = np.where(is_kind, np.uint8(TRUE), np.uint8(FALSE))
     return truths
 
 
-def _truth(value: bool) -> int:
+def _truth_of(value: bool) -> int:
     return TRUE if value else FALSE

@@ -101,24 +101,26 @@ class JoinSide:
                 common = mask & other
                 if not common and not self._has_disjoint_partners:
                     continue
-                bits = [bit for bit in range(len(self._shared)) if common >> bit & 1]
-                keys = np.empty((probes.shape[0], len(bits) + 1), dtype=np.int64)
-                keys[:, 0] = other
-                for place, bit in enumerate(bits, 1):
-                    keys[:, place] = probes[:, columns[bit] + 1]
-                index = self._relation.index((0, *(self._shared[bit] + 1 for bit in bits)))
-                heads, counts, total = index.probe(self._relation.rows, keys, self._probe_keys[len(bits)])
-                if total:
-                    some, row_ids = index.expand(heads, counts, total)
+                some, row_ids = self._probe(probes, columns, common, other)
+                if row_ids.shape[0]:
                     probe_places.append(some if places is None else places[some])
                     partners.append(row_ids)
         if not partners:
             return NO_ROW_IDS, NO_ROW_IDS
-        return (
-            (probe_places[0], partners[0])
-            if len(partners) == 1
-            else (np.concatenate(probe_places), np.concatenate(partners))
-        )
+        if len(partners) == 1:
+            return probe_places[0], partners[0]
+        return np.concatenate(probe_places), np.concatenate(partners)
+
+    def _probe(self, probes: Ints, columns: tuple[int, ...], common: int, mask: int) -> Pairs:
+        """Find the rows with a mask that equal probes on the variables `common`."""
+        bits = [bit for bit in range(len(self._shared)) if common >> bit & 1]
+        keys = np.empty((probes.shape[0], len(bits) + 1), dtype=np.int64)
+        keys[:, 0] = mask
+        for place, bit in enumerate(bits, 1):
+            keys[:, place] = probes[:, columns[bit] + 1]
+        index = self._relation.index((0, *(self._shared[bit] + 1 for bit in bits)))
+        heads, counts, total = index.probe(self._relation.rows, keys, self._probe_keys[len(bits)])
+        return index.expand(heads, counts, total) if total else (NO_ROW_IDS, NO_ROW_IDS)
 
     @property
     def capacity(self) -> int:

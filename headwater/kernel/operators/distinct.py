@@ -35,7 +35,7 @@ class DistinctOperator(Operator):
             before, self._counts = self._counts, RowCounts(len(self.variables))
             self._counts.change(delta.added, 1)
             # These rows stay as they are: later rows are written behind them.
-            return Delta(self._counts.rows[: self._counts.top], before.present, is_reset=True)
+            return Delta(self._counts.rows[: self._counts.top], before.distinct_rows, is_reset=True)
         counts = self._counts
         counts.compact()
         removed = counts.change(delta.removed, -1)

@@ -59,7 +59,7 @@ _TICKS_BETWEEN_REVIEWS = 64
 
 ProbeResult = tuple[Ints, Ints, int]
 """What an index knows of some keys: the head of each ring, the number of rows in each, and their sum."""
-Probes = dict[int, tuple[Key, ProbeResult]]
+Probes = dict[int, tuple[Key, Ints, Ints, int]]
 """For each remaining input that was probed: on which columns, and the result."""
 
 
@@ -161,14 +161,7 @@ class MultiwayJoinOperator(Operator):
         before = self._reset_inputs(reset) if reset else None
         arrivals: list[tuple[int, Ints, Probes]] = []
         for i, delta in deltas:
-            rows = delta.added
-            # An empty relation that gets no rows never kept the rows that are removed.
-            if not delta.is_reset and delta.removed.shape[0] and (rows.shape[0] or self._relations[i].size):
-                row_ids, rows = self._remove_rows(i, rows, delta.removed)
-                if row_ids.shape[0] and self._link_results().size:
-                    for input_index in self._inputs_sharing(i):
-                        results = self._results.remove_results_of(input_index, row_ids, self._capacities())
-                        removed.append(self._fetch_values(results))
+            rows = delta.added if delta.is_reset else self._apply_removals(i, delta, removed)
             if rows.shape[0]:
                 rows, probes = self._reduce_by_static_inputs(i, rows)
                 if rows.shape[0]:
@@ -178,17 +171,34 @@ class MultiwayJoinOperator(Operator):
             arrivals.sort(key=lambda arrival: -self._relations[arrival[0]].size)
         for i, rows, probes in arrivals:
             added.extend(self._add_rows(i, rows, probes))
-        self._ticks_until_review -= 1
-        if not self._ticks_until_review and self._inserts_per_probe is not None:
-            self._ticks_until_review = _TICKS_BETWEEN_REVIEWS
-            for relation in self._relations:
-                relation.review(self._inserts_per_probe)
+        self._review_indexes()
         width = len(self.variables)
         if before is not None and before is not self._nothing.removed:
             return Delta(stack_rows(added, width), before, is_reset=True)
         if not added and not removed:
             return self._nothing
         return Delta(stack_rows(added, width), stack_rows(removed, width))
+
+    def _apply_removals(self, i: int, delta: Delta, removed: list[Ints]) -> Ints:
+        """Remove rows from an input and append the results they made to `removed`; gives the rows still to add."""
+        rows = delta.added
+        # An empty relation that gets no rows never kept the rows that are removed.
+        if not delta.removed.shape[0] or not (rows.shape[0] or self._relations[i].size):
+            return rows
+        row_ids, rows = self._remove_rows(i, rows, delta.removed)
+        if row_ids.shape[0] and self._link_results().size:
+            for input_index in self._inputs_sharing(i):
+                results = self._results.remove_results_of(input_index, row_ids, self._capacities())
+                removed.append(self._fetch_values(results))
+        return rows
+
+    def _review_indexes(self) -> None:
+        """Every so many ticks, drop the indexes that are hardly probed."""
+        self._ticks_until_review -= 1
+        if not self._ticks_until_review and self._inserts_per_probe is not None:
+            self._ticks_until_review = _TICKS_BETWEEN_REVIEWS
+            for relation in self._relations:
+                relation.review(self._inserts_per_probe)
 
     def _load_static(self, i: int) -> list[Ints]:
         """Load the rows of a static input, or share the relation if it is a view and streams are joined with it."""
@@ -204,14 +214,14 @@ class MultiwayJoinOperator(Operator):
         """Empty some inputs, and with them the results; gives the results that there were."""
         relations = list(self._relations)
         if self.result_count + sum(relations[i].size for i in reset) <= _FEW_ROWS:
-            gone = [values for _, values in self._unlinked]
+            removed = [values for _, values in self._unlinked]
             if self._results.size:
-                gone.append(self._fetch_values(self._results.all_results()))
+                removed.append(self._fetch_values(self._results.all_results()))
             self._unlinked = []
             for i in reset:
                 relations[i].clear()
             self._results.clear()
-            return stack_rows(gone, len(self.variables)) if gone else self._nothing.removed
+            return stack_rows(removed, len(self.variables)) if removed else self._nothing.removed
         results = self._link_results()
         for i in reset:
             empty = Relation(len(self._inputs[i].variables))
@@ -238,13 +248,13 @@ class MultiwayJoinOperator(Operator):
         for reducer in self._reducers[i]:
             if reducer is None:
                 continue
-            probe = self._probe_rows(reducer, rows)
-            probes[reducer.input_index] = (reducer.key, probe)
-            if probe[2] == 0:
+            heads, counts, total = self._probe_rows(reducer, rows)
+            probes[reducer.input_index] = (reducer.key, heads, counts, total)
+            if total == 0:
                 return rows[:0], {}
             if rows.shape[0] == 1:
                 continue
-            matched = np.flatnonzero(probe[1])
+            matched = np.flatnonzero(counts)
             if matched.shape[0] < rows.shape[0]:
                 rows, probes = rows[matched], _select_probes(probes, matched)
         return rows, probes
@@ -313,8 +323,8 @@ class MultiwayJoinOperator(Operator):
             if probe is None or probe[0] != one.key:
                 if probes and fewest <= _GOOD_PARTNERS_PER_ROW * leaf_rows.shape[0]:
                     continue
-                probe = (one.key, self._probe(leaf_rows, one))
-            total = probe[1][2]
+                probe = (one.key, *self._probe(leaf_rows, one))
+            _, _, _, total = probe
             if not probes or total < fewest:
                 best, fewest = one, total
             probes[one.input_index] = probe
@@ -344,13 +354,14 @@ class MultiwayJoinOperator(Operator):
         self, leaf_rows: Ints, candidates: Sequence[_Candidate], best: _Candidate, probes: Probes
     ) -> list[Ints]:
         """Join each row with the input where it has the fewest partners, or all with the best input."""
-        fewest = probes[candidates[0].input_index][1][1]
+        _, _, fewest, _ = probes[candidates[0].input_index]
         choices = np.zeros(fewest.shape[0], dtype=np.int8)
         for place, one in enumerate(candidates[1:], 1):
-            counts = probes[one.input_index][1][1]
+            _, _, counts, _ = probes[one.input_index]
             choices[counts < fewest] = place
             fewest = np.minimum(fewest, counts)
-        if probes[best.input_index][1][2] - int(fewest.sum()) < _WORTH_SPLITTING:
+        _, _, _, best_total = probes[best.input_index]
+        if best_total - int(fewest.sum()) < _WORTH_SPLITTING:
             return self._join_next(leaf_rows, best, probes)
         choices[fewest == 0] = -1
         results: list[Ints] = []
@@ -414,7 +425,7 @@ class MultiwayJoinOperator(Operator):
 
     def _join_next(self, leaf_rows: Ints, to: _Candidate, probes: Probes) -> list[Ints]:
         """Join rows with their partners in one input, then with the remaining inputs."""
-        heads, counts, total = probes.pop(to.input_index)[1]
+        _, heads, counts, total = probes.pop(to.input_index)
         self.steps[to.joined.bit_count() - 1, to.input_index] += leaf_rows.shape[0]
         if total == 1 and leaf_rows.shape[0] == 1:
             extended = leaf_rows.copy()
@@ -525,7 +536,7 @@ def _group_by_leaf(holders: Sequence[tuple[int, int]]) -> tuple[tuple[int, Links
 def _select_probes(probes: Probes, places: Ints) -> Probes:
     """The probes of some rows, each as often as the row occurs in `places`."""
     selected: Probes = {}
-    for input_index, (key, (heads, counts, _)) in probes.items():
+    for input_index, (key, heads, counts, _) in probes.items():
         some = counts[places]
-        selected[input_index] = (key, (heads[places], some, int(some.sum())))
+        selected[input_index] = (key, heads[places], some, int(some.sum()))
     return selected

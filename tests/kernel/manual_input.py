@@ -1,4 +1,4 @@
-"""Operators for tests: a leaf that is told its differences, and a way to read what comes out."""
+"""Operators for tests: an input whose deltas the test gives, and the bag that an operator's deltas add up to."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def as_bag(rows: Ints) -> Bag:
     return Counter(map(tuple, rows.tolist()))
 
 
-class Fed(Operator):
-    """Gives the difference it was fed last, once."""
+class ManualInput(Operator):
+    """Returns the delta that it was fed last, once."""
 
     def __init__(self, *variables: str) -> None:
         self.variables = variables
@@ -34,8 +34,8 @@ class Fed(Operator):
         width = len(self.variables)
         self._next = Delta(as_rows(added, width), as_rows(removed, width))
 
-    def begin_anew(self, added: Iterable[tuple[int, ...]], before: Iterable[tuple[int, ...]]) -> None:
-        """All rows that there were go at once."""
+    def replace_all(self, added: Iterable[tuple[int, ...]], before: Iterable[tuple[int, ...]]) -> None:
+        """Remove all rows that there were at once (`Delta.is_reset`)."""
         width = len(self.variables)
         self._next = Delta(as_rows(added, width), lambda: as_rows(before, width), is_reset=True)
 
@@ -47,8 +47,8 @@ class Fed(Operator):
         return delta
 
 
-class Watched:
-    """The bag of an operator's rows, kept up from its differences."""
+class ResultBag:
+    """The bag of an operator's rows, built from its deltas."""
 
     def __init__(self, operator: Operator) -> None:
         self.operator = operator
