@@ -10,7 +10,8 @@ import logging
 import time
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 from headwater.algebra.nodes import Service
 from headwater.algebra.plan import QueryPlan
@@ -39,32 +40,28 @@ logger = logging.getLogger(__name__)
 
 
 class ServiceEvaluator(KernelEvaluator):
-    """Evaluates one plan incrementally; `NotForTheKernel` where it cannot. `clauses` are its SERVICE clauses."""
+    """Evaluates one plan incrementally; raises `NotForTheKernel` where it cannot."""
 
     def __init__(self, plan: QueryPlan, settings: QuerySettings, static: StaticData, services: Services) -> None:
-        self._services = services
         self._begun = 0.0
-        self.clauses: list[ServiceRows] = []
-        super().__init__(plan, settings, static)
+        make_compiler = partial(ServiceCompiler, services=services, seconds_spent=self._seconds_spent)
+        super().__init__(plan, settings, static, make_compiler)
 
-    def _compiler(self, static: StaticData) -> ServiceCompiler:
-        compiler = ServiceCompiler(
-            self.plan, self.settings, static, self.vocabulary, self._services, self._seconds_spent
-        )
-        self.clauses = compiler.clauses
-        return compiler
+    @property
+    def clauses(self) -> list[ServiceRows]:
+        """The operators of its SERVICE clauses."""
+        return cast(ServiceCompiler, self._compiler).clauses
 
-    def _build(self) -> bool:
+    def _recompile(self) -> None:
         states = [clause.state() for clause in self.clauses]
-        is_timed = super()._build()
-        for clause, state in zip(self.clauses, states, strict=False):
+        super()._recompile()
+        for clause, state in zip(self.clauses, states, strict=True):
             clause.restore(state)
-        return is_timed
 
-    def _derived(self) -> Delta:
+    def _initial_delta(self) -> Delta:
         for clause in self.clauses:
             clause.is_recalling = True
-        delta = super()._derived()
+        delta = super()._initial_delta()
         for clause in self.clauses:
             clause.is_recalling = False
         return delta

@@ -1,112 +1,183 @@
-"""What a result says at a tick: the rows that the streaming operator lets through, or a verdict.
+"""The streaming operators RSTREAM, ISTREAM and DSTREAM over results that deltas keep up to date.
 
-A `Result` is the bag of rows of one query, kept up from the differences of its plan's root. Where only changes are
-asked for and they are changes of a bag, what is kept is the net change since the last time it spoke; everything else
-needs the whole bag.
+A `ResultState` holds what must be known of the result of one query. Where only the changes of a bag are asked for, that
+is the net change since the last answer; everything else needs the whole bag. An `Emitter` applies deltas to such states
+and turns them into what an answer carries.
 
-    counts   (a) 2   (b) 1    − (b)    →    RSTREAM says (a) (a)        ISTREAM nothing        DSTREAM (b)
+    counts   (a) 2   (b) 1    − (b)    →    RSTREAM emits (a) (a)        ISTREAM nothing        DSTREAM (b)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain, repeat
 from typing import Any, cast
 
 import numpy as np
 
 from headwater.algebra.plan import QueryKind
+from headwater.kernel.columns.delta import Delta
 from headwater.kernel.columns.ordered_rows import sort_rows
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.language.stream_clauses import StreamOperator
+from headwater.terms.ids.encoded_rows import EncodedRows
+from headwater.windows.settings import QuerySettings, Report
 from headwater.windows.stream_operators import emitted
 
-Sequenced = Callable[[Ints], list[object]]
-"""What ORDER BY and LIMIT make of the rows of a result."""
+IdRow = tuple[int, ...]
+MakeResult = Callable[[Ints], list[object]]
+"""What ORDER BY and LIMIT, or DESCRIBE, make of the rows of a result."""
 
 
 @dataclass(slots=True)
-class Result:
-    """The rows of a query with their counts, and what is known of the last time it spoke."""
+class ResultState:
+    """The rows of one query's result with their counts, or how much each count has changed since the last answer."""
 
-    counts: dict[tuple[int, ...], int] = field(default_factory=dict)
-    verdict: bool | None = None
-    shown: list[object] | None = None
-    """The rows as they were said, while nothing has changed since."""
+    counts: dict[IdRow, int] = field(default_factory=dict)
+    rows: Ints | None = None
+    """The whole result, in place of counts, where nobody had to count it: its rows are handed on as ids."""
+    answered: list[object] | None = None
+    """The whole result as it was at the last answer, where it is needed again."""
 
-    def change(self, row: tuple[int, ...], difference: int) -> None:
-        count = self.counts.get(row, 0) + difference
-        if count:
-            self.counts[row] = count
-        else:
-            del self.counts[row]
+    def add(self, rows: Iterable[IdRow], difference: int) -> None:
+        """Change the count of each of some rows."""
+        counts = self.counts
+        for row in rows:
+            count = counts.get(row, 0) + difference
+            if count:
+                counts[row] = count
+            else:
+                del counts[row]
+
+    def ids(self) -> Iterator[Ints]:
+        """Every id that is held."""
+        yield np.array([i for row in self.counts for i in row], dtype=np.int64)
+        if self.rows is not None:
+            yield self.rows
 
 
-class Speech:
-    """How the results of a query, or of several alike, are said."""
+class Emitter:
+    """Applies the streaming operator of a query, or of several alike, to their results.
+
+    Rows have `width` columns. `make_result` is given where a result is more than a bag of rows. With `keeps_answers`
+    a whole result is made once and kept until it changes.
+    """
 
     def __init__(
-        self, kind: QueryKind, emit: StreamOperator, vocabulary: Vocabulary, sequenced: Sequenced | None = None
+        self,
+        kind: QueryKind,
+        settings: QuerySettings,
+        vocabulary: Vocabulary,
+        width: int,
+        make_result: MakeResult | None = None,
+        *,
+        keeps_answers: bool = False,
     ) -> None:
-        self._kind = kind
-        self._emit = emit
+        self._is_ask = kind is QueryKind.ASK
+        self._operator = settings.emit
         self._vocabulary = vocabulary
-        self._sequenced = sequenced
-        only_change = emit is not StreamOperator.RSTREAM
-        self._follows_change = only_change and sequenced is None and kind is not QueryKind.ASK
+        self._width = width
+        self._make_result = make_result
+        emits_changes = settings.emit is not StreamOperator.RSTREAM
+        self._keeps_answers = keeps_answers or emits_changes
+        self.counts_changes = emits_changes and make_result is None and not self._is_ask
+        """Whether results are kept as net changes since the last answer."""
+        self._can_skip = self.counts_changes and settings.report not in (Report.CHANGE, Report.NONEMPTY)
+        self._can_encode = kind is QueryKind.SELECT and make_result is None
+        self._encodes = False
 
-    def said(self, result: Result, *, has_changed: bool) -> list[object]:
-        """What a result says now; `has_changed` tells whether it is another one than when it spoke last."""
-        if self._kind is QueryKind.ASK:
-            return self._verdict(result)
-        if self._follows_change:
-            sign = -1 if self._emit is StreamOperator.DSTREAM else 1
-            changed, result.counts = result.counts, {}
-            return self._in_order([row for row, n in changed.items() for _ in range(n * sign)])
-        before = result.shown
-        if before is None or has_changed:
-            result.shown = self._whole(result)
-        return emitted(self._emit, cast("list[object]", result.shown), before or [])
+    def encode_rows(self) -> None:
+        """Emit rows as ids, in any order, where that is less work."""
+        self._encodes = self._can_encode
 
-    def settle(self, result: Result) -> None:
-        """Take a result as said."""
-        if self._kind is QueryKind.ASK:
-            result.verdict = bool(result.counts)
-        elif self._follows_change:
-            result.counts = {}
-        elif self._emit is not StreamOperator.RSTREAM:
-            result.shown = self._whole(result)
+    def can_skip(self, delta: Delta) -> bool:
+        """Whether the streaming operator lets nothing of a tick through, and no later tick needs to know of it.
 
-    def unsaid(self, result: Result) -> object:
-        """What the bag of rows does not tell, for a result that is another one than when it spoke last."""
-        if not self._follows_change:
-            return result.verdict, None if self._emit is StreamOperator.RSTREAM else result.shown
-        term_of = self._vocabulary.term_of
-        return [(tuple(map(term_of, row)), n) for row, n in result.counts.items()]
+        That holds for results without pending changes only.
+        """
+        if not self._can_skip:
+            return False
+        return not (delta.removed if self._operator is StreamOperator.DSTREAM else delta.added).shape[0]
 
-    def recall(self, result: Result, unsaid: Any) -> None:
-        """Take over what `unsaid` told."""
-        if not self._follows_change:
-            result.verdict, result.shown = unsaid
+    def apply(self, result: ResultState, delta: Delta) -> None:
+        """Follow a change of the result."""
+        if delta.is_empty:
             return
-        id_of = self._vocabulary.id_of
-        result.counts = {tuple(map(id_of, row)): n for row, n in unsaid}
+        if delta.is_reset and not self.counts_changes:
+            if self._encodes:
+                result.rows, result.counts = delta.added, {}
+            else:
+                result.counts = Counter(_tuples(delta.added))
+            return
+        if result.rows is not None:
+            result.counts, result.rows = Counter(_tuples(result.rows)), None
+        if not result.counts and not delta.removed.shape[0]:
+            once = dict.fromkeys(_tuples(delta.added), 1)
+            if len(once) == delta.added.shape[0]:
+                result.counts = once
+                return
+        result.add(_tuples(delta.added), 1)
+        result.add(_tuples(delta.removed), -1)
 
-    def _whole(self, result: Result) -> list[object]:
-        rows = [row for row, n in result.counts.items() for _ in range(n)]
-        if self._sequenced is None:
-            return self._in_order(rows)
-        return self._sequenced(np.array(rows, dtype=np.int64)) if rows else []
+    def emit(self, result: ResultState, *, has_changed: bool = True) -> list[object] | EncodedRows:
+        """What an answer carries now: rows, or triples for DESCRIBE, or a verdict for ASK.
 
-    def _in_order(self, rows: list[tuple[int, ...]]) -> list[object]:
+        `has_changed` says whether the result may differ from the one of the last answer.
+        """
+        if self._encodes:
+            rows = result.rows if result.rows is not None else self._array(self._take_rows(result))
+            return self._vocabulary.encode_rows(rows)
+        if self.counts_changes:
+            return self._in_order(self._take_rows(result))
+        before = result.answered
+        now = self._whole(result) if has_changed or before is None else before
+        if not self._keeps_answers:
+            return now
+        result.answered = now
+        if now == before and self._operator is not StreamOperator.RSTREAM:
+            return []
+        return emitted(self._operator, now, before or [])
+
+    def pending(self, result: ResultState) -> object:
+        """What the windows do not determine, for a result that may have changed since the last answer."""
+        if not self.counts_changes:
+            return (None if self._operator is StreamOperator.RSTREAM else result.answered,)
+        terms = self._vocabulary.terms_of_rows(self._array(list(result.counts)))
+        return list(zip(terms, result.counts.values(), strict=True))
+
+    def restore(self, result: ResultState, pending: Any = None) -> None:
+        """Go on from what `pending` gave, with the rows in place; without it, from a result as it was answered."""
+        if self.counts_changes:
+            changes = self._vocabulary.ids_of_rows((row for row, _ in pending or ()), self._width)
+            result.counts = dict(zip(_tuples(changes), (n for _, n in pending or ()), strict=True))
+        elif self._operator is not StreamOperator.RSTREAM:
+            (result.answered,) = (self._whole(result),) if pending is None else pending
+
+    def _take_rows(self, result: ResultState) -> list[IdRow]:
+        """The rows that pass, each as often as it does; changes pass once."""
+        counts: Iterable[int] = result.counts.values()
+        if self._operator is StreamOperator.DSTREAM:
+            counts = [-n for n in counts]
+        rows = list(chain.from_iterable(map(repeat, result.counts, counts)))
+        if self.counts_changes:
+            result.counts = {}
+        return rows
+
+    def _whole(self, result: ResultState) -> list[object]:
+        if self._is_ask:
+            return [bool(result.counts)]
+        rows = list(chain.from_iterable(map(repeat, result.counts, result.counts.values())))
+        return self._in_order(rows) if self._make_result is None else self._make_result(self._array(rows))
+
+    def _array(self, rows: list[IdRow]) -> Ints:
+        return np.array(rows, dtype=np.int64).reshape(len(rows), self._width)
+
+    def _in_order(self, rows: list[IdRow]) -> list[object]:
         return cast("list[object]", sort_rows(rows, self._vocabulary)) if rows else []
 
-    def _verdict(self, result: Result) -> list[object]:
-        before, result.verdict = result.verdict, bool(result.counts)
-        match self._emit:
-            case StreamOperator.ISTREAM:
-                return [] if before == result.verdict else [result.verdict]
-            case StreamOperator.DSTREAM:
-                return [] if before is None or before == result.verdict else [before]
-        return [result.verdict]
+
+def _tuples(rows: Ints) -> Iterator[IdRow]:
+    return map(tuple, rows.tolist())

@@ -57,7 +57,7 @@ class SweepingEvaluator(KernelEvaluator):
 
     def _move(self, tick: int, part: int) -> bool:
         changed = super()._move(tick, part)
-        self.vocabulary.sweep(self._used())
+        self.vocabulary.sweep(self._ids_in_use())
         return changed
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
+from typing import cast
 
 import pytest
 from pyoxigraph import Quad, Store
@@ -16,6 +17,7 @@ from headwater.execution.program import Program
 from headwater.execution.registered import RegisteredQuery
 from headwater.kernel.compiling.unsupported import NotForTheKernel
 from headwater.kernel.evaluator_choice import fastest_evaluator
+from headwater.kernel.families.family_compiler import FamilyCompiler
 from headwater.kernel.families.family_evaluator import FamilyEvaluator, families_of
 from headwater.kernel.kernel_evaluator import KernelEvaluator
 from headwater.language.parser import parse
@@ -140,7 +142,7 @@ def test_a_constant_of_the_static_data_keeps_its_view_small() -> None:
     found = answers(members)
     assert [len(answer.rows) for answer in found["q0"]][:3] == [1, 2, 2]
     family = FamilyEvaluator(members, static())
-    (view,) = family._followers
+    (view,) = cast(FamilyCompiler, family._compiler).followers
     # Of three sensors in two rooms, the two in the kitchen.
     assert view.nbytes == 2 * 3 * 8  # type: ignore[attr-defined]
 
@@ -296,7 +298,7 @@ def test_what_a_member_brought_goes_with_it() -> None:
     template = f"SELECT ?v {WINDOW} WHERE {{ WINDOW :w {{ ?s :value ?v }} ?s :in ?r . ?r :label @ }}"
     family = FamilyEvaluator(queries(template, "'kitchen'", "'hall'"), static())
     advance(family, 0, 1.8)
-    (view,) = family._followers
+    (view,) = cast(FamilyCompiler, family._compiler).followers
     held = view.nbytes  # type: ignore[attr-defined]
     family.remove("q0")
     assert 0 < view.nbytes < held  # type: ignore[attr-defined]

@@ -6,14 +6,15 @@
 
 The table is an input of the plan like any other (`family_plan`), so what a tick costs follows what changed and not how
 many queries there are, and a query that comes or goes changes a row of the table. Each row of the result has the number
-of its member, and at a tick every member says what its own rows are. An answer is that of the query alone.
+of its member, and at a tick the rows of each member are answered by themselves. An answer is that of the query alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import cast
+from functools import partial
+from typing import ClassVar, cast
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from headwater.execution.static_data import StaticData
 from headwater.kernel.columns.delta import Delta
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.compiling.unsupported import NotForTheKernel
-from headwater.kernel.emitter import Result, Speech
+from headwater.kernel.emitter import Emitter, ResultState
 from headwater.kernel.families.family_compiler import FamilyCompiler
 from headwater.kernel.families.family_plan import family_plan
 from headwater.kernel.kernel_evaluator import KernelEvaluator
@@ -79,13 +80,13 @@ def may_be_member(plan: QueryPlan) -> bool:
 
 @dataclass(slots=True)
 class _Member:
-    """One combination of constants, as ids: the queries that have it, with their templates, and what they say."""
+    """One combination of constants, as ids: the queries that have it, with their templates, and their result."""
 
     number: int
     values: tuple[int, ...]
-    voices: dict[str, Template | None] = field(default_factory=dict)
-    result: Result = field(default_factory=Result)
-    has_spoken: bool = False
+    templates_by_query: dict[str, Template | None] = field(default_factory=dict)
+    result: ResultState = field(default_factory=ResultState)
+    has_answered: bool = False
 
     @property
     def row(self) -> tuple[int, ...]:
@@ -94,19 +95,21 @@ class _Member:
 
 @dataclass
 class FamilyMemory:
-    """What cannot be derived from the windows: who has not spoken yet, who came when, and, where the last tick was not
-    reported, what the members have not said."""
+    """What cannot be derived from the windows: the queries without an answer so far, since when queries are complete,
+    and, where the last tick was not reported, what is pending of each query."""
 
-    silent: frozenset[str]
-    since: dict[str, int]
-    unsaid: dict[str, object]
+    unanswered: frozenset[str]
+    complete_from: dict[str, int]
+    pending: dict[str, object]
 
 
 class FamilyEvaluator(KernelEvaluator):
-    """Evaluates queries of one form together; `NotForTheKernel` where it cannot.
+    """Evaluates queries of one form together; raises `NotForTheKernel` where it cannot.
 
     `add` and `remove` may be called between two calls of `advance`.
     """
+
+    _can_follow_views: ClassVar[bool] = False
 
     def __init__(self, queries: Sequence[RegisteredQuery], static: StaticData) -> None:
         first = queries[0]
@@ -122,35 +125,29 @@ class FamilyEvaluator(KernelEvaluator):
         )
         plan = optimise(plan, rewrites=MOVING_FILTERS, finishing=(join_filters.RULE,)).plan
         self._answer_variables = tuple(variable.value for variable in first.plan.variables)
-        super().__init__(plan, first.settings, static)
+        make_compiler = partial(FamilyCompiler, family=self._lifted, contents=self._window_contents)
+        super().__init__(plan, first.settings, static, make_compiler)
         self._number_column = 0 if self._presenter is None else self.root.column_of(self._lifted.member.value)
-        sequenced = None if self._presenter is None else self._in_sequence
-        self._speech = Speech(plan.kind, first.settings.emit, self.vocabulary, sequenced)
+        width = len(self._answer_variables) if self._presenter is None else len(self.root.variables)
+        make_result = None if self._presenter is None else self._present
+        self._emitter = Emitter(plan.kind, first.settings, self.vocabulary, width, make_result, keeps_answers=True)
         self._members: dict[int, _Member] = {}
         self._by_name: dict[str, _Member] = {}
         self._templates: dict[object, Template] = {}
-        self._since: dict[str, int] = {}
+        self._complete_from: dict[str, int] = {}
         self._changed: set[int] = set()
+        """The members whose result may have changed since their last answer, by number."""
         self._next = 0
         self.add(queries)
 
     def encode_rows(self) -> None:
         """Each member has its own rows, which are few."""
 
-    def _compiler(self, static: StaticData) -> FamilyCompiler:
-        compiler = FamilyCompiler(self.plan, self.settings, static, self.vocabulary, self._lifted, self._contents_now)
-        self._table, self._followers = compiler.table, compiler.followers
-        return compiler
+    def _recompile(self) -> None:
+        super()._recompile()
+        self._enter(list(self._members.values()))
 
-    def _build(self) -> bool:
-        # What members ask of views does not say how it changes.
-        self._may_follow = False
-        is_timed = super()._build()
-        # Before the first one comes there are none.
-        self._enter(list(getattr(self, "_members", {}).values()))
-        return is_timed
-
-    def _contents_now(self) -> list[Ints]:
+    def _window_contents(self) -> list[Ints]:
         return [buffer.triples for buffer in self._buffers]
 
     @property
@@ -176,17 +173,17 @@ class FamilyEvaluator(KernelEvaluator):
                 raise ValueError(f"{name!r} cannot join this family of queries: it {why}")
             coming[name] = values, query.plan
         fresh: list[_Member] = []
-        # Whoever has spoken has nothing new to say any more; one that comes now has.
-        known = {member.values: member for member in self._members.values() if not member.has_spoken}
+        # A member that has answered does not emit its whole result again; a query that comes now does.
+        known = {member.values: member for member in self._members.values() if not member.has_answered}
         for name, (values, plan) in coming.items():
             ids = tuple(map(self.vocabulary.id_of, values))
             if ids not in known:
                 known[ids] = self._new_member(ids)
                 fresh.append(known[ids])
-            known[ids].voices[name] = self._template_of(plan)
+            known[ids].templates_by_query[name] = self._template_of(plan)
             self._by_name[name] = known[ids]
             if self.ticker.answered is not None:
-                self._since[name] = self.ticker.answered + 1
+                self._complete_from[name] = self.ticker.answered + 1
         self._enter(fresh)
 
     def _new_member(self, values: tuple[int, ...]) -> _Member:
@@ -197,21 +194,24 @@ class FamilyEvaluator(KernelEvaluator):
         return member
 
     def _enter(self, members: Sequence[_Member]) -> None:
+        """Tell the operators of members that have come."""
         if members:
-            self._table.give(np.array([member.row for member in members], dtype=np.int64))
-            for follower in self._followers:
+            compiler = cast(FamilyCompiler, self._compiler)
+            compiler.table.give(np.array([member.row for member in members], dtype=np.int64))
+            for follower in compiler.followers:
                 follower.enter([member.values for member in members])
 
     def remove(self, name: str) -> None:
-        """Let a query go; it says nothing any more."""
+        """Let a query go; it has no answers any more."""
         member = self._by_name.pop(name)
-        self._since.pop(name, None)
-        del member.voices[name]
-        if not member.voices:
+        self._complete_from.pop(name, None)
+        del member.templates_by_query[name]
+        if not member.templates_by_query:
             del self._members[member.number]
             self._changed.discard(member.number)
-            self._table.take(np.array([member.row], dtype=np.int64))
-            for follower in self._followers:
+            compiler = cast(FamilyCompiler, self._compiler)
+            compiler.table.take(np.array([member.row], dtype=np.int64))
+            for follower in compiler.followers:
                 follower.leave(member.values)
 
     def complete_from(self, name: str) -> int | None:
@@ -220,7 +220,7 @@ class FamilyEvaluator(KernelEvaluator):
         A family's windows hold what they would hold if the query had been there all the time, so for one that came
         later that is the first instant after the last tick that was answered without it.
         """
-        return self._since.get(name) if name in self._by_name else None
+        return self._complete_from.get(name) if name in self._by_name else None
 
     def explained(self, name: str) -> str:
         """How a query is evaluated, in one line for people."""
@@ -239,15 +239,20 @@ class FamilyEvaluator(KernelEvaluator):
             known = self._templates[plan.template] = Template(plan)
         return known
 
-    def _in_sequence(self, rows: Ints) -> list[object]:
+    def _present(self, rows: Ints) -> list[object]:
         assert self._presenter is not None
         return [row[1:] for row in self._presenter.present(rows)]
 
-    def _follow(self, delta: Delta) -> None:
-        """Hand each row to its member; the rows of those that have gone are nobody's."""
+    @property
+    def _has_pending_changes(self) -> bool:
+        return bool(self._changed)
+
+    def _apply(self, delta: Delta) -> None:
+        """Hand each row to its member; the rows of members that have gone belong to none."""
         if delta.is_empty:
             return
-        if delta.is_reset and not self._follows_change:
+        delta = self._projected(delta)
+        if delta.is_reset and not self._emitter.counts_changes:
             for member in self._members.values():
                 if member.result.counts:
                     member.result.counts = {}
@@ -258,35 +263,36 @@ class FamilyEvaluator(KernelEvaluator):
         self._count(delta.removed, -1)
 
     def _count(self, rows: Ints, difference: int) -> None:
-        place = self._number_column
-        for row in self._shown(rows) if rows.shape[0] else ():
-            number = row[place]
+        column = self._number_column
+        for row in rows.tolist():
+            number = row[column]
             member = self._members.get(number)
             if member is not None:
-                member.result.change(tuple(row if self._presenter else row[1:]), difference)
+                member.result.add((tuple(row if self._presenter else row[1:]),), difference)
                 self._changed.add(number)
 
     def _reported(self, tick: int, part: int, watermark: int | None) -> Iterator[Answer]:
         changed, self._changed = self._changed, set()
-        self._is_said = True
+        self._is_answered = True
         is_silent = self._is_silent_without_news
-        speaking = [self._members[n] for n in sorted(changed)] if is_silent else list(self._members.values())
-        inputs = self._views(tick) if speaking else ()
-        for member in speaking:
-            said = self._speech.said(member.result, has_changed=member.number in changed)
-            member.has_spoken = True
-            if not said and is_silent:
+        answering = [self._members[n] for n in sorted(changed)] if is_silent else list(self._members.values())
+        inputs = self._views(tick) if answering else ()
+        for member in answering:
+            emitted = self._emitter.emit(member.result, has_changed=member.number in changed)
+            result = cast("list[object]", emitted)
+            member.has_answered = True
+            if not result and is_silent:
                 continue
-            for name, template in member.voices.items():
+            for name, template in member.templates_by_query.items():
                 answer = Answer(
                     query=name,
                     time=tick,
                     kind=self.plan.kind,
                     operator=self.settings.emit,
                     variables=self._answer_variables if self.plan.kind is QueryKind.SELECT else (),
-                    rows=cast("tuple[Row, ...]", tuple(said)) if self.plan.kind is QueryKind.SELECT else (),
-                    triples=template.instantiate(cast("list[Row]", said), tick) if template is not None else (),
-                    boolean=cast("bool | None", said[0] if said and self.plan.kind is QueryKind.ASK else None),
+                    rows=cast("tuple[Row, ...]", tuple(result)) if self.plan.kind is QueryKind.SELECT else (),
+                    triples=template.instantiate(cast("list[Row]", result), tick) if template is not None else (),
+                    boolean=cast("bool | None", result[0] if result and self.plan.kind is QueryKind.ASK else None),
                     part=part,
                     inputs=inputs,
                     watermark=watermark,
@@ -295,51 +301,53 @@ class FamilyEvaluator(KernelEvaluator):
                 if not (answer.is_empty and is_silent):
                     yield answer
 
-    def _used(self) -> Iterator[Ints]:
-        yield from super()._used()
+    def _ids_in_use(self) -> Iterator[Ints]:
+        yield from super()._ids_in_use()
         members = self._members.values()
         yield np.array([i for member in members for row in member.result.counts for i in row], dtype=np.int64)
         yield np.array([i for member in members for i in member.values], dtype=np.int64)
 
     def _memory(self) -> FamilyMemory:
-        silent = frozenset(name for name, member in self._by_name.items() if not member.has_spoken)
-        unsaid = {
-            name: self._speech.unsaid(member.result)
+        unanswered = frozenset(name for name, member in self._by_name.items() if not member.has_answered)
+        pending = {
+            name: self._emitter.pending(member.result)
             for name, member in self._by_name.items()
-            if not self._is_said and member.has_spoken and member.number in self._changed
+            if not self._is_answered and member.has_answered and member.number in self._changed
         }
-        return FamilyMemory(silent, dict(self._since), unsaid)
+        return FamilyMemory(unanswered, dict(self._complete_from), pending)
 
     def _recall(self, memory: object) -> None:
         if not isinstance(memory, FamilyMemory):
             # The queries were evaluated one by one when this was saved.
             memory = FamilyMemory(frozenset(), {}, {})
-        memory = replace(memory, silent=memory.silent | self.newcomers)
-        self._since = {name: since for name, since in memory.since.items() if name in self._by_name}
-        self._part(memory.silent)
-        super()._recall(None)
-        self._is_said = not memory.unsaid
+        unanswered = memory.unanswered | self.newcomers
+        self._complete_from = {name: time for name, time in memory.complete_from.items() if name in self._by_name}
+        self._split_members(unanswered)
+        if self.ticker.answered is not None:
+            self._derive_result()
+        self._is_answered = not memory.pending
         for member in self._members.values():
-            name = next(iter(member.voices))
-            if name in memory.silent:
+            name = next(iter(member.templates_by_query))
+            if name in unanswered:
                 continue
-            member.has_spoken = True
-            if name in memory.unsaid:
-                self._speech.recall(member.result, memory.unsaid[name])
+            member.has_answered = True
+            self._emitter.restore(member.result, memory.pending.get(name))
+            if name in memory.pending:
                 self._changed.add(member.number)
             else:
-                self._speech.settle(member.result)
                 self._changed.discard(member.number)
 
-    def _part(self, silent: frozenset[str]) -> None:
-        """Queries with equal constants of which only some have spoken are two members."""
+    def _split_members(self, unanswered: frozenset[str]) -> None:
+        """Make two members of queries with equal constants of which only some have answered."""
         fresh: list[_Member] = []
         for member in list(self._members.values()):
-            late = {name: template for name, template in member.voices.items() if name in silent}
-            if late and len(late) < len(member.voices):
+            late = {name: template for name, template in member.templates_by_query.items() if name in unanswered}
+            if late and len(late) < len(member.templates_by_query):
                 other = self._new_member(member.values)
-                other.voices = late
-                member.voices = {name: template for name, template in member.voices.items() if name not in silent}
+                other.templates_by_query = late
+                member.templates_by_query = {
+                    name: template for name, template in member.templates_by_query.items() if name not in unanswered
+                }
                 self._by_name |= dict.fromkeys(late, other)
                 fresh.append(other)
         self._enter(fresh)
