@@ -106,7 +106,7 @@ def test_with_default_batches_a_change_is_seen_two_ticks_later(tmp_path: Path, p
 
     engine.run(on_answer=change)
     assert len(seen) >= 40
-    # The sizes of the first batches are not adapted yet.
+    # The first ticks are left out: the run is still starting.
     assert all(later >= version for version, later in zip(made[10:-3], seen[12:-1], strict=True))
 
 
