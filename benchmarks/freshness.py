@@ -3,12 +3,12 @@
 A bibliography (`benchmarks.dblp`) in a data set on disk, a query that joins who is seen at a conference with all papers
 and names, in process. Prints one JSON object last:
 
-- `updates_in_refreshes`: 10,000 single updates, each written to the disk and followed by the view before a tick, in
-  full refreshes: the data is taken to be new and its view is found again. `update_ms` and `refresh_ms` are the two with
-  what the tick behind them takes longer than the next one; `update_steps_ms` says of what an update is made
-- `ticks_later`: how many ticks behind the one that was under way showed an update, which somebody else made while the
-  stream ran at full rate; by how many updates. `by_rows` where the view follows statement by statement, `in_background`
-  where it has to be found again. `skipped` counts ticks that nobody answered, `mixed` answers of two versions at once
+- `updates_in_refreshes`: the cost of 10,000 single updates, each written to disk and applied to the view before a tick,
+  in full refreshes, for which the data is reloaded and its view found again. `update_ms` and `refresh_ms` are the two,
+  with the time that the tick after them takes more than the next one; `update_steps_ms` has the steps of an update
+- `ticks_later`: how many ticks after the one under way an update was seen that another thread made while the stream ran
+  at full rate; counts of updates by ticks. `by_rows`: the view is maintained statement by statement; `in_background`:
+  it is found again. `skipped` counts ticks without an answer, `mixed` answers that mix two versions
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -28,10 +27,9 @@ from pyoxigraph import Literal, NamedNode, Quad
 import headwater as hw
 from benchmarks.dblp import person
 from benchmarks.kernel_conference import APART, STREAM
-from benchmarks.linked_data import attendance, loaded, written
+from benchmarks.linked_data import element_to_line, load_files, make_attendance, write_files
 from benchmarks.reporting import machine, print_result, progress, rounded, seconds
 from headwater.datasets.dataset import DataSet
-from headwater.terms.model import MILLISECOND, Element
 
 _PREFIXES = """PREFIX lv: <http://deri.org/floorplan/> PREFIX dc: <http://purl.org/dc/elements/1.1/>
 PREFIX foaf: <http://xmlns.com/foaf/0.1/> PREFIX : <http://example.org/> """
@@ -48,14 +46,14 @@ _WATCHED = NamedNode(person(0))
 _REFRESHES = 5
 
 
-def cost(folder: Path, updates: int) -> dict[str, object]:
-    """What updates and refreshes take."""
+def measure_cost(folder: Path, updates: int) -> dict[str, object]:
+    """What updates and refreshes cost."""
     engine = hw.Engine(in_process=True)
     engine.dataset(folder)
     engine.stream(STREAM, hw.files("no.tnq"))
     engine.register(_PAPERS, name="papers", emit="rstream")
     program = engine._description().program()
-    elements = attendance().elements(2 * (updates + _REFRESHES) + 101)
+    elements = make_attendance().elements(2 * (updates + _REFRESHES) + 101)
     writer = DataSet.open(folder)
     steps = dict.fromkeys(("write", "follow", "tick"), 0.0)
 
@@ -66,28 +64,28 @@ def cost(folder: Path, updates: int) -> dict[str, object]:
         assert all(answer.data_version == program.data_version for answer in answers)
         return time.perf_counter() - begun
 
-    def follow() -> float:
+    def update_view() -> float:
         return seconds(lambda: program.move_static_data((writer.version,)))
 
     for _ in range(100):
         tick()
-    # From the first change on a view says how it changes.
+    # From the first change on the view is maintained.
     writer.insert([Quad(NamedNode("http://localhost/updates/first"), _CREATOR, _WATCHED)])
-    follow()
+    update_view()
     tick()
-    for number in range(updates):
-        quads = [Quad(NamedNode(f"http://localhost/updates/{number // 2}"), _CREATOR, NamedNode(person(number % 400)))]
-        # What comes goes again with the next one.
-        quads = quads if number % 2 == 0 else [Quad(quads[0].subject, _CREATOR, NamedNode(person((number - 1) % 400)))]
-        change = writer.insert if number % 2 == 0 else writer.remove
+    for index in range(updates):
+        quads = [Quad(NamedNode(f"http://localhost/updates/{index // 2}"), _CREATOR, NamedNode(person(index % 400)))]
+        # Every second update removes what the one before added.
+        quads = quads if index % 2 == 0 else [Quad(quads[0].subject, _CREATOR, NamedNode(person((index - 1) % 400)))]
+        change = writer.insert if index % 2 == 0 else writer.remove
         steps["write"] += seconds(lambda change=change, quads=quads: change(quads))  # type: ignore[misc]
-        steps["follow"] += follow()
+        steps["follow"] += update_view()
         steps["tick"] += tick() - tick()
     update = sum(steps.values()) / updates
     refresh = 0.0
     for _ in range(_REFRESHES):
         writer.compact()
-        refresh += (follow() + tick() - tick()) / _REFRESHES
+        refresh += (update_view() + tick() - tick()) / _REFRESHES
     progress(f"an update takes {update * 1e3:.3f} ms, a refresh {refresh * 1e3:.1f} ms")
     return {
         "updates": updates,
@@ -98,15 +96,15 @@ def cost(folder: Path, updates: int) -> dict[str, object]:
     }
 
 
-def lateness(name: str, folder: Path, stream: Path, updates: int) -> dict[str, object]:
-    """When updates are seen that another thread makes while the stream runs."""
+def measure_lateness(name: str, folder: Path, stream: Path, updates: int) -> dict[str, object]:
+    """How many ticks later updates are seen that another thread makes while the stream runs."""
     engine = hw.Engine(in_process=True)
     data = engine.dataset(folder)
 
-    def says(version: int) -> list[Quad]:
+    def version_quads(version: int) -> list[Quad]:
         return [Quad(_WATCHED, NamedNode(f"http://example.org/{name}"), Literal(str(version)))]
 
-    first = data.insert(says(data.version + 1))
+    first = data.insert(version_quads(data.version + 1))
     engine.stream(STREAM, hw.files(stream))
     engine.register(_VERSIONS[name], name=name, emit="rstream")
     answers: list[tuple[int, int, set[str]]] = []
@@ -115,11 +113,11 @@ def lateness(name: str, folder: Path, stream: Path, updates: int) -> dict[str, o
     def write() -> None:
         writer = DataSet.open(folder)
         while len(made) < updates and not engine_done.is_set():
-            writer.change(says(writer.version + 1), says(writer.version))
+            writer.change(version_quads(writer.version + 1), version_quads(writer.version))
             made.append((writer.version, len(answers)))
             engine_done.wait(0.01)
 
-    def heard(answer: hw.Answer) -> None:
+    def on_answer(answer: hw.Answer) -> None:
         assert answer.data_version is not None
         answers.append((answer.time, answer.data_version[0], {str(row[0].value) for row in answer.rows if row[0]}))  # type: ignore[union-attr]
 
@@ -127,7 +125,7 @@ def lateness(name: str, folder: Path, stream: Path, updates: int) -> dict[str, o
     other = threading.Thread(target=write)
     other.start()
     try:
-        summary = engine.run(on_answer=heard)
+        summary = engine.run(on_answer=on_answer)
     finally:
         engine_done.set()
         other.join()
@@ -136,7 +134,7 @@ def lateness(name: str, folder: Path, stream: Path, updates: int) -> dict[str, o
     for version, before in made:
         seen = next((tick for tick in range(before, len(versions)) if versions[tick] >= version), None)
         if seen is not None:
-            # The tick with the number `before` was under way.
+            # The tick with the index `before` was under way.
             later[seen - before] += 1
     progress(f"{name}: {len(made)} updates in {len(answers)} ticks, {summary.rate:,.0f} elements/s, {dict(later)}")
     instants = [instant for instant, _, _ in answers]
@@ -150,11 +148,6 @@ def lateness(name: str, folder: Path, stream: Path, updates: int) -> dict[str, o
     }
 
 
-def _lines(elements: Iterator[Element]) -> Iterator[str]:
-    for element in elements:
-        yield from (f"{element.time // MILLISECOND}\t{triple} .\n" for triple in element.triples)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.freshness", description="How fresh linked data is.")
     parser.add_argument("--quick", action="store_true", help="10^5 triples, fewer updates")
@@ -164,17 +157,17 @@ def main() -> None:
     facts = machine()
     folder = Path(tempfile.mkdtemp(prefix="headwater-freshness-"))
     try:
-        given, _, _ = loaded(written(triples, folder), folder)
-        assert given.dataset is not None
+        files, _, _ = load_files(write_files(triples, folder), folder)
+        assert files.dataset is not None
         stream = folder / "rfid.tnq"
-        stream.write_text("".join(_lines(attendance().elements(ticks))))
-        found = cost(given.dataset, updates)
-        late = {name: lateness(name, given.dataset, stream, updates) for name in _VERSIONS}
+        stream.write_text("".join(map(element_to_line, make_attendance().elements(ticks))))
+        costs = measure_cost(files.dataset, updates)
+        late = {name: measure_lateness(name, files.dataset, stream, updates) for name in _VERSIONS}
     finally:
         shutil.rmtree(folder)
     keys = ("ticks_later", "skipped", "mixed", "ticks", "elements_per_s")
     by_key = {key: {name: one[key] for name, one in late.items()} for key in keys}
-    print_result({**found, **by_key, "triples": triples, "quick": arguments.quick, "machine": facts})
+    print_result({**costs, **by_key, "triples": triples, "quick": arguments.quick, "machine": facts})
 
 
 if __name__ == "__main__":

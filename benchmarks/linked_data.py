@@ -4,17 +4,16 @@ Table 2 and figure 4 of the CQELS paper: the queries Q1 to Q5 of the conference 
 10^7 triples that follow SP2Bench's DBLP schema (`benchmarks.dblp`). Each is written as N-Triples, loaded into a data
 set on disk by `headwater load`, and opened.
 
-An evaluation is one element from the evaluator's door to its answer as terms; `evaluation_ms` is the mean over all
-elements once the windows are full, of the CPU time of the evaluating thread, over all sizes in turns. Prints one JSON
-object last:
+An evaluation takes one element from the evaluator's input to its answer as terms. `evaluation_ms` is the mean CPU time
+of the evaluating thread over all elements once the windows are full; the sizes take turns. Prints one JSON object last:
 
 - `growth`: by query, the time with the most triples over that with the fewest
-- `load_triples_per_s`: of the largest load, with its process; `load_peak_mb` is the most memory that it had
+- `load_triples_per_s`: of the largest load, the start of its process included; `load_peak_mb` is its peak memory
 - `ready_s`: from the start of a new process over the largest data set, already loaded, until every query has answered;
   with `--spark`, `ready_spark_s`: the same on embedded Spark from the start of its first pipeline, and
   `ready_spark_with_session_s`: from the start of the process
 
-`--in-memory` reads the files at the start instead of loading them before; nothing is then known of loading.
+`--in-memory` reads the files at the start instead of loading them into a data set; loading is then not measured.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ class Sizes:
     elements: int = 2_000
 
     def up_to(self, most: int) -> Sizes:
-        """The same with at most so many triples."""
+        """The same sizes, with at most `most` triples."""
         kept = tuple(size for size in self.triples if size < most)
         return replace(self, triples=self.triples if kept == self.triples else (*kept, most))
 
@@ -78,40 +77,40 @@ QUICK = Sizes(triples=(10_000, 100_000), warm_up=100, elements=500)
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """Files of static data, and the data set that they were loaded into, if they were."""
+class StaticFiles:
+    """Files of static data, and the data set into which they were loaded, if they were."""
 
     triples: int
     files: tuple[Path, ...]
     dataset: Path | None = None
 
     @property
-    def given(self) -> tuple[Path, ...]:
-        """What an engine is told to take as its data."""
+    def paths(self) -> tuple[Path, ...]:
+        """What an engine takes as its static data."""
         return self.files if self.dataset is None else (self.dataset,)
 
 
-def written(triples: int, folder: Path) -> Prepared:
-    """The bibliography and the floor plan as files."""
+def write_files(triples: int, folder: Path) -> StaticFiles:
+    """Write the bibliography and the floor plan as files."""
     bibliography, rooms = folder / f"dblp-{triples}.nt", folder / "floorplan.nq"
     taken = seconds(lambda: write_file(triples, bibliography))
     rooms.write_bytes(serialize(floor_plan(), format=RdfFormat.N_QUADS) or b"")
     progress(f"{triples} triples written, {triples / taken:,.0f}/s")
-    return Prepared(triples, (bibliography, rooms))
+    return StaticFiles(triples, (bibliography, rooms))
 
 
-def loaded(given: Prepared, folder: Path) -> tuple[Prepared, float, float]:
-    """The files as a data set, how many seconds that took, and the most megabytes that any child has had."""
-    into = folder / f"dataset-{given.triples}"
-    command = [sys.executable, "-m", "headwater.cli", "load", *map(str, given.files), "--into", str(into)]
+def load_files(files: StaticFiles, folder: Path) -> tuple[StaticFiles, float, float]:
+    """Load files into a data set; gives them, the seconds that it took, and the peak megabytes of child processes."""
+    into = folder / f"dataset-{files.triples}"
+    command = [sys.executable, "-m", "headwater.cli", "load", *map(str, files.files), "--into", str(into)]
     taken = seconds(lambda: subprocess.run(command, check=True, stdout=sys.stderr, stderr=subprocess.DEVNULL))
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    progress(f"{given.triples} triples loaded, {given.triples / taken:,.0f}/s, {peak:,.0f} MB")
-    return replace(given, dataset=into), taken, peak
+    progress(f"{files.triples} triples loaded, {files.triples / taken:,.0f}/s, {peak:,.0f} MB")
+    return replace(files, dataset=into), taken, peak
 
 
-def engine_over(data: Sequence[Path], stream: Path | None = None, *, on_spark: bool = False) -> hw.Engine:
-    """An engine with all queries and this static data."""
+def make_engine(data: Sequence[Path], stream: Path | None = None, *, on_spark: bool = False) -> hw.Engine:
+    """Make an engine with all queries over some static data."""
     engine = hw.Engine(in_process=not on_spark)
     for path in data:
         engine.dataset(path)
@@ -121,46 +120,46 @@ def engine_over(data: Sequence[Path], stream: Path | None = None, *, on_spark: b
     return engine
 
 
-def evaluators(given: Prepared) -> dict[str, Evaluator]:
-    """Who evaluates each query."""
-    program = engine_over(given.given)._description().program()
+def make_evaluators(files: StaticFiles) -> dict[str, Evaluator]:
+    """The evaluator of each query over some static data."""
+    program = make_engine(files.paths)._description().program()
     return dict(program.evaluators)
 
 
-def attendance() -> Attendance:
+def make_attendance() -> Attendance:
     return Attendance([NamedNode(person(number)) for number in range(ATTENDEES)])
 
 
-def latencies(name: str, over: dict[int, Evaluator], sizes: Sizes) -> dict[int, float]:
-    """The mean seconds of an evaluation for each size, in turns; the answers must be the same."""
-    windows = next(iter(over.values())).settings.windows
+def measure_latencies(name: str, evaluators: dict[int, Evaluator], sizes: Sizes) -> dict[int, float]:
+    """The mean seconds of an evaluation by size of the data; the sizes take turns and must give the same answers."""
+    windows = next(iter(evaluators.values())).settings.windows
     warm_up = sizes.warm_up + max((w.width or 0) // APART for w in windows if isinstance(w, TimeWindow))
-    taken = dict.fromkeys(over, 0.0)
-    turns = deque(over.items())
+    taken = dict.fromkeys(evaluators, 0.0)
+    turns = deque(evaluators.items())
     answered = 0
-    for number, element in enumerate(attendance().elements(warm_up + sizes.elements)):
-        said = []
+    for index, element in enumerate(make_attendance().elements(warm_up + sizes.elements)):
+        answers_by_size = []
         turns.rotate()
         for size, evaluator in turns:
             batch = {key: [element] for key in evaluator.keys}
             begun = time.thread_time()
             answers = evaluator.advance(batch, element.time + 1)
             spent = time.thread_time() - begun
-            taken[size] += spent if number >= warm_up else 0.0
-            said.append([(answer.time, answer.rows, answer.triples) for answer in answers])
-        if any(one != said[0] for one in said):
+            taken[size] += spent if index >= warm_up else 0.0
+            answers_by_size.append([(answer.time, answer.rows, answer.triples) for answer in answers])
+        if any(one != answers_by_size[0] for one in answers_by_size):
             raise AssertionError(f"{name}: what is asked of the first years must not depend on the later ones")
-        answered += bool(said[0])
+        answered += bool(answers_by_size[0])
     if not answered:
         raise AssertionError(f"{name} never answered")
     return {size: total / sizes.elements for size, total in taken.items()}
 
 
-def ready_seconds(given: Prepared, folder: Path, *, on_spark: bool = False) -> tuple[float, float]:
-    """From the start of a process, and of the run in it, until each query has answered over the static data."""
+def measure_readiness(files: StaticFiles, folder: Path, *, on_spark: bool = False) -> tuple[float, float]:
+    """The seconds from the start of a process, and from that of its run, until each query has answered."""
     stream = folder / "rfid.tnq"
-    stream.write_text("".join(map(_line, attendance().elements(400))))
-    paths = map(str, (stream, *given.given))
+    stream.write_text("".join(map(element_to_line, make_attendance().elements(400))))
+    paths = map(str, (stream, *files.paths))
     command = [sys.executable, "-m", "benchmarks.linked_data", *(["--spark"] * on_spark), "--until-ready", *paths]
     begun = time.perf_counter()
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -173,12 +172,12 @@ def ready_seconds(given: Prepared, folder: Path, *, on_spark: bool = False) -> t
     raise AssertionError("the queries did not all answer")
 
 
-def until_ready(stream: Path, data: Sequence[Path], *, on_spark: bool = False) -> None:
-    """Says when every query has answered something."""
-    engine = engine_over(data, stream, on_spark=on_spark)
+def run_until_ready(stream: Path, data: Sequence[Path], *, on_spark: bool = False) -> None:
+    """Run until every query has answered, and print the seconds that it took."""
+    engine = make_engine(data, stream, on_spark=on_spark)
     waiting = set(QUERIES)
 
-    def answered(answer: hw.Answer) -> None:
+    def on_answer(answer: hw.Answer) -> None:
         if waiting and not answer.is_empty:
             waiting.discard(answer.query)
             if not waiting:
@@ -188,35 +187,35 @@ def until_ready(stream: Path, data: Sequence[Path], *, on_spark: bool = False) -
     if on_spark:
         engine.session()
     begun = time.perf_counter()
-    engine.run(on_answer=answered)
+    engine.run(on_answer=on_answer)
 
 
-def _line(element: Element) -> str:
+def element_to_line(element: Element) -> str:
     return "".join(f"{element.time // MILLISECOND}\t{triple} .\n" for triple in element.triples)
 
 
 def measure(sizes: Sizes, folder: Path, *, in_memory: bool, on_spark: bool) -> Findings:
     findings = Findings()
-    prepared: list[Prepared] = []
+    all_files: list[StaticFiles] = []
     for triples in sizes.triples:
-        given = written(triples, folder)
+        files = write_files(triples, folder)
         if not in_memory:
-            given, taken, peak = loaded(given, folder)
+            files, taken, peak = load_files(files, folder)
             findings.values |= {"load_triples_per_s": rounded(triples / taken), "load_peak_mb": rounded(peak)}
-            given.files[0].unlink()
-        prepared.append(given)
-    findings.values["ready_s"] = rounded(ready_seconds(prepared[-1], folder)[0])
+            files.files[0].unlink()
+        all_files.append(files)
+    findings.values["ready_s"] = rounded(measure_readiness(all_files[-1], folder)[0])
     if on_spark:
-        with_session, pipeline = ready_seconds(prepared[-1], folder, on_spark=True)
+        with_session, pipeline = measure_readiness(all_files[-1], folder, on_spark=True)
         # A session serves any number of pipelines; the first one that it has is the slowest.
         findings.values |= {"ready_spark_s": rounded(pipeline), "ready_spark_with_session_s": rounded(with_session)}
-    by_size = {given.triples: evaluators(given) for given in prepared}
+    by_size = {files.triples: make_evaluators(files) for files in all_files}
     # All sizes are in one process: what the collector walks through for one of them is not the cost of another.
     gc.collect()
     gc.freeze()
     times: dict[str, dict[int, float]] = {}
     for name in QUERIES:
-        times[name] = latencies(name, {size: made[name] for size, made in by_size.items()}, sizes)
+        times[name] = measure_latencies(name, {size: of_size[name] for size, of_size in by_size.items()}, sizes)
         progress(f"{name}: " + ", ".join(f"{size} triples {taken * 1e3:.3f} ms" for size, taken in times[name].items()))
     fewest, most = min(sizes.triples), max(sizes.triples)
     findings.values |= {
@@ -247,7 +246,7 @@ def main() -> None:
     parser.add_argument("--until-ready", nargs="+", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.until_ready:
-        until_ready(arguments.until_ready[0], arguments.until_ready[1:], on_spark=arguments.spark)
+        run_until_ready(arguments.until_ready[0], arguments.until_ready[1:], on_spark=arguments.spark)
         return
     demand("matplotlib")
     facts = machine()

@@ -1,14 +1,13 @@
 """Pushing filters: `python -m benchmarks.pushdown [--quick] [--max-triples N] [--plots FOLDER]`.
 
 Figure 7 of the C-SPARQL paper: the sums of the transactions of at least 10 euros done by Swiss brokers, here by the
-market segments that a broker trades in. Brokers are static, transactions stream; one filter is about each. The query
-runs with four plans of the same engine over the same data in turns: its filters where they were written, above the join
-(`none`), pushed to the brokers (`static`), to the transactions (`stream`), or to where each belongs (`both`, the plan
-that the engine chooses).
+market segments that a broker trades in. Brokers are static, transactions stream; each has one filter. Four plans of the
+query take turns over the same data: with the filters where they were written, above the join (`none`), pushed to the
+brokers (`static`), to the transactions (`stream`), or each to its side (`both`, the plan that the engine chooses).
 
 An evaluation is a tumbling window from its triples, already read, to its answer. By window size the static data has
 `static_triples`; by data size the window has `window` transactions. Every answer is compared with those of the others.
-One thread evaluates, and its own CPU time is what is measured: what else the machine does hits long evaluations harder.
+The CPU time of the evaluating thread is measured, because other load on the machine slows long evaluations most.
 
 Prints one JSON object last: `both_vs_none` is how many times as long an evaluation takes without pushing, with the
 most static triples; `window_both_vs_none` the same for the largest window.
@@ -97,7 +96,7 @@ STRATEGIES: dict[str, tuple[tuple[Rule, ...], tuple[Rule, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """`rounds` windows are measured after one that nobody measures."""
+    """`rounds` windows are measured, after one for warming up."""
 
     static_triples: int = 100_000
     data_sizes: tuple[int, ...] = (10_000, 100_000, 1_000_000)
@@ -106,7 +105,7 @@ class Sizes:
     rounds: int = 7
 
     def up_to(self, most: int) -> Sizes:
-        """The same with at most so many static triples."""
+        """The same sizes, with at most `most` static triples."""
         kept = tuple(size for size in self.data_sizes if size < most)
         sizes = (*kept, most) if kept != self.data_sizes else self.data_sizes
         return replace(self, static_triples=min(most, self.static_triples), data_sizes=sizes)
@@ -116,7 +115,7 @@ FULL = Sizes()
 QUICK = Sizes(static_triples=20_000, data_sizes=(10_000, 100_000), window=20_000, windows=(1_000, 20_000), rounds=5)
 
 
-def plans() -> dict[str, QueryPlan]:
+def make_plans() -> dict[str, QueryPlan]:
     """The plan of each strategy; all give the same answers."""
     plan = plan_query(parse(QUERY))
     return {
@@ -125,14 +124,14 @@ def plans() -> dict[str, QueryPlan]:
     }
 
 
-def brokers(triples: int) -> Store:
-    """So many triples about brokers, nine for each."""
+def make_brokers(triples: int) -> Store:
+    """A store with about `triples` triples on brokers, nine for each."""
     store = Store()
-    store.bulk_extend(_about_brokers(triples // (1 + TRADED)))
+    store.bulk_extend(_broker_quads(triples // (1 + TRADED)))
     return store
 
 
-def _about_brokers(count: int) -> Iterator[Quad]:
+def _broker_quads(count: int) -> Iterator[Quad]:
     countries = [Literal("CH"), *(Literal(f"C{number}") for number in range(1, COUNTRIES))]
     for number in range(count):
         broker = NamedNode(f"{_B}broker{number}")
@@ -142,36 +141,36 @@ def _about_brokers(count: int) -> Iterator[Quad]:
             yield Quad(broker, NamedNode(_B + "trades_in"), segment, BROKERS)
 
 
-def transactions(brokers: int, window: int, rounds: int) -> list[ElementColumns]:
-    """Windows of so many transactions, each of two triples, as a source hands them on."""
+def make_transactions(brokers: int, window: int, rounds: int) -> list[ElementColumns]:
+    """The elements of some windows, `window` transactions each, of two triples, as a source gives them."""
     chance = random.Random(5)
     of_broker = np.array([encode(NamedNode(f"{_B}broker{number}")) for number in range(brokers)])
     amounts = [np.array([encode(Literal(n)) for n in numbers]) for numbers in (range(10), range(10, 1000))]
     does, with_ = encode(_DOES), encode(_WITH)
-    found = []
-    for number in range(rounds):
-        base = number * window
+    contents = []
+    for round_index in range(rounds):
+        base = round_index * window
         tx = [encode(NamedNode(f"{_X}tx{base + i}")) for i in range(window)]
         triples = np.empty((2 * window, 3), dtype=np.int64)
         triples[0::2, 0] = of_broker[[chance.randrange(brokers) for _ in range(window)]]
         triples[0::2, 1], triples[0::2, 2] = does, tx
         triples[1::2, 0], triples[1::2, 1] = tx, with_
         triples[1::2, 2] = [chance.choice(amounts[chance.random() > SMALL]) for _ in range(window)]
-        found.append(_elements(triples, number, base))
-    return found
+        contents.append(_make_elements(triples, round_index, base))
+    return contents
 
 
-def _elements(triples: npt.NDArray[np.int64], number: int, base: int) -> ElementColumns:
-    """Transactions that come at equal distances, the last when the window closes; their texts are asked by nobody."""
+def _make_elements(triples: npt.NDArray[np.int64], round_index: int, base: int) -> ElementColumns:
+    """Transactions at equal distances, the last one when the window closes; without texts, which no plan needs."""
     count = triples.shape[0] // 2
-    times = number * WIDTH + np.linspace(WIDTH / count, WIDTH, count).astype(np.int64)
+    times = round_index * WIDTH + np.linspace(WIDTH / count, WIDTH, count).astype(np.int64)
     starts = np.arange(0, 2 * count + 1, 2, dtype=np.int64)
     positions = (base + np.arange(count, dtype=np.int64)).reshape(-1, 1)
     return ElementColumns(times, starts, triples, positions, is_whole=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class EvaluationTimes:
     """The median seconds of an evaluation and the seconds until the query was ready, by strategy."""
 
     evaluation: dict[str, float]
@@ -182,31 +181,31 @@ class Measured:
         return self.evaluation["none"] / self.evaluation["both"]
 
 
-def evaluations(static_triples: int, window: int, rounds: int) -> Measured:
-    """Each strategy in turns over the same windows; they must say the same."""
-    store = brokers(static_triples)
+def measure_evaluations(static_triples: int, window: int, rounds: int) -> EvaluationTimes:
+    """Evaluate the same windows with all strategies in turns; their answers must be the same."""
+    store = make_brokers(static_triples)
     ready: dict[str, float] = {}
     evaluators: dict[str, KernelEvaluator] = {}
-    for name, plan in plans().items():
+    for name, plan in make_plans().items():
         begun = time.perf_counter()
         evaluators[name] = KernelEvaluator(plan, settle(plan), store)
         ready[name] = time.perf_counter() - begun
     taken: dict[str, list[float]] = {name: [] for name in evaluators}
-    found = 0
-    for number, content in enumerate(transactions(static_triples // (1 + TRADED), window, rounds + 1)):
-        said: dict[str, list[Answer]] = {}
+    row_count = 0
+    for index, content in enumerate(make_transactions(static_triples // (1 + TRADED), window, rounds + 1)):
+        answers_by_name: dict[str, list[Answer]] = {}
         for name, evaluator in evaluators.items():
             begun = time.thread_time()
-            said[name] = evaluator.advance({evaluator.keys[0]: content}, (number + 1) * WIDTH + 1)
-            if number:
+            answers_by_name[name] = evaluator.advance({evaluator.keys[0]: content}, (index + 1) * WIDTH + 1)
+            if index:
                 taken[name].append(time.thread_time() - begun)
-        rows = [[answer.rows for answer in answers] for answers in said.values()]
+        rows = [[answer.rows for answer in answers] for answers in answers_by_name.values()]
         if any(one != rows[0] for one in rows):
             raise AssertionError("the plans must give the same answers")
-        found += sum(map(len, rows[0]))
-    if not found:
+        row_count += sum(map(len, rows[0]))
+    if not row_count:
         raise AssertionError("no broker was found, so nothing was compared")
-    return Measured({name: statistics.median(times) for name, times in taken.items()}, ready)
+    return EvaluationTimes({name: statistics.median(times) for name, times in taken.items()}, ready)
 
 
 def measure(sizes: Sizes) -> Findings:
@@ -215,16 +214,16 @@ def measure(sizes: Sizes) -> Findings:
     ready: dict[str, dict[str, float]] = {name: {} for name in STRATEGIES}
     findings = Findings({"static_triples": sizes.static_triples, "window": sizes.window})
     for window in sizes.windows:
-        found = evaluations(sizes.static_triples, window, sizes.rounds)
-        _note(by_window, window, found.evaluation)
-        findings.values["window_both_vs_none"] = rounded(found.gain)
-        progress(f"{window} transactions, {sizes.static_triples} static triples: {_shown(found)}")
+        times = measure_evaluations(sizes.static_triples, window, sizes.rounds)
+        _add_times(by_window, window, times.evaluation)
+        findings.values["window_both_vs_none"] = rounded(times.gain)
+        progress(f"{window} transactions, {sizes.static_triples} static triples: {_times_to_text(times)}")
     for triples in sizes.data_sizes:
-        found = evaluations(triples, sizes.window, sizes.rounds)
-        _note(by_data, triples, found.evaluation)
-        _note(ready, triples, found.ready)
-        findings.values["both_vs_none"] = rounded(found.gain)
-        progress(f"{sizes.window} transactions, {triples} static triples: {_shown(found)}")
+        times = measure_evaluations(triples, sizes.window, sizes.rounds)
+        _add_times(by_data, triples, times.evaluation)
+        _add_times(ready, triples, times.ready)
+        findings.values["both_vs_none"] = rounded(times.gain)
+        progress(f"{sizes.window} transactions, {triples} static triples: {_times_to_text(times)}")
     findings.values |= {"evaluation_s_by_window": by_window, "evaluation_s_by_data": by_data, "ready_s_by_data": ready}
     for name, title, x, values in (
         ("pushdown-window", "Pushing filters, by window size", "transactions in the window", by_window),
@@ -235,13 +234,13 @@ def measure(sizes: Sizes) -> Findings:
     return findings
 
 
-def _note(into: dict[str, dict[str, float]], size: int, found: dict[str, float]) -> None:
-    for name, taken in found.items():
+def _add_times(into: dict[str, dict[str, float]], size: int, times: dict[str, float]) -> None:
+    for name, taken in times.items():
         into[name][str(size)] = rounded(taken)
 
 
-def _shown(found: Measured) -> str:
-    return ", ".join(f"{name} {taken * 1e3:.2f} ms" for name, taken in found.evaluation.items())
+def _times_to_text(times: EvaluationTimes) -> str:
+    return ", ".join(f"{name} {taken * 1e3:.2f} ms" for name, taken in times.evaluation.items())
 
 
 def main() -> None:

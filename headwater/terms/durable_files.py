@@ -1,8 +1,9 @@
 """Files that are whole or not there, what survives a power failure, and locks between processes.
 
 A file is written under a temporary name beside its own, forced to disk as far as the caller wants, and renamed: whoever
-opens it sees the content before or the content after, never a part. Temporary names begin with a dot, which readers of
-folders pass over. They are removed when writing fails; what a killed process leaves, the next attempt overwrites.
+opens it sees the content before or the content after, never a part. Temporary names begin with a dot, so that readers
+of folders pass over them. The temporary file is removed when writing fails; if the process is killed, it stays until
+the next attempt overwrites it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class Sync(Enum):
     """What is forced to disk before a replaced file counts. All levels are safe when only the process dies."""
 
     NOTHING = "nothing"
-    """After a power failure the file may be empty: for what can be made again."""
+    """After a power failure the file may be empty."""
     CONTENT = "content"
     """After a power failure the file has the content before or the content after."""
     CONTENT_AND_NAME = "content and name"
@@ -35,7 +36,7 @@ class Sync(Enum):
 def unfinished_file(path: Path, *, is_shared: bool = False) -> Iterator[Path]:
     """A temporary path that is renamed to `path` when the block ends, and removed when it raises.
 
-    With `is_shared` several processes may write the same file at once: each has a temporary name of its own.
+    With `is_shared` several processes may write the same file at once: each attempt has a temporary name of its own.
     """
     middle = f".{uuid.uuid4().hex}" if is_shared else ""
     unfinished = path.with_name(f".{path.name}{middle}.part")

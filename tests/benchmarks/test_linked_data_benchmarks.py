@@ -44,7 +44,7 @@ def filters_below_the_grouping(root: Node) -> dict[str, int]:
 
 
 def test_each_plan_has_its_filters_where_its_name_says() -> None:
-    places = {name: filters_below_the_grouping(plan.root) for name, plan in pushdown.plans().items()}
+    places = {name: filters_below_the_grouping(plan.root) for name, plan in pushdown.make_plans().items()}
     # With both, the country is a constant in its pattern.
     assert places == {
         "none": {"above": 1, "below": 0},
@@ -71,15 +71,15 @@ def test_the_sizes_end_with_the_one_that_was_asked_for() -> None:
 
 def test_evaluations_over_data_of_two_sizes_agree(tmp_path: Path) -> None:
     sizes = linked_data.Sizes(triples=(10_000, 12_000), warm_up=0, elements=40)
-    over = {size: linked_data.evaluators(linked_data.written(size, tmp_path)) for size in sizes.triples}
+    over = {size: linked_data.make_evaluators(linked_data.write_files(size, tmp_path)) for size in sizes.triples}
     for name in ("Q1", "Q2"):
-        found = linked_data.latencies(name, {size: made[name] for size, made in over.items()}, sizes)
+        found = linked_data.measure_latencies(name, {size: made[name] for size, made in over.items()}, sizes)
         assert all(taken > 0 for taken in found.values())
 
 
 def test_a_process_says_when_all_queries_have_answered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     stream = tmp_path / "rfid.tnq"
-    stream.write_text("".join(map(linked_data._line, linked_data.attendance().elements(400))))
-    linked_data.until_ready(stream, linked_data.written(10_000, tmp_path).files)
+    stream.write_text("".join(map(linked_data.element_to_line, linked_data.make_attendance().elements(400))))
+    linked_data.run_until_ready(stream, linked_data.write_files(10_000, tmp_path).files)
     word, seconds = capsys.readouterr().out.split()
     assert word == "ready" and 0 < float(seconds) < 60

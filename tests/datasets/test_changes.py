@@ -1,4 +1,4 @@
-"""Changes of a data set: one version each, all or nothing, seen by every reader when it moves on."""
+"""Changes of a data set: one version each, all or nothing, seen by a reader when it advances."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def content(data: DataSet) -> set[str]:
     return {str(quad) for quad in data.quads()}
 
 
-def test_each_change_is_a_version_and_readers_move_on_when_they_say_so(folder: Path) -> None:
+def test_each_change_is_a_version_and_readers_see_it_when_they_advance(folder: Path) -> None:
     writer, reader = DataSet.open(folder), DataSet.open(folder)
     assert writer.insert([Triple(B, P, A), Triple(B, P, B)], graph="http://ex/new") == 2
     assert writer.remove([Quad(A, P, ONE)]) == 3
@@ -98,7 +98,7 @@ def test_an_update_does_what_it_does_to_a_store(tmp_path: Path, text: str) -> No
     assert content(data) == {str(quad) for quad in store} != {str(quad) for quad in quads}
 
 
-def test_an_update_that_looks_through_too_much_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_update_that_copies_too_many_statements_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("headwater.datasets.updates.LARGEST_COPY", 1)
     data = DataSet.open(folder)
     with pytest.raises(DataSetError, match="more than 1 statements"):
@@ -150,7 +150,7 @@ def test_only_one_process_changes_at_a_time(folder: Path, monkeypatch: pytest.Mo
             DataSet.open(folder).insert([Quad(B, P, B)])
 
 
-def test_putting_changes_together_changes_nothing_else(folder: Path) -> None:
+def test_compacting_keeps_the_statements(folder: Path) -> None:
     data, reader = DataSet.open(folder), DataSet.open(folder)
     data.insert([Quad(B, P, Literal("new"))])
     data.remove([Quad(A, P, ONE)])
@@ -167,7 +167,7 @@ def test_a_version_that_does_not_exist_is_refused(folder: Path) -> None:
         DataSet.open(folder, version=7)
 
 
-def test_a_load_takes_the_changes_over(folder: Path, tmp_path: Path) -> None:
+def test_a_load_keeps_the_changes_before_it(folder: Path, tmp_path: Path) -> None:
     data = DataSet.open(folder)
     data.remove([Quad(A, P, ONE)])
     data.insert([Triple(B, P, Literal("new text"))], graph=G)

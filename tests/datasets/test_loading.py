@@ -1,4 +1,4 @@
-"""Loading: all formats, bad lines, interruptions, and that nothing half-loaded is ever seen."""
+"""Loading: all formats, bad lines, interruptions; a reader never sees half a load."""
 
 from __future__ import annotations
 

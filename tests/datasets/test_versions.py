@@ -11,8 +11,8 @@ from tests.datasets.versioned_runs import check_case
 
 
 @pytest.fixture(autouse=True)
-def every_view_takes_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever is found again is found in the background, if the version is prepared."""
+def every_view_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Views that have to be found again are found in the background, if the version is prepared."""
     monkeypatch.setattr(views, "SLOW_SECONDS", 0.0)
 
 

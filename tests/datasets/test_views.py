@@ -1,4 +1,4 @@
-"""Views: what columns say is what the definition says, they are shared, kept, and follow changes."""
+"""Views: their rows are those of the definition; they are shared, kept on disk, and follow changes."""
 
 from __future__ import annotations
 
@@ -90,18 +90,18 @@ def part_of(text: str) -> tuple[QueryPlan, Node]:
 
 
 class Viewer:
-    """Asks for the view of a part, and counts how often it had to be found by definition."""
+    """Gets the view of a part, and counts how often it was found by definition."""
 
     def __init__(self, data: LinkedData, text: str) -> None:
         self.data = data
         self.plan, self.part = part_of(text)
-        self.asked = 0
+        self.times_by_definition = 0
 
     def view(self) -> View:
         return self.data.view(self.plan, self.part, self._ask)
 
     def _ask(self, data: StaticData) -> list[Row]:
-        self.asked += 1
+        self.times_by_definition += 1
         return rows_by_definition(self.plan, self.part, data)
 
     def rows(self) -> Counter[Row]:
@@ -120,10 +120,10 @@ def rows_by_definition(plan: QueryPlan, part: Node, data: StaticData) -> list[Ro
 
 
 @pytest.mark.parametrize("text", PARTS)
-def test_a_view_is_what_the_definition_says_before_and_after_changes(
+def test_a_view_has_the_rows_of_the_definition_before_and_after_changes(
     tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where it was found in the background, for this version or for one before."""
+    """Also if it was found in the background, for this version or for one before."""
     monkeypatch.setattr(views, "SLOW_SECONDS", 0.0)
     random = Random(text)
     add_statements(tmp_path, [a_quad(random) for _ in range(40)])
@@ -149,7 +149,7 @@ def test_a_view_is_what_the_definition_says_before_and_after_changes(
         assert +followed == Counter(map(tuple, viewer.view().relation.ids().tolist()))
 
 
-def test_parts_that_say_the_same_are_one_view(tmp_path: Path) -> None:
+def test_parts_that_differ_in_variable_names_are_one_view(tmp_path: Path) -> None:
     add_statements(tmp_path, [a_quad(Random(1)) for _ in range(40)])
     data = LinkedData([DataSet.open(tmp_path)])
     one, other = Viewer(data, "?x :p ?y . ?y :q ?z"), Viewer(data, "?a :p ?b . ?b :q ?c")
@@ -171,7 +171,7 @@ def test_views_are_kept_for_the_next_start_until_the_data_changes(
     first.view().relation.index(key)
     again = Viewer(LinkedData([DataSet.open(tmp_path)]), text)
     relation = again.view().relation
-    assert isinstance(relation, ViewRelation) and relation.is_on_disk and not again.asked
+    assert isinstance(relation, ViewRelation) and relation.is_on_disk and not again.times_by_definition
     assert again.rows() == expected
     _, counts, total = relation.index(key).probe(relation.rows, values.copy(), np.arange(1, dtype=np.int32))
     assert total >= values.shape[0] and counts.min() >= 1
@@ -191,7 +191,7 @@ def test_statistics_are_counted_by_graph_and_predicate(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", [PARTS[0], PARTS[9]])
 def test_data_can_go_back_to_a_version_that_a_batch_saw(tmp_path: Path, text: str) -> None:
-    """A batch that is run again by a worker that has just come sees what it saw."""
+    """A batch that is run again by a new worker sees the same version."""
     random = Random(11)
     add_statements(tmp_path, [a_quad(random) for _ in range(40)])
     data = LinkedData([DataSet.open(tmp_path)])

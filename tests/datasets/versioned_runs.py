@@ -1,7 +1,7 @@
 """Generated queries over data that changes while they run: by definition over plain stores, and over data sets.
 
-A case is a number, as in `tests.kernel.generated_runs`. Between the pieces of the streams statements come and go; the
-truth holds a store for each version, and knows nothing of logs, columns and views.
+A case is a seed, as in `tests.kernel.generated_runs`. Between the pieces of the streams statements are added and
+removed. The expected answers come from a plain store for each version, without logs, columns and views.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tests.kernel.generated_queries import GRAPHS, STREAMS, Case, a_case, a_trip
 from tests.kernel.generated_runs import compared
 
 Change = tuple[list[Quad], list[Quad]]
-"""What comes and what goes."""
+"""The statements that are added and removed."""
 
 Piece = dict[str, list[Element]]
 """Some elements of each stream."""

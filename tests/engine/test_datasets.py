@@ -1,4 +1,4 @@
-"""Engines over data sets: folders, changes while a run goes on, data that lives elsewhere."""
+"""Engines over data sets: folders, changes during a run, files and addresses that are read again."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_change_is_seen_two_ticks_later_and_no_tick_mixes_versions(
     def change(answer: hw.Answer) -> None:
         answers.append(answer)
         if len(answers) % 5 == 0:
-            # One name goes and another comes, in one version.
+            # One name is replaced by another, in one version.
             old = Triple(NamedNode("http://ex/g0"), NAME, Literal(sorted(named[data.version] - {"south"})[0]))
             new = f"north-{len(answers)}"
             data.update(
@@ -92,7 +92,7 @@ def test_a_change_is_seen_two_ticks_later_and_no_tick_mixes_versions(
 
 
 @pytest.mark.parametrize("per_second", [100, 1000])
-def test_without_a_word_about_batches_a_change_is_seen_two_ticks_later(tmp_path: Path, per_second: int) -> None:
+def test_with_default_batches_a_change_is_seen_two_ticks_later(tmp_path: Path, per_second: int) -> None:
     engine = an_engine(tmp_path, batch_bytes=None)
     write_stream(tmp_path, per_second=per_second)
     data = engine.dataset(write_data(tmp_path))
@@ -106,11 +106,11 @@ def test_without_a_word_about_batches_a_change_is_seen_two_ticks_later(tmp_path:
 
     engine.run(on_answer=change)
     assert len(seen) >= 40
-    # The first batches are as they come.
+    # The first ticks are left out: the run is still starting.
     assert all(later >= version for version, later in zip(made[10:-3], seen[12:-1], strict=True))
 
 
-def test_what_a_change_takes_away_goes_from_what_was_said(tmp_path: Path) -> None:
+def test_rows_that_a_change_removes_are_in_dstream(tmp_path: Path) -> None:
     engine = hw.Engine(in_process=True, batch_bytes=300)
     engine.stream("http://ex/s", hw.files(write_stream(tmp_path, 20)))
     engine.register(QUERY.replace("RANGE 2s", "RANGE 10s"), name="gone", emit="dstream")
@@ -232,7 +232,7 @@ def serving(documents: list[bytes]) -> Iterator[str]:
         server.server_close()
 
 
-def test_an_address_is_read_again_when_its_server_says_so(tmp_path: Path) -> None:
+def test_an_address_is_read_again_when_its_etag_changes(tmp_path: Path) -> None:
     documents = [b'<#a> <http://ex/name> "north" .', b'<#a> <http://ex/name> "south" .']
     with serving(documents) as address:
         engine = hw.Engine(in_process=True)
