@@ -2,8 +2,8 @@ r"""From a Kafka topic to a Kafka topic, on Spark.
 
 python examples/connectors/kafka_to_kafka.py [localhost:9092]
 
-Spark's Kafka connector is fetched by its Maven coordinates the first time (docs/how-to/kafka.md). The same from a command
-line, for as long as it may run:
+Spark's Kafka connector is fetched by its Maven coordinates the first time (docs/how-to/kafka.md). The same from a
+command line, for as long as it may run:
 headwater run examples/cars-per-district.rq --data examples/city.ttl --follow --checkpoint state \
   --stream http://city/tollgates=kafka://localhost:9092/gates \
   --template http://city/tollgates=examples/connectors/gates.template \
