@@ -13,9 +13,8 @@ import headwater as hw
 PROJECT = Path(__file__).resolve().parents[2]
 DECISIONS = PROJECT / "docs" / "decisions"
 RECORD = re.compile(
-    r"# (?P<number>\d{4})\. (?P<title>.+)\n\n(?P<date>\d{4}-\d{2}-\d{2}), (?:accepted|replaced by .+)\.\n\n"
-    r"## Context\n\n.+\n\n## Decision\n\n.+\n\n## What follows\n\n.+\n",
-    re.DOTALL,
+    r"# (?P<number>\d+)\. (?P<title>.+)\n\n\d{4}-\d{2}-\d{2}, (?:accepted|replaced by .+)\n\n"
+    r"## Context\n\n(?:.|\n)+\n\n## Decision\n\n(?:.|\n)+\n\n## Consequences\n\n(?:.|\n)+\n"
 )
 
 
@@ -47,8 +46,7 @@ def test_each_decision_is_a_record_and_in_the_index() -> None:
     for path in records:
         record = RECORD.fullmatch(path.read_text("utf-8"))
         assert record, f"{path.name} has not the form of a record"
-        assert path.name.startswith(f"{record['number']}-")
+        assert path.name.startswith(f"{int(record['number']):04d}-")
         found.append((f"{record['number']}. {record['title']}", path.name))
     assert listed == found
-    numbers = [name[:4] for _, name in found]
-    assert len(numbers) == len(set(numbers))
+    assert len({name[:4] for _, name in found}) == len(found)
