@@ -39,8 +39,8 @@ from headwater.running.named_evaluators import EvaluatorName
 from headwater.running.program_description import ProgramDescription
 from headwater.running.progress import Progress, QueryProgress, RunSummary
 from headwater.running.workload import Workload, WorkloadChanges
-from headwater.sharding.plan_cutting import same_sharding, sharding
-from headwater.sharding.sharding import Sharding, spreading_keys
+from headwater.sharding.shard_plan import ShardPlan, find_shard_keys
+from headwater.sharding.shard_planning import keep_shard_plan, plan_shards
 from headwater.sinks.answer_text import Sink
 from headwater.sources.addresses import is_address, source_at
 from headwater.sources.feed import Feed
@@ -414,18 +414,18 @@ class Engine:
         records = [stream for stream, source in work.sources.items() if isinstance(source, RecordSource)]
         return claim(self._checkpoint, work.description, runner, records)
 
-    def _sharding(self, queries: Sequence[RegisteredQuery]) -> Sharding | None:
+    def _sharding(self, queries: Sequence[RegisteredQuery]) -> ShardPlan | None:
         """How the work is cut on Spark; None where it is not. A checkpoint has been cut once and for all."""
         if self._at_work is not None:
             cut = self._at_work.description.sharding
-            return cut and same_sharding(cut, queries, has_static_default=self._data.has_default_graph)
+            return cut and keep_shard_plan(cut, queries, has_static_default=self._data.has_default_graph)
         known = CheckpointRecord.read(self._checkpoint) if self._checkpoint else None
         if known is not None and not known.shards:
             return None
         shards = self._shards or (len(known.shards) if known else self.session().sparkContext.defaultParallelism)
         if shards == 1:
             return None
-        found = sharding(queries, spreading_keys(shards), has_static_default=self._data.has_default_graph)
+        found = plan_shards(queries, find_shard_keys(shards), has_static_default=self._data.has_default_graph)
         return None if isinstance(found, OneShard) else found
 
     def _description(self) -> ProgramDescription:

@@ -25,7 +25,7 @@ TextAt = Callable[[str, str, tuple[int, ...]], str | None]
 class StrictError(HeadwaterError, RuntimeError):
     """With `strict`, the first bad or late element; the message names source, line and reason."""
 
-    def __init__(self, letter: Letter) -> None:
+    def __init__(self, letter: DeadLetter) -> None:
         place = letter.source if letter.line is None else f"{letter.source}, line {letter.line}"
         reason = letter.reason
         if letter.kind == "late" and letter.time is not None:
@@ -37,7 +37,7 @@ class StrictError(HeadwaterError, RuntimeError):
         self.letter = letter
 
 
-def located(letters: Iterable[Letter], line_numbers: LineNumbers) -> list[Letter]:
+def located(letters: Iterable[DeadLetter], line_numbers: LineNumbers) -> list[DeadLetter]:
     """The letters, late elements with the number of the line at which they began."""
     listed = list(letters)
     unknown: dict[tuple[str, str], list[int]] = {}
@@ -51,7 +51,7 @@ def located(letters: Iterable[Letter], line_numbers: LineNumbers) -> list[Letter
     return listed
 
 
-def with_texts(letters: Iterable[Letter], text_at: TextAt) -> list[Letter]:
+def with_texts(letters: Iterable[DeadLetter], text_at: TextAt) -> list[DeadLetter]:
     """The letters, each with what stood in its source."""
     return [
         replace(letter, text=text_at(letter.stream, letter.source, letter.position) or "")
@@ -61,7 +61,7 @@ def with_texts(letters: Iterable[Letter], text_at: TextAt) -> list[Letter]:
     ]
 
 
-def letter_to_json(letter: Letter) -> str:
+def letter_to_json(letter: DeadLetter) -> str:
     """One line of a dead-letter file."""
     return json.dumps(
         {
@@ -77,7 +77,7 @@ def letter_to_json(letter: Letter) -> str:
     )
 
 
-def write_letters(folder: Path, run: str, batch: int, letters: Sequence[Letter]) -> None:
+def write_letters(folder: Path, run: str, batch: int, letters: Sequence[DeadLetter]) -> None:
     """Write the letters of a batch, replacing what an earlier attempt at the same batch wrote."""
     if not letters:
         return
@@ -88,7 +88,7 @@ def write_letters(folder: Path, run: str, batch: int, letters: Sequence[Letter])
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class DeadLetter:
     """An element that took no part in any answer, and why: for the dead-letter folder.
 
     `text` is None while only the source has it.

@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from headwater.sources.file_slices import line_numbers, read_span, reads_lines, scan_span
-from headwater.sources.source import Found, SourceError, Span
+from headwater.sources.item_ranges import line_numbers, read_item_range, reads_lines, scan_item_range
+from headwater.sources.source import ItemRange, SourceError, SourceItem
 from headwater.terms.element_files import ElementReader, element_reader
 from headwater.terms.model import BadElement, Element, Triple
 from headwater.terms.rdf_documents import file_ending
@@ -33,7 +33,7 @@ STREAM_ENDINGS = (".tnq", ".nq", ".trig", ".jsonl", ".jsonld", ".csv", ".json", 
 """What is taken from a folder; other files, and those whose name begins with `.` or `_`, are passed over."""
 
 _ELEMENT_WEIGHT = 256
-"""An element in memory counts as so many bytes where work is cut into pieces by bytes."""
+"""An element in memory counts as so many bytes where work is divided by bytes."""
 
 Timed: TypeAlias = Element | tuple[int, Iterable[Triple]]
 
@@ -76,23 +76,23 @@ class FileSource:
             return f"no file matches {pattern} (looked from {self.base or os.getcwd()}): check the pattern"
         return f"there is no file or folder {pattern} (looked from {self.base or os.getcwd()}): check the path"
 
-    def listing(self) -> list[Found]:
-        found: list[Found] = []
+    def list_items(self) -> list[SourceItem]:
+        found: list[SourceItem] = []
         for name in dict.fromkeys(name for pattern in self.patterns for name in self._matching(pattern)):
             try:
                 size = os.stat(self._path(name)).st_size
             except OSError:
                 continue
-            found.append(Found(name, size))
+            found.append(SourceItem(name, size))
         return found
 
-    def is_whole(self, item: Found) -> bool:
+    def needs_whole_read(self, item: SourceItem) -> bool:
         try:
             return not reads_lines(self._reader(item.name), item.size)
         except (OSError, ValueError):
             return True
 
-    def complete(self, item: Found) -> int:
+    def complete_size(self, item: SourceItem) -> int:
         end = item.size
         with open(self._path(item.name), "rb") as stream:
             while end > 0:
@@ -104,15 +104,15 @@ class FileSource:
                 end = start
         return 0
 
-    def read(self, span: Span) -> Iterator[Element | BadElement]:
+    def read(self, item_range: ItemRange) -> Iterator[Element | BadElement]:
         try:
-            yield from read_span(self._reader(span.name), span)
+            yield from read_item_range(self._reader(item_range.name), item_range)
         except (OSError, ValueError) as error:
-            yield BadElement(f"the file cannot be read: {error}", "", span.name, (span.start,))
+            yield BadElement(f"the file cannot be read: {error}", "", item_range.name, (item_range.start,))
 
-    def columns(self, span: Span, patterns: Patterns | None) -> Scanned | None:
+    def scan(self, item_range: ItemRange, patterns: Patterns | None) -> Scanned | None:
         try:
-            return scan_span(self._reader(span.name), span, patterns)
+            return scan_item_range(self._reader(item_range.name), item_range, patterns)
         except (OSError, ValueError):
             return None
 
@@ -164,20 +164,20 @@ class MemorySource:
     def check(self) -> None:
         return
 
-    def listing(self) -> list[Found]:
-        return [Found("memory", len(self.elements) * _ELEMENT_WEIGHT)]
+    def list_items(self) -> list[SourceItem]:
+        return [SourceItem("memory", len(self.elements) * _ELEMENT_WEIGHT)]
 
-    def is_whole(self, item: Found) -> bool:
+    def needs_whole_read(self, item: SourceItem) -> bool:
         return False
 
-    def complete(self, item: Found) -> int:
+    def complete_size(self, item: SourceItem) -> int:
         return item.size
 
-    def read(self, span: Span) -> Iterator[Element | BadElement]:
-        first, end = -(-span.start // _ELEMENT_WEIGHT), -(-span.end // _ELEMENT_WEIGHT)
+    def read(self, item_range: ItemRange) -> Iterator[Element | BadElement]:
+        first, end = -(-item_range.start // _ELEMENT_WEIGHT), -(-item_range.end // _ELEMENT_WEIGHT)
         return iter(self.elements[first:end])
 
-    def columns(self, span: Span, patterns: Patterns | None) -> Scanned | None:
+    def scan(self, item_range: ItemRange, patterns: Patterns | None) -> Scanned | None:
         return None
 
     def text_at(self, name: str, position: tuple[int, ...]) -> str | None:

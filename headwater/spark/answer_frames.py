@@ -24,7 +24,7 @@ def answers_as_rows(outcome_rows: DataFrame, plan: QueryPlan, *, terms: bool = F
     import pyarrow as pa
     from pyspark.sql.functions import col
 
-    from headwater.sharding.encoded_answers import all_with_rows
+    from headwater.sharding.encoded_answers import decode_answers
     from headwater.spark.stateful_step import ANSWER
 
     names = columns_of(plan)
@@ -35,7 +35,7 @@ def answers_as_rows(outcome_rows: DataFrame, plan: QueryPlan, *, terms: bool = F
         for batch in batches:
             times: list[int] = []
             cells: list[list[str | None]] = [[] for _ in names]
-            for answer in all_with_rows([unpack(payload) for payload in batch.column("payload").to_pylist()]):
+            for answer in decode_answers([unpack(payload) for payload in batch.column("payload").to_pylist()]):
                 for row in answer.table()[1]:
                     times.append(answer.time)
                     for column, term in zip(cells, row, strict=True):

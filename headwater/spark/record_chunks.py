@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headwater.sharding.sharding import Sharding
+from headwater.sharding.shard_plan import ShardPlan
 from headwater.sources.records import RecordReader, RecordSource
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ class _Packing:
 
     stream: str
     reader: RecordReader
-    sharding: Sharding | None
+    sharding: ShardPlan | None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from headwater.spark.spark_source import chunk_rows
@@ -32,6 +32,6 @@ class _Packing:
             yield chunk_rows(chunk, self.sharding)
 
 
-def record_chunks(spark: SparkSession, stream: str, source: RecordSource, sharding: Sharding | None) -> DataFrame:
+def record_chunks(spark: SparkSession, stream: str, source: RecordSource, sharding: ShardPlan | None) -> DataFrame:
     """The rows of a record source as the stateful step takes them."""
     return source.records(spark).mapInArrow(_Packing(stream, source.reader(), sharding), _COLUMNS)

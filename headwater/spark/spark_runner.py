@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from headwater.running.delivery import Delivery
 from headwater.running.program_description import ProgramDescription
-from headwater.running.shipping import sent, shared
+from headwater.running.shipping import share_folder, ship
 from headwater.running.workload import Workload, WorkloadChanges
-from headwater.sharding.merging import Merging
+from headwater.sharding.answer_merging import AnswerMerger
 from headwater.sources.outages import BackOff, is_outage
-from headwater.sources.records import RecordSource, elsewhere
+from headwater.sources.records import ReadBySpark, RecordSource
 from headwater.sources.source import Source
-from headwater.sources.wanted_streams import Wanted
+from headwater.sources.stream_patterns import WantedPatterns
 from headwater.spark.record_chunks import record_chunks
 from headwater.spark.run_error import WORKER_DIED, run_error
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _BATCH_BYTES = 8 << 20
-_SMALLEST_PIECE = 256 << 10
+_SMALLEST_TASK_BYTES = 256 << 10
 _ARROW_BYTES = 4 << 20
 """Chunks go to the stateful step in packets of this size: while Python takes one, Java makes the next."""
 _POLL_SECONDS = 0.2
@@ -48,7 +48,7 @@ def outcome_rows(
     spark: SparkSession,
     description: ProgramDescription,
     sources: Mapping[str, Source],
-    wanted: Wanted,
+    wanted: WantedPatterns,
     *,
     drain: bool = True,
     batch_bytes: int | None = None,
@@ -57,17 +57,17 @@ def outcome_rows(
     from headwater.spark.spark_source import FORMAT, FeedSettings, HeadwaterSource, source_options
     from headwater.spark.stateful_step import OUTPUT_SCHEMA, EvaluationProcessor, observed
 
-    description = replace(description, datasets=tuple(shared(spark, one) for one in description.datasets))
+    description = replace(description, datasets=tuple(share_folder(spark, one) for one in description.datasets))
     size = batch_bytes or _BATCH_BYTES
-    piece = max(min(size, _SMALLEST_PIECE), size // spark.sparkContext.defaultParallelism)
+    task_bytes = max(min(size, _SMALLEST_TASK_BYTES), size // spark.sparkContext.defaultParallelism)
     _register(spark, HeadwaterSource)
     read_here, records = _by_reader(sources, drain)
     feed = FeedSettings(read_here, drain, wanted, description.sharding, description.watched)
-    options = source_options(feed, batch_bytes=size, piece_bytes=piece)
+    options = source_options(feed, batch_bytes=size, task_bytes=task_bytes)
     chunks = spark.readStream.format(FORMAT).options(**options).load()
     for stream, source in records.items():
         chunks = chunks.union(record_chunks(spark, stream, source, description.sharding))
-    processor = EvaluationProcessor(sent(spark, description))
+    processor = EvaluationProcessor(ship(spark, description))
     return observed(chunks.groupBy("shard").transformWithStateInPandas(processor, OUTPUT_SCHEMA, "Append", "None"))
 
 
@@ -86,7 +86,7 @@ def _register(spark: SparkSession, source: type[DataSource]) -> None:
 def _by_reader(sources: Mapping[str, Source], drain: bool) -> tuple[dict[str, Source], dict[str, RecordSource]]:
     """The sources as the feed sees them, and those that Spark reads itself, always in the same order."""
     records = {stream: source for stream, source in sorted(sources.items()) if isinstance(source, RecordSource)}
-    return {**sources, **dict.fromkeys(records, elsewhere(ends=drain))}, records
+    return {**sources, **dict.fromkeys(records, ReadBySpark.in_run(has_end=drain))}, records
 
 
 def run_on_spark(
@@ -116,9 +116,9 @@ def run_on_spark(
         if not found:
             return
         description = work.description
-        merging = None if description.sharding is None else Merging(description.queries, description.sharding)
+        merger = None if description.sharding is None else AnswerMerger(description.queries, description.sharding)
         try:
-            delivery.deliver(batch_id, rows_to_outcome(found, merging))
+            delivery.deliver(batch_id, rows_to_outcome(found, merger))
         except BaseException as error:
             failures.append(error)
             raise

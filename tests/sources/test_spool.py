@@ -29,8 +29,8 @@ def read_on(feed: Feed, start: Offset) -> tuple[list[Element], list[BadElement],
     elements: list[Element] = []
     bad: list[BadElement] = []
     end = feed.next(start)
-    for piece in feed.pieces(start, end):
-        for chunk in feed.read(piece):
+    for task in feed.read_tasks(start, end):
+        for chunk in feed.read(task):
             found = chunk.elements
             elements += elements_of(list(found) if isinstance(found, tuple) else found)
             bad += chunk.bad
