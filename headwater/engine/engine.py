@@ -41,11 +41,16 @@ from headwater.running.progress import Progress, QueryProgress, RunSummary
 from headwater.running.workload import Workload, WorkloadChanges
 from headwater.sharding.shard_plan import ShardPlan, find_shard_keys
 from headwater.sharding.shard_planning import keep_shard_plan, plan_shards
-from headwater.sinks.answer_text import Sink
+from headwater.sinks.sink import Sink
 from headwater.sources.addresses import is_address, source_at
 from headwater.sources.feed import Feed
 from headwater.sources.files import files
-from headwater.sources.receivers import ReceivedSource, opened, readable_as_frames, readable_in_process
+from headwater.sources.receivers import (
+    ReceivedSource,
+    check_readable_as_frames,
+    check_readable_in_process,
+    run_receivers,
+)
 from headwater.sources.records import RecordSource, skews
 from headwater.sources.source import Source
 from headwater.terms.durations import parse_duration
@@ -330,10 +335,10 @@ class Engine:
         description = self._description()
         outline = description.outline()
         closed = {stream: self._sources[stream] for stream in outline.inputs if stream not in open_sources}
-        open_sources |= stack.enter_context(opened(closed, self._checkpoint, self.stop))
+        open_sources |= stack.enter_context(run_receivers(closed, self._checkpoint, self.stop))
         sources = {stream: open_sources[stream] for stream in outline.inputs}
         if self._in_process:
-            readable_in_process(sources)
+            check_readable_in_process(sources)
         else:
             description = replace(description, sharding=self._sharding(description.queries), skews=skews(sources))
         return Workload(description, outline, sources)
@@ -481,7 +486,7 @@ class Engine:
 
         description = self._description()
         outline = description.outline()
-        sources = readable_as_frames({stream: self._sources[stream] for stream in outline.inputs})
+        sources = check_readable_as_frames({stream: self._sources[stream] for stream in outline.inputs})
         if not follow:
             Feed(sources).check()
         description = replace(description, skews=skews(sources))

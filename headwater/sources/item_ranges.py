@@ -43,7 +43,7 @@ def read_item_range(reader: ElementReader, item_range: ItemRange) -> Iterator[El
         yield BadElement(reason, "", reader.source, (item_range.end,))
         return
     if item_range.is_after_end:
-        yield from _rest_of_a_line(reader, item_range.start)
+        yield from _appended_rest_of_line(reader, item_range.start)
     if reader.format is StreamFormat.TNQ and (item_range.is_after_end or item_range.limit is not None):
         yield from _read_timed_lines(reader, item_range)
     else:
@@ -57,7 +57,7 @@ def scan_item_range(reader: ElementReader, item_range: ItemRange, patterns: Patt
         not is_plain
         or item_range.is_whole
         or item_range.end < item_range.start
-        or (item_range.is_after_end and _rest_of_a_line(reader, item_range.start))
+        or (item_range.is_after_end and _appended_rest_of_line(reader, item_range.start))
     ):
         return None
     # Whoever only plans what is to be read does without the scanner, and starts sooner.
@@ -98,8 +98,8 @@ def _lines_until(stream: IO[bytes], offset: int, end: int) -> Iterator[bytes]:
         offset += len(raw)
 
 
-def _rest_of_a_line(reader: ElementReader, start: int) -> list[BadElement]:
-    """What was appended to a last line that had no end when it was read: it can no longer be put together."""
+def _appended_rest_of_line(reader: ElementReader, start: int) -> list[BadElement]:
+    """What was appended to a last line that had no end when it was read: a bad element, as its beginning was read."""
     with open(reader.path, "rb") as stream:
         stream.seek(start - 1)
         if stream.read(1) == b"\n":
@@ -112,23 +112,23 @@ def _rest_of_a_line(reader: ElementReader, start: int) -> list[BadElement]:
     return [BadElement(reason, shown(rest.rstrip(b"\r\n")), reader.source, (start,), line)]
 
 
-def reads_lines(reader: ElementReader, size: int) -> bool:
-    """Whether a file can be cut between lines."""
+def can_read_lines(reader: ElementReader, size: int) -> bool:
+    """Whether a file can be read in ranges that are divided between lines."""
     return size < 2 or len(reader.split_ranges((size + 1) // 2)) > 1
 
 
 def line_numbers(reader: ElementReader, positions: Sequence[tuple[int, ...]]) -> list[int | None]:
     """The numbers of the lines at positions in a file; None where positions are not bytes."""
     size = reader.path.stat().st_size
-    by_bytes = reads_lines(reader, size) or reader.format is StreamFormat.N_QUADS
+    by_bytes = can_read_lines(reader, size) or reader.format is StreamFormat.N_QUADS
     if is_compressed(reader.path) or not by_bytes:
         return [None] * len(positions)
     numbers: dict[int, int] = {}
     with open(reader.path, "rb") as stream:
         offset, lines = 0, 1
-        for wanted in sorted({position[0] for position in positions if position}):
-            while offset < wanted and (block := stream.read(min(wanted - offset, 1 << 20))):
+        for target in sorted({position[0] for position in positions if position}):
+            while offset < target and (block := stream.read(min(target - offset, 1 << 20))):
                 offset += len(block)
                 lines += block.count(b"\n")
-            numbers[wanted] = lines
+            numbers[target] = lines
     return [numbers[position[0]] if position else None for position in positions]

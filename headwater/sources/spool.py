@@ -1,4 +1,4 @@
-"""The spool: what a receiver got, on disk as timed N-Quads, before anybody else sees it.
+"""The spool: what a receiver received, on disk as timed N-Quads, before anything else reads it.
 
 A spool is a folder of `.tnq` files that the ordinary file source follows, so from receipt on replay and exactly-once
 are those of files. A file is closed after some size or time, and removed when all of it was read, the batch that read
@@ -49,40 +49,37 @@ class Spool:
             raise SourceError(
                 f"another run writes into the spool {folder}: stop it, or give this one another spool"
             ) from None
-        self._mend()
+        self._truncate_incomplete_lines()
         self._file: int | None = None
         self._size = 0
         self._opened = 0.0
 
-    def _mend(self) -> None:
-        """Cut off what a writer that was killed left without an end: it was acknowledged to nobody."""
+    def _truncate_incomplete_lines(self) -> None:
+        """Remove a last line without an end, which a killed writer left: it was never acknowledged."""
         for path in self.folder.glob("*.tnq"):
             size = path.stat().st_size
-            whole = FileSource((str(path),)).complete_size(SourceItem(str(path), size))
-            if whole < size:
-                os.truncate(path, whole)
+            complete = FileSource((str(path),)).complete_size(SourceItem(str(path), size))
+            if complete < size:
+                os.truncate(path, complete)
 
-    def append(self, found: Iterable[Element | BadElement]) -> int:
-        """Write elements and bad ones, and see them on disk; gives how many of them were bad."""
+    def append(self, elements: Iterable[Element | BadElement]) -> None:
+        """Write good and bad elements; they are on disk when this returns."""
         lines: list[str] = []
-        bad = 0
-        for one in found:
+        for one in elements:
             if isinstance(one, Element):
                 lines.extend(element_lines(one))
             else:
-                bad += 1
                 lines.append(_UNREADABLE + json.dumps([one.reason, one.text, one.source]) + "\n")
         if lines:
             self._write("".join(lines).encode("utf-8", "surrogatepass"))
-        return bad
 
     def _write(self, data: bytes) -> None:
-        append_durably(self._current(), data)
+        append_durably(self._current_file(), data)
         self._size += len(data)
 
-    def _current(self) -> int:
-        full = self._size >= self._file_bytes or time.monotonic() - self._opened > self._file_seconds
-        if self._file is not None and full:
+    def _current_file(self) -> int:
+        is_full = self._size >= self._file_bytes or time.monotonic() - self._opened > self._file_seconds
+        if self._file is not None and is_full:
             os.close(self._file)
             self._file = None
         if self._file is None:
@@ -110,10 +107,10 @@ def element_lines(element: Element) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class SpoolSource:
-    """A spool as the pipeline reads it; files that were read are kept for `keep` seconds more."""
+    """A spool as the pipeline reads it; files that were read are kept for `keep_seconds` more."""
 
     folder: str
-    keep: float = KEEP_SECONDS
+    keep_seconds: float = KEEP_SECONDS
 
     @property
     def _files(self) -> FileSource:
@@ -132,8 +129,8 @@ class SpoolSource:
         return self._files.complete_size(item)
 
     def read(self, item_range: ItemRange) -> Iterator[Element | BadElement]:
-        for found in self._files.read(item_range):
-            yield found if isinstance(found, Element) else _unpack_unreadable(found)
+        for one in self._files.read(item_range):
+            yield one if isinstance(one, Element) else _unpack_unreadable(one)
 
     def scan(self, item_range: ItemRange, patterns: Patterns | None) -> Scanned | None:
         scanned = self._files.scan(item_range, patterns)
@@ -150,7 +147,10 @@ class SpoolSource:
         read = {item.name: item.end for item in items}
         for item in self.list_items()[:-1]:
             try:
-                if read.get(item.name, -1) >= item.size and time.time() - os.stat(item.name).st_mtime > self.keep:
+                if (
+                    read.get(item.name, -1) >= item.size
+                    and time.time() - os.stat(item.name).st_mtime > self.keep_seconds
+                ):
                     os.unlink(item.name)
             except FileNotFoundError:
                 continue

@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from headwater.algebra.plan import QueryPlan
-from headwater.execution.answers import plain_text
-from headwater.sinks.answer_columns import _TIME, columns_of
-from headwater.terms.model import Term
+from headwater.sinks.answer_columns import TIME_COLUMN, cell_text, columns_of
 from headwater.terms.packing import unpack
 
 if TYPE_CHECKING:
@@ -28,8 +26,8 @@ def answers_as_rows(outcome_rows: DataFrame, plan: QueryPlan, *, terms: bool = F
     from headwater.spark.stateful_step import ANSWER
 
     names = columns_of(plan)
-    schema = pa.schema([(_TIME, pa.timestamp("us", tz="UTC")), *((name, pa.string()) for name in names)])
-    text = _term_text if terms else plain_text
+    schema = pa.schema([(TIME_COLUMN, pa.timestamp("us", tz="UTC")), *((name, pa.string()) for name in names)])
+    text = cell_text(terms=terms)
 
     def expand(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -46,7 +44,3 @@ def answers_as_rows(outcome_rows: DataFrame, plan: QueryPlan, *, terms: bool = F
     fields = ", ".join(["time timestamp", *(f"`{name}` string" for name in names)])
     mine = outcome_rows.where((col("kind") == ANSWER) & (col("query") == plan.name)).select("payload")
     return mine.mapInArrow(expand, fields)
-
-
-def _term_text(term: Term | None) -> str | None:
-    return None if term is None else str(term)

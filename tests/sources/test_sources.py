@@ -10,7 +10,7 @@ import pytest
 
 import headwater as hw
 from headwater.sources.files import STREAM_ENDINGS, FileSource, MemorySource, natural_order
-from headwater.sources.item_ranges import reads_lines
+from headwater.sources.item_ranges import can_read_lines
 from headwater.sources.source import ItemRange, SourceItem
 from headwater.terms.element_files import element_reader
 from headwater.terms.model import BadElement, Element, Literal, NamedNode, Triple
@@ -101,7 +101,7 @@ def test_what_can_be_cut_between_lines_and_what_cannot(tmp_path: Path) -> None:
     for name, (text, lines) in contents.items():
         path = tmp_path / name
         path.write_text(text)
-        assert reads_lines(element_reader(path), len(text)) is lines
+        assert can_read_lines(element_reader(path), len(text)) is lines
         source = hw.files(path)
         assert [source.needs_whole_read(item) for item in source.list_items()] == [not lines]
     path = tmp_path / "a.tnq.gz"
