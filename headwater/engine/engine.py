@@ -480,8 +480,8 @@ class Engine:
         """What `Query.to_dataframe` gives."""
         if self._in_process:
             raise StateError("a streaming DataFrame needs Spark: make the engine without in_process")
-        from headwater.spark.answer_frames import answers_as_rows
-        from headwater.spark.session import prepared
+        from headwater.spark.answer_frames import answers_to_rows
+        from headwater.spark.session import configure_session
         from headwater.spark.spark_runner import outcome_rows
 
         description = self._description()
@@ -492,7 +492,7 @@ class Engine:
         description = replace(description, skews=skews(sources))
         # Whoever starts the DataFrame knows when its records end.
         drain = not any(isinstance(source, RecordSource) for source in sources.values())
-        spark = prepared(self.session())
+        spark = configure_session(self.session())
         rows = outcome_rows(spark, description, sources, outline.wanted, drain=drain, batch_bytes=self._batch_bytes)
         plan = next(query.plan for query in description.queries if query.plan.name == name)
-        return answers_as_rows(rows, plan, terms=terms)
+        return answers_to_rows(rows, plan, terms=terms)

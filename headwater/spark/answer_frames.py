@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def answers_as_rows(outcome_rows: DataFrame, plan: QueryPlan, *, terms: bool = False) -> DataFrame:
+def answers_to_rows(outcome_rows: DataFrame, plan: QueryPlan, *, terms: bool = False) -> DataFrame:
     """One row per row of an answer, or per triple: its time, and a string for each column.
 
     A literal is its text without type or language, an IRI is itself; with `terms`, each is in N-Triples syntax.

@@ -14,12 +14,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-_COLUMNS = "shard int, chunk binary"
-
-
 @dataclass(frozen=True, slots=True)
-class _Packing:
-    """What each task does with the Arrow batches that it reads."""
+class _ChunkPacker:
+    """Packs the Arrow batches that a task reads into rows with chunks."""
 
     stream: str
     reader: RecordReader
@@ -34,4 +31,6 @@ class _Packing:
 
 def record_chunks(spark: SparkSession, stream: str, source: RecordSource, sharding: ShardPlan | None) -> DataFrame:
     """The rows of a record source as the stateful step takes them."""
-    return source.records(spark).mapInArrow(_Packing(stream, source.reader(), sharding), _COLUMNS)
+    from headwater.spark.spark_source import CHUNK_SCHEMA
+
+    return source.records(spark).mapInArrow(_ChunkPacker(stream, source.reader(), sharding), CHUNK_SCHEMA)

@@ -29,7 +29,7 @@ from headwater.sources.stream_patterns import WantedPatterns
 from headwater.spark.chunk_bytes import pack_chunk, with_columns
 
 FORMAT = "headwater"
-_SCHEMA = "shard int, chunk binary"
+CHUNK_SCHEMA = "shard int, chunk binary"
 _ARROW = pa.schema([("shard", pa.int32()), ("chunk", pa.binary())])
 
 
@@ -57,12 +57,12 @@ class HeadwaterSource(DataSource):
         return FORMAT
 
     def schema(self) -> str:
-        return _SCHEMA
+        return CHUNK_SCHEMA
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        given: FeedSettings = pickle.loads(base64.b64decode(self.options["feed"]))
-        feed = Feed(given.sources, drain=given.drain, wanted=given.wanted, datasets=given.datasets)
-        return HeadwaterReader(feed, given.sharding, int(self.options["batchBytes"]), int(self.options["taskBytes"]))
+        settings: FeedSettings = pickle.loads(base64.b64decode(self.options["feed"]))
+        feed = Feed(settings.sources, drain=settings.drain, wanted=settings.wanted, datasets=settings.datasets)
+        return HeadwaterReader(feed, settings.sharding, int(self.options["batchBytes"]), int(self.options["taskBytes"]))
 
 
 class ReadTaskPartition(InputPartition):
@@ -107,17 +107,17 @@ class HeadwaterReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             yield chunk_rows(chunk, self._sharding)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """What was read up to here is in the checkpoint: nobody will ask for it again."""
+        """Let sources give up what was read up to here: it is in the checkpoint, and is not read again."""
         self._feed.commit(Offset.from_json(end))
 
 
 def chunk_rows(chunk: Chunk, sharding: ShardPlan | None) -> pa.RecordBatch:
     """A chunk as rows for the stateful step: one for each shard."""
-    parts = [(0, chunk)] if sharding is None else list(sharding.split(with_columns(chunk)))
+    chunks = [(0, chunk)] if sharding is None else list(sharding.split(with_columns(chunk)))
     return pa.RecordBatch.from_arrays(
         [
-            pa.array([key for key, _ in parts], pa.int32()),
-            pa.array([pack_chunk(part) for _, part in parts], pa.binary()),
+            pa.array([key for key, _ in chunks], pa.int32()),
+            pa.array([pack_chunk(one) for _, one in chunks], pa.binary()),
         ],
         schema=_ARROW,
     )

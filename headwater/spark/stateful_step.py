@@ -6,7 +6,7 @@ process keeps the live evaluation as a cache. Each state carries a random token:
 carries the token that the store has, so a worker that took another batch meanwhile, or took this one in an attempt
 that was not committed, throws its copy away and derives it from the log.
 
-Spark also starts a process that only says which states there are: what evaluates is imported by those that do.
+Spark also starts a process that only lists the states, so the modules that evaluate are imported by the workers alone.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ OUTPUT_SCHEMA = (
 )
 ANSWER, OUTCOME = "answer", "outcome"
 
-_LIVE: OrderedDict[tuple[str, str], Evaluation] = OrderedDict()
+_LIVE_EVALUATIONS: OrderedDict[tuple[str, str], Evaluation] = OrderedDict()
 _MOST_LIVE = 4
 
 
@@ -80,7 +80,7 @@ class EvaluationProcessor(StatefulProcessor):
         outcome = replace(outcome, measure=replace(outcome.measure, steps=steps))
         sharding = self._description.sharding
         if sharding is not None and key[0] != sharding.keys[0]:
-            # Every shard heard of all elements; the first one speaks for them.
+            # Every shard got all elements; only the first one counts them.
             outcome = replace(outcome, letters=(), elements=0)
         yield outcome_to_frame(outcome)
 
@@ -95,16 +95,16 @@ class EvaluationProcessor(StatefulProcessor):
         token = uuid.uuid4().hex
         self._summary.update((summary,))
         self._token.update((token,))
-        _LIVE[self._run, token] = evaluation
-        while len(_LIVE) > _MOST_LIVE:
-            _LIVE.popitem(last=False)
+        _LIVE_EVALUATIONS[self._run, token] = evaluation
+        while len(_LIVE_EVALUATIONS) > _MOST_LIVE:
+            _LIVE_EVALUATIONS.popitem(last=False)
 
     def _evaluation(self) -> Evaluation:
         from headwater.running.evaluation import Evaluation
 
         stored = self._token.get()
         if stored is not None:
-            live = _LIVE.pop((self._run, stored[0]), None)
+            live = _LIVE_EVALUATIONS.pop((self._run, stored[0]), None)
             if live is not None:
                 return live
         evaluation = Evaluation(self._description.program(encodes_rows=True))
@@ -150,7 +150,7 @@ def outcome_to_frame(outcome: BatchOutcome) -> pd.DataFrame:
     return frame.astype({"number": "int64", **dict.fromkeys(("time_us", "elements", "late", "bad"), "Int64")})
 
 
-def observed(rows: DataFrame) -> DataFrame:
+def observe_counts(rows: DataFrame) -> DataFrame:
     """The same rows, counted batch by batch in Spark's own progress, where every listener finds it.
 
     `event.progress.observedMetrics["headwater"]` has `answers`, `elements`, `late`, `bad`, the last tick as

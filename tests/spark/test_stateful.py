@@ -79,7 +79,7 @@ def test_a_worker_without_the_live_copy_goes_on_from_the_snapshot(step: Step) ->
     answers: list[hw.Answer] = []
     for number in range(len(step.ends) - 1):
         answers.extend(step.batch(number).answers)
-        stateful._LIVE.clear()
+        stateful._LIVE_EVALUATIONS.clear()
     assert by_query(answers) == by_query(step.expected)
 
 
