@@ -23,7 +23,7 @@ def explain(
     from headwater.datasets.linked_data import LinkedData
     from headwater.execution.registered import RegisteredQuery
     from headwater.federation.service_evaluator import choose
-    from headwater.sharding.plan_cutting import in_words
+    from headwater.sharding.shard_planning import describe_sharding
 
     plan = QueryFile.read(path).plan(dialect)
     settings = settle(plan)
@@ -36,7 +36,7 @@ def explain(
         settings=settings,
         evaluator=evaluator,
         static_parts=choice.static_parts,
-        shards=in_words(RegisteredQuery(plan, settings)),
+        shards=describe_sharding(RegisteredQuery(plan, settings)),
         views=choice.found if data else (),
     )
     print(text.rstrip("\n"))

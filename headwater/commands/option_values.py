@@ -19,7 +19,7 @@ import typer
 
 import headwater as hw
 from headwater.errors import SettingError
-from headwater.sinks.answer_text import Sink
+from headwater.sinks.sink import Sink
 from headwater.sinks.sink_addresses import sink_at
 from headwater.sources.addresses import is_address, source_at
 from headwater.sources.receivers import ReceivedSource

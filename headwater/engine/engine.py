@@ -39,13 +39,18 @@ from headwater.running.named_evaluators import EvaluatorName
 from headwater.running.program_description import ProgramDescription
 from headwater.running.progress import Progress, QueryProgress, RunSummary
 from headwater.running.workload import Workload, WorkloadChanges
-from headwater.sharding.plan_cutting import same_sharding, sharding
-from headwater.sharding.sharding import Sharding, spreading_keys
-from headwater.sinks.answer_text import Sink
+from headwater.sharding.shard_plan import ShardPlan, find_shard_keys
+from headwater.sharding.shard_planning import keep_shard_plan, plan_shards
+from headwater.sinks.sink import Sink
 from headwater.sources.addresses import is_address, source_at
 from headwater.sources.feed import Feed
 from headwater.sources.files import files
-from headwater.sources.receivers import ReceivedSource, opened, readable_as_frames, readable_in_process
+from headwater.sources.receivers import (
+    ReceivedSource,
+    check_readable_as_frames,
+    check_readable_in_process,
+    run_receivers,
+)
 from headwater.sources.records import RecordSource, skews
 from headwater.sources.source import Source
 from headwater.terms.durations import parse_duration
@@ -330,10 +335,10 @@ class Engine:
         description = self._description()
         outline = description.outline()
         closed = {stream: self._sources[stream] for stream in outline.inputs if stream not in open_sources}
-        open_sources |= stack.enter_context(opened(closed, self._checkpoint, self.stop))
+        open_sources |= stack.enter_context(run_receivers(closed, self._checkpoint, self.stop))
         sources = {stream: open_sources[stream] for stream in outline.inputs}
         if self._in_process:
-            readable_in_process(sources)
+            check_readable_in_process(sources)
         else:
             description = replace(description, sharding=self._sharding(description.queries), skews=skews(sources))
         return Workload(description, outline, sources)
@@ -416,18 +421,18 @@ class Engine:
         records = [stream for stream, source in workload.sources.items() if isinstance(source, RecordSource)]
         return claim(self._checkpoint, workload.description, runner, records)
 
-    def _sharding(self, queries: Sequence[RegisteredQuery]) -> Sharding | None:
+    def _sharding(self, queries: Sequence[RegisteredQuery]) -> ShardPlan | None:
         """How the work is cut on Spark; None where it is not. A checkpoint has been cut once and for all."""
         if self._workload is not None:
             cut = self._workload.description.sharding
-            return cut and same_sharding(cut, queries, has_static_default=self._data.has_default_graph)
+            return cut and keep_shard_plan(cut, queries, has_static_default=self._data.has_default_graph)
         known = CheckpointRecord.read(self._checkpoint) if self._checkpoint else None
         if known is not None and not known.shards:
             return None
         shards = self._shards or (len(known.shards) if known else self.session().sparkContext.defaultParallelism)
         if shards == 1:
             return None
-        found = sharding(queries, spreading_keys(shards), has_static_default=self._data.has_default_graph)
+        found = plan_shards(queries, find_shard_keys(shards), has_static_default=self._data.has_default_graph)
         return None if isinstance(found, OneShard) else found
 
     def _description(self) -> ProgramDescription:
@@ -477,19 +482,19 @@ class Engine:
         """What `Query.to_dataframe` gives."""
         if self._in_process:
             raise StateError("a streaming DataFrame needs Spark: make the engine without in_process")
-        from headwater.spark.answer_frames import answers_as_rows
-        from headwater.spark.session import prepared
+        from headwater.spark.answer_frames import answers_to_rows
+        from headwater.spark.session import configure_session
         from headwater.spark.spark_runner import outcome_rows
 
         description = self._description()
         outline = description.outline()
-        sources = readable_as_frames({stream: self._sources[stream] for stream in outline.inputs})
+        sources = check_readable_as_frames({stream: self._sources[stream] for stream in outline.inputs})
         if not follow:
             Feed(sources).check()
         description = replace(description, skews=skews(sources))
         # The streams of record sources end with the DataFrame, not with the records that are there now.
         drain = not any(isinstance(source, RecordSource) for source in sources.values())
-        spark = prepared(self.session())
+        spark = configure_session(self.session())
         rows = outcome_rows(spark, description, sources, outline.wanted, drain=drain, batch_bytes=self._batch_bytes)
         plan = next(query.plan for query in description.queries if query.plan.name == name)
-        return answers_as_rows(rows, plan, terms=terms)
+        return answers_to_rows(rows, plan, terms=terms)

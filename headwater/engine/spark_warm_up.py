@@ -1,6 +1,6 @@
 """`python -m headwater.engine.spark_warm_up`: runs a small pipeline on Spark and keeps what Java loaded for it.
 
-See `java_classes`. It takes about half a minute; later sessions start in about two thirds of the time.
+See `java_class_archive`. It takes about half a minute; later sessions start in about two thirds of the time.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from headwater.spark.java_classes import archive, writing
+from headwater.spark.java_class_archive import archive_path, option_to_write
 from headwater.spark.session import check_java, embedded_session
 from headwater.terms.durable_files import unfinished_file
 
@@ -27,7 +27,7 @@ def warm(path: Path) -> int:
 
     path.parent.mkdir(parents=True, exist_ok=True)
     with unfinished_file(path, is_shared=True) as unfinished:
-        session = embedded_session(master="local[2]", java_options=writing(unfinished))
+        session = embedded_session(master="local[2]", java_options=option_to_write(unfinished))
         gateway = session.sparkContext._gateway
         assert gateway is not None
         with tempfile.TemporaryDirectory(prefix="headwater-warm-") as folder:
@@ -45,7 +45,7 @@ def warm(path: Path) -> int:
 
 
 def main() -> None:
-    path = archive(check_java())
+    path = archive_path(check_java())
     if path.is_file():
         return
     try:

@@ -39,7 +39,7 @@ class Size(NamedTuple):
 
 
 @dataclass(slots=True)
-class Segment:
+class LogSegment:
     """Elements of one stream that were admitted together; `newest` is the highest time among them.
 
     `elements` is None where they are kept elsewhere.
@@ -55,19 +55,19 @@ class Segment:
 
 
 @dataclass
-class Changes:
+class LogChanges:
     """What happened to the log since the last time somebody asked."""
 
-    added: list[Segment] = field(default_factory=list)
+    added: list[LogSegment] = field(default_factory=list)
     removed: list[int] = field(default_factory=list)
 
 
 class WindowLog:
     """Segments by stream, in the order of their arrival."""
 
-    def __init__(self, segments: Iterable[Segment] = ()) -> None:
-        self._segments: dict[StreamKey, deque[Segment]] = {}
-        self._added: dict[int, Segment] = {}
+    def __init__(self, segments: Iterable[LogSegment] = ()) -> None:
+        self._segments: dict[StreamKey, deque[LogSegment]] = {}
+        self._added: dict[int, LogSegment] = {}
         self._removed: list[int] = []
         self.removed_until: dict[StreamKey, int] = {}
         """By stream, the highest time of what was removed: everything younger is in the log."""
@@ -79,7 +79,7 @@ class WindowLog:
     def append(self, key: StreamKey, elements: Elements) -> None:
         if not len(elements):
             return
-        segment = Segment(self._next, key, int(times_of(elements).max()), elements, *sizes_of(elements))
+        segment = LogSegment(self._next, key, int(times_of(elements).max()), elements, *sizes_of(elements))
         self._next += 1
         self._segments.setdefault(key, deque()).append(segment)
         self._added[segment.number] = segment
@@ -118,13 +118,13 @@ class WindowLog:
         """All elements of a stream that are still in the log."""
         return concat_elements(one.elements for one in self._segments.get(key, ()) if one.elements is not None)
 
-    def changes(self) -> Changes:
+    def changes(self) -> LogChanges:
         """What is new since the last call."""
-        changes = Changes(list(self._added.values()), self._removed)
+        changes = LogChanges(list(self._added.values()), self._removed)
         self._added, self._removed = {}, []
         return changes
 
-    def __iter__(self) -> Iterator[Segment]:
+    def __iter__(self) -> Iterator[LogSegment]:
         return (segment for segments in self._segments.values() for segment in segments)
 
     def __len__(self) -> int:

@@ -17,7 +17,7 @@ from typing import Any
 
 from headwater.errors import HeadwaterError
 from headwater.running.program_description import ProgramDescription
-from headwater.sharding.sharding import Sharding
+from headwater.sharding.shard_plan import ShardPlan
 from headwater.terms.durable_files import Sync, replace_file
 from headwater.terms.ids.inline_layout import ID_FORMAT
 from headwater.terms.names import iri_to_name
@@ -123,7 +123,7 @@ class CheckpointRecord:
 _FILE = "headwater.json"
 
 
-def check_sharding(record: CheckpointRecord, wanted: Sharding | None, folder: Path) -> Sharding | None:
+def check_sharding(record: CheckpointRecord, wanted: ShardPlan | None, folder: Path) -> ShardPlan | None:
     """The sharding of a run that continues a checkpoint; a `CheckpointError` where the state is cut otherwise."""
     if not record.shards:
         return None

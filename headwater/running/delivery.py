@@ -13,8 +13,15 @@ from headwater.execution.answers import Answer
 from headwater.running.counting import RunCounts, newly_known_completeness
 from headwater.running.evaluation import BatchOutcome
 from headwater.running.progress import Progress, QueryProgress, RunSummary
-from headwater.sinks.answer_text import Sink
-from headwater.sinks.dead_letters import LineNumbers, StrictError, TextAt, located, with_texts, write_letters
+from headwater.sinks.dead_letters import (
+    LineNumbers,
+    StrictError,
+    TextAt,
+    add_line_numbers,
+    add_texts,
+    write_dead_letters,
+)
+from headwater.sinks.sink import Sink
 from headwater.terms.timestamps import format_time
 
 logger = logging.getLogger(__name__)
@@ -146,10 +153,10 @@ class Delivery:
         begin = time.monotonic()
         letters = list(outcome.letters)
         if letters and (self._strict or self._dead_letters is not None):
-            letters = located(letters[:1] if self._strict else letters, self._line_numbers)
-            letters = with_texts(letters, self._text_at)
+            letters = add_line_numbers(letters[:1] if self._strict else letters, self._line_numbers)
+            letters = add_texts(letters, self._text_at)
         if self._dead_letters is not None:
-            write_letters(self._dead_letters, self._run, batch, letters)
+            write_dead_letters(self._dead_letters, self._run, batch, letters)
         if self._strict and letters:
             raise StrictError(letters[0])
         # Before anybody else hears of it: what fails here is tried again, with the same answers.

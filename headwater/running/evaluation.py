@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from headwater.execution.answers import Answer
 from headwater.execution.program import LateElement, Program, StepResult
 from headwater.execution.static_data import Version
-from headwater.execution.window_log import Changes, Segment, WindowLog
+from headwater.execution.window_log import LogChanges, LogSegment, WindowLog
 from headwater.running.counting import BatchMeasure, add_by_name, measure_batch
-from headwater.sinks.dead_letters import Letter
+from headwater.sinks.dead_letters import DeadLetter
 from headwater.sources.feed import Chunk
 from headwater.terms.packing import pack, unpack
 from headwater.windows.element_sequences import Elements, concat_elements
@@ -26,7 +26,7 @@ class BatchOutcome:
     """What one batch led to: answers in time order, dead letters, and the counts of this batch alone."""
 
     answers: tuple[Answer, ...] = ()
-    letters: tuple[Letter, ...] = ()
+    letters: tuple[DeadLetter, ...] = ()
     elements: int = 0
     watermarks: dict[str, int | None] = field(default_factory=dict)
     measure: BatchMeasure = field(default_factory=BatchMeasure)
@@ -38,7 +38,7 @@ class _Batch:
 
     elements: Mapping[str, Elements] = field(default_factory=dict)
     ended: frozenset[str] = frozenset()
-    letters: tuple[Letter, ...] = ()
+    letters: tuple[DeadLetter, ...] = ()
     sources: Mapping[tuple[str, int], str] = field(default_factory=dict)
     version: Version | None = None
     seconds: float = 0.0
@@ -72,7 +72,7 @@ class Evaluation:
             letters.append(_late_letter(stream, element, batch.sources))
         for stream, bad in step.bad:
             source = batch.sources.get((stream, bad.position[0] if bad.position else 0), bad.source)
-            letters.append(Letter("bad", stream, bad.reason, bad.text, source, bad.position, bad.line))
+            letters.append(DeadLetter("bad", stream, bad.reason, bad.text, source, bad.position, bad.line))
         letters.sort(key=lambda letter: (letter.stream, letter.position, letter.kind))
         counts = {stream: len(elements) for stream, elements in batch.elements.items()}
         # Measuring all of the state takes longer than a tick.
@@ -100,11 +100,11 @@ class Evaluation:
         program.resume(self._program.state(), self._program.log)
         self._program = program
 
-    def changes(self) -> tuple[bytes, Changes]:
+    def changes(self) -> tuple[bytes, LogChanges]:
         """The packed state of the program, and the changes of the window log since the last call."""
         return pack(self._program.state()), self._program.log.changes()
 
-    def resume(self, state: bytes, segments: Iterable[Segment]) -> None:
+    def resume(self, state: bytes, segments: Iterable[LogSegment]) -> None:
         """Continue a program that is new."""
         self._program.resume(unpack(state), WindowLog(segments))
 
@@ -120,7 +120,7 @@ class Evaluation:
 def _collect_chunks(chunks: Iterable[Chunk]) -> _Batch:
     batch: dict[str, list[Elements]] = {}
     ended: set[str] = set()
-    letters: list[Letter] = []
+    letters: list[DeadLetter] = []
     sources: dict[tuple[str, int], str] = {}
     begin = time.monotonic()
     version: Version | None = None
@@ -131,17 +131,18 @@ def _collect_chunks(chunks: Iterable[Chunk]) -> _Batch:
         elements = chunk.elements
         batch.setdefault(chunk.stream, []).append(list(elements) if isinstance(elements, tuple) else elements)
         if chunk.source:
-            sources[chunk.stream, chunk.number] = chunk.source
+            sources[chunk.stream, chunk.item_index] = chunk.source
         letters.extend(
-            Letter("bad", chunk.stream, bad.reason, bad.text, bad.source, bad.position, bad.line) for bad in chunk.bad
+            DeadLetter("bad", chunk.stream, bad.reason, bad.text, bad.source, bad.position, bad.line)
+            for bad in chunk.bad
         )
-        if chunk.ended:
+        if chunk.has_ended:
             ended.add(chunk.stream)
     by_stream = {stream: concat_elements(sequences) for stream, sequences in batch.items()}
     return _Batch(by_stream, frozenset(ended), tuple(letters), sources, version, time.monotonic() - begin)
 
 
-def _late_letter(stream: str, element: LateElement, sources: Mapping[tuple[str, int], str]) -> Letter:
+def _late_letter(stream: str, element: LateElement, sources: Mapping[tuple[str, int], str]) -> DeadLetter:
     number = element.position[0] if element.position else 0
     source = sources.get((stream, number), stream)
-    return Letter("late", stream, "late", element.text, source, element.position, None, element.time)
+    return DeadLetter("late", stream, "late", element.text, source, element.position, None, element.time)

@@ -66,7 +66,7 @@ def run_in_process(
             evaluation.prepare_newest()
             stop.wait(trigger_seconds)
             continue
-        chunks = (chunk for piece in feed.pieces(offset, end) for chunk in feed.read(piece))
+        chunks = (chunk for task in feed.read_tasks(offset, end) for chunk in feed.read(task))
         outcomes = evaluation.step_by_ticks(chunks, version) if data_changes else iter([evaluation.step(chunks)])
         for outcome in outcomes:
             delivery.deliver(batch, outcome)

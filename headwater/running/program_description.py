@@ -25,9 +25,9 @@ from headwater.running.named_evaluators import (
     outline_queries,
 )
 from headwater.running.shipping import DataFolder
-from headwater.sharding.merging import shard_query
-from headwater.sharding.sharding import Sharding
-from headwater.sources.wanted_streams import Wanted
+from headwater.sharding.answer_merging import query_of_shard
+from headwater.sharding.shard_plan import ShardPlan
+from headwater.sources.stream_patterns import WantedPatterns
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class ProgramOutline:
 
     queries: Mapping[str, QueryOutline]
     inputs: tuple[str, ...]
-    wanted: Wanted
+    wanted: WantedPatterns
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class ProgramDescription:
     datasets: tuple[DataFolder, ...] = ()
     delay: int = 0
     evaluator: EvaluatorName = "auto"
-    sharding: Sharding | None = None
+    sharding: ShardPlan | None = None
     idle: tuple[tuple[str, int], ...] = ()
     skews: tuple[tuple[str, int], ...] = ()
     services: ServiceSettings | None = None
@@ -69,7 +69,7 @@ class ProgramDescription:
         return tuple(one.path for one in self.datasets) if all(one.archive is None for one in self.datasets) else ()
 
     def _static_data(self) -> LinkedData:
-        return LinkedData([DataSet.open(one.here()) for one in self.datasets])
+        return LinkedData([DataSet.open(one.local_path()) for one in self.datasets])
 
     def outline(self) -> ProgramOutline:
         """Check the queries, and say who evaluates each; a `RegistrationError` where they cannot run together."""
@@ -77,14 +77,14 @@ class ProgramDescription:
         order_producers_first(self.queries)
         outlines = outline_queries(self.evaluator, self.queries, self.statistics)
         read = {source.stream.value for query in self.queries for source in query.plan.windows}
-        wanted = Wanted.of_patterns(union_patterns(outline.patterns for outline in outlines.values()))
+        wanted = WantedPatterns.of_patterns(union_patterns(outline.patterns for outline in outlines.values()))
         return ProgramOutline(outlines, tuple(sorted(read - produced.keys())), wanted)
 
     def program(self, *, encodes_rows: bool = False) -> Program:
         """The queries with nothing read yet; a `RegistrationError` where they cannot run together."""
         cut = self.sharding
         return Program(
-            self.queries if cut is None else tuple(shard_query(one, cut) for one in self.queries),
+            self.queries if cut is None else tuple(query_of_shard(one, cut) for one in self.queries),
             self._static_data(),
             self.delay,
             evaluator_named(self.evaluator, self.services, self.statistics),

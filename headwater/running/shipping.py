@@ -44,13 +44,13 @@ class DataFolder:
     is_temporary: bool = False
     archive: str | None = None
 
-    def here(self) -> str:
+    def local_path(self) -> str:
         """The folder in this process."""
-        return self.path if self.archive is None else _unpacked(self.archive)
+        return self.path if self.archive is None else _unpack_archive(self.archive)
 
 
 @cache
-def _unpacked(name: str) -> str:
+def _unpack_archive(name: str) -> str:
     from pyspark import SparkFiles
 
     folder = _folder() / name.removesuffix(".tar")
@@ -59,7 +59,7 @@ def _unpacked(name: str) -> str:
     return str(folder)
 
 
-def shared(spark: SparkSession, folder: DataFolder) -> DataFolder:
+def share_folder(spark: SparkSession, folder: DataFolder) -> DataFolder:
     """The folder itself where workers see it, otherwise one that they can unpack."""
     context = spark.sparkContext
     if not folder.is_temporary or (context.master or "local").startswith("local"):
@@ -77,33 +77,33 @@ def shared(spark: SparkSession, folder: DataFolder) -> DataFolder:
 
 
 @dataclass(frozen=True, slots=True)
-class Parcel(Generic[Content]):
+class Shipped(Generic[Content]):
     """An object on its way to the workers: in `data`, or in a file that Spark gives to every worker."""
 
     data: bytes | None
     name: str | None = None
 
-    def opened(self) -> Content:
+    def unpack(self) -> Content:
         """The object, in the process that needs it."""
-        found: Content = pickle.loads(_received(self.name) if self.name is not None else self.data or b"")
-        return found
+        content: Content = pickle.loads(_receive(self.name) if self.name is not None else self.data or b"")
+        return content
 
 
-def _received(name: str) -> bytes:
+def _receive(name: str) -> bytes:
     from pyspark import SparkFiles
 
     return Path(SparkFiles.get(name)).read_bytes()
 
 
-def sent(spark: SparkSession, content: Content) -> Parcel[Content]:
+def ship(spark: SparkSession, content: Content) -> Shipped[Content]:
     """An object as workers can take it, whatever its size."""
     data = pickle.dumps(content, protocol=pickle.HIGHEST_PROTOCOL)
     if len(data) <= _SMALL:
-        return Parcel(data)
+        return Shipped(data)
     name = f"headwater-{hashlib.blake2b(data, digest_size=16).hexdigest()}.pickle"
     context = spark.sparkContext
     if not any(known.rsplit("/", 1)[-1] == name for known in context.listFiles):
         path = _folder() / name
         path.write_bytes(data)
         context.addFile(str(path))
-    return Parcel(None, name)
+    return Shipped(None, name)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
 
 from headwater.algebra.plan import QueryKind, QueryPlan
+from headwater.execution.answers import plain_text
+from headwater.terms.model import Term
 
-if TYPE_CHECKING:
-    pass
-
-
-_TIME = "time"
+TIME_COLUMN = "time"
 
 
 def columns_of(plan: QueryPlan) -> tuple[str, ...]:
@@ -23,10 +20,10 @@ def columns_of(plan: QueryPlan) -> tuple[str, ...]:
             wanted = ("boolean",)
         case _:
             wanted = ("subject", "predicate", "object")
-    return free_names(wanted, (_TIME,))
+    return distinct_names(wanted, (TIME_COLUMN,))
 
 
-def free_names(wanted: Iterable[str], taken: Iterable[str]) -> tuple[str, ...]:
+def distinct_names(wanted: Iterable[str], taken: Iterable[str]) -> tuple[str, ...]:
     """Column names that differ from those taken and from each other, by underscores where they must."""
     # Spark takes names that differ in case only for the same.
     known = {name.lower() for name in taken}
@@ -37,3 +34,12 @@ def free_names(wanted: Iterable[str], taken: Iterable[str]) -> tuple[str, ...]:
         known.add(name.lower())
         columns.append(name)
     return tuple(columns)
+
+
+def cell_text(*, terms: bool) -> Callable[[Term | None], str | None]:
+    """How a term becomes a cell: with `terms` in N-Triples syntax, otherwise as IRI or text of a literal."""
+    return _term_text if terms else plain_text
+
+
+def _term_text(term: Term | None) -> str | None:
+    return None if term is None else str(term)

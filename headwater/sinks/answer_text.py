@@ -9,8 +9,8 @@ each answer is a named graph that carries `prov:generatedAtTime`.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable
+from typing import Any
 from urllib.parse import quote
 
 from headwater.algebra.plan import QueryKind
@@ -22,24 +22,7 @@ from headwater.terms.timed_graphs import GENERATED_AT_TIME
 from headwater.terms.timestamps import format_time
 from headwater.terms.writing import json_bindings, nquads, ntriples, write_csv
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 AnswerWriter = Callable[[Answer], str]
-
-
-class Sink(Protocol):
-    """Where the answers of a run go, batch by batch (`sinks_files`, `sinks_kafka`).
-
-    A batch may come twice, when the process died between its writing and its commit: the second time it has the same
-    number and the same answers, and must replace what is there, or be recognisable as the same.
-    """
-
-    def open(self, spark: SparkSession | None) -> None:
-        """Get ready for a run, on Spark or, with None, in process."""
-
-    def write(self, run: str, batch: int, answers: Sequence[Answer]) -> None:
-        """Take the answers of a batch; they are safe when this returns."""
 
 
 def format_answer_json(answer: Answer, *, with_query: bool = False) -> str:

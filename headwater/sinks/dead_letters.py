@@ -25,7 +25,7 @@ TextAt = Callable[[str, str, tuple[int, ...]], str | None]
 class StrictError(HeadwaterError, RuntimeError):
     """With `strict`, the first bad or late element; the message names source, line and reason."""
 
-    def __init__(self, letter: Letter) -> None:
+    def __init__(self, letter: DeadLetter) -> None:
         place = letter.source if letter.line is None else f"{letter.source}, line {letter.line}"
         reason = letter.reason
         if letter.kind == "late" and letter.time is not None:
@@ -37,8 +37,8 @@ class StrictError(HeadwaterError, RuntimeError):
         self.letter = letter
 
 
-def located(letters: Iterable[Letter], line_numbers: LineNumbers) -> list[Letter]:
-    """The letters, late elements with the number of the line at which they began."""
+def add_line_numbers(letters: Iterable[DeadLetter], line_numbers: LineNumbers) -> list[DeadLetter]:
+    """The dead letters, late elements with the numbers of the lines at which they begin."""
     listed = list(letters)
     unknown: dict[tuple[str, str], list[int]] = {}
     for index, letter in enumerate(listed):
@@ -51,8 +51,8 @@ def located(letters: Iterable[Letter], line_numbers: LineNumbers) -> list[Letter
     return listed
 
 
-def with_texts(letters: Iterable[Letter], text_at: TextAt) -> list[Letter]:
-    """The letters, each with what stood in its source."""
+def add_texts(letters: Iterable[DeadLetter], text_at: TextAt) -> list[DeadLetter]:
+    """The dead letters, each with its text from the source."""
     return [
         replace(letter, text=text_at(letter.stream, letter.source, letter.position) or "")
         if letter.text is None
@@ -61,7 +61,7 @@ def with_texts(letters: Iterable[Letter], text_at: TextAt) -> list[Letter]:
     ]
 
 
-def letter_to_json(letter: Letter) -> str:
+def dead_letter_to_json(letter: DeadLetter) -> str:
     """One line of a dead-letter file."""
     return json.dumps(
         {
@@ -77,21 +77,21 @@ def letter_to_json(letter: Letter) -> str:
     )
 
 
-def write_letters(folder: Path, run: str, batch: int, letters: Sequence[Letter]) -> None:
-    """Write the letters of a batch, replacing what an earlier attempt at the same batch wrote."""
+def write_dead_letters(folder: Path, run: str, batch: int, letters: Sequence[DeadLetter]) -> None:
+    """Write the dead letters of a batch, replacing what an earlier attempt at the same batch wrote."""
     if not letters:
         return
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{run}-{batch:08d}.jsonl"
-    text = "".join(f"{letter_to_json(letter)}\n" for letter in letters)
+    text = "".join(f"{dead_letter_to_json(letter)}\n" for letter in letters)
     replace_file(path, text.encode("utf-8", "surrogatepass"), sync=Sync.NOTHING)
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
-    """An element that took no part in any answer, and why: for the dead-letter folder.
+class DeadLetter:
+    """A bad or late element, which took no part in any answer, with the reason.
 
-    `text` is None while only the source has it.
+    `text` is None until it is read from the source.
     """
 
     kind: str

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from headwater.errors import SettingError
-from headwater.execution.answers import Answer, plain_text
-from headwater.sinks.answer_columns import free_names
+from headwater.execution.answers import Answer
+from headwater.sinks.answer_columns import cell_text, distinct_names
 from headwater.sinks.answer_text import format_answer_csv, format_answer_json, format_answer_nquads
 from headwater.terms.durable_files import replace_file
-from headwater.terms.model import Term
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,10 +42,10 @@ class FileSink:
         by_query: dict[str, list[Answer]] = {}
         for answer in answers:
             by_query.setdefault(answer.query, []).append(answer)
-        for query, mine in by_query.items():
+        for query, own in by_query.items():
             folder = self._folder / file_name(query)
             folder.mkdir(parents=True, exist_ok=True)
-            data = parquet_bytes(mine, terms=self._terms) if self._format == "parquet" else _TEXTS[self._format](mine)
+            data = parquet_bytes(own, terms=self._terms) if self._format == "parquet" else _TEXTS[self._format](own)
             replace_file(folder / f"{run}-{batch:08d}{_ENDINGS[self._format]}", data)
 
 
@@ -61,11 +60,11 @@ def parquet_bytes(answers: Sequence[Answer], *, terms: bool = False) -> bytes:
     import pyarrow.parquet as pq
 
     columns = answers[0].table()[0]
-    names = free_names(columns, ("time", "part"))
+    names = distinct_names(columns, ("time", "part"))
     times: list[int] = []
     parts: list[int] = []
     cells: list[list[str | None]] = [[] for _ in names]
-    text = _term_text if terms else plain_text
+    text = cell_text(terms=terms)
     for answer in answers:
         for row in answer.table()[1]:
             times.append(answer.time)
@@ -83,10 +82,6 @@ def parquet_bytes(answers: Sequence[Answer], *, terms: bool = False) -> bytes:
     pq.write_table(table, sink)
     data: bytes = sink.getvalue().to_pybytes()
     return data
-
-
-def _term_text(term: Term | None) -> str | None:
-    return None if term is None else str(term)
 
 
 def _csv(answers: Sequence[Answer]) -> bytes:

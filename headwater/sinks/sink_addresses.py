@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from headwater.errors import SettingError
-from headwater.sources.addresses import is_address
+from headwater.sources.addresses import is_address, take_connector_options
 
 if TYPE_CHECKING:
-    from headwater.sinks.answer_text import Sink
+    from headwater.sinks.sink import Sink
 
 
 def sink_at(address: str, *, format: str = "json") -> Sink:
@@ -24,7 +24,7 @@ def sink_at(address: str, *, format: str = "json") -> Sink:
     if parts.scheme != "kafka" or not parts.netloc or not topic:
         raise SettingError(f"{address!r}: answers go to a folder or to kafka://host:port/topic")
     given = dict(parse_qsl(parts.query))
-    options = {name: given.pop(name) for name in list(given) if "." in name}
+    options = take_connector_options(given)
     if unknown := given.keys() - {"per", "format"}:
         raise SettingError(f"{address!r}: {', '.join(sorted(unknown))} is not known here; known are format, per")
     chosen = given.get("format", format)

@@ -23,14 +23,19 @@ if TYPE_CHECKING:
     from headwater.sources.records import RecordSource
 
 SCHEMES = ("kafka", "mqtt", "mqtts", "tcp", "ws", "wss")
-_MEANING = ("format", "time")
-_RECEIVING = (*_MEANING, "spool", "keep")
+_DECODING = ("format", "time")
+_RECEIVING = (*_DECODING, "spool", "keep")
 
 
 def is_address(text: str) -> bool:
     """Whether a source is named by an address and not by files."""
     scheme, colon, _ = text.partition("://")
     return bool(colon) and scheme.lower() in SCHEMES
+
+
+def take_connector_options(arguments: dict[str, str]) -> dict[str, str]:
+    """Remove the arguments whose names have a dot, and give them: they are options of Spark's connector."""
+    return {name: arguments.pop(name) for name in list(arguments) if "." in name}
 
 
 def source_at(address: str, *, template: str | Path | None = None) -> RecordSource | ReceivedSource:
@@ -43,27 +48,28 @@ def source_at(address: str, *, template: str | Path | None = None) -> RecordSour
 
         if not parts.netloc or not path:
             raise SourceError(f"{address!r}: expected kafka://host:port/topic")
-        options = {name: given.pop(name) for name in list(given) if "." in name}
-        known = _known(address, given, (*_MEANING, "start", "skew", "per_batch"))
-        return kafka(parts.netloc, *path.split(","), template=template, options=options, **known)
+        options = take_connector_options(given)
+        arguments = _parse_arguments(address, given, (*_DECODING, "start", "skew", "per_batch"))
+        return kafka(parts.netloc, *path.split(","), template=template, options=options, **arguments)
     if parts.scheme in ("mqtt", "mqtts"):
         from headwater.sources.mqtt import mqtt
 
         if not path:
             raise SourceError(f"{address!r}: expected mqtt://host:port/topic")
-        known = _known(address, given, (*_RECEIVING, "qos", "client"))
-        return mqtt(f"{parts.scheme}://{parts.netloc}", path, template=template, **known)
+        arguments = _parse_arguments(address, given, (*_RECEIVING, "qos", "client"))
+        return mqtt(f"{parts.scheme}://{parts.netloc}", path, template=template, **arguments)
     if parts.scheme == "tcp":
         from headwater.sources.sockets import tcp
 
         port = _port(parts.netloc)
         if not parts.hostname or port is None:
             raise SourceError(f"{address!r}: expected tcp://host:port")
-        return tcp(parts.hostname, port, template=template, **_known(address, given, _RECEIVING))
+        return tcp(parts.hostname, port, template=template, **_parse_arguments(address, given, _RECEIVING))
     from headwater.sources.sockets import websocket
 
-    known = _known(address, {name: given.pop(name) for name in _RECEIVING if name in given}, _RECEIVING)
-    return websocket(urlunsplit(parts._replace(query=urlencode(given))), template=template, **known)
+    own = {name: given.pop(name) for name in _RECEIVING if name in given}
+    url = urlunsplit(parts._replace(query=urlencode(given)))
+    return websocket(url, template=template, **_parse_arguments(address, own, _RECEIVING))
 
 
 def _port(netloc: str) -> int | None:
@@ -74,13 +80,14 @@ def _port(netloc: str) -> int | None:
 _NUMBERS = {"qos": int, "per_batch": int, "keep": float}
 
 
-def _known(address: str, given: Mapping[str, str], names: tuple[str, ...]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _parse_arguments(address: str, given: Mapping[str, str], names: tuple[str, ...]) -> dict[str, Any]:
+    """The arguments by name, numbers as numbers; a `SourceError` for one that is unknown or no number."""
+    arguments: dict[str, Any] = {}
     for name, text in given.items():
         if name not in names:
             raise SourceError(f"{address!r}: {name!r} is not known here; known are {', '.join(names)}")
         try:
-            found[name] = _NUMBERS[name](text) if name in _NUMBERS else text
+            arguments[name] = _NUMBERS[name](text) if name in _NUMBERS else text
         except ValueError:
             raise SourceError(f"{address!r}: {name} must be a number, and it is {text!r}") from None
-    return found
+    return arguments

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headwater.sources.feed import Chunk
-from headwater.sources.payloads import TIME_CELL, Decoder, Message, PayloadFormat
+from headwater.sources.payloads import TIME_CELL, Decoder, PayloadFormat, ReceivedMessage
 from headwater.sources.records import RecordReader, RecordSource, chunk_of
 from headwater.sources.source import SourceError
 from headwater.terms.model import BadElement, Element
@@ -50,19 +50,21 @@ class DataFrameSource(RecordSource):
 
         self.check()
         # Numbered, because a name with a dot would be taken for a field.
-        columns: list[Column] = [_text(self._frame, name).alias(f"c{i}") for i, name in enumerate(self._used())]
-        moment = lit(None).cast("long") if self._time is None else unix_micros(col(self._time).cast("timestamp"))
-        return self._frame.select(*columns, moment.alias(TIME_CELL))
+        columns: list[Column] = [
+            _text_column(self._frame, name).alias(f"c{i}") for i, name in enumerate(self._used_columns())
+        ]
+        time = lit(None).cast("long") if self._time is None else unix_micros(col(self._time).cast("timestamp"))
+        return self._frame.select(*columns, time.alias(TIME_CELL))
 
-    def _used(self) -> list[str]:
+    def _used_columns(self) -> list[str]:
         template = self._decoder.template
         return sorted((template.used_columns if template else frozenset()) - {TIME_CELL, ROW_NUMBER})
 
     def reader(self) -> RecordReader:
-        return RowReader(self._decoder, tuple(self._used()), needs_time=self._time is not None)
+        return RowReader(self._decoder, tuple(self._used_columns()), needs_time=self._time is not None)
 
 
-def _text(frame: DataFrame, name: str) -> Column:
+def _text_column(frame: DataFrame, name: str) -> Column:
     """A column as the text that a template takes; a time with its zone, because a session may have any."""
     from pyspark.sql.functions import col, date_format
     from pyspark.sql.types import TimestampType
@@ -86,24 +88,26 @@ class RowReader:
     needs_time: bool
 
     def chunks(self, stream: str, batches: Iterator[pa.RecordBatch]) -> Iterator[Chunk]:
-        batch_number, task = _whereabouts()
+        batch_id, task = _batch_and_task()
         row = 0
         for batch in batches:
-            found: list[Element | BadElement] = []
+            elements: list[Element | BadElement] = []
             for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                one = self._found(values, f"{_NAME} batch {batch_number}", (task, row))
+                one = self._decode_row(values, f"{_NAME} batch {batch_id}", (task, row))
                 row += 1
                 if isinstance(one, Element):
-                    # By time: the order of rows within a batch is nobody's.
+                    # By time, because Spark gives the rows of a batch in any order.
                     one = replace(one, position=(0, one.time, task, row))
                 if one is not None:
-                    found.append(one)
-            yield chunk_of(stream, 0, _NAME, found)
+                    elements.append(one)
+            yield chunk_of(stream, 0, _NAME, elements)
 
-    def _found(self, values: tuple[Any, ...], source: str, place: tuple[int, int]) -> Element | BadElement | None:
+    def _decode_row(
+        self, values: tuple[Any, ...], source: str, task_and_row: tuple[int, int]
+    ) -> Element | BadElement | None:
         *texts, time = values
         cells = dict(zip(self.names, texts, strict=True))
-        message = Message(None, time or 0, source, (0, *place), {})
+        message = ReceivedMessage(None, time or 0, source, (0, *task_and_row), {})
         try:
             if self.needs_time and time is None:
                 raise ValueError("no time: the column that gives it is empty")
@@ -112,8 +116,8 @@ class RowReader:
             return BadElement(str(error), json.dumps(cells, ensure_ascii=False), _NAME, message.position)
 
 
-def _whereabouts() -> tuple[str, int]:
-    """The number of the batch and of the task: together with the row they name a row for good."""
+def _batch_and_task() -> tuple[str, int]:
+    """The ids of the batch and of the task, which together with the row index identify a row."""
     from pyspark import TaskContext
 
     context = TaskContext.get()

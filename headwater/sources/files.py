@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from headwater.sources.file_slices import line_numbers, read_span, reads_lines, scan_span
-from headwater.sources.source import Found, SourceError, Span
+from headwater.sources.item_ranges import can_read_lines, line_numbers, read_item_range, scan_item_range
+from headwater.sources.source import ItemRange, SourceError, SourceItem
 from headwater.terms.element_files import ElementReader, element_reader
 from headwater.terms.model import BadElement, Element, Triple
 from headwater.terms.rdf_documents import file_ending
@@ -33,9 +33,9 @@ STREAM_ENDINGS = (".tnq", ".nq", ".trig", ".jsonl", ".jsonld", ".csv", ".json", 
 """What is taken from a folder; other files, and those whose name begins with `.` or `_`, are passed over."""
 
 _ELEMENT_WEIGHT = 256
-"""An element in memory counts as so many bytes where work is cut into pieces by bytes."""
+"""An element in memory counts as so many bytes where work is divided by bytes."""
 
-Timed: TypeAlias = Element | tuple[int, Iterable[Triple]]
+TimedTriples: TypeAlias = Element | tuple[int, Iterable[Triple]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,9 @@ class FileSource:
 
     def check(self) -> None:
         for pattern in self.patterns:
-            names = self._matching(pattern)
+            names = self._matching_names(pattern)
             if not names:
-                raise SourceError(self._nothing(pattern))
+                raise SourceError(self._missing_message(pattern))
             for name in names:
                 self._check_file(name)
 
@@ -64,7 +64,7 @@ class FileSource:
         if not os.access(self._path(name), os.R_OK):
             raise SourceError(f"{name} cannot be read: ask for the right to read it")
 
-    def _nothing(self, pattern: str) -> str:
+    def _missing_message(self, pattern: str) -> str:
         path = self._path(pattern)
         if os.path.isdir(path):
             return (
@@ -76,23 +76,23 @@ class FileSource:
             return f"no file matches {pattern} (looked from {self.base or os.getcwd()}): check the pattern"
         return f"there is no file or folder {pattern} (looked from {self.base or os.getcwd()}): check the path"
 
-    def listing(self) -> list[Found]:
-        found: list[Found] = []
-        for name in dict.fromkeys(name for pattern in self.patterns for name in self._matching(pattern)):
+    def list_items(self) -> list[SourceItem]:
+        items: list[SourceItem] = []
+        for name in dict.fromkeys(name for pattern in self.patterns for name in self._matching_names(pattern)):
             try:
                 size = os.stat(self._path(name)).st_size
             except OSError:
                 continue
-            found.append(Found(name, size))
-        return found
+            items.append(SourceItem(name, size))
+        return items
 
-    def is_whole(self, item: Found) -> bool:
+    def needs_whole_read(self, item: SourceItem) -> bool:
         try:
-            return not reads_lines(self._reader(item.name), item.size)
+            return not can_read_lines(self._reader(item.name), item.size)
         except (OSError, ValueError):
             return True
 
-    def complete(self, item: Found) -> int:
+    def complete_size(self, item: SourceItem) -> int:
         end = item.size
         with open(self._path(item.name), "rb") as stream:
             while end > 0:
@@ -104,22 +104,22 @@ class FileSource:
                 end = start
         return 0
 
-    def read(self, span: Span) -> Iterator[Element | BadElement]:
+    def read(self, item_range: ItemRange) -> Iterator[Element | BadElement]:
         try:
-            yield from read_span(self._reader(span.name), span)
+            yield from read_item_range(self._reader(item_range.name), item_range)
         except (OSError, ValueError) as error:
-            yield BadElement(f"the file cannot be read: {error}", "", span.name, (span.start,))
+            yield BadElement(f"the file cannot be read: {error}", "", item_range.name, (item_range.start,))
 
-    def columns(self, span: Span, patterns: Patterns | None) -> Scanned | None:
+    def scan(self, item_range: ItemRange, patterns: Patterns | None) -> Scanned | None:
         try:
-            return scan_span(self._reader(span.name), span, patterns)
+            return scan_item_range(self._reader(item_range.name), item_range, patterns)
         except (OSError, ValueError):
             return None
 
     def text_at(self, name: str, position: tuple[int, ...]) -> str | None:
-        for found in self._reader(name).read_range(position[0], position[0] + 1):
-            if isinstance(found, Element) and found.position == position:
-                return "\n".join(f"{triple} ." for triple in found.triples)
+        for element in self._reader(name).read_range(position[0], position[0] + 1):
+            if isinstance(element, Element) and element.position == position:
+                return "\n".join(f"{triple} ." for triple in element.triples)
         return None
 
     def line_numbers(self, name: str, positions: Sequence[tuple[int, ...]]) -> list[int | None]:
@@ -134,7 +134,7 @@ class FileSource:
     def _reader(self, name: str) -> ElementReader:
         return element_reader(self._path(name), template=self.template, source=name)
 
-    def _matching(self, pattern: str) -> list[str]:
+    def _matching_names(self, pattern: str) -> list[str]:
         path = self._path(pattern)
         if os.path.isdir(path):
             names = [os.path.join(pattern, name) for name in os.listdir(path) if _is_stream_file(name)]
@@ -164,20 +164,20 @@ class MemorySource:
     def check(self) -> None:
         return
 
-    def listing(self) -> list[Found]:
-        return [Found("memory", len(self.elements) * _ELEMENT_WEIGHT)]
+    def list_items(self) -> list[SourceItem]:
+        return [SourceItem("memory", len(self.elements) * _ELEMENT_WEIGHT)]
 
-    def is_whole(self, item: Found) -> bool:
+    def needs_whole_read(self, item: SourceItem) -> bool:
         return False
 
-    def complete(self, item: Found) -> int:
+    def complete_size(self, item: SourceItem) -> int:
         return item.size
 
-    def read(self, span: Span) -> Iterator[Element | BadElement]:
-        first, end = -(-span.start // _ELEMENT_WEIGHT), -(-span.end // _ELEMENT_WEIGHT)
+    def read(self, item_range: ItemRange) -> Iterator[Element | BadElement]:
+        first, end = -(-item_range.start // _ELEMENT_WEIGHT), -(-item_range.end // _ELEMENT_WEIGHT)
         return iter(self.elements[first:end])
 
-    def columns(self, span: Span, patterns: Patterns | None) -> Scanned | None:
+    def scan(self, item_range: ItemRange, patterns: Patterns | None) -> Scanned | None:
         return None
 
     def text_at(self, name: str, position: tuple[int, ...]) -> str | None:
@@ -203,10 +203,10 @@ def files(pattern: str | Path, *patterns: str | Path, template: Template | str |
     return FileSource((str(pattern), *map(str, patterns)), template, os.getcwd())
 
 
-def memory(elements: Iterable[Timed]) -> MemorySource:
+def memory(elements: Iterable[TimedTriples]) -> MemorySource:
     """A stream in memory: `Element`s, or pairs of a time in microseconds and triples, as they arrive."""
     listed = []
-    for number, given in enumerate(elements):
+    for index, given in enumerate(elements):
         element = given if isinstance(given, Element) else Element(given[0], tuple(given[1]))
-        listed.append(replace(element, position=(number,)))
+        listed.append(replace(element, position=(index,)))
     return MemorySource(tuple(listed))

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from headwater.sources.feed import Chunk
 from headwater.sources.kafka_jars import ensure_kafka
-from headwater.sources.payloads import Decoder, Message
+from headwater.sources.payloads import Decoder, ReceivedMessage
 from headwater.sources.records import RecordReader, RecordSource, chunk_of
 from headwater.sources.source import SourceError
 from headwater.terms.durations import parse_duration
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _CONNECT_SECONDS = 5.0
-_PER_BATCH = 200_000
+_RECORDS_PER_BATCH = 200_000
 _MOST_PARTITIONS = 1 << 20
-_READ = ("key", "value", "topic", "partition", "offset", "timestamp")
+_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp")
 
 
 @dataclass(frozen=True)
@@ -48,15 +48,15 @@ class KafkaSource(RecordSource):
     topics: tuple[str, ...]
     decoder: Decoder
     start: str = "earliest"
-    per_batch: int = _PER_BATCH
+    per_batch: int = _RECORDS_PER_BATCH
     skew: int | None = 60_000_000
     options: tuple[tuple[str, str], ...] = ()
 
     def check(self) -> None:
         servers = [_host_and_port(server) for server in self.servers.split(",")]
-        for place in servers:
+        for server in servers:
             try:
-                with socket.create_connection(place, timeout=_CONNECT_SECONDS):
+                with socket.create_connection(server, timeout=_CONNECT_SECONDS):
                     return
             except OSError:
                 continue
@@ -66,21 +66,21 @@ class KafkaSource(RecordSource):
         ensure_kafka(spark)
         options = {
             "kafka.bootstrap.servers": self.servers,
-            # Records of transactions that were given up are no records.
+            # Records of aborted transactions are not read.
             "kafka.isolation.level": "read_committed",
             "subscribe": ",".join(self.topics),
             "maxOffsetsPerTrigger": str(self.per_batch),
             "failOnDataLoss": "true",
-            **_starting(self.start),
+            **_starting_options(self.start),
             **dict(self.options),
         }
-        return spark.readStream.format("kafka").options(**options).load().select(*_READ)
+        return spark.readStream.format("kafka").options(**options).load().select(*_COLUMNS)
 
     def reader(self) -> RecordReader:
         return KafkaReader(self.topics, self.decoder)
 
     def line_numbers(self, name: str, positions: Sequence[tuple[int, ...]]) -> list[int | None]:
-        """The offsets of the records: what a line is to a file."""
+        """The offsets of the records, which stand for line numbers."""
         return [position[0] if position else None for position in positions]
 
 
@@ -95,18 +95,18 @@ class KafkaReader:
         import pyarrow as pa
 
         for batch in batches:
-            found: dict[tuple[str, int], list[Element | BadElement]] = {}
+            by_partition: dict[tuple[str, int], list[Element | BadElement]] = {}
             times = batch.column("timestamp").cast(pa.int64()).to_pylist()
             columns = (batch.column(name).to_pylist() for name in ("key", "value", "topic", "partition", "offset"))
             for key, value, topic, partition, offset, time in zip(*columns, times, strict=True):
                 message = self._message(key, value, topic, partition, offset, time)
-                found.setdefault((topic, partition), []).extend(self.decoder.decode(message))
-            for (topic, partition), some in found.items():
-                yield chunk_of(stream, self._number(topic, partition), _place(topic, partition), some)
+                by_partition.setdefault((topic, partition), []).extend(self.decoder.decode(message))
+            for (topic, partition), some in by_partition.items():
+                yield chunk_of(stream, self._item_index(topic, partition), _partition_name(topic, partition), some)
 
     def _message(
         self, key: bytes | None, value: bytes | None, topic: str, partition: int, offset: int, time: int
-    ) -> Message:
+    ) -> ReceivedMessage:
         cells: Mapping[str, str] = {}
         if self.decoder.template is not None:
             cells = {
@@ -115,13 +115,15 @@ class KafkaReader:
                 "_partition": str(partition),
                 "_offset": str(offset),
             }
-        return Message(value, time, _place(topic, partition), (self._number(topic, partition), offset), cells)
+        return ReceivedMessage(
+            value, time, _partition_name(topic, partition), (self._item_index(topic, partition), offset), cells
+        )
 
-    def _number(self, topic: str, partition: int) -> int:
+    def _item_index(self, topic: str, partition: int) -> int:
         return self.topics.index(topic) * _MOST_PARTITIONS + partition
 
 
-def _place(topic: str, partition: int) -> str:
+def _partition_name(topic: str, partition: int) -> str:
     return f"{topic}[{partition}]"
 
 
@@ -132,7 +134,7 @@ def _host_and_port(server: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-def _starting(start: str) -> dict[str, str]:
+def _starting_options(start: str) -> dict[str, str]:
     if start in ("earliest", "latest"):
         return {"startingOffsets": start}
     try:
@@ -151,7 +153,7 @@ def kafka(
     time: str | None = None,
     start: str = "earliest",
     skew: int | str = "1m",
-    per_batch: int = _PER_BATCH,
+    per_batch: int = _RECORDS_PER_BATCH,
     options: Mapping[str, str] | None = None,
 ) -> KafkaSource:
     """A stream in one or several Kafka topics; it needs Spark.
@@ -163,7 +165,7 @@ def kafka(
     """
     for server in servers.split(","):
         _host_and_port(server)
-    _starting(start)
+    _starting_options(start)
     if per_batch < 1:
         raise SourceError(f"per_batch must be at least 1, and it is {per_batch}")
     return KafkaSource(

@@ -1,11 +1,11 @@
-"""Spark's Kafka connector, which PySpark does not bring along: found, fetched by its Maven coordinates, added.
+"""Finding Spark's Kafka connector, which is not part of PySpark, and adding it to a session.
 
 In this order: a session that has the connector already (`spark-submit --packages …`); the jars that the environment
 variable `HEADWATER_KAFKA_JARS` names; jars that were fetched before; Maven, where it is installed; Spark's own
 resolver.
 
-The connector must fit Spark, so its version is Spark's. Where a registry does not have that version (yet), jars of
-other versions stand in that were seen to work with this Spark; a warning says so.
+The connector has the version of Spark. Where a repository does not have that version (yet), jars of other versions are
+used with which the tests passed on this Spark; a warning names them.
 """
 
 from __future__ import annotations
@@ -38,60 +38,62 @@ _STAND_INS = {
         "org.apache.commons:commons-pool2:2.13.1",
     )
 }
-"""By the version of Spark: jars, without what they depend on, that the tests of the connectors ran with."""
+"""By the version of Spark: jars, without their dependencies, with which the tests of the connectors passed."""
 _MAVEN_SECONDS = 600
-_ASK_AGAIN_SECONDS = 7 * 86_400
+_RETRY_EXACT_SECONDS = 7 * 86_400
 _LOG = logging.getLogger("headwater.connectors")
 
 
 class JarError(SourceError):
-    """Jars that could not be had; the message says what was tried."""
+    """Jars that are missing and could not be fetched; the message says what was tried."""
 
 
 def ensure_kafka(spark: SparkSession) -> None:
-    """Give a session Spark's Kafka connector, unless it has it. Spark adds jars for the thread that asks for them."""
+    """Add Spark's Kafka connector to a session, unless it has it. Spark adds jars for the calling thread."""
     if _has_kafka(spark):
         return
     given = os.environ.get(VARIABLE)
     if given:
-        _add(spark, map(Path, filter(None, given.split(os.pathsep))))
-    elif shutil.which("mvn") or any(map(_fetched, (_exact(spark.version), _stand_in(spark.version)))):
-        _add(spark, kafka_jars(spark.version))
+        _add_jars(spark, map(Path, filter(None, given.split(os.pathsep))))
+    elif shutil.which("mvn") or any(
+        map(_cached_jars, (_connector_coordinates(spark.version), _stand_in_coordinates(spark.version)))
+    ):
+        _add_jars(spark, find_kafka_jars(spark.version))
     else:
         _resolve_with_spark(spark)
     if not _has_kafka(spark):
         raise JarError(f"Spark does not find its Kafka connector in the jars that were added. {_advice(spark.version)}")
 
 
-def kafka_jars(version: str) -> list[Path]:
-    """The jars of the connector for a version of Spark, fetched with Maven unless they were before."""
-    exact, stand_in = _exact(version), _stand_in(version)
-    if found := _fetched(exact):
-        return found
-    if (found := _fetched(stand_in)) and time.time() - found[0].parent.stat().st_mtime < _ASK_AGAIN_SECONDS:
-        return _with_warning(found, version)
+def find_kafka_jars(version: str) -> list[Path]:
+    """The jars of the connector for a version of Spark, fetched with Maven unless they are in the cache."""
+    exact, stand_in = _connector_coordinates(version), _stand_in_coordinates(version)
+    if jars := _cached_jars(exact):
+        return jars
+    if (jars := _cached_jars(stand_in)) and time.time() - jars[0].parent.stat().st_mtime < _RETRY_EXACT_SECONDS:
+        return _warn_of_stand_ins(jars, version)
     try:
-        return fetched(exact, transitive=True)
+        return fetch_jars(exact, transitive=True)
     except JarError as error:
         if not stand_in:
             raise JarError(f"{error} {_advice(version)}") from None
         try:
-            return _with_warning(_fetched(stand_in) or fetched(stand_in, transitive=False), version)
+            return _warn_of_stand_ins(_cached_jars(stand_in) or fetch_jars(stand_in, transitive=False), version)
         except JarError:
             raise JarError(f"{error} {_advice(version)}") from None
 
 
-def fetched(coordinates: tuple[str, ...], *, transitive: bool) -> list[Path]:
-    """The jars with these coordinates in a folder of their own, fetched with Maven unless they are there."""
-    if found := _fetched(coordinates):
-        return found
+def fetch_jars(coordinates: tuple[str, ...], *, transitive: bool) -> list[Path]:
+    """The jars with these coordinates from their folder in the cache, fetched with Maven unless they are there."""
+    if jars := _cached_jars(coordinates):
+        return jars
     maven = shutil.which("mvn")
     if maven is None:
         raise JarError(f"Maven is not installed, so {', '.join(coordinates)} cannot be fetched.")
-    folder = _folder(coordinates)
+    folder = _cache_folder(coordinates)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
-        (Path(temporary) / "pom.xml").write_text(_pom(coordinates, transitive), "utf-8")
+        (Path(temporary) / "pom.xml").write_text(_pom_of(coordinates, transitive), "utf-8")
         command = [maven, "-q", "-B", "dependency:copy-dependencies", f"-DoutputDirectory={temporary}/jars"]
         command.append("-DincludeScope=runtime")
         try:
@@ -99,30 +101,32 @@ def fetched(coordinates: tuple[str, ...], *, transitive: bool) -> list[Path]:
         except subprocess.TimeoutExpired:
             raise JarError(f"Maven did not fetch {', '.join(coordinates)} in {_MAVEN_SECONDS} s.") from None
         if run.returncode != 0:
-            raise JarError(f"Maven could not fetch {', '.join(coordinates)}: {_reason(run.stdout + run.stderr)}")
+            raise JarError(
+                f"Maven could not fetch {', '.join(coordinates)}: {_first_error_of(run.stdout + run.stderr)}"
+            )
         place_folder(Path(temporary) / "jars", folder)
-    return _fetched(coordinates)
+    return _cached_jars(coordinates)
 
 
-def _exact(version: str) -> tuple[str, ...]:
+def _connector_coordinates(version: str) -> tuple[str, ...]:
     return (f"{_CONNECTOR}:{version}",)
 
 
-def _stand_in(version: str) -> tuple[str, ...]:
+def _stand_in_coordinates(version: str) -> tuple[str, ...]:
     return _STAND_INS.get(version, ())
 
 
-def _fetched(coordinates: tuple[str, ...]) -> list[Path]:
-    return sorted(_folder(coordinates).glob("*.jar")) if coordinates else []
+def _cached_jars(coordinates: tuple[str, ...]) -> list[Path]:
+    return sorted(_cache_folder(coordinates).glob("*.jar")) if coordinates else []
 
 
-def _folder(coordinates: tuple[str, ...]) -> Path:
+def _cache_folder(coordinates: tuple[str, ...]) -> Path:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     name = coordinates[0].replace(":", "-") + ("" if len(coordinates) == 1 else f"-and-{len(coordinates) - 1}")
     return cache / "headwater" / "jars" / name
 
 
-def _pom(coordinates: Iterable[str], transitive: bool) -> str:
+def _pom_of(coordinates: Iterable[str], transitive: bool) -> str:
     every = "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>"
     wanted = ""
     for coordinate in coordinates:
@@ -138,36 +142,36 @@ def _pom(coordinates: Iterable[str], transitive: bool) -> str:
     )
 
 
-def _reason(output: str) -> str:
-    """The first error of Maven, without the addresses that it asked."""
+def _first_error_of(output: str) -> str:
+    """The first error in the output of Maven, without the addresses of repositories."""
     errors = re.findall(r"^(?:\x1b\[[0-9;]*m|\[|\])*ERROR(?:\x1b\[[0-9;]*m|\])* ?(.+)$", output, re.MULTILINE)
     text = re.sub(r"\s*\(?https?://\S+\)?", "", errors[0] if errors else output.strip()[-300:] or "it said nothing")
     return text.split(" -> [Help")[0].strip() + "."
 
 
-def _with_warning(jars: list[Path], version: str) -> list[Path]:
+def _warn_of_stand_ins(jars: list[Path], version: str) -> list[Path]:
     names = ", ".join(jar.stem for jar in jars)
     _LOG.warning("Spark's Kafka connector %s could not be fetched; these jars stand in for it: %s", version, names)
     return jars
 
 
-def _add(spark: SparkSession, jars: Iterable[Path]) -> None:
-    own = _own_artifacts()
+def _add_jars(spark: SparkSession, jars: Iterable[Path]) -> None:
+    own = _artifacts_of_spark()
     for jar in jars:
         if not jar.is_file():
             raise JarError(f"{VARIABLE} names {jar}, which is no file: check the path")
-        if _artifact(jar) not in own:
+        if _artifact_of(jar) not in own:
             spark.sql(f"ADD JAR '{jar}'")
 
 
-def _own_artifacts() -> set[str]:
-    """What Spark itself brings along: a second copy could only differ from it."""
+def _artifacts_of_spark() -> set[str]:
+    """The jars that are part of Spark: a second copy of one could be of another version."""
     import pyspark
 
-    return {_artifact(jar) for jar in (Path(pyspark.__file__).parent / "jars").glob("*.jar")}
+    return {_artifact_of(jar) for jar in (Path(pyspark.__file__).parent / "jars").glob("*.jar")}
 
 
-def _artifact(jar: Path) -> str:
+def _artifact_of(jar: Path) -> str:
     return re.sub(r"-[0-9][^-]*(-[0-9]+)?$", "", jar.stem)
 
 
@@ -177,16 +181,16 @@ def _resolve_with_spark(spark: SparkSession) -> None:
             spark.sql(f"ADD JAR 'ivy://{coordinate}?transitive={'true' if transitive else 'false'}'")
 
     try:
-        add(_exact(spark.version), transitive=True)
+        add(_connector_coordinates(spark.version), transitive=True)
     except Exception as error:
         try:
-            stand_in = _stand_in(spark.version)
+            stand_in = _stand_in_coordinates(spark.version)
             add(stand_in, transitive=False)
         except Exception:
             stand_in = ()
         if not stand_in:
             raise JarError(f"Spark could not fetch its Kafka connector. {_advice(spark.version)}") from error
-        _with_warning([Path(f"{one.split(':')[1]}-{one.split(':')[2]}.jar") for one in stand_in], spark.version)
+        _warn_of_stand_ins([Path(f"{one.split(':')[1]}-{one.split(':')[2]}.jar") for one in stand_in], spark.version)
 
 
 def _has_kafka(spark: SparkSession) -> bool:

@@ -35,11 +35,11 @@ _POLL_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class MqttBroker:
-    """Where a broker is and who asks."""
+    """The address of a broker, and the user who connects."""
 
     host: str
     port: int
-    tls: bool = False
+    has_tls: bool = False
     user: str | None = None
     password: str | None = None
 
@@ -76,9 +76,9 @@ class MqttReceiver(Receiver):
             # The client's own thread connects, and connects again when the connection breaks.
             client.loop_start()
             while not self.stopping.is_set():
-                self._take(client)
+                self._store_waiting(client)
             while not self._messages.empty():
-                self._take(client)
+                self._store_waiting(client)
         finally:
             client.disconnect()
             client.loop_stop()
@@ -95,32 +95,32 @@ class MqttReceiver(Receiver):
         )
         if self._broker.user is not None:
             client.username_pw_set(self._broker.user, self._broker.password)
-        if self._broker.tls:
+        if self._broker.has_tls:
             client.tls_set()
         client.reconnect_delay_set(min_delay=1, max_delay=30)
 
         def subscribe(client: Client, _data: Any, _flags: Any, reason: Any, _properties: Any) -> None:
             if reason.is_failure:
-                self.trouble(f"the broker refuses: {reason}")
+                self.note_trouble(f"the broker refuses: {reason}")
                 return
-            self.connected()
+            self.note_connection()
             client.subscribe(self._topic, self._qos)
 
-        def lost(_client: Client, _data: Any, _flags: Any, reason: Any, _properties: Any) -> None:
+        def note_loss(_client: Client, _data: Any, _flags: Any, reason: Any, _properties: Any) -> None:
             if not self.stopping.is_set():
-                self.trouble(f"the connection was lost: {reason}")
+                self.note_trouble(f"the connection was lost: {reason}")
 
-        def unreachable(_client: Client, _data: Any) -> None:
-            self.trouble("the broker does not answer")
+        def note_failure(_client: Client, _data: Any) -> None:
+            self.note_trouble("the broker does not answer")
 
         client.on_connect = subscribe
-        client.on_disconnect = lost
-        client.on_connect_fail = unreachable
-        client.on_message = lambda _client, _data, message: self._hand_over(message)
+        client.on_disconnect = note_loss
+        client.on_connect_fail = note_failure
+        client.on_message = lambda _client, _data, message: self._enqueue(message)
         return client
 
-    def _hand_over(self, message: Any) -> None:
-        """From the client's thread, which waits here while too many messages are not in the spool yet."""
+    def _enqueue(self, message: Any) -> None:
+        """Called in the client's thread, which waits here while too many messages are not in the spool yet."""
         while not self.stopping.is_set():
             try:
                 self._messages.put(message, timeout=_POLL_SECONDS)
@@ -128,8 +128,8 @@ class MqttReceiver(Receiver):
             except queue.Full:
                 continue
 
-    def _take(self, client: Client) -> None:
-        """Put what has come into the spool, then acknowledge it."""
+    def _store_waiting(self, client: Client) -> None:
+        """Write the waiting messages into the spool, then acknowledge them."""
         try:
             messages = [self._messages.get(timeout=_POLL_SECONDS)]
         except queue.Empty:
@@ -139,7 +139,7 @@ class MqttReceiver(Receiver):
                 messages.append(self._messages.get_nowait())
             except queue.Empty:
                 break
-        self.keep([(bytes(message.payload), _cells(message.topic)) for message in messages])
+        self.store([(bytes(message.payload), _cells(message.topic)) for message in messages])
         for message in messages:
             client.ack(message.mid, message.qos)
 
@@ -163,9 +163,9 @@ def mqtt(
     """A stream of MQTT messages; `topic` may have the wildcards `+` and `#`.
 
     `format`, `template` and `time` say what a message means (see `headwater.sources.payloads`). `client`
-    is the name under which the broker keeps messages while nobody is connected; it is made from the topic unless it
-    is said, and two runs that read one topic at the same time need different ones. `spool` is the folder for what was
-    received, in the checkpoint unless it is said; `keep` is for how many seconds files are kept there that were read.
+    is the name under which the broker keeps messages while nobody is connected; by default it is made from the topic,
+    and two runs that read one topic at the same time need different ones. `spool` is the folder for what was received,
+    by default in the checkpoint; `keep` is for how many seconds files are kept there that were read.
     """
     try:
         import paho.mqtt.client  # noqa: F401
@@ -180,5 +180,5 @@ def mqtt(
     def make(decoder: Decoder, folder: Spool) -> Receiver:
         return MqttReceiver(broker, topic, qos, name, decoder, folder)
 
-    place = None if spool is None else Path(spool)
-    return ReceivedSource(f"mqtt://{broker.host}:{broker.port}/{topic}", decoder, make, place, keep)
+    spool_folder = None if spool is None else Path(spool)
+    return ReceivedSource(f"mqtt://{broker.host}:{broker.port}/{topic}", decoder, make, spool_folder, keep)

@@ -1,11 +1,11 @@
-"""What is worth another try: a broker that is away for a while. A run that follows waits for it and goes on."""
+"""Outages of a broker: how they are recognised, and the waits before another try."""
 
 from __future__ import annotations
 
 import time
 from threading import Event
 
-_SIGNS = (
+_OUTAGE_MESSAGES = (
     "org.apache.kafka.common.errors.TimeoutException",
     "org.apache.kafka.common.errors.DisconnectException",
     "org.apache.kafka.common.errors.NetworkException",
@@ -17,15 +17,15 @@ _SIGNS = (
 )
 _FIRST_WAIT, _LONGEST_WAIT = 1.0, 30.0
 _PATIENCE_SECONDS = 3600.0
-_CALM_SECONDS = 120.0
+_SECONDS_WITHOUT_FAILURE = 120.0
 
 
 def is_outage(error: BaseException) -> bool:
-    """Whether an error says that Kafka did not answer."""
+    """Whether an error, or one that caused it, means that Kafka did not answer."""
     seen: set[int] = set()
     link: BaseException | None = error
     while link is not None and id(link) not in seen:
-        if any(sign in str(link) for sign in _SIGNS):
+        if any(message in str(link) for message in _OUTAGE_MESSAGES):
             return True
         seen.add(id(link))
         link = link.__cause__ or link.__context__
@@ -33,7 +33,7 @@ def is_outage(error: BaseException) -> bool:
 
 
 class BackOff:
-    """Waits that double, from a second to half a minute; after a calm time they begin anew."""
+    """Waits that double, from a second to half a minute, and begin anew after two minutes without a failure."""
 
     def __init__(self, patience: float = _PATIENCE_SECONDS) -> None:
         self._patience = patience
@@ -42,9 +42,9 @@ class BackOff:
         self._last = 0.0
 
     def wait(self, stop: Event) -> bool:
-        """Wait before another try; False where `stop` was set, or where it has gone on for too long."""
+        """Wait before another try; False where `stop` was set, or where the outage lasts longer than the patience."""
         now = time.monotonic()
-        if self._began is None or now - self._last > _CALM_SECONDS:
+        if self._began is None or now - self._last > _SECONDS_WITHOUT_FAILURE:
             self._began, self._wait = now, _FIRST_WAIT
         if now - self._began > self._patience or stop.wait(self._wait):
             return False

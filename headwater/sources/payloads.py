@@ -1,15 +1,15 @@
-"""What the bytes of one message mean: RDF in some syntax, timed N-Quads, or a row with a template.
+"""Decoding the bytes of one message: RDF in some syntax, timed N-Quads, or a row with a template.
 
     Decoder.of("turtle")                          the triples of the message, at the time of the message
     Decoder.of("trig")                            its graphs, each at its prov:generatedAtTime where it has one
     Decoder.of("jsonld", time="http://ex/at")     at the value of a property in the data
     Decoder.of("json", template="car.template")   a JSON object and a template that says what it means
 
-The time of a message (that of a Kafka record, or of arrival) is the time of its elements unless the data say another:
+The time of a message (that of a Kafka record, or of arrival) is the time of its elements unless the data give one:
 
 | `time` | RDF | rows with a template |
 |---|---|---|
-| not said | `prov:generatedAtTime` of named graphs, else the message's | the template's `@time`, else the message's |
+| not given | `prov:generatedAtTime` of named graphs, else the message's | the template's `@time`, else the message's |
 | `record` | the message's | the message's |
 | `prov` | `prov:generatedAtTime`, which must be there | |
 | an IRI | the value of that property, one in each graph | |
@@ -76,7 +76,7 @@ _TIME_LINE = re.compile(r"^@time\b", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class ReceivedMessage:
     """Bytes, and what is known of them: when (microseconds), where (source and position), and cells for templates."""
 
     payload: bytes | None
@@ -123,33 +123,33 @@ class Decoder:
             return cls(chosen, None, time)
         if template is None:
             raise SourceError(f"{chosen} messages need a template that says which triples a row means")
-        compiled = timed_template(template, time)
+        compiled = with_time_rule(template, time)
         if chosen is PayloadFormat.CSV and compiled.columns is None:
             raise SourceError("messages have no header line: the template needs a line @columns with their names")
         return cls(chosen, compiled)
 
-    def decode(self, message: Message) -> list[Element | BadElement]:
-        """The elements of a message, in its order, each at the message's position and a number behind it."""
+    def decode(self, message: ReceivedMessage) -> list[Element | BadElement]:
+        """The elements of a message, in its order, each at the message's position and its own index behind it."""
         if message.payload is None:
             return [message.bad("the message has no value")]
         try:
-            found = list(self._found(message, message.payload))
+            elements = list(self._decode_payload(message, message.payload))
         except RdfSyntaxError as error:
             return [message.bad(error.reason)]
         except UnicodeDecodeError:
             return [message.bad("the message is not UTF-8 text")]
         except (ValueError, RecursionError) as error:
             return [message.bad(str(error))]
-        return [replace(one, position=(*message.position, number)) for number, one in enumerate(found)]
+        return [replace(one, position=(*message.position, index)) for index, one in enumerate(elements)]
 
-    def _found(self, message: Message, payload: bytes) -> Iterable[Element | BadElement]:
+    def _decode_payload(self, message: ReceivedMessage, payload: bytes) -> Iterable[Element | BadElement]:
         if self.format is PayloadFormat.TNQ:
             return read_tnq(payload, message.source)
         if self.template is not None:
             element = self.element(self._cells(payload, self.template), message)
             return () if element is None else (element,)
         quads = list(read_quads(payload, format=_RDF[self.format], scope=message.scope))
-        return _graphs(quads, message, self.time)
+        return _elements_of_graphs(quads, message, self.time)
 
     def _cells(self, payload: bytes, template: Template) -> dict[str, str]:
         text = payload.decode()
@@ -159,17 +159,17 @@ class Decoder:
             return named_cells(text.rstrip("\r\n"), template.columns or (), template)
         return {TEXT_CELL: text.strip()}
 
-    def element(self, cells: Mapping[str, str], message: Message) -> Element | None:
+    def element(self, cells: Mapping[str, str], message: ReceivedMessage) -> Element | None:
         """The element that a row means; None where the template leaves it out, a `ValueError` where it is bad."""
         if self.template is None:
             raise ValueError("a row needs a template")
-        known = {**cells, **message.cells, TIME_CELL: str(message.time)}
+        row = {**cells, **message.cells, TIME_CELL: str(message.time)}
         prefix = "b" + blake2b(message.scope.encode(errors="surrogatepass"), digest_size=8).hexdigest() + "r"
-        return self.template.element(known, 0, message.position, prefix)
+        return self.template.element(row, 0, message.position, prefix)
 
 
-def timed_template(template: Template | str | Path, time: str | None) -> Template:
-    """A template with the rule for the time that was asked for, or with the message's time where it has none.
+def with_time_rule(template: Template | str | Path, time: str | None) -> Template:
+    """A template with the given rule for the time, or with the time of the message where it has none.
 
     A `str` with a line break is the template itself, another one its path.
     """
@@ -213,7 +213,9 @@ def _check_time(time: str | None) -> None:
         ) from None
 
 
-def _graphs(quads: list[Quad], message: Message, time: str | None) -> Iterator[Element | BadElement]:
+def _elements_of_graphs(
+    quads: list[Quad], message: ReceivedMessage, time: str | None
+) -> Iterator[Element | BadElement]:
     has_names = any(not isinstance(quad.graph_name, DefaultGraph) for quad in quads)
     if has_names and (time == PROV or (time is None and any(q.predicate == GENERATED_AT_TIME for q in quads))):
         yield from timed_graphs(enumerate(quads), message.source)
@@ -223,14 +225,15 @@ def _graphs(quads: list[Quad], message: Message, time: str | None) -> Iterator[E
         graphs.setdefault(quad.graph_name, []).append(quad.triple)
     predicate = None if time in (None, RECORD) else GENERATED_AT_TIME if time == PROV else NamedNode(str(time))
     for name, triples in (graphs or {DefaultGraph(): []}).items():
-        when = message.time if predicate is None else _value(predicate, triples)
+        when = message.time if predicate is None else _time_in(predicate, triples)
         if isinstance(when, str):
             yield BadElement(when, "\n".join(f"{triple} ." for triple in triples), message.source)
         else:
             yield Element(when, tuple(triples), graph_label(name))
 
 
-def _value(predicate: NamedNode, triples: list[Triple]) -> int | str:
+def _time_in(predicate: NamedNode, triples: list[Triple]) -> int | str:
+    """The time that a property gives; a `str` is the reason why it gives none."""
     values = {triple.object for triple in triples if triple.predicate == predicate}
     if len(values) != 1:
         return f"{len(values)} values of {predicate}, which gives the time; expected one"

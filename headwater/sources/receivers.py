@@ -1,9 +1,8 @@
-"""Receivers: what comes over a network connection goes into a spool, in the driver, while a run is at work.
+"""Receivers: they write what comes over a network connection into a spool, in the driver, during a run.
 
-A receiver connects, and connects again with growing waits when the connection breaks; it counts what it got and what it
-could not read. Each message gets its time of arrival, in whole microseconds that only grow, unless the data say another
-time. A message is safe when it is in the spool; what a sender sent while nobody was connected is the sender's to keep
-(MQTT brokers do, `headwater.sources.mqtt`).
+A receiver connects, and connects again with growing waits when the connection breaks. Each message gets its time of
+arrival, in whole microseconds that only grow, unless the data give another. A message is safe when it is in the spool.
+What is sent while no receiver is connected is lost unless the sender keeps it (MQTT brokers do, `sources.mqtt`).
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from headwater.sources.outages import BackOff
-from headwater.sources.payloads import Decoder, Message
+from headwater.sources.payloads import Decoder, ReceivedMessage
 from headwater.sources.records import RecordSource
 from headwater.sources.source import Source, SourceError
 from headwater.sources.spool import FILE_BYTES, FILE_SECONDS, KEEP_SECONDS, Spool, SpoolSource
@@ -29,22 +28,12 @@ _STOP_SECONDS = 10.0
 _LOG = logging.getLogger("headwater.connectors")
 
 
-@dataclass
-class Counts:
-    """What a receiver did so far."""
-
-    messages: int = 0
-    bad: int = 0
-    connections: int = 0
-    last_error: str | None = None
-
-
 class Receiver(ABC):
     """Receives in a thread of its own, from `start` to `stop`."""
 
     def __init__(self, address: str, decoder: Decoder, spool: Spool) -> None:
         self.address = address
-        self.counts = Counts()
+        self._last_error: str | None = None
         self.failure: BaseException | None = None
         self.on_failure: Callable[[], None] | None = None
         self.stopping = threading.Event()
@@ -74,7 +63,7 @@ class Receiver(ABC):
                     reason = str(error) or type(error).__name__
                 if self.stopping.is_set():
                     return
-                self.trouble(reason)
+                self.note_trouble(reason)
                 waits.wait(self.stopping)
         except BaseException as error:
             self.failure = error
@@ -85,26 +74,25 @@ class Receiver(ABC):
     def receive(self) -> None:
         """Connect and receive until the connection ends or `stopping` is set; an `OSError` where that fails."""
 
-    def connected(self) -> None:
-        """To be called when a connection stands."""
-        self.counts.connections += 1
-        self.counts.last_error = None
+    def note_connection(self) -> None:
+        """To be called when a connection is established."""
+        self._last_error = None
 
-    def trouble(self, reason: str) -> None:
-        """To be called when a connection broke, or none could be had; said once for each reason."""
-        if reason != self.counts.last_error:
+    def note_trouble(self, reason: str) -> None:
+        """To be called when a connection broke or failed; a warning is logged once for each reason."""
+        if reason != self._last_error:
             _LOG.warning("%s: %s; connecting again", self.address, reason)
-        self.counts.last_error = reason
+        self._last_error = reason
 
-    def keep(self, payloads: Sequence[tuple[bytes, Mapping[str, str]]]) -> None:
+    def store(self, payloads: Sequence[tuple[bytes, Mapping[str, str]]]) -> None:
         """Put messages, each with its cells for templates, into the spool; they are on disk when this returns."""
-        found = []
+        elements = []
         for payload, cells in payloads:
             self._last_time = max(time.time_ns() // 1000, self._last_time + 1)
-            message = Message(payload, self._last_time, self.address, (self._last_time,), cells)
-            found.extend(self._decoder.decode(message))
+            message = ReceivedMessage(payload, self._last_time, self.address, (self._last_time,), cells)
+            elements.extend(self._decoder.decode(message))
         try:
-            self.counts.bad += self._spool.append(found)
+            self._spool.append(elements)
         except OSError as error:
             # Not a matter of the connection: what was received cannot be kept.
             reason = error.strerror or error
@@ -112,7 +100,6 @@ class Receiver(ABC):
                 f"{self.address}: what was received cannot be written to {self._spool.folder}: {reason}; "
                 "make room, or see to the right to write, and start again"
             ) from error
-        self.counts.messages += len(payloads)
 
 
 MakeReceiver = Callable[[Decoder, Spool], Receiver]
@@ -122,27 +109,27 @@ MakeReceiver = Callable[[Decoder, Spool], Receiver]
 class ReceivedSource:
     """A stream that is received while a run is at work; `mqtt`, `tcp` and `websocket` make one.
 
-    `spool` is the folder that it is kept in: one in the checkpoint, or a temporary one, unless it is said.
+    `spool` is the folder for what was received: one in the checkpoint, or a temporary one, unless it is given.
     """
 
     address: str
     decoder: Decoder
-    make: MakeReceiver
+    make_receiver: MakeReceiver
     spool: Path | None = None
-    keep: float = KEEP_SECONDS
+    keep_seconds: float = KEEP_SECONDS
     file_bytes: int = FILE_BYTES
     file_seconds: float = FILE_SECONDS
 
     @contextmanager
-    def opened(self, folder: Path, stop: Callable[[], None]) -> Iterator[SpoolSource]:
-        """The spool as a source, while the receiver is at work; `stop` ends the run when the receiver cannot go on."""
+    def run_receiver(self, folder: Path, stop: Callable[[], None]) -> Iterator[SpoolSource]:
+        """Runs the receiver and gives its spool as a source; `stop` ends the run when the receiver cannot go on."""
         chosen = (self.spool or folder).absolute()
         spool = Spool(chosen, file_bytes=self.file_bytes, file_seconds=self.file_seconds)
-        receiver = self.make(self.decoder, spool)
+        receiver = self.make_receiver(self.decoder, spool)
         receiver.on_failure = stop
         receiver.start()
         try:
-            yield SpoolSource(str(chosen), self.keep)
+            yield SpoolSource(str(chosen), self.keep_seconds)
         finally:
             receiver.stop()
         if isinstance(receiver.failure, SourceError):
@@ -152,26 +139,26 @@ class ReceivedSource:
 
 
 @contextmanager
-def opened(
+def run_receivers(
     sources: Mapping[str, Source | ReceivedSource], checkpoint: Path | None, stop: Callable[[], None]
 ) -> Iterator[dict[str, Source]]:
-    """The sources of a run, those that are received through their spools, while their receivers are at work."""
+    """Runs the receivers of the sources that have one; gives all sources, those with a receiver as their spools."""
     with ExitStack() as stack:
-        found: dict[str, Source] = {}
+        readable: dict[str, Source] = {}
         for stream, source in sources.items():
             if isinstance(source, ReceivedSource):
                 if checkpoint is None:
                     base = stack.enter_context(tempfile.TemporaryDirectory(prefix="headwater-spool-"))
                 else:
                     base = str(checkpoint / "spool" / blake2b(stream.encode(), digest_size=8).hexdigest())
-                found[stream] = stack.enter_context(source.opened(Path(base), stop))
+                readable[stream] = stack.enter_context(source.run_receiver(Path(base), stop))
             else:
-                found[stream] = source
-        yield found
+                readable[stream] = source
+        yield readable
 
 
-def readable_in_process(sources: Mapping[str, Source]) -> None:
-    """A `SourceError` for sources that only Spark reads."""
+def check_readable_in_process(sources: Mapping[str, Source]) -> None:
+    """Raise `SourceError` for a source that only Spark can read."""
     for stream, source in sources.items():
         if isinstance(source, RecordSource):
             raise SourceError(
@@ -179,14 +166,14 @@ def readable_in_process(sources: Mapping[str, Source]) -> None:
             )
 
 
-def readable_as_frames(sources: Mapping[str, Source | ReceivedSource]) -> dict[str, Source]:
-    """The same sources; a `SourceError` for those that are received while a run is at work, which nobody runs here."""
-    found: dict[str, Source] = {}
+def check_readable_as_frames(sources: Mapping[str, Source | ReceivedSource]) -> dict[str, Source]:
+    """The same sources; a `SourceError` for one that needs a receiver, which only `Engine.run` starts."""
+    readable: dict[str, Source] = {}
     for stream, source in sources.items():
         if isinstance(source, ReceivedSource):
             raise SourceError(
                 f"the stream {stream} is received by a run: take engine.run(…, sinks=…) instead of a DataFrame, "
                 "or read the spool of a run with files(…)"
             )
-        found[stream] = source
-    return found
+        readable[stream] = source
+    return readable

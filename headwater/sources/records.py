@@ -4,7 +4,7 @@ A record source gives a streaming DataFrame, and a reader that makes chunks of i
 rows are united with those of the file sources before the stateful step (`headwater.spark.spark_runner`). Offsets are
 Spark's: a batch that is run again reads the same records.
 
-To the feed such a stream looks like one without items, so that the feed can say when it ends.
+In the feed such a stream has no items (`ReadBySpark`): the feed only brings its end.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from headwater.sources.feed import Chunk
-from headwater.sources.source import Found, Source, Span
+from headwater.sources.source import ItemRange, Source, SourceItem
 from headwater.terms.model import BadElement, Element
 
 if TYPE_CHECKING:
@@ -35,24 +35,24 @@ class RecordReader(Protocol):
 
 
 class _NoItems:
-    """What the feed knows of a stream that it does not read."""
+    """A source without items, as the feed sees a stream that it does not read."""
 
     def check(self) -> None:
         return
 
-    def listing(self) -> list[Found]:
+    def list_items(self) -> list[SourceItem]:
         return []
 
-    def is_whole(self, item: Found) -> bool:
+    def needs_whole_read(self, item: SourceItem) -> bool:
         return True
 
-    def complete(self, item: Found) -> int:
+    def complete_size(self, item: SourceItem) -> int:
         return item.size
 
-    def read(self, span: Span) -> Iterator[Element | BadElement]:
+    def read(self, item_range: ItemRange) -> Iterator[Element | BadElement]:
         return iter(())
 
-    def columns(self, span: Span, patterns: Patterns | None) -> Scanned | None:
+    def scan(self, item_range: ItemRange, patterns: Patterns | None) -> Scanned | None:
         return None
 
     def text_at(self, name: str, position: tuple[int, ...]) -> str | None:
@@ -83,28 +83,28 @@ def skews(sources: Mapping[str, Source]) -> tuple[tuple[str, int], ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Elsewhere(_NoItems):
-    """The place of a record source in the feed. With `ending`, the feed has something new to say: that it ended."""
+class ReadBySpark(_NoItems):
+    """The place of a record source in the feed of one run: no items; `end_id`, where set, brings the end."""
 
-    ending: int = 0
+    end_id: int = 0
 
-    def listing(self) -> list[Found]:
-        # An item of another size is news; one that shrinks counts for nothing when a batch is cut by bytes.
-        return [Found("end", -self.ending)] if self.ending else []
+    @classmethod
+    def in_run(cls, *, has_end: bool) -> ReadBySpark:
+        """Such a place, with an end that no other run has."""
+        return cls(time.time_ns() if has_end else 0)
+
+    def list_items(self) -> list[SourceItem]:
+        # An item of another size makes a batch; one that shrinks counts for nothing when a batch is limited by bytes.
+        return [SourceItem("end", -self.end_id)] if self.end_id else []
 
 
-def elsewhere(*, ends: bool) -> Elsewhere:
-    """The place of a record source in the feed of one run."""
-    return Elsewhere(time.time_ns() if ends else 0)
-
-
-def chunk_of(stream: str, number: int, source: str, found: Iterable[Element | BadElement]) -> Chunk:
-    """A chunk of what was found in records."""
+def chunk_of(stream: str, item_index: int, source: str, decoded: Iterable[Element | BadElement]) -> Chunk:
+    """A chunk of the elements, good and bad, that were decoded from records."""
     elements: list[Element] = []
     bad: list[BadElement] = []
-    for one in found:
+    for one in decoded:
         if isinstance(one, Element):
             elements.append(one)
         else:
             bad.append(one)
-    return Chunk(stream, number, source, tuple(elements), tuple(bad))
+    return Chunk(stream, item_index, source, tuple(elements), tuple(bad))

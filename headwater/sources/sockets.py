@@ -34,11 +34,11 @@ class LineReceiver(Receiver):
 
     def __init__(self, host: str, port: int, decoder: Decoder, spool: Spool) -> None:
         super().__init__(f"tcp://{host}:{port}", decoder, spool)
-        self._place = host, port
+        self._server = host, port
 
     def receive(self) -> None:
-        with socket.create_connection(self._place, timeout=_CONNECT_SECONDS) as connection:
-            self.connected()
+        with socket.create_connection(self._server, timeout=_CONNECT_SECONDS) as connection:
+            self.note_connection()
             connection.settimeout(_POLL_SECONDS)
             rest = b""
             try:
@@ -52,13 +52,13 @@ class LineReceiver(Receiver):
                     *lines, rest = (rest + block).split(b"\n")
                     if len(rest) > _LONGEST_LINE:
                         lines, rest = [*lines, rest], b""
-                    self._keep_lines(lines)
+                    self._store_lines(lines)
             finally:
                 # A last line without an end is all that there will be of it.
-                self._keep_lines([rest])
+                self._store_lines([rest])
 
-    def _keep_lines(self, lines: list[bytes]) -> None:
-        self.keep([(line.rstrip(b"\r"), _NO_CELLS) for line in lines if line.strip()])
+    def _store_lines(self, lines: list[bytes]) -> None:
+        self.store([(line.rstrip(b"\r"), _NO_CELLS) for line in lines if line.strip()])
 
 
 class WebSocketReceiver(Receiver):
@@ -73,7 +73,7 @@ class WebSocketReceiver(Receiver):
 
         try:
             with connect(self.address, open_timeout=_CONNECT_SECONDS, max_size=_LONGEST_LINE) as connection:
-                self.connected()
+                self.note_connection()
                 while not self.stopping.is_set():
                     messages: list[bytes] = []
                     try:
@@ -85,7 +85,7 @@ class WebSocketReceiver(Receiver):
                     except TimeoutError:
                         pass
                     finally:
-                        self.keep([(message, _NO_CELLS) for message in messages])
+                        self.store([(message, _NO_CELLS) for message in messages])
         except ConnectionClosed:
             return
         except WebSocketException as error:

@@ -1,4 +1,4 @@
-"""What a source offers, and the parts in which it is read."""
+"""What a source offers: items, and the ranges of bytes in which they are read."""
 
 from __future__ import annotations
 
@@ -19,61 +19,61 @@ class SourceError(HeadwaterError, RuntimeError):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """One item of a source: a file and its size in bytes."""
+class SourceItem:
+    """One item of a source: a file, or a list in memory, and its size in bytes."""
 
     name: str
     size: int
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """A part of one item, from byte `start` to before `end`.
+class ItemRange:
+    """Bytes of one item, from `start` to before `end`.
 
-    `after_end` says that the item used to end at `start`: what follows was appended since. `limit`, where set, is where
-    the item ended when the span was planned: what is appended behind it meanwhile belongs to a later span.
+    `is_after_end`: the item used to end at `start`, and what follows was appended since. `limit`, where set, is where
+    the item ended when the range was planned: what is appended behind it meanwhile belongs to a later range.
     """
 
     name: str
     start: int
     end: int
-    whole: bool = False
-    after_end: bool = False
+    is_whole: bool = False
+    is_after_end: bool = False
     limit: int | None = None
 
-    def parts(self, size: int) -> Iterator[Span]:
-        """The same bytes in spans of at most `size`, where an item can be read in parts."""
-        if self.whole or self.end - self.start <= size:
+    def split(self, size: int) -> Iterator[ItemRange]:
+        """The same bytes in ranges of at most `size`, unless the item must be read as a whole."""
+        if self.is_whole or self.end - self.start <= size:
             yield self
             return
         for start in range(self.start, self.end, size):
             end = min(start + size, self.end)
-            yield replace(self, start=start, end=end, after_end=self.after_end and start == self.start)
+            yield replace(self, start=start, end=end, is_after_end=self.is_after_end and start == self.start)
 
 
 class Source(Protocol):
-    """What the pipeline asks of a source. A source can be pickled and opens nothing before it is read."""
+    """What the pipeline needs of a source. A source can be pickled and opens nothing before it is read."""
 
     def check(self) -> None:
         """Raise `SourceError` where there is nothing to read."""
 
-    def listing(self) -> list[Found]:
-        """What there is to read now, in order."""
+    def list_items(self) -> list[SourceItem]:
+        """The items that there are now, in order."""
 
-    def is_whole(self, item: Found) -> bool:
+    def needs_whole_read(self, item: SourceItem) -> bool:
         """Whether an item can only be read as a whole."""
 
-    def complete(self, item: Found) -> int:
+    def complete_size(self, item: SourceItem) -> int:
         """How many bytes of an item consist of complete lines; more may be written behind them."""
 
-    def read(self, span: Span) -> Iterator[Element | BadElement]:
-        """The elements that begin in a span, with their positions in the item."""
+    def read(self, item_range: ItemRange) -> Iterator[Element | BadElement]:
+        """The elements that begin in a range, with their positions in the item."""
 
-    def columns(self, span: Span, patterns: Patterns | None) -> Scanned | None:
-        """The same as columns of ids, those triples alone that match a pattern; None where only `read` can."""
+    def scan(self, item_range: ItemRange, patterns: Patterns | None) -> Scanned | None:
+        """The same as columns of ids, only triples that match a pattern; None where only `read` is possible."""
 
     def text_at(self, name: str, position: tuple[int, ...]) -> str | None:
         """The statements of the element that begins at a position of an item; None where they are gone."""
 
     def line_numbers(self, name: str, positions: Sequence[tuple[int, ...]]) -> list[int | None]:
-        """The lines at which elements of an item began, where lines have numbers."""
+        """The lines at which elements of an item begin; None where lines have no numbers."""

@@ -1,4 +1,4 @@
-"""The spool: what a receiver got, on disk as timed N-Quads, before anybody else sees it.
+"""The spool: what a receiver received, on disk as timed N-Quads, before anything else reads it.
 
 A spool is a folder of `.tnq` files that the ordinary file source follows, so from receipt on replay and exactly-once
 are those of files. A file is closed after some size or time, and removed when all of it was read, the batch that read
@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headwater.sources.files import FileSource
-from headwater.sources.offsets import Mark, Offset
-from headwater.sources.source import Found, Source, SourceError, Span
+from headwater.sources.offsets import ItemOffset, Offset
+from headwater.sources.source import ItemRange, Source, SourceError, SourceItem
 from headwater.terms.durable_files import append_durably, lock_file, sync_folder
 from headwater.terms.model import BadElement, Element
 from headwater.terms.timestamps import format_time
@@ -49,40 +49,37 @@ class Spool:
             raise SourceError(
                 f"another run writes into the spool {folder}: stop it, or give this one another spool"
             ) from None
-        self._mend()
+        self._truncate_incomplete_lines()
         self._file: int | None = None
         self._size = 0
         self._opened = 0.0
 
-    def _mend(self) -> None:
-        """Cut off what a writer that was killed left without an end: it was acknowledged to nobody."""
+    def _truncate_incomplete_lines(self) -> None:
+        """Remove a last line without an end, which a killed writer left: it was never acknowledged."""
         for path in self.folder.glob("*.tnq"):
             size = path.stat().st_size
-            whole = FileSource((str(path),)).complete(Found(str(path), size))
-            if whole < size:
-                os.truncate(path, whole)
+            complete = FileSource((str(path),)).complete_size(SourceItem(str(path), size))
+            if complete < size:
+                os.truncate(path, complete)
 
-    def append(self, found: Iterable[Element | BadElement]) -> int:
-        """Write elements and bad ones, and see them on disk; gives how many of them were bad."""
+    def append(self, elements: Iterable[Element | BadElement]) -> None:
+        """Write good and bad elements; they are on disk when this returns."""
         lines: list[str] = []
-        bad = 0
-        for one in found:
+        for one in elements:
             if isinstance(one, Element):
                 lines.extend(element_lines(one))
             else:
-                bad += 1
                 lines.append(_UNREADABLE + json.dumps([one.reason, one.text, one.source]) + "\n")
         if lines:
             self._write("".join(lines).encode("utf-8", "surrogatepass"))
-        return bad
 
     def _write(self, data: bytes) -> None:
-        append_durably(self._current(), data)
+        append_durably(self._current_file(), data)
         self._size += len(data)
 
-    def _current(self) -> int:
-        full = self._size >= self._file_bytes or time.monotonic() - self._opened > self._file_seconds
-        if self._file is not None and full:
+    def _current_file(self) -> int:
+        is_full = self._size >= self._file_bytes or time.monotonic() - self._opened > self._file_seconds
+        if self._file is not None and is_full:
             os.close(self._file)
             self._file = None
         if self._file is None:
@@ -110,10 +107,10 @@ def element_lines(element: Element) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class SpoolSource:
-    """A spool as the pipeline reads it; files that were read are kept for `keep` seconds more."""
+    """A spool as the pipeline reads it; files that were read are kept for `keep_seconds` more."""
 
     folder: str
-    keep: float = KEEP_SECONDS
+    keep_seconds: float = KEEP_SECONDS
 
     @property
     def _files(self) -> FileSource:
@@ -122,22 +119,22 @@ class SpoolSource:
     def check(self) -> None:
         return
 
-    def listing(self) -> list[Found]:
-        return self._files.listing()
+    def list_items(self) -> list[SourceItem]:
+        return self._files.list_items()
 
-    def is_whole(self, item: Found) -> bool:
+    def needs_whole_read(self, item: SourceItem) -> bool:
         return False
 
-    def complete(self, item: Found) -> int:
-        return self._files.complete(item)
+    def complete_size(self, item: SourceItem) -> int:
+        return self._files.complete_size(item)
 
-    def read(self, span: Span) -> Iterator[Element | BadElement]:
-        for found in self._files.read(span):
-            yield found if isinstance(found, Element) else _told(found)
+    def read(self, item_range: ItemRange) -> Iterator[Element | BadElement]:
+        for one in self._files.read(item_range):
+            yield one if isinstance(one, Element) else _unpack_unreadable(one)
 
-    def columns(self, span: Span, patterns: Patterns | None) -> Scanned | None:
-        scanned = self._files.columns(span, patterns)
-        return None if scanned is None else replace(scanned, bad=tuple(map(_told, scanned.bad)))
+    def scan(self, item_range: ItemRange, patterns: Patterns | None) -> Scanned | None:
+        scanned = self._files.scan(item_range, patterns)
+        return None if scanned is None else replace(scanned, bad=tuple(map(_unpack_unreadable, scanned.bad)))
 
     def text_at(self, name: str, position: tuple[int, ...]) -> str | None:
         return self._files.text_at(name, position) if os.path.exists(name) else None
@@ -145,26 +142,29 @@ class SpoolSource:
     def line_numbers(self, name: str, positions: Sequence[tuple[int, ...]]) -> list[int | None]:
         return self._files.line_numbers(name, positions)
 
-    def forget(self, marks: Sequence[Mark]) -> None:
+    def remove_read_files(self, items: Sequence[ItemOffset]) -> None:
         """Remove the files that were read to their ends, except the newest, which may be written to."""
-        read = {mark.name: mark.end for mark in marks}
-        for found in self.listing()[:-1]:
+        read = {item.name: item.end for item in items}
+        for item in self.list_items()[:-1]:
             try:
-                if read.get(found.name, -1) >= found.size and time.time() - os.stat(found.name).st_mtime > self.keep:
-                    os.unlink(found.name)
+                if (
+                    read.get(item.name, -1) >= item.size
+                    and time.time() - os.stat(item.name).st_mtime > self.keep_seconds
+                ):
+                    os.unlink(item.name)
             except FileNotFoundError:
                 continue
 
 
-def forget_read(sources: Mapping[str, Source], offset: Offset) -> None:
-    """Tell spools how far they were read for good."""
+def release_read_items(sources: Mapping[str, Source], offset: Offset) -> None:
+    """Let spools remove what no later batch reads again."""
     for stream, source in sources.items():
         if isinstance(source, SpoolSource):
-            source.forget(offset.of(stream).marks)
+            source.remove_read_files(offset.of(stream).items)
 
 
-def _told(bad: BadElement) -> BadElement:
-    """What the receiver wrote of a message that it could not read."""
+def _unpack_unreadable(bad: BadElement) -> BadElement:
+    """The bad element that a receiver wrote as a line of its own, with its reason and its text."""
     if not bad.text.startswith(_UNREADABLE):
         return bad
     try:

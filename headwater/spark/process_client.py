@@ -1,4 +1,4 @@
-"""What Spark starts in place of Python: asks `process_server` for a process that has imported everything already.
+"""The program that Spark starts in place of Python: `process_server` gives it a process that has imported everything.
 
     launcher -m pyspark.daemon pyspark.worker        a fork of the server runs this, with our files and variables
     launcher -c "…"                                  Python itself
@@ -18,7 +18,7 @@ from typing import NoReturn
 
 def main(address: str, arguments: list[str]) -> NoReturn:
     if len(arguments) < 2 or arguments[0] != "-m":
-        _python(arguments)
+        _run_python(arguments)
     try:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connection.connect(address)
@@ -30,15 +30,15 @@ def main(address: str, arguments: list[str]) -> NoReturn:
     except OSError:
         pid = 0
     if not pid:
-        _python(arguments)
+        _run_python(arguments)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda number, _: os.kill(pid, number))
     code = answer.readline()
-    # Without a word the server is gone, and with it who knows how the process ended.
+    # Without a code the server is gone, and the exit code of the process is unknown.
     os._exit(int(code) if code else 1)
 
 
-def _python(arguments: list[str]) -> NoReturn:
+def _run_python(arguments: list[str]) -> NoReturn:
     os.execv(sys.executable, [sys.executable, *arguments])
 
 

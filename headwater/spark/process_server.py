@@ -35,16 +35,8 @@ from typing import Any, NoReturn
 
 from headwater.spark import process_client
 
-_ASKED_FOR = (
-    "pyspark.sql.worker.lookup_data_sources",
-    "pyspark.sql.worker.create_data_source",
-    "pyspark.sql.worker.plan_data_source_read",
-    "pyspark.sql.streaming.python_streaming_source_runner",
-    "pyspark.sql.streaming.transform_with_state_driver_worker",
-)
-"""What Spark runs beside its workers."""
-_PATIENCE_SECONDS = 10.0
-_MOST_WAITING = 64
+_REQUEST_SECONDS = 10.0
+_BACKLOG = 64
 
 
 class Launcher:
@@ -60,7 +52,7 @@ class Launcher:
         self.program.chmod(0o700)
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         listener.bind(str(address))
-        listener.listen(_MOST_WAITING)
+        listener.listen(_BACKLOG)
         with listener:
             # The server ends when its standard input does, with this process.
             self.server = subprocess.Popen(
@@ -85,7 +77,7 @@ class Launcher:
 
 
 class Server:
-    """Forks a process for each request, tells its number and, when it has ended, how."""
+    """Forks a process for each request; sends its process id and, when it has ended, its exit code."""
 
     def __init__(self, listener: socket.socket) -> None:
         self._listener = listener
@@ -102,7 +94,7 @@ class Server:
             self._selector.register(one, selectors.EVENT_READ)
 
     def serve(self) -> None:
-        """Until standard input ends."""
+        """Serve requests until standard input ends."""
         while True:
             for key, _ in self._selector.select():
                 match key.fileobj:
@@ -114,24 +106,24 @@ class Server:
                     case sys.stdin:
                         return
                     case other:
-                        self._abandoned(other)
+                        self._kill_abandoned(other)
 
     def _accept(self) -> None:
         connection, _ = self._listener.accept()
-        connection.settimeout(_PATIENCE_SECONDS)
+        connection.settimeout(_REQUEST_SECONDS)
         try:
-            request, files = _request(connection)
+            request, files = _receive_request(connection)
         except (OSError, ValueError):
             connection.close()
             return
         pid = os.fork()
         if not pid:
-            self._become(request, files)
+            self._run_request(request, files)
         for file in files:
             os.close(file)
         self._children[pid] = connection
         self._selector.register(connection, selectors.EVENT_READ)
-        _tell(connection, pid)
+        _send_number(connection, pid)
 
     def _reap(self) -> None:
         while self._children:
@@ -141,22 +133,22 @@ class Server:
             code = os.waitstatus_to_exitcode(status)
             connection = self._children.pop(pid)
             self._selector.unregister(connection)
-            _tell(connection, code if code >= 0 else 128 - code)
+            _send_number(connection, code if code >= 0 else 128 - code)
             connection.close()
 
-    def _abandoned(self, connection: Any) -> None:
-        """The launcher was killed, and so is what it stands for."""
+    def _kill_abandoned(self, connection: Any) -> None:
+        """Kill the process of a launcher that was killed."""
         for pid, one in self._children.items():
             if one is connection:
                 os.kill(pid, signal.SIGKILL)
         self._selector.unregister(connection)
         self._selector.register(connection, 0)
 
-    def _become(self, request: list[Any], files: list[int]) -> NoReturn:
-        """Be the process that was asked for, to its end."""
+    def _run_request(self, request: list[Any], files: list[int]) -> NoReturn:
+        """Run the requested module in this fork, to its end."""
         code = 1
         try:
-            self._leave()
+            self._release_server()
             (module, *arguments), variables, folder = request
             for number, file in enumerate(files):
                 os.dup2(file, number)
@@ -182,8 +174,8 @@ class Server:
             sys.stderr.flush()
             os._exit(code & 0xFF)
 
-    def _leave(self) -> None:
-        """Let go of all that is the server's."""
+    def _release_server(self) -> None:
+        """Close the files of the server and restore the signal handlers, in a fork."""
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -192,12 +184,12 @@ class Server:
             one.close()
 
 
-def _request(connection: socket.socket) -> tuple[list[Any], list[int]]:
+def _receive_request(connection: socket.socket) -> tuple[list[Any], list[int]]:
     head, files, _, _ = socket.recv_fds(connection, 8, 3)
-    wanted = int.from_bytes(head, "big")
+    size = int.from_bytes(head, "big")
     received = b""
-    while len(received) < wanted:
-        part = connection.recv(wanted - len(received))
+    while len(received) < size:
+        part = connection.recv(size - len(received))
         if not part:
             raise ValueError("the request breaks off")
         received += part
@@ -206,18 +198,27 @@ def _request(connection: socket.socket) -> tuple[list[Any], list[int]]:
     return json.loads(received), list(files)
 
 
-def _tell(connection: socket.socket, number: int) -> None:
+def _send_number(connection: socket.socket, number: int) -> None:
     try:
         connection.sendall(f"{number}\n".encode())
     except OSError:
-        # Nobody listens any more, and `_abandoned` hears of it.
+        # Nobody listens any more, and the selector reports that to `_kill_abandoned`.
         return
+
+
+def _import_modules_of_spark() -> None:
+    """Import what Spark runs beside its workers."""
+    import pyspark.sql.streaming.python_streaming_source_runner
+    import pyspark.sql.streaming.transform_with_state_driver_worker
+    import pyspark.sql.worker.create_data_source
+    import pyspark.sql.worker.lookup_data_sources
+    import pyspark.sql.worker.plan_data_source_read  # noqa: F401
 
 
 def main() -> None:
     from headwater.spark.worker_daemon import prepare
 
-    if prepare(_ASKED_FOR):
+    if prepare(_import_modules_of_spark):
         Server(socket.socket(fileno=int(sys.argv[1]))).serve()
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headwater.sharding.sharding import Sharding
+from headwater.sharding.shard_plan import ShardPlan
 from headwater.sources.records import RecordReader, RecordSource
 
 if TYPE_CHECKING:
@@ -14,16 +14,13 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-_COLUMNS = "shard int, chunk binary"
-
-
 @dataclass(frozen=True, slots=True)
-class _Packing:
-    """What each task does with the Arrow batches that it reads."""
+class _ChunkPacker:
+    """Packs the Arrow batches that a task reads into rows with chunks."""
 
     stream: str
     reader: RecordReader
-    sharding: Sharding | None
+    sharding: ShardPlan | None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from headwater.spark.spark_source import chunk_rows
@@ -32,6 +29,8 @@ class _Packing:
             yield chunk_rows(chunk, self.sharding)
 
 
-def record_chunks(spark: SparkSession, stream: str, source: RecordSource, sharding: Sharding | None) -> DataFrame:
+def record_chunks(spark: SparkSession, stream: str, source: RecordSource, sharding: ShardPlan | None) -> DataFrame:
     """The rows of a record source as the stateful step takes them."""
-    return source.records(spark).mapInArrow(_Packing(stream, source.reader(), sharding), _COLUMNS)
+    from headwater.spark.spark_source import CHUNK_SCHEMA
+
+    return source.records(spark).mapInArrow(_ChunkPacker(stream, source.reader(), sharding), CHUNK_SCHEMA)

@@ -1,4 +1,4 @@
-"""What went wrong on Spark, said in one line."""
+"""The reason for the failure of a run on Spark, in one line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class RunError(HeadwaterError, RuntimeError):
 
 WORKER_DIED = "Python worker exited unexpectedly"
 DISK_FULL = "No space left on device"
-_WHAT_TO_DO = {
+_ADVICE = {
     WORKER_DIED: "a Python worker process of Spark died: it was killed, or the machine ran out of memory. Look for the "
     "reason in the system's log, give the machine more memory or the engine more shards or a smaller batch_bytes",
     DISK_FULL: "a disk is full: that of the checkpoint, of a sink or of Spark's temporary files. Make room",
@@ -23,15 +23,15 @@ _WHAT_TO_DO = {
 _NOTHING_IS_LOST = "and run again with the same checkpoint: the run goes on with the batch that failed, nothing is lost"
 
 
-def run_error(error: BaseException) -> RunError:
+def to_run_error(error: BaseException) -> RunError:
     """The reason inside an exception of Spark: the last line of the Python traceback in it, if there is one."""
     text = str(error)
-    for sign, words in _WHAT_TO_DO.items():
-        if sign in text:
-            return RunError(f"{words}, {_NOTHING_IS_LOST}")
-    found = _PYTHON_ERROR.findall(text)
-    inside = [(kind, reason) for kind, reason in found if not kind.startswith(("org.", "java.", "py4j."))]
-    if inside:
-        kind, reason = inside[-1]
+    for message, advice in _ADVICE.items():
+        if message in text:
+            return RunError(f"{advice}, {_NOTHING_IS_LOST}")
+    errors = _PYTHON_ERROR.findall(text)
+    in_python = [(kind, reason) for kind, reason in errors if not kind.startswith(("org.", "java.", "py4j."))]
+    if in_python:
+        kind, reason = in_python[-1]
         return RunError(f"{kind.rpartition('.')[2]}: {reason.strip()}")
     return RunError(text.strip().partition("\n")[0] or type(error).__name__)

@@ -1,6 +1,6 @@
 """The Spark session: an embedded one that is quiet and small, or the caller's own.
 
-Java is looked at before Spark is started, because Spark itself says only that its gateway went away.
+Java is checked before Spark is started, because Spark itself only reports that its gateway exited.
 """
 
 from __future__ import annotations
@@ -20,34 +20,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headwater.errors import HeadwaterError
-from headwater.spark.java_classes import archive, using
+from headwater.spark.java_class_archive import archive_path, option_to_use
 from headwater.spark.process_server import Launcher
+from headwater.spark.spark_settings import LOCAL_SETTINGS, STATEFUL_SETTINGS, session_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 OLDEST_JAVA = 17
-_SUBMITTED = "PYSPARK_GATEWAY_PORT"
+_GATEWAY_PORT = "PYSPARK_GATEWAY_PORT"
+"""The environment variable with which spark-submit says where its Java process listens."""
 _IS_LOCAL = re.compile(r"local(\[|$)")
-_ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-STATEFUL = {
-    "spark.sql.streaming.stateStore.providerClass": _ROCKSDB,
-    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-    # Time moves by the elements alone, so a batch without any has nothing to say.
-    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
-}
-"""What a query with the stateful step must have when it starts."""
-
-
-# The work is done in Python. With Java's quick compiler alone, start-up and small batches take about half. What comes
-# and goes with a batch has room enough to go before anybody looks at it.
-_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _MOST_JAVA_MEGABYTES = 3072
-_ONE_MACHINE = {
-    # Files of the checkpoint are renamed as always, but without a process that is started to set their permissions.
-    "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.execution.streaming.checkpointing."
-    "FileSystemBasedCheckpointFileManager",
-}
 
 
 class JavaError(HeadwaterError, RuntimeError):
@@ -61,22 +45,22 @@ def java_version(text: str) -> int | None:
 
 
 def check_java() -> str:
-    """What the Java that Spark will find says of itself; `JavaError` unless it is new enough."""
+    """The output of `java -version` of the Java that Spark will find; `JavaError` unless it is new enough."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
-    found = "found none"
+    finding = "found none"
     if java:
         try:
             run = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60)
-            said = run.stderr + run.stdout
-            version = java_version(said)
+            output = run.stderr + run.stdout
+            version = java_version(output)
         except (OSError, subprocess.SubprocessError):
             version = None
         if version is not None and version >= OLDEST_JAVA:
-            return said
-        found = f"{java} " + ("does not run" if version is None else f"is Java {version}")
+            return output
+        finding = f"{java} " + ("does not run" if version is None else f"is Java {version}")
     raise JavaError(
-        f"Spark needs Java {OLDEST_JAVA} or newer; {found}. "
+        f"Spark needs Java {OLDEST_JAVA} or newer; {finding}. "
         "Type: sudo apt-get install openjdk-17-jre-headless (and let JAVA_HOME name it, or unset JAVA_HOME); "
         "or run in process, without Spark: Engine(in_process=True), headwater run --in-process"
     )
@@ -93,47 +77,34 @@ def embedded_session(
 
     active = SparkSession.getActiveSession()
     if active is not None:
-        return prepared(active)
-    if _SUBMITTED in os.environ:
-        # spark-submit has started Java, and said where and how to run.
-        return prepared(SparkSession.builder.appName("headwater").getOrCreate())
-    classes = using(archive(check_java()))
-    memory = java_megabytes()
-    settings = {
-        "spark.master": master,
-        "spark.app.name": "headwater",
-        "spark.driver.extraJavaOptions": f"{_JAVA_OPTIONS} -Xmn{memory // 3}m {java_options or classes}".strip(),
-        "spark.driver.memory": f"{memory}m",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.log.level": "ERROR",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": str(shuffle_partitions),
-    }
+        return configure_session(active)
+    if _GATEWAY_PORT in os.environ:
+        # spark-submit has started Java with the master and the settings.
+        return configure_session(SparkSession.builder.appName("headwater").getOrCreate())
+    classes = option_to_use(archive_path(check_java()))
+    settings = session_settings(master, choose_java_megabytes(), java_options or classes, shuffle_partitions)
     variables = {
         "PYTHONPATH": os.pathsep.join(filter(None, (_package_folder(), os.environ.get("PYTHONPATH")))),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "PYTHONHASHSEED": os.environ.get("PYTHONHASHSEED", "0"),
     }
-    variables |= dict.fromkeys(("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"), _python(master, variables))
+    variables |= dict.fromkeys(("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"), _choose_python(master, variables))
     if _IS_LOCAL.match(master):
-        settings |= _ONE_MACHINE
-    with _environment(variables), _interrupts_later():
-        return _start(settings | STATEFUL)
+        settings |= LOCAL_SETTINGS
+    with _set_environment(variables), _delay_interrupts():
+        return _start(settings | STATEFUL_SETTINGS)
 
 
-def java_megabytes() -> int:
-    """What Java may take: an eighth of the memory of the machine, but no more than it can use and no less than 1 GB."""
+def choose_java_megabytes() -> int:
+    """The memory for Java: an eighth of that of the machine, at least 1 GB and at most as much as Java can use."""
     try:
-        there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
+        megabytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
     except (ValueError, OSError):
-        there = 0
-    return max(1024, min(_MOST_JAVA_MEGABYTES, there // 8))
+        megabytes = 0
+    return max(1024, min(_MOST_JAVA_MEGABYTES, megabytes // 8))
 
 
-def _python(master: str, variables: Mapping[str, str]) -> str:
+def _choose_python(master: str, variables: Mapping[str, str]) -> str:
     """The program that Spark runs wherever it needs Python: the launcher, where all of Spark is on this machine."""
     return str(Launcher(variables).program) if _IS_LOCAL.match(master) and Launcher.is_possible() else sys.executable
 
@@ -163,8 +134,8 @@ def _start(settings: dict[str, str]) -> SparkSession:
 
 
 @contextmanager
-def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Environment variables for the Java process, which hands them to the workers; then as they were."""
+def _set_environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Sets environment variables for the Java process, which passes them to the workers; then restores them."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:
@@ -178,8 +149,8 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
 
 
 @contextmanager
-def _interrupts_later() -> Iterator[None]:
-    """Holds Ctrl-C back: a Java process whose parent goes away while it starts would stay behind for ever."""
+def _delay_interrupts() -> Iterator[None]:
+    """Delays Ctrl-C: a Java process whose parent ends while it starts would never end."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -193,9 +164,9 @@ def _interrupts_later() -> Iterator[None]:
         raise KeyboardInterrupt
 
 
-def prepared(session: SparkSession) -> SparkSession:
-    """A session of the caller with the settings of the stateful step, for a query that the caller will start."""
-    for name, value in STATEFUL.items():
+def configure_session(session: SparkSession) -> SparkSession:
+    """Set what the stateful step needs in a session of the caller, who starts the query; gives the session."""
+    for name, value in STATEFUL_SETTINGS.items():
         session.conf.set(name, value)
     return session
 

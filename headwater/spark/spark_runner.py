@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 from headwater.running.delivery import Delivery
 from headwater.running.program_description import ProgramDescription
-from headwater.running.shipping import sent, shared
+from headwater.running.shipping import share_folder, ship
 from headwater.running.workload import Workload, WorkloadChanges
-from headwater.sharding.merging import Merging
+from headwater.sharding.answer_merging import AnswerMerger
 from headwater.sources.outages import BackOff, is_outage
-from headwater.sources.records import RecordSource, elsewhere
+from headwater.sources.records import ReadBySpark, RecordSource
 from headwater.sources.source import Source
-from headwater.sources.wanted_streams import Wanted
+from headwater.sources.stream_patterns import WantedPatterns
 from headwater.spark.record_chunks import record_chunks
-from headwater.spark.run_error import WORKER_DIED, run_error
+from headwater.spark.run_error import WORKER_DIED, to_run_error
+from headwater.spark.spark_settings import query_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -33,13 +34,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _BATCH_BYTES = 8 << 20
-_SMALLEST_PIECE = 256 << 10
-_ARROW_BYTES = 4 << 20
-"""Chunks go to the stateful step in packets of this size: while Python takes one, Java makes the next."""
+_SMALLEST_TASK_BYTES = 256 << 10
 _POLL_SECONDS = 0.2
-_PATIENCE_SECONDS = 30.0
+_LAST_BATCH_SECONDS = 30.0
 _ATTEMPTS = 4
-_WORTH_ANOTHER_TRY = ("failed to connect back", WORKER_DIED)
+_RETRYABLE_ERRORS = ("failed to connect back", WORKER_DIED)
 """Spark gives a Python process ten seconds to start, and does not replace one that dies in the middle of its work; from
 the checkpoint another try goes through."""
 
@@ -48,31 +47,33 @@ def outcome_rows(
     spark: SparkSession,
     description: ProgramDescription,
     sources: Mapping[str, Source],
-    wanted: Wanted,
+    wanted: WantedPatterns,
     *,
     drain: bool = True,
     batch_bytes: int | None = None,
 ) -> DataFrame:
     """The streaming DataFrame of what the stateful step gives (`stateful.OUTPUT_SCHEMA`)."""
     from headwater.spark.spark_source import FORMAT, FeedSettings, HeadwaterSource, source_options
-    from headwater.spark.stateful_step import OUTPUT_SCHEMA, EvaluationProcessor, observed
+    from headwater.spark.stateful_step import OUTPUT_SCHEMA, EvaluationProcessor, observe_counts
 
-    description = replace(description, datasets=tuple(shared(spark, one) for one in description.datasets))
+    description = replace(description, datasets=tuple(share_folder(spark, one) for one in description.datasets))
     size = batch_bytes or _BATCH_BYTES
-    piece = max(min(size, _SMALLEST_PIECE), size // spark.sparkContext.defaultParallelism)
+    task_bytes = max(min(size, _SMALLEST_TASK_BYTES), size // spark.sparkContext.defaultParallelism)
     _register(spark, HeadwaterSource)
-    read_here, records = _by_reader(sources, drain)
+    read_here, records = _separate_records(sources, drain)
     feed = FeedSettings(read_here, drain, wanted, description.sharding, description.watched)
-    options = source_options(feed, batch_bytes=size, piece_bytes=piece)
+    options = source_options(feed, batch_bytes=size, task_bytes=task_bytes)
     chunks = spark.readStream.format(FORMAT).options(**options).load()
     for stream, source in records.items():
         chunks = chunks.union(record_chunks(spark, stream, source, description.sharding))
-    processor = EvaluationProcessor(sent(spark, description))
-    return observed(chunks.groupBy("shard").transformWithStateInPandas(processor, OUTPUT_SCHEMA, "Append", "None"))
+    processor = EvaluationProcessor(ship(spark, description))
+    return observe_counts(
+        chunks.groupBy("shard").transformWithStateInPandas(processor, OUTPUT_SCHEMA, "Append", "None")
+    )
 
 
 def _register(spark: SparkSession, source: type[DataSource]) -> None:
-    """Have a session know a source, as another session of the same Spark may do already."""
+    """Register a source in a session, also where another session of the same Spark has registered it."""
     from pyspark.errors import AnalysisException
 
     try:
@@ -83,10 +84,10 @@ def _register(spark: SparkSession, source: type[DataSource]) -> None:
         spark.dataSource.register(source)
 
 
-def _by_reader(sources: Mapping[str, Source], drain: bool) -> tuple[dict[str, Source], dict[str, RecordSource]]:
+def _separate_records(sources: Mapping[str, Source], drain: bool) -> tuple[dict[str, Source], dict[str, RecordSource]]:
     """The sources as the feed sees them, and those that Spark reads itself, always in the same order."""
     records = {stream: source for stream, source in sorted(sources.items()) if isinstance(source, RecordSource)}
-    return {**sources, **dict.fromkeys(records, elsewhere(ends=drain))}, records
+    return {**sources, **dict.fromkeys(records, ReadBySpark.in_run(has_end=drain))}, records
 
 
 def run_on_spark(
@@ -106,19 +107,19 @@ def run_on_spark(
     failures: list[BaseException] = []
     drains = drain and not follow
     # Only Spark knows when it has read all records: their streams end in a second query, after the first one.
-    turns = [False, True] if drains and _by_reader(workload.sources, drain)[1] else [drains]
+    turns = [False, True] if drains and _separate_records(workload.sources, drain)[1] else [drains]
 
     def deliver(batch: DataFrame, batch_id: int) -> None:
         from headwater.spark.stateful_step import rows_to_outcome
 
         # A second action would run the stateful step a second time.
-        found: list[Any] = batch.toArrow().to_pylist()
-        if not found:
+        rows: list[Any] = batch.toArrow().to_pylist()
+        if not rows:
             return
         description = workload.description
-        merging = None if description.sharding is None else Merging(description.queries, description.sharding)
+        merger = None if description.sharding is None else AnswerMerger(description.queries, description.sharding)
         try:
-            delivery.deliver(batch_id, rows_to_outcome(found, merging))
+            delivery.deliver(batch_id, rows_to_outcome(rows, merger))
         except BaseException as error:
             failures.append(error)
             raise
@@ -134,7 +135,7 @@ def run_on_spark(
             if follow
             else writer.trigger(availableNow=True)
         )
-        with _settings_of_a_query(spark, description):
+        with _set_query_settings(spark, description):
             return trigger.start()
 
     with tempfile.TemporaryDirectory(prefix="headwater-", ignore_cleanup_errors=True) as temporary:
@@ -146,7 +147,7 @@ def run_on_spark(
 
         for ends in turns:
             while not stop.is_set():
-                _drive(
+                _run_query(
                     partial(start, folder, ends), failures, stop, follow, may_change, lambda: delivery.progress.batches
                 )
                 if stop.is_set() or not changes.is_requested:
@@ -164,7 +165,7 @@ def _last_commit(checkpoint: Path) -> int:
     return max(found, default=-1) if committed.is_dir() else -1
 
 
-def _drive(
+def _run_query(
     start: Callable[[], StreamingQuery],
     failures: list[BaseException],
     stop: Event,
@@ -172,9 +173,9 @@ def _drive(
     may_change: Callable[[], bool] = lambda: False,
     delivered: Callable[[], int] = lambda: 0,
 ) -> None:
-    """Run a query to its end or to a change, and start it again from its checkpoint after what is worth another try.
+    """Run a query to its end or to a change, and start it again from its checkpoint after a failure that may pass.
 
-    `delivered` says how many batches came through: after one that did, the tries are counted anew.
+    `delivered` gives how many batches were delivered: after another one, the attempts are counted anew.
     """
     outages = BackOff()
     attempts, before = 0, delivered()
@@ -193,24 +194,18 @@ def _drive(
             if cause is not None:
                 raise cause from None
             attempts, before = (attempts if delivered() == before else 0) + 1, delivered()
-            if attempts == _ATTEMPTS or not any(sign in str(error) for sign in _WORTH_ANOTHER_TRY):
-                raise run_error(error) from error
-            logger.warning("%s; trying again from the last batch", run_error(error))
+            if attempts == _ATTEMPTS or not any(message in str(error) for message in _RETRYABLE_ERRORS):
+                raise to_run_error(error) from error
+            logger.warning("%s; trying again from the last batch", to_run_error(error))
         finally:
             query.stop()
 
 
 @contextmanager
-def _settings_of_a_query(spark: SparkSession, description: ProgramDescription) -> Iterator[None]:
-    """A streaming query takes its settings at its start, among them the number of partitions: one for each shard."""
-    from headwater.spark.session import STATEFUL
-
+def _set_query_settings(spark: SparkSession, description: ProgramDescription) -> Iterator[None]:
+    """Sets what a streaming query takes at its start, then restores the settings of the session."""
     shards = 1 if description.sharding is None else len(description.sharding.keys)
-    settings = {
-        **STATEFUL,
-        "spark.sql.shuffle.partitions": str(shards),
-        "spark.sql.execution.arrow.maxBytesPerBatch": str(_ARROW_BYTES),
-    }
+    settings = query_settings(shards)
     before = dict(spark.conf.getAll)
     for name, value in settings.items():
         spark.conf.set(name, value)
@@ -234,6 +229,6 @@ def _wait(query: StreamingQuery, stop: Event, may_change: Callable[[], bool]) ->
 
 def _wait_for_batch(query: StreamingQuery) -> None:
     """Let the batch at work be committed, so that a later run does not deliver it again."""
-    end = time.monotonic() + _PATIENCE_SECONDS
+    end = time.monotonic() + _LAST_BATCH_SECONDS
     while time.monotonic() < end and query.isActive and query.status["isTriggerActive"]:
         time.sleep(_POLL_SECONDS / 10)

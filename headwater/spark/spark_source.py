@@ -1,4 +1,4 @@
-"""The sources of a run as a Spark streaming source: Spark asks how far a batch goes, then has its pieces read.
+"""The sources of a run as a Spark streaming source: Spark asks how far a batch goes, then has its read tasks done.
 
 A row is a chunk: some thousand elements packed into one binary value, because rows are what costs time between
 processes, not bytes. Bad input travels in the same rows, so that counts are exact.
@@ -21,15 +21,15 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from headwater.sharding.sharding import Sharding
-from headwater.sources.feed import Chunk, Feed, Piece
+from headwater.sharding.shard_plan import ShardPlan
+from headwater.sources.feed import Chunk, Feed, ReadTask
 from headwater.sources.offsets import Offset
 from headwater.sources.source import Source
-from headwater.sources.wanted_streams import Wanted
+from headwater.sources.stream_patterns import WantedPatterns
 from headwater.spark.chunk_bytes import pack_chunk, with_columns
 
 FORMAT = "headwater"
-_SCHEMA = "shard int, chunk binary"
+CHUNK_SCHEMA = "shard int, chunk binary"
 _ARROW = pa.schema([("shard", pa.int32()), ("chunk", pa.binary())])
 
 
@@ -38,15 +38,15 @@ class FeedSettings(NamedTuple):
 
     sources: Mapping[str, Source]
     drain: bool
-    wanted: Wanted
-    sharding: Sharding | None
+    wanted: WantedPatterns
+    sharding: ShardPlan | None
     datasets: tuple[str, ...]
 
 
-def source_options(settings: FeedSettings, *, batch_bytes: int, piece_bytes: int) -> dict[str, str]:
+def source_options(settings: FeedSettings, *, batch_bytes: int, task_bytes: int) -> dict[str, str]:
     """The options with which Spark makes the data source, in every process that needs it."""
     packed = base64.b64encode(pickle.dumps(settings, protocol=pickle.HIGHEST_PROTOCOL))
-    return {"feed": packed.decode(), "batchBytes": str(batch_bytes), "pieceBytes": str(piece_bytes)}
+    return {"feed": packed.decode(), "batchBytes": str(batch_bytes), "taskBytes": str(task_bytes)}
 
 
 class HeadwaterSource(DataSource):
@@ -57,30 +57,30 @@ class HeadwaterSource(DataSource):
         return FORMAT
 
     def schema(self) -> str:
-        return _SCHEMA
+        return CHUNK_SCHEMA
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        given: FeedSettings = pickle.loads(base64.b64decode(self.options["feed"]))
-        feed = Feed(given.sources, drain=given.drain, wanted=given.wanted, datasets=given.datasets)
-        return HeadwaterReader(feed, given.sharding, int(self.options["batchBytes"]), int(self.options["pieceBytes"]))
+        settings: FeedSettings = pickle.loads(base64.b64decode(self.options["feed"]))
+        feed = Feed(settings.sources, drain=settings.drain, wanted=settings.wanted, datasets=settings.datasets)
+        return HeadwaterReader(feed, settings.sharding, int(self.options["batchBytes"]), int(self.options["taskBytes"]))
 
 
-class PiecePartition(InputPartition):
+class ReadTaskPartition(InputPartition):
     """What one Spark task reads."""
 
-    def __init__(self, piece: Piece) -> None:
-        super().__init__(piece)
-        self.piece = piece
+    def __init__(self, task: ReadTask) -> None:
+        super().__init__(task)
+        self.task = task
 
 
 class HeadwaterReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Plans batches on the driver and reads pieces on the workers."""
+    """Plans batches on the driver and has read tasks done by the workers."""
 
-    def __init__(self, feed: Feed, sharding: Sharding | None, batch_bytes: int, piece_bytes: int) -> None:
+    def __init__(self, feed: Feed, sharding: ShardPlan | None, batch_bytes: int, task_bytes: int) -> None:
         self._feed = feed
         self._sharding = sharding
         self._batch_bytes = batch_bytes
-        self._piece_bytes = piece_bytes
+        self._task_bytes = task_bytes
 
     def prepareForTriggerAvailableNow(self) -> None:
         self._feed.finish()
@@ -98,26 +98,26 @@ class HeadwaterReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return start if after == before else after.to_json()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        pieces = self._feed.pieces(Offset.from_json(start), Offset.from_json(end), self._piece_bytes)
-        return [PiecePartition(piece) for piece in pieces]
+        tasks = self._feed.read_tasks(Offset.from_json(start), Offset.from_json(end), self._task_bytes)
+        return [ReadTaskPartition(task) for task in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, PiecePartition)
-        for chunk in self._feed.read(partition.piece):
+        assert isinstance(partition, ReadTaskPartition)
+        for chunk in self._feed.read(partition.task):
             yield chunk_rows(chunk, self._sharding)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """What was read up to here is in the checkpoint: nobody will ask for it again."""
+        """Let sources give up what was read up to here: it is in the checkpoint, and is not read again."""
         self._feed.commit(Offset.from_json(end))
 
 
-def chunk_rows(chunk: Chunk, sharding: Sharding | None) -> pa.RecordBatch:
+def chunk_rows(chunk: Chunk, sharding: ShardPlan | None) -> pa.RecordBatch:
     """A chunk as rows for the stateful step: one for each shard."""
-    parts = [(0, chunk)] if sharding is None else list(sharding.split(with_columns(chunk)))
+    chunks = [(0, chunk)] if sharding is None else list(sharding.split(with_columns(chunk)))
     return pa.RecordBatch.from_arrays(
         [
-            pa.array([key for key, _ in parts], pa.int32()),
-            pa.array([pack_chunk(part) for _, part in parts], pa.binary()),
+            pa.array([key for key, _ in chunks], pa.int32()),
+            pa.array([pack_chunk(one) for _, one in chunks], pa.binary()),
         ],
         schema=_ARROW,
     )

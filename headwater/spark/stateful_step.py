@@ -6,7 +6,7 @@ process keeps the live evaluation as a cache. Each state carries a random token:
 carries the token that the store has, so a worker that took another batch meanwhile, or took this one in an attempt
 that was not committed, throws its copy away and derives it from the log.
 
-Spark also starts a process that only says which states there are: what evaluates is imported by those that do.
+Spark also starts a process that only lists the states, so the modules that evaluate are imported by the workers alone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from headwater.running.shipping import Parcel
+from headwater.running.shipping import Shipped
 from headwater.spark.chunk_bytes import unpack_chunk
 from headwater.terms.element_columns import ElementColumns
 from headwater.terms.packing import pack, unpack
@@ -31,10 +31,10 @@ from headwater.terms.packing import pack, unpack
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from headwater.execution.window_log import Segment
+    from headwater.execution.window_log import LogSegment
     from headwater.running.evaluation import BatchOutcome, Evaluation
     from headwater.running.program_description import ProgramDescription
-    from headwater.sharding.merging import Merging
+    from headwater.sharding.answer_merging import AnswerMerger
 
 OUTPUT_SCHEMA = (
     "number long, kind string, query string, time_us long, payload binary, "
@@ -42,15 +42,15 @@ OUTPUT_SCHEMA = (
 )
 ANSWER, OUTCOME = "answer", "outcome"
 
-_LIVE: OrderedDict[tuple[str, str], Evaluation] = OrderedDict()
+_LIVE_EVALUATIONS: OrderedDict[tuple[str, str], Evaluation] = OrderedDict()
 _MOST_LIVE = 4
 
 
 class EvaluationProcessor(StatefulProcessor):
     """Keeps an evaluation and advances it once per batch."""
 
-    def __init__(self, description: Parcel[ProgramDescription]) -> None:
-        self._parcel = description
+    def __init__(self, description: Shipped[ProgramDescription]) -> None:
+        self._shipped = description
         # A worker outlives a run: another run may go on with the same state, but with other queries or other data.
         self._run = uuid.uuid4().hex
 
@@ -62,7 +62,7 @@ class EvaluationProcessor(StatefulProcessor):
     @cached_property
     def _description(self) -> ProgramDescription:
         # Spark asks for the states in a process that never sees a row, and need not know the queries.
-        return self._parcel.opened()
+        return self._shipped.unpack()
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:
         from headwater.running.counting import add_by_name
@@ -80,7 +80,7 @@ class EvaluationProcessor(StatefulProcessor):
         outcome = replace(outcome, measure=replace(outcome.measure, steps=steps))
         sharding = self._description.sharding
         if sharding is not None and key[0] != sharding.keys[0]:
-            # Every shard heard of all elements; the first one speaks for them.
+            # Every shard got all elements; only the first one counts them.
             outcome = replace(outcome, letters=(), elements=0)
         yield outcome_to_frame(outcome)
 
@@ -95,16 +95,16 @@ class EvaluationProcessor(StatefulProcessor):
         token = uuid.uuid4().hex
         self._summary.update((summary,))
         self._token.update((token,))
-        _LIVE[self._run, token] = evaluation
-        while len(_LIVE) > _MOST_LIVE:
-            _LIVE.popitem(last=False)
+        _LIVE_EVALUATIONS[self._run, token] = evaluation
+        while len(_LIVE_EVALUATIONS) > _MOST_LIVE:
+            _LIVE_EVALUATIONS.popitem(last=False)
 
     def _evaluation(self) -> Evaluation:
         from headwater.running.evaluation import Evaluation
 
         stored = self._token.get()
         if stored is not None:
-            live = _LIVE.pop((self._run, stored[0]), None)
+            live = _LIVE_EVALUATIONS.pop((self._run, stored[0]), None)
             if live is not None:
                 return live
         evaluation = Evaluation(self._description.program(encodes_rows=True))
@@ -120,7 +120,7 @@ class EvaluationProcessor(StatefulProcessor):
         return
 
 
-def segment_to_bytes(segment: Segment) -> bytes:
+def segment_to_bytes(segment: LogSegment) -> bytes:
     """A segment of the log, its elements as columns."""
     elements = segment.elements
     if elements is not None and not isinstance(elements, ElementColumns):
@@ -129,8 +129,8 @@ def segment_to_bytes(segment: Segment) -> bytes:
     return pickle.dumps(columns, protocol=pickle.HIGHEST_PROTOCOL)
 
 
-def segment_from_bytes(data: bytes) -> Segment:
-    segment: Segment = pickle.loads(data)
+def segment_from_bytes(data: bytes) -> LogSegment:
+    segment: LogSegment = pickle.loads(data)
     return segment
 
 
@@ -150,7 +150,7 @@ def outcome_to_frame(outcome: BatchOutcome) -> pd.DataFrame:
     return frame.astype({"number": "int64", **dict.fromkeys(("time_us", "elements", "late", "bad"), "Int64")})
 
 
-def observed(rows: DataFrame) -> DataFrame:
+def observe_counts(rows: DataFrame) -> DataFrame:
     """The same rows, counted batch by batch in Spark's own progress, where every listener finds it.
 
     `event.progress.observedMetrics["headwater"]` has `answers`, `elements`, `late`, `bad`, the last tick as
@@ -167,10 +167,10 @@ def observed(rows: DataFrame) -> DataFrame:
     )
 
 
-def rows_to_outcome(rows: list[Any], merging: Merging | None = None) -> BatchOutcome:
+def rows_to_outcome(rows: list[Any], merger: AnswerMerger | None = None) -> BatchOutcome:
     """The outcome of a batch from the rows that the stateful step gave, those of all shards together."""
     from headwater.running.evaluation import BatchOutcome
-    from headwater.sharding.encoded_answers import all_with_rows
+    from headwater.sharding.encoded_answers import decode_answers
 
     ordered = sorted(rows, key=lambda row: row["number"])
     answers = [unpack(bytes(row["payload"])) for row in ordered if row["kind"] == ANSWER]
@@ -185,4 +185,4 @@ def rows_to_outcome(rows: list[Any], merging: Merging | None = None) -> BatchOut
                 part.watermarks,
                 outcome.measure.merge(part.measure),
             )
-    return replace(outcome, answers=tuple(all_with_rows(answers) if merging is None else merging.merged(answers)))
+    return replace(outcome, answers=tuple(decode_answers(answers) if merger is None else merger.merge(answers)))

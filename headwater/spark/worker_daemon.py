@@ -1,8 +1,9 @@
 """The process from which Spark forks its Python workers, with everything imported beforehand.
 
 Spark's own daemon imports nothing, so each worker that it forks spends a second or two on numba, pandas and the rest
-before it does any work. This one imports first: workers are there in some milliseconds, and share the memory. Sessions
-that are started here name it (`spark.python.daemon.module`); on a session of somebody else's, Spark's own will do.
+before it does any work. This one imports first: workers are there in some milliseconds, and share the memory. A session
+of the caller uses it where its setting `spark.python.daemon.module` names it; sessions that are started here have
+`process_server` instead.
 
 No thread may run in a process that forks. The libraries are told to start none; should one do so all the same, Spark's
 own daemon takes over.
@@ -13,8 +14,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Iterable
-from importlib import import_module
+from collections.abc import Callable
 
 _NO_THREADS = {
     "OMP_NUM_THREADS": "1",
@@ -23,35 +23,38 @@ _NO_THREADS = {
     # The allocator of Arrow has a thread that returns memory; without it, memory is returned on the way.
     "JE_ARROW_MALLOC_CONF": "background_thread:false",
 }
-_MODULES = (
-    "pyspark.worker",
-    "headwater.spark.spark_source",
-    "headwater.spark.stateful_step",
-    "headwater.running.evaluation",
-    "headwater.kernel.evaluator_choice",
-    "headwater.kernel.families.family_evaluator",
-    "headwater.terms.scanning.scanner",
-)
 
 
-def threads() -> int:
-    """How many threads this process has; 1 where nobody can say."""
+def _import_modules() -> None:
+    """Import what workers need."""
+    import pyspark.worker  # noqa: F401
+
+    import headwater.kernel.evaluator_choice
+    import headwater.kernel.families.family_evaluator
+    import headwater.running.evaluation
+    import headwater.spark.spark_source
+    import headwater.spark.stateful_step
+    import headwater.terms.scanning.scanner  # noqa: F401
+
+
+def count_threads() -> int:
+    """How many threads this process has; 1 where the system does not tell."""
     try:
         return len(os.listdir("/proc/self/task"))
     except OSError:
         return 1
 
 
-def prepare(more: Iterable[str] = ()) -> bool:
+def prepare(import_more: Callable[[], None] = lambda: None) -> bool:
     """Import what workers need, and more; gives whether the process may fork now."""
     for name, value in _NO_THREADS.items():
         os.environ.setdefault(name, value)
-    for module in (*_MODULES, *more):
-        import_module(module)
+    _import_modules()
+    import_more()
     # What is here now stays: a collection in a worker need not touch it, and its memory stays shared.
     gc.collect()
     gc.freeze()
-    return threads() == 1
+    return count_threads() == 1
 
 
 def main() -> None:

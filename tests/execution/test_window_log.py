@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headwater.execution.window_log import Changes, WindowLog
+from headwater.execution.window_log import LogChanges, WindowLog
 from headwater.terms.element_columns import ElementColumns
 from headwater.terms.model import Element, NamedNode, Triple
 from headwater.windows.element_sequences import Elements, elements_of
@@ -19,7 +19,7 @@ def at(*times: int) -> list[Element]:
     ]
 
 
-def times_in(changes: Changes) -> list[list[int]]:
+def times_in(changes: LogChanges) -> list[list[int]]:
     return [[element.time for element in elements_of(segment.elements or [])] for segment in changes.added]
 
 

@@ -14,7 +14,7 @@ from headwater.execution.registered import RegisteredQuery
 from headwater.kernel.evaluator_choice import fastest_evaluator
 from headwater.language.parser import parse
 from headwater.language.stream_clauses import StreamOperator
-from headwater.sharding.encoded_answers import all_with_rows
+from headwater.sharding.encoded_answers import decode_answers
 from headwater.terms.model import SECOND, Element, Literal, NamedNode, Triple
 from headwater.windows.element_sequences import Elements
 from headwater.windows.settings import Options, settle
@@ -40,12 +40,12 @@ def test_rows_that_come_and_go_after_all_was_new() -> None:
         program = Program([registered], Store(), 0, fastest_evaluator, encodes_rows=encodes)
         answers = program.advance({"http://ex/s": elements}, ended=["http://ex/s"]).answers
         assert any(answer.encoded is not None for answer in answers) is encodes
-        said.append([*map(compared, all_with_rows(answers))])
+        said.append([*map(compared, decode_answers(answers))])
         assert gc.isenabled()
     assert said[0] == said[1]
     gc.disable()
     try:
-        all_with_rows(answers)
+        decode_answers(answers)
         assert not gc.isenabled()
     finally:
         gc.enable()
@@ -66,6 +66,6 @@ def test_ids_and_terms_are_the_same_answers(block: int) -> None:
             answers = [answer for batch in batches for answer in program.advance(batch).answers]
             answers += program.advance({}, ended=list(STREAMS)).answers
             encoded += sum(answer.encoded is not None for answer in answers)
-            said.append([*map(compared, all_with_rows(answers))])
+            said.append([*map(compared, decode_answers(answers))])
         assert said[0] == said[1], f"case {number}: {case.text}"
     assert encoded > 20

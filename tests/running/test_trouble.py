@@ -14,7 +14,7 @@ import pytest
 
 import headwater as hw
 from headwater.execution.answers import Answer
-from headwater.spark.run_error import run_error
+from headwater.spark.run_error import to_run_error
 from tests.engine.programs import SENSORS, SLIDING, by_query, sensor_lines, write
 from tests.spark import killing
 
@@ -123,7 +123,9 @@ def test_a_worker_that_dies_is_replaced(
 
 
 def test_the_words_say_what_to_do() -> None:
-    died = run_error(RuntimeError("Job aborted … SparkException: Python worker exited unexpectedly (crashed)\n\tat x"))
+    died = to_run_error(
+        RuntimeError("Job aborted … SparkException: Python worker exited unexpectedly (crashed)\n\tat x")
+    )
     assert "killed, or the machine ran out of memory" in str(died) and "nothing is lost" in str(died)
-    full = run_error(RuntimeError("java.io.IOException: No space left on device\n\tat y"))
+    full = to_run_error(RuntimeError("java.io.IOException: No space left on device\n\tat y"))
     assert "Make room" in str(full)

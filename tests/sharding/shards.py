@@ -14,8 +14,8 @@ from headwater.execution.registered import RegisteredQuery
 from headwater.kernel.evaluator_choice import fastest_evaluator
 from headwater.kernel.families.family_evaluator import families_of
 from headwater.language.parser import parse
-from headwater.sharding.merging import Merging, shard_query
-from headwater.sharding.sharding import Sharding
+from headwater.sharding.answer_merging import AnswerMerger, query_of_shard
+from headwater.sharding.shard_plan import ShardPlan
 from headwater.sources.feed import Chunk
 from headwater.spark.chunk_bytes import with_columns
 from headwater.terms.model import XSD, Element
@@ -101,7 +101,7 @@ def whole_answers(
 
 def sharded_answers(
     query: RegisteredQuery,
-    cutting: Sharding,
+    cutting: ShardPlan,
     batches: Sequence[Sequence[Chunk]],
     delay: int,
     make: MakeEvaluator = fastest_evaluator,
@@ -109,11 +109,11 @@ def sharded_answers(
 ) -> list[Answer]:
     """The answers of a query, and of others that run beside it, put together after each batch."""
     queries = [query, *others]
-    parts_of = [shard_query(one, cutting) for one in queries]
+    parts_of = [query_of_shard(one, cutting) for one in queries]
     programs = {
         key: Program(parts_of, static(), delay, make, families=families_of, encodes_rows=True) for key in cutting.keys
     }
-    merging, answers = Merging(queries, cutting), []
+    merger, answers = AnswerMerger(queries, cutting), []
     for number, batch in enumerate(batches):
         found: list[Answer] = []
         parts: dict[int, dict[str, object]] = {key: {} for key in cutting.keys}
@@ -124,5 +124,5 @@ def sharded_answers(
             mine = {stream: part for stream, part in parts[key].items() if stream in program.inputs}
             ended = list(program.inputs) if number == len(batches) - 1 else []
             found.extend(program.advance(mine, ended=ended).answers)  # type: ignore[arg-type]
-        answers.extend(merging.merged([unpack(pack(answer)) for answer in found]))
+        answers.extend(merger.merge([unpack(pack(answer)) for answer in found]))
     return answers

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from headwater.algebra.partitioning import OneShard
-from headwater.sharding.plan_cutting import in_words, sharding
-from headwater.sharding.sharding import Sharding, spreading_keys
+from headwater.sharding.shard_plan import ShardPlan, find_shard_keys
+from headwater.sharding.shard_planning import describe_sharding, plan_shards
 from headwater.sources.feed import Chunk
 from headwater.spark.chunk_bytes import with_columns
 from tests.sharding.shards import EX, WINDOWS, A, cut, elements, registered, sharded_answers, whole_answers
@@ -95,8 +95,8 @@ WHOLE = {
 @pytest.mark.parametrize("shards", [2, 5])
 def test_shards_answer_as_one(name: str, shards: int) -> None:
     query = registered(KEYED[name])
-    found = sharding([query], tuple(range(shards)), has_static_default=False)
-    assert isinstance(found, Sharding), found
+    found = plan_shards([query], tuple(range(shards)), has_static_default=False)
+    assert isinstance(found, ShardPlan), found
     rows = 0
     for seed, pieces in ((1, 1), (2, 3), (3, 8)):
         streams = elements(seed)
@@ -109,7 +109,7 @@ def test_shards_answer_as_one(name: str, shards: int) -> None:
 @pytest.mark.parametrize("name", WHOLE)
 def test_what_cannot_be_cut_says_why(name: str) -> None:
     text, reason = WHOLE[name]
-    found = sharding([registered(text)], (0, 1), has_static_default=False)
+    found = plan_shards([registered(text)], (0, 1), has_static_default=False)
     assert isinstance(found, OneShard)
     assert reason in found.reason
 
@@ -118,19 +118,19 @@ def test_the_cut_is_said_in_words() -> None:
     text = (
         "SELECT {0} FROM NAMED WINDOW <w> ON <s> [RANGE PT1S STEP PT1S] WHERE {{ WINDOW <w> {{ ?o <urn:p> ?v }} }} {1}"
     )
-    assert in_words(registered(text.format("*", ""))) == "any number, by ?o (subject of its triples)"
+    assert describe_sharding(registered(text.format("*", ""))) == "any number, by ?o (subject of its triples)"
     ordered = "any number, by ?o (subject of its triples); ordered, cut or told apart when they are together"
-    assert in_words(registered(text.format("*", "ORDER BY ?v"))) == ordered
+    assert describe_sharding(registered(text.format("*", "ORDER BY ?v"))) == ordered
     counted = "any number, by ?o (subject of its triples); their groups are put together"
-    assert in_words(registered(text.format("(COUNT(*) AS ?n)", ""))) == counted
-    joined = in_words(registered(text.format("(GROUP_CONCAT(?v) AS ?n)", "")))
+    assert describe_sharding(registered(text.format("(COUNT(*) AS ?n)", ""))) == counted
+    joined = describe_sharding(registered(text.format("(GROUP_CONCAT(?v) AS ?n)", "")))
     assert joined == "one, because groups are not made by ?o, and GROUP_CONCAT depends on the order of all its values"
 
 
 def test_triples_of_one_key_stay_together_and_the_shards_share_the_work() -> None:
     query = registered(KEYED["star"])
-    found = sharding([query], (0, 1), has_static_default=False)
-    assert isinstance(found, Sharding)
+    found = plan_shards([query], (0, 1), has_static_default=False)
+    assert isinstance(found, ShardPlan)
     chunk = with_columns(Chunk(A, elements=tuple(elements(4)[A])))
     parts = dict(found.split(chunk))
     subjects = [set(part.elements.triples[:, 0].tolist()) for part in parts.values()]  # type: ignore[union-attr]
@@ -141,11 +141,11 @@ def test_triples_of_one_key_stay_together_and_the_shards_share_the_work() -> Non
 def test_queries_that_want_different_keys_stay_together() -> None:
     first = registered(f"SELECT ?o {WINDOWS} WHERE {{ WINDOW :w {{ ?o :by :s1 }} }}")
     second = registered(f"SELECT ?s {WINDOWS} WHERE {{ WINDOW :w {{ :o1 :by ?s }} }}")
-    found = sharding([first, second], (0, 1), has_static_default=False)
+    found = plan_shards([first, second], (0, 1), has_static_default=False)
     assert isinstance(found, OneShard)
     assert "different keys" in found.reason
 
 
 @pytest.mark.parametrize("shards", [1, 2, 3, 7])
 def test_keys_are_all_different(shards: int) -> None:
-    assert len(set(spreading_keys(shards))) == shards
+    assert len(set(find_shard_keys(shards))) == shards

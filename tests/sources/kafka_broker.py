@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headwater.sources.kafka_jars import ensure_kafka, fetched
+from headwater.sources.kafka_jars import ensure_kafka, fetch_jars
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,7 +27,7 @@ class Broker:
     def __init__(self, folder: Path) -> None:
         self.port, controller = _free_ports(2)
         self.servers = f"127.0.0.1:{self.port}"
-        jars = fetched((ARTEFACT,), transitive=True)
+        jars = fetch_jars((ARTEFACT,), transitive=True)
         java = os.environ.get("JAVA_HOME")
         program = str(Path(java) / "bin" / "java") if java else shutil.which("java") or "java"
         memory = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")

@@ -34,7 +34,7 @@ def test_received_addresses(tmp_path: Path) -> None:
     template.write_text('<http://ex/s> <http://ex/p> "{value}" .\n')
     source = source_at("mqtt://host/a/+/%23?format=text&qos=2&client=me&keep=7", template=template)
     assert isinstance(source, ReceivedSource)
-    assert (source.address, source.keep) == ("mqtt://host:1883/a/+/#", 7.0)
+    assert (source.address, source.keep_seconds) == ("mqtt://host:1883/a/+/#", 7.0)
     assert (source.decoder.format, source.decoder.template is None) == (PayloadFormat.TEXT, False)
     lines = source_at("tcp://host:99?spool=kept")
     assert isinstance(lines, ReceivedSource)

@@ -32,7 +32,10 @@ def offsets(feed: Feed, start: Offset, limit: int | None) -> list[Offset]:
 
 def chunks_between(feed: Feed, ends: Iterable[Offset], size: int | None = None) -> list[Chunk]:
     return [
-        chunk for start, end in pairwise(ends) for piece in feed.pieces(start, end, size) for chunk in feed.read(piece)
+        chunk
+        for start, end in pairwise(ends)
+        for task in feed.read_tasks(start, end, size)
+        for chunk in feed.read(task)
     ]
 
 
@@ -73,14 +76,14 @@ def test_any_cut_of_files_gives_each_element_once(
         cut, end = read_all(finite(hw.files(folder)), limit=limit, size=size)
     assert in_order(cut) == in_order(whole)
     assert len({element.position for element in cut}) == len(cut)
-    assert end.of(S).ended
+    assert end.of(S).has_ended
 
 
 def test_the_end_of_a_stream_is_said_once_and_with_its_last_elements(tmp_path: Path) -> None:
     write(tmp_path / "a.tnq", sensor_lines(40))
     feed = finite(hw.files(tmp_path))
     ends = offsets(feed, Offset(), 1000)
-    said = [[chunk.ended for chunk in chunks_between(feed, pair)] for pair in pairwise(ends)]
+    said = [[chunk.has_ended for chunk in chunks_between(feed, pair)] for pair in pairwise(ends)]
     assert len(said) > 2
     assert [any(batch) for batch in said] == [False] * (len(said) - 1) + [True]
     assert said[-1].count(True) == 1
@@ -94,7 +97,7 @@ def test_without_draining_no_end_is_said_and_an_unfinished_line_waits(tmp_path: 
     first, end = read_all(finite(hw.files(tmp_path), drain=False))
     assert [element.time for element in first if isinstance(element, Element)] == [1000]
     assert len(first) == 1
-    assert not end.of(S).ended
+    assert not end.of(S).has_ended
     with open(path, "a") as stream:
         stream.write(f"{integer(2)} .\n")
     second, _ = read_all(finite(hw.files(tmp_path), drain=False), end)
@@ -128,8 +131,8 @@ def test_a_large_piece_is_read_in_chunks_and_only_the_first_follows_what_was_the
         stream.writelines(f"1\t<{S}> <{S}> {integer(n)} .\n" for n in range(2, 30))
     whole, _ = read_all(feed, end)
     monkeypatch.setattr("headwater.sources.feed._CHUNK_BYTES", 100)
-    (piece,) = feed.pieces(end, feed.next(end, None))
-    chunks = list(feed.read(piece))
+    (task,) = feed.read_tasks(end, feed.next(end, None))
+    chunks = list(feed.read(task))
     assert len(chunks) > 5
     assert [element for chunk in chunks for element in elements_in(chunk)] == whole
     assert len(whole) == 1
@@ -211,7 +214,7 @@ def test_streams_move_on_together(tmp_path: Path) -> None:
     ends = offsets(feed, Offset(), 4000)
     halfway = ends[len(ends) // 2]
     for stream in ("long", "short"):
-        share = halfway.of(stream).marks[0].end / (tmp_path / f"{stream}.tnq").stat().st_size
+        share = halfway.of(stream).items[0].end / (tmp_path / f"{stream}.tnq").stat().st_size
         assert 0.3 < share < 0.7
 
 
@@ -220,7 +223,7 @@ def test_elements_in_memory_are_cut_like_files() -> None:
     source = hw.memory([(time, [triple]) for time in range(20)])
     found, end = read_all(finite(source), limit=700, size=300)
     assert [element.time for element in found if isinstance(element, Element)] == list(range(20))
-    assert end.of(S).ended
+    assert end.of(S).has_ended
     assert offsets(finite(source), end, 700) == [end]
 
 

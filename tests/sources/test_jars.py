@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import headwater as hw
-from headwater.sources.kafka_jars import ensure_kafka, fetched, kafka_jars
+from headwater.sources.kafka_jars import ensure_kafka, fetch_jars, find_kafka_jars
 
 HAS_EVERYTHING = "true"
 HAS_NOTHING = "false"
@@ -58,9 +58,9 @@ def calls(machine: Path) -> int:
 
 def test_the_connector_has_the_version_of_spark_and_is_fetched_once(machine: Path) -> None:
     install_maven(machine, HAS_EVERYTHING)
-    (jar,) = kafka_jars("4.3.0")
+    (jar,) = find_kafka_jars("4.3.0")
     assert jar.name == "spark-sql-kafka-0-10_2.13-4.3.0.jar"
-    assert kafka_jars("4.3.0") == [jar]
+    assert find_kafka_jars("4.3.0") == [jar]
     assert calls(machine) == 1
 
 
@@ -69,12 +69,12 @@ def test_jars_that_are_known_to_work_stand_in_for_a_version_that_is_missing(
 ) -> None:
     install_maven(machine, LACKS_4_3)
     with caplog.at_level(logging.WARNING):
-        found = kafka_jars("4.3.0")
+        found = find_kafka_jars("4.3.0")
     assert "spark-sql-kafka-0-10_2.13-4.2.0.jar" in {jar.name for jar in found}
     assert "4.3.0 could not be fetched; these jars stand in for it" in caplog.text
     caplog.clear()
     with caplog.at_level(logging.WARNING):
-        assert kafka_jars("4.3.0") == found
+        assert find_kafka_jars("4.3.0") == found
     assert "stand in" in caplog.text
     assert calls(machine) == 2, "a version that was missing is not asked for every time"
 
@@ -83,21 +83,21 @@ def test_what_cannot_be_fetched_says_why_and_what_to_do(machine: Path) -> None:
     install_maven(machine, HAS_NOTHING)
     for version in ("4.3.0", "5.0.0"):
         with pytest.raises(hw.SourceError, match="Could not find artifact") as raised:
-            kafka_jars(version)
+            find_kafka_jars(version)
         assert f"--packages org.apache.spark:spark-sql-kafka-0-10_2.13:{version}" in str(raised.value)
         assert "HEADWATER_KAFKA_JARS" in str(raised.value)
         assert "https" not in str(raised.value)
     (machine / "bin" / "mvn").unlink()
     with pytest.raises(hw.SourceError, match="Maven is not installed"):
-        fetched(("a:b:1",), transitive=True)
+        fetch_jars(("a:b:1",), transitive=True)
 
 
 def test_a_failed_fetch_leaves_nothing_behind(machine: Path) -> None:
     install_maven(machine, HAS_NOTHING)
     with pytest.raises(hw.SourceError):
-        fetched(("a:b:1",), transitive=True)
+        fetch_jars(("a:b:1",), transitive=True)
     install_maven(machine, HAS_EVERYTHING)
-    assert [jar.name for jar in fetched(("a:b:1",), transitive=True)] == ["b-1.jar"]
+    assert [jar.name for jar in fetch_jars(("a:b:1",), transitive=True)] == ["b-1.jar"]
 
 
 class FakeSession:

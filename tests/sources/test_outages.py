@@ -10,7 +10,7 @@ import pytest
 import headwater as hw
 from headwater.sources import outages
 from headwater.sources.outages import BackOff, is_outage
-from headwater.spark.spark_runner import _drive
+from headwater.spark.spark_runner import _run_query
 
 AWAY = "Caused by: org.apache.kafka.common.errors.TimeoutException: Timed out waiting for a node assignment."
 
@@ -44,7 +44,7 @@ def drive(ends: list[Any], *, follow: bool, failures: list[BaseException] | None
         started += 1
         return ends[started - 1]
 
-    _drive(start, failures if failures is not None else [], threading.Event(), follow)
+    _run_query(start, failures if failures is not None else [], threading.Event(), follow)
     return started
 
 

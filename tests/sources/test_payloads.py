@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import headwater as hw
-from headwater.sources.payloads import Decoder, Message, PayloadFormat
+from headwater.sources.payloads import Decoder, PayloadFormat, ReceivedMessage
 from headwater.terms.model import BadElement, BlankNode, Element, Literal, NamedNode, Triple
 
 S, P = NamedNode("http://ex/s"), NamedNode("http://ex/p")
@@ -26,9 +26,9 @@ TEMPLATE = """
 """
 
 
-def message(payload: bytes | str | None, *, offset: int = 7, **cells: str) -> Message:
+def message(payload: bytes | str | None, *, offset: int = 7, **cells: str) -> ReceivedMessage:
     data = payload.encode() if isinstance(payload, str) else payload
-    return Message(data, 5 * SECOND, "topic[3]", (3, offset), cells)
+    return ReceivedMessage(data, 5 * SECOND, "topic[3]", (3, offset), cells)
 
 
 def decoded(decoder: Decoder, payload: bytes | str | None, **cells: str) -> list[Element | BadElement]:

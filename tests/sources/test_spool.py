@@ -29,8 +29,8 @@ def read_on(feed: Feed, start: Offset) -> tuple[list[Element], list[BadElement],
     elements: list[Element] = []
     bad: list[BadElement] = []
     end = feed.next(start)
-    for piece in feed.pieces(start, end):
-        for chunk in feed.read(piece):
+    for task in feed.read_tasks(start, end):
+        for chunk in feed.read(task):
             found = chunk.elements
             elements += elements_of(list(found) if isinstance(found, tuple) else found)
             bad += chunk.bad
@@ -65,7 +65,7 @@ def test_what_goes_in_comes_out_in_order(groups: list[list[int]], file_bytes: in
 def test_a_message_that_cannot_be_read_comes_out_as_it_was(tmp_path: Path) -> None:
     spool = Spool(tmp_path)
     lost = BadElement("no\ttab\nanywhere", 'a "text"\nof two lines', "mqtt://host/topic")
-    assert spool.append([element(1), lost, element(2, graph="http://ex/g"), element(3, graph="_:b")]) == 1
+    spool.append([element(1), lost, element(2, graph="http://ex/g"), element(3, graph="_:b")])
     spool.close()
     elements, (bad,), _ = read_on(Feed({STREAM: SpoolSource(str(tmp_path))}), Offset())
     assert plain(elements) == plain([element(1), element(2), element(3)])
@@ -100,7 +100,7 @@ def test_a_line_that_was_cut_short_is_cut_off(tmp_path: Path) -> None:
 
 def test_files_are_removed_when_they_were_read_and_are_old(tmp_path: Path) -> None:
     spool = Spool(tmp_path, file_bytes=1)
-    feed = Feed({STREAM: SpoolSource(str(tmp_path), keep=60)})
+    feed = Feed({STREAM: SpoolSource(str(tmp_path), keep_seconds=60)})
     for number in range(3):
         spool.append([element(number)])
     _, _, read = read_on(feed, Offset())

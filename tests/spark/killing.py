@@ -26,7 +26,7 @@ import pytest
 
 import headwater as hw
 from headwater.running.program_description import ProgramDescription
-from headwater.running.shipping import Parcel
+from headwater.running.shipping import Shipped
 from headwater.spark import spark_source
 from headwater.spark import stateful_step as stateful
 
@@ -71,7 +71,7 @@ def passing(point: str, batch: object) -> None:
 class FragileProcessor(stateful.EvaluationProcessor):
     """The stateful step with its two points. It takes along what the driver was told."""
 
-    def __init__(self, definition: Parcel[ProgramDescription]) -> None:
+    def __init__(self, definition: Shipped[ProgramDescription]) -> None:
         super().__init__(definition)
         self._told = {name: os.environ[name] for name in (_POINT, _MARK, _GROUP) if name in os.environ}
 

@@ -20,10 +20,10 @@ import headwater as hw
 from headwater.execution.answers import Answer
 from headwater.running.evaluation import Evaluation
 from headwater.running.program_description import ProgramDescription
-from headwater.sharding.encoded_answers import all_with_rows
-from headwater.sharding.merging import Merging
-from headwater.sharding.plan_cutting import sharding
-from headwater.sharding.sharding import Sharding, spreading_keys
+from headwater.sharding.answer_merging import AnswerMerger
+from headwater.sharding.encoded_answers import decode_answers
+from headwater.sharding.shard_plan import ShardPlan, find_shard_keys
+from headwater.sharding.shard_planning import plan_shards
 from headwater.sinks.answer_text import format_answer_json
 from headwater.sources.feed import Chunk, Feed
 from headwater.sources.offsets import Offset
@@ -149,20 +149,20 @@ def without_spark(folder: Path, cut: Cut) -> list[Answer]:
     queries = description.queries
     feed = Feed({SENSORS: hw.files(folder)}, wanted=description.outline().wanted)
     feed.finish()
-    found = sharding(queries, spreading_keys(cut.shards), has_static_default=False)
-    assert isinstance(found, Sharding), found
-    assert found.in_parts == set(IN_PARTS)
+    found = plan_shards(queries, find_shard_keys(cut.shards), has_static_default=False)
+    assert isinstance(found, ShardPlan), found
+    assert found.partial_groups == set(IN_PARTS)
     cutting = found if cut.shards > 1 else None
     description = replace(description, sharding=cutting)
     shards = {key: Shard(description) for key in (cutting.keys if cutting else (0,))}
-    merging = Merging(queries, found)
+    merger = AnswerMerger(queries, found)
     total = sum(path.stat().st_size for path in folder.iterdir())
     limit = None if cut.batches == 1 else -(-total // cut.batches)
     offset, answers, batches = Offset(), list[Answer](), 0
     while (end := feed.next(offset, limit)) != offset:
         size = -(-(limit or total) // cut.partitions)
-        pieces = feed.pieces(offset, end, size)
-        chunks = [chunk for piece in pieces for chunk in feed.read(piece)]
+        tasks = feed.read_tasks(offset, end, size)
+        chunks = [chunk for task in tasks for chunk in feed.read(task)]
         parts = [pair for chunk in chunks for pair in _parts(chunk, cutting)]
         random.Random(batches).shuffle(parts)
         given: list[Answer] = []
@@ -170,13 +170,13 @@ def without_spark(folder: Path, cut: Cut) -> list[Answer]:
             mine = [pack_chunk(part) for to, part in parts if to == key]
             given.extend(shard.step(mine, forget=batches % 97 == 3))
         given = [unpack(pack(answer)) for answer in given]
-        answers.extend(all_with_rows(given) if cutting is None else merging.merged(given))
+        answers.extend(decode_answers(given) if cutting is None else merger.merge(given))
         offset, batches = end, batches + 1
     assert batches >= cut.batches * 0.9
     return answers
 
 
-def _parts(chunk: Chunk, cutting: Sharding | None) -> list[tuple[int, Chunk]]:
+def _parts(chunk: Chunk, cutting: ShardPlan | None) -> list[tuple[int, Chunk]]:
     return [(0, chunk)] if cutting is None else list(cutting.split(with_columns(chunk)))
 
 

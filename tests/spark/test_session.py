@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import headwater as hw
-from headwater.spark.run_error import run_error
-from headwater.spark.session import _interrupts_later, check_java, java_version
+from headwater.spark.run_error import to_run_error
+from headwater.spark.session import _delay_interrupts, check_java, java_version
 
 
 @pytest.mark.parametrize(
@@ -66,8 +66,8 @@ def test_the_innermost_reason_of_a_failure_on_spark() -> None:
         "\tat org.apache.spark.Something\n"
         "java.lang.RuntimeException: Job aborted"
     )
-    assert str(run_error(RuntimeError(text))) == "HashCollision: two terms share the id 7"
-    assert str(run_error(RuntimeError("[STREAM_FAILED] lost\nmore"))) == "[STREAM_FAILED] lost"
+    assert str(to_run_error(RuntimeError(text))) == "HashCollision: two terms share the id 7"
+    assert str(to_run_error(RuntimeError("[STREAM_FAILED] lost\nmore"))) == "[STREAM_FAILED] lost"
 
 
 def test_an_interrupt_while_java_starts_waits_until_it_has_started() -> None:
@@ -75,7 +75,7 @@ def test_an_interrupt_while_java_starts_waits_until_it_has_started() -> None:
     # A session that another test started has put a handler of its own.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        with pytest.raises(KeyboardInterrupt), _interrupts_later():
+        with pytest.raises(KeyboardInterrupt), _delay_interrupts():
             os.kill(os.getpid(), signal.SIGINT)
             steps.append("started")
         assert steps == ["started"]

@@ -13,7 +13,7 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 
 import headwater as hw
 from headwater.running.evaluation import BatchOutcome
-from headwater.running.shipping import Parcel
+from headwater.running.shipping import Shipped
 from headwater.sources.feed import Feed
 from headwater.sources.offsets import Offset
 from headwater.sources.receivers import ReceivedSource
@@ -40,14 +40,14 @@ class Step:
         self.ends = [Offset()]
         while (end := self.feed.next(self.ends[-1], 1500)) != self.ends[-1]:
             self.ends.append(end)
-        self.processor = EvaluationProcessor(Parcel(pickle.dumps(description)))
+        self.processor = EvaluationProcessor(Shipped(pickle.dumps(description)))
         self.tester = TwsTester(self.processor)
         self.expected: list[hw.Answer] = []
         engine.run(on_answer=self.expected.append)
 
     def batch(self, number: int) -> BatchOutcome:
         start, end = list(pairwise(self.ends))[number]
-        chunks = [pack_chunk(c) for piece in self.feed.pieces(start, end, 400) for c in self.feed.read(piece)]
+        chunks = [pack_chunk(c) for task in self.feed.read_tasks(start, end, 400) for c in self.feed.read(task)]
         frame = pd.DataFrame({"shard": 0, "chunk": chunks})
         result: Any = self.tester.testInPandas(0, frame)
         return rows_to_outcome(result.to_dict("records"))
@@ -79,7 +79,7 @@ def test_a_worker_without_the_live_copy_goes_on_from_the_snapshot(step: Step) ->
     answers: list[hw.Answer] = []
     for number in range(len(step.ends) - 1):
         answers.extend(step.batch(number).answers)
-        stateful._LIVE.clear()
+        stateful._LIVE_EVALUATIONS.clear()
     assert by_query(answers) == by_query(step.expected)
 
 

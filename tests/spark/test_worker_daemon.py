@@ -12,13 +12,13 @@ import headwater
 PREPARED = """
 import sys
 from headwater.spark import worker_daemon
-print(worker_daemon.prepare(), worker_daemon.threads(), "numba" in sys.modules, "pandas" in sys.modules)
+print(worker_daemon.prepare(), worker_daemon.count_threads(), "numba" in sys.modules, "pandas" in sys.modules)
 """
 STRAY_THREAD = """
 import sys, threading
 from headwater.spark import worker_daemon
 threading.Thread(target=threading.Event().wait, daemon=True).start()
-worker_daemon._MODULES = ()
+worker_daemon._import_modules = lambda: None
 worker_daemon.os.execv = lambda program, arguments: (print(arguments[1:]), sys.exit(3))
 sys.argv = ["worker_daemon", "pyspark.worker"]
 worker_daemon.main()

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import headwater as hw
-from headwater.sinks.answer_text import Sink
+from headwater.sinks.sink import Sink
 from tests.engine.programs import SENSORS, SLIDING, TUMBLING
 from tests.spark import killing
 

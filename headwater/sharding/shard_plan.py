@@ -1,8 +1,8 @@
-"""Several shards: which triples go where.
+"""Several shards: which triples go to which shard.
 
-A shard is a key of the stateful step. Every shard hears of every element, its time and its place in the stream, so that
-all of them have the same clocks and the same ticks; of the triples it gets those whose key is its own. How queries are
-cut is found in `cutting`, how the answers of the shards become one in `merging`.
+A shard is a key of the stateful step. Every shard gets every element with its time and its position, so that all have
+the same clocks and the same ticks. Of the triples a shard gets those that belong to its key. `shard_planning` finds out
+how queries are divided, `answer_merging` makes one answer of the shards' answers.
 """
 
 from __future__ import annotations
@@ -21,35 +21,36 @@ _HALF = np.uint64(32)
 
 
 @dataclass(frozen=True)
-class Sharding:
-    """`keys` are the shards' keys in the stateful step; `routes` say by which place (0 or 2) a predicate's triples go.
+class ShardPlan:
+    """How the triples of the streams are divided among shards.
 
-    `by` names for each query the variable that its shards are made by; `in_parts` are the queries whose groups are
-    spread over shards (`group_parts`).
+    `keys` are the shards' keys in the stateful step. `routes` give for each stream the ids of the predicates whose
+    triples are divided, and by which term: 0 the subject, 2 the object. `variables` are, by query, the variables whose
+    values divide the solutions. `partial_groups` are the queries whose groups are spread over shards.
     """
 
     keys: tuple[int, ...]
     routes: Mapping[str, tuple[tuple[int, int], ...]]
-    by: Mapping[str, str]
-    in_parts: frozenset[str] = frozenset()
+    variables: Mapping[str, str]
+    partial_groups: frozenset[str] = frozenset()
 
     def split(self, chunk: Chunk) -> Iterator[tuple[int, Chunk]]:
-        """A chunk's part for each shard, with the key of the shard. What is not an element goes to the first."""
+        """The chunk for each shard, with the key of the shard. Bad elements go to the first shard only."""
         columns = chunk.elements
         if not isinstance(columns, ElementColumns):
             raise TypeError("a chunk is split as columns")
         routes = () if chunk.stream is None else self.routes.get(chunk.stream, ())
-        owners = _owners(columns.triples, routes, len(self.keys))
-        for number, key in enumerate(self.keys):
-            mine = owners == number
+        shards = _shards_of(columns.triples, routes, len(self.keys))
+        for index, key in enumerate(self.keys):
+            mine = shards == index
             before = np.zeros(mine.shape[0] + 1, dtype=np.int64)
             np.cumsum(mine, out=before[1:])
-            part = replace(columns, starts=before[columns.starts], triples=columns.triples[mine])
-            yield key, replace(chunk, elements=part, bad=chunk.bad if number == 0 else ())
+            own = replace(columns, starts=before[columns.starts], triples=columns.triples[mine])
+            yield key, replace(chunk, elements=own, bad=chunk.bad if index == 0 else ())
 
 
-def _owners(triples: npt.NDArray[np.int64], routes: Sequence[tuple[int, int]], shards: int) -> npt.NDArray[np.int64]:
-    """The shard of each triple; -1 where no query looks at its predicate."""
+def _shards_of(triples: npt.NDArray[np.int64], routes: Sequence[tuple[int, int]], count: int) -> npt.NDArray[np.int64]:
+    """The index of the shard of each triple; -1 where no query reads its predicate."""
     keys = np.zeros(triples.shape[0], dtype=np.int64)
     routed = np.zeros(triples.shape[0], dtype=np.bool_)
     for predicate, place in routes:
@@ -58,19 +59,19 @@ def _owners(triples: npt.NDArray[np.int64], routes: Sequence[tuple[int, int]], s
         routed |= mask
     mixed = keys.view(np.uint64) * _MIX
     mixed ^= mixed >> _HALF
-    owners = (mixed % np.uint64(shards)).astype(np.int64)
-    owners[~routed] = -1
-    return owners
+    shards = (mixed % np.uint64(count)).astype(np.int64)
+    shards[~routed] = -1
+    return shards
 
 
-def spreading_keys(shards: int) -> tuple[int, ...]:
+def find_shard_keys(shards: int) -> tuple[int, ...]:
     """Keys that Spark's hash sends to different partitions, one to each."""
-    found: dict[int, int] = {}
+    keys: dict[int, int] = {}
     key = 0
-    while len(found) < shards:
-        found.setdefault(_spark_hash(key) % shards, key)
+    while len(keys) < shards:
+        keys.setdefault(_spark_hash(key) % shards, key)
         key += 1
-    return tuple(found[partition] for partition in range(shards))
+    return tuple(keys[partition] for partition in range(shards))
 
 
 def _spark_hash(value: int) -> int:

@@ -1,12 +1,12 @@
-"""Groups that are spread over shards (CS10): what each shard gives of them, and how they are put together.
+"""Groups that are spread over shards (CS10): what each shard gives of them, and how they are merged.
 
-    SELECT (AVG(?v) AS ?mean) (COUNT(*) AS ?n)      of two shards, cut by another variable than a key of GROUP BY
+    SELECT (AVG(?v) AS ?mean) (COUNT(*) AS ?n)      on two shards, divided by a variable that is no key of GROUP BY
 
     shard 1:   1, 2        PARTIAL_SUM 3 of 2 numbers, COUNT 2   ┐   SUM of the counts: 4
     shard 2:   0.5, 4      PARTIAL_SUM 4.5 of 2,       COUNT 2   ┘   AVG of the partial sums: 7.5 / 4 = 1.875
 
-What SELECT and HAVING make of a group is made of the whole groups, by the kernel's expressions. A shard without
-solutions gives nothing; without GROUP BY there is one group all the same, and COUNT is 0 where no shard has any.
+SELECT and HAVING are evaluated on the merged groups, with the kernel's expressions. A shard without solutions gives
+no row. Without GROUP BY there is one group all the same, and COUNT is 0 where no shard has solutions.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Step = Callable[[Ints], Ints]
 
 
 def split_grouping(plan: QueryPlan) -> tuple[OuterGrouping, tuple[Split, ...]]:
-    """The outermost grouping of a plan, and its aggregates in two steps; `cutting` has found that there are such."""
+    """The outermost grouping of a plan, and its aggregates in two steps; `shard_planning` checked that they exist."""
     outer = OuterGrouping.of(plan.root)
     splits = None if outer is None else splits_of(outer.group)
     if outer is None or splits is None or isinstance(splits, NotDistributable):
@@ -41,8 +41,8 @@ def split_grouping(plan: QueryPlan) -> tuple[OuterGrouping, tuple[Split, ...]]:
     return outer, splits
 
 
-def plan_of_parts(plan: QueryPlan) -> QueryPlan:
-    """What a shard answers: a row for each group of which it has solutions, with the partial aggregates."""
+def partial_plan_of(plan: QueryPlan) -> QueryPlan:
+    """The plan of a shard: a row for each group of which it has solutions, with the partial aggregates."""
     outer, splits = split_grouping(plan)
     partial = tuple((one.variable, one.partial) for one in splits)
     root: Node = replace(outer.group, aggregates=partial)
@@ -56,10 +56,10 @@ def plan_of_parts(plan: QueryPlan) -> QueryPlan:
     return replace(plan, kind=QueryKind.SELECT, root=Project(root, variables), variables=variables, template=())
 
 
-class WholeGroups:
-    """Puts the groups of the shards together, and makes of each what the query does, up to some variables of it."""
+class GroupMerger:
+    """Merges the partial groups of the shards, applies SELECT and HAVING, and projects to `variables`."""
 
-    def __init__(self, plan: QueryPlan, wanted: Sequence[Variable]) -> None:
+    def __init__(self, plan: QueryPlan, variables: Sequence[Variable]) -> None:
         outer, splits = split_grouping(plan)
         self._keys = len(outer.group.keys)
         self._merges = [one.merge for one in splits]
@@ -72,35 +72,35 @@ class WholeGroups:
             compiled = CompiledExpression(expression, names, self._vocabulary, base=plan.base)
             if isinstance(step, Extend):
                 names = (*names, step.variable.value)
-            self._steps.append(_extending(compiled) if isinstance(step, Extend) else _filtering(compiled))
+            self._steps.append(_extend_step(compiled) if isinstance(step, Extend) else _filter_step(compiled))
         # A variable that nothing binds is looked up behind the last column.
-        self._wanted = [names.index(one.value) if one.value in names else len(names) for one in wanted]
+        self._columns = [names.index(one.value) if one.value in names else len(names) for one in variables]
 
-    def rows(self, parts: Iterable[Row]) -> list[Row]:
-        """The solutions of the query, of the rows that the shards gave."""
+    def merge(self, partial_rows: Iterable[Row]) -> list[Row]:
+        """The solutions of the query, from the rows of all shards."""
         values: dict[Row, list[dict[Term | None, int]]] = {} if self._keys else {(): self._no_values()}
-        for row in parts:
+        for row in partial_rows:
             key = row[: self._keys]
-            found = values.get(key)
-            if found is None:
-                found = values[key] = self._no_values()
-            for counts, value in zip(found, row[self._keys :], strict=True):
+            counts_of_key = values.get(key)
+            if counts_of_key is None:
+                counts_of_key = values[key] = self._no_values()
+            for counts, value in zip(counts_of_key, row[self._keys :], strict=True):
                 counts[value] = counts.get(value, 0) + 1
-        groups = [(*key, *map(aggregate, self._merges, found)) for key, found in values.items()]
+        groups = [(*key, *map(aggregate, self._merges, counts)) for key, counts in values.items()]
         table = self._vocabulary.ids_of_rows(groups, self._width)
         for step in self._steps:
             table = step(table)
         table = np.column_stack((table, np.full(table.shape[0], UNBOUND, dtype=np.int64)))
-        return self._vocabulary.terms_of_rows(table[:, self._wanted])
+        return self._vocabulary.terms_of_rows(table[:, self._columns])
 
     def _no_values(self) -> list[dict[Term | None, int]]:
-        """For each aggregate how often which partial value was given, before the first."""
+        """For each aggregate how often each partial value was given: none yet."""
         return [{} for _ in self._merges]
 
 
-def _extending(expression: CompiledExpression) -> Step:
+def _extend_step(expression: CompiledExpression) -> Step:
     return lambda table: np.column_stack((table, expression.compute_values(table)))
 
 
-def _filtering(expression: CompiledExpression) -> Step:
+def _filter_step(expression: CompiledExpression) -> Step:
     return lambda table: table[expression.test_rows(table)]

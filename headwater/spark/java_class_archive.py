@@ -1,8 +1,8 @@
-"""The classes that Java loads for a pipeline, in an archive from which it has them at once.
+"""An archive of the classes that Java loads for a pipeline, so that it starts sooner.
 
 Java reads, checks and links some fifteen thousand classes before a pipeline on Spark gives its first answer. It can
-write down what it loaded when it ends (`-XX:ArchiveClassesAtExit`) and map that file the next time, which takes some
-seconds less; if anything about Java or Spark is another, it does without.
+write the classes that it loaded to an archive when it ends (`-XX:ArchiveClassesAtExit`) and map that file the next
+time, which saves some seconds. Another version of Java or Spark has another archive.
 `python -m headwater.engine.spark_warm_up` makes the archive, beside the packages of this Python; sessions that are
 started here use it if it is there.
 """
@@ -14,19 +14,19 @@ import sys
 from pathlib import Path
 
 
-def archive(java: str) -> Path:
-    """Where the archive is for a Java that says so of its version, and the Spark that is installed."""
+def archive_path(java: str) -> Path:
+    """The archive for a Java with this output of `java -version` and the Spark that is installed."""
     from pyspark.version import __version__ as spark
 
-    both = hashlib.sha256(f"{spark} {java}".encode()).hexdigest()
-    return Path(sys.prefix, "share", "headwater", f"classes-{both[:16]}.jsa")
+    digest = hashlib.sha256(f"{spark} {java}".encode()).hexdigest()
+    return Path(sys.prefix, "share", "headwater", f"classes-{digest[:16]}.jsa")
 
 
-def using(path: Path) -> str:
+def option_to_use(path: Path) -> str:
     """The option with which Java uses an archive; nothing if there is none."""
     return f'"-XX:SharedArchiveFile={path}"' if path.is_file() else ""
 
 
-def writing(path: Path) -> str:
+def option_to_write(path: Path) -> str:
     """The option with which Java writes one when it ends."""
     return f'"-XX:ArchiveClassesAtExit={path}"'

@@ -11,8 +11,8 @@ from headwater.algebra.wanted_patterns import wanted_by
 from headwater.execution.answers import plain_text
 from headwater.kernel.evaluator_choice import fastest_evaluator
 from headwater.reference.reference_evaluator import ReferenceEvaluator
-from headwater.sharding.plan_cutting import sharding
-from headwater.sharding.sharding import Sharding
+from headwater.sharding.shard_plan import ShardPlan
+from headwater.sharding.shard_planning import plan_shards
 from headwater.terms.model import XSD, Literal, NamedNode
 from tests.sharding.shards import EX, WINDOWS, cut, elements, registered, sharded_answers, whole_answers
 
@@ -108,9 +108,9 @@ def test_shards_answer_as_one(name: str) -> None:
         expected = whole_answers(query, streams, DELAY)
         assert whole_answers(query, streams, DELAY, ReferenceEvaluator) == expected
         for shards, pieces in ((2, 1), (5, 3)):
-            found = sharding([query], tuple(range(shards)), has_static_default=False)
-            assert isinstance(found, Sharding), found
-            assert found.in_parts == {"q"}
+            found = plan_shards([query], tuple(range(shards)), has_static_default=False)
+            assert isinstance(found, ShardPlan), found
+            assert found.partial_groups == {"q"}
             make = ReferenceEvaluator if (number + shards) % 3 == 0 else fastest_evaluator
             assert sharded_answers(query, found, cut(streams, pieces), DELAY, make) == expected
         assert any(not answer.is_empty for answer in expected)
@@ -119,7 +119,7 @@ def test_shards_answer_as_one(name: str) -> None:
 @pytest.mark.parametrize("name", WHOLE)
 def test_what_cannot_be_put_together_says_why(name: str) -> None:
     text, reason = WHOLE[name]
-    found = sharding([registered(text)], (0, 1), has_static_default=False)
+    found = plan_shards([registered(text)], (0, 1), has_static_default=False)
     assert isinstance(found, OneShard)
     assert reason in found.reason
 
@@ -132,8 +132,8 @@ def test_without_solutions_there_is_one_group_without_keys_and_none_with_them() 
         ("?v (COUNT(*) AS ?n)", "GROUP BY ?v", None),
     ):
         query = registered(f"SELECT {head} {nothing} {tail}")
-        found = sharding([query], (0, 1, 2), has_static_default=False)
-        assert isinstance(found, Sharding)
+        found = plan_shards([query], (0, 1, 2), has_static_default=False)
+        assert isinstance(found, ShardPlan)
         answers = sharded_answers(query, found, cut(streams, 2), DELAY)
         assert answers and answers == whole_answers(query, streams, DELAY)
         wanted = [] if row is None else [row]
@@ -145,8 +145,8 @@ def test_a_sum_is_rounded_once() -> None:
     """In two shards of rounded sums 1e16 + 0.25 + 0.25 + … would lose every quarter."""
     query = registered(f"SELECT (SUM(?v) AS ?n) {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v }} }}")
     pool = [typed("10000000000000000", "double"), *[typed("0.25", "double")] * 9]
-    found = sharding([query], (0, 1), has_static_default=False)
-    assert isinstance(found, Sharding)
+    found = plan_shards([query], (0, 1), has_static_default=False)
+    assert isinstance(found, ShardPlan)
     chance = random.Random(7)
     streams = elements(7, lambda _: chance.choice(pool))
     expected = whole_answers(query, streams, DELAY, ReferenceEvaluator)
@@ -157,13 +157,13 @@ def test_a_sum_is_rounded_once() -> None:
 def test_groups_are_whole_in_a_shard_unless_another_query_wants_another_key() -> None:
     mentions = f"{WINDOWS} WHERE {{ WINDOW :v {{ ?x :about ?o }} }} GROUP BY ?o"
     counted = registered(f"SELECT ?o (COUNT(*) AS ?n) {mentions}", "counted")
-    alone = sharding([counted], (0, 1), has_static_default=False)
-    assert isinstance(alone, Sharding)
-    assert (alone.by, alone.in_parts) == ({"counted": "o"}, frozenset())
+    alone = plan_shards([counted], (0, 1), has_static_default=False)
+    assert isinstance(alone, ShardPlan)
+    assert (alone.variables, alone.partial_groups) == ({"counted": "o"}, frozenset())
     other = registered(f"SELECT ?x {WINDOWS} WHERE {{ WINDOW :v {{ ?x :about :o1 }} }}", "other")
-    together = sharding([other, counted], (0, 1), has_static_default=False)
-    assert isinstance(together, Sharding)
-    assert (together.by, together.in_parts) == ({"other": "x", "counted": "x"}, frozenset({"counted"}))
+    together = plan_shards([other, counted], (0, 1), has_static_default=False)
+    assert isinstance(together, ShardPlan)
+    assert (together.variables, together.partial_groups) == ({"other": "x", "counted": "x"}, frozenset({"counted"}))
     streams = elements(5)
     expected = whole_answers(counted, streams, DELAY)
     assert sharded_answers(counted, together, cut(streams, 3), DELAY) == expected
@@ -179,8 +179,8 @@ def test_queries_that_differ_in_a_constant_are_one_family_in_every_shard(tail: s
         )
         for number in range(4)
     )
-    found = sharding([first, *others], (0, 1, 2), has_static_default=False)
-    assert isinstance(found, Sharding) and len(found.in_parts) == 4
+    found = plan_shards([first, *others], (0, 1, 2), has_static_default=False)
+    assert isinstance(found, ShardPlan) and len(found.partial_groups) == 4
     streams = elements(3, lambda chance: chance.choice(EXACT))
     answers = sharded_answers(first, found, cut(streams, 3), DELAY, others=others)
     for query in (first, *others):

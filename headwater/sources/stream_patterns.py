@@ -1,4 +1,4 @@
-"""What the sources need to read for some queries: patterns by stream, or everything (`reference.reading`)."""
+"""What the sources need to read for some queries: triple patterns by stream (`execution.stream_reads`)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from headwater.algebra.wanted_patterns import WantedPattern
-from headwater.execution.stream_reads import EVERYTHING as EVERY_TRIPLE
-from headwater.execution.stream_reads import Patterns
+from headwater.execution.stream_reads import EVERYTHING, Patterns
 from headwater.terms.ids.term_ids import encode
 from headwater.terms.model import Term
 
@@ -17,34 +16,34 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """The patterns that matter, by stream; a stream that is not here is read whole."""
+class WantedPatterns:
+    """The triple patterns that some query reads, by stream; of a stream that is not here every triple is read."""
 
     patterns: Mapping[str, frozenset[WantedPattern]] = field(default_factory=dict)
 
     @classmethod
-    def of_patterns(cls, patterns: Patterns) -> Wanted:
-        """What some queries need of their streams; a stream of which they need every triple is read whole."""
-        return cls({stream: some for stream, some in patterns.items() if EVERY_TRIPLE not in some})
+    def of_patterns(cls, patterns: Patterns) -> WantedPatterns:
+        """These patterns, without the streams of which every triple is read."""
+        return cls({stream: some for stream, some in patterns.items() if EVERYTHING not in some})
 
     def of(self, stream: str) -> frozenset[WantedPattern] | None:
-        """The patterns of a stream; None where every triple matters."""
+        """The patterns of a stream; None where every triple is read."""
         return self.patterns.get(stream)
 
 
-EVERYTHING = Wanted()
+ALL_TRIPLES = WantedPatterns()
 
 
-def compiled(patterns: frozenset[WantedPattern] | None) -> ScannedPatterns | None:
+def compile_patterns(patterns: frozenset[WantedPattern] | None) -> ScannedPatterns | None:
     """Patterns as the scanner takes them."""
     if patterns is None:
         return None
     from headwater.terms.scanning.pattern_tables import ANY, Pattern
     from headwater.terms.scanning.pattern_tables import Patterns as ScannedPatterns
 
-    def number(term: Term | None) -> int:
+    def id_of(term: Term | None) -> int:
         return ANY if term is None else encode(term)
 
     return ScannedPatterns(
-        Pattern(number(one.subject), number(one.predicate), number(one.object), one.texts) for one in patterns
+        Pattern(id_of(one.subject), id_of(one.predicate), id_of(one.object), one.texts) for one in patterns
     )

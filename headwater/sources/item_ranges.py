@@ -1,4 +1,4 @@
-"""Reading a part of a stream file that may be growing.
+"""Reading a range of a stream file that may be growing.
 
 A timed N-Quads element can consist of several lines. Where a range ends inside a file, the element at the border is
 read by the range in which it begins. Where it ends because the file did, nobody can know whether more lines of the
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import IO, TYPE_CHECKING
 
-from headwater.sources.source import Span
+from headwater.sources.source import ItemRange
 from headwater.terms.element_files import ElementReader, StreamFormat
 from headwater.terms.model import BadElement, Element
 from headwater.terms.rdf_documents import is_compressed
@@ -23,65 +23,70 @@ if TYPE_CHECKING:
     from headwater.terms.scanning.scanned_columns import Scanned
 
 
-def read_span(reader: ElementReader, span: Span) -> Iterator[Element | BadElement]:
-    """The elements that begin in a span of a file."""
-    if span.whole:
-        if span.start == 0:
+def read_item_range(reader: ElementReader, item_range: ItemRange) -> Iterator[Element | BadElement]:
+    """The elements that begin in a range of a file."""
+    if item_range.is_whole:
+        if item_range.start == 0:
             yield from reader.read()
         else:
             reason = (
                 "the file changed after it was read, and its format can only be read as a whole; "
                 "write such files elsewhere and move them in when they are complete"
             )
-            yield BadElement(reason, "", reader.source, (span.end,))
+            yield BadElement(reason, "", reader.source, (item_range.end,))
         return
-    if span.end < span.start:
+    if item_range.end < item_range.start:
         reason = (
-            f"the file was cut from {span.start} to {span.end} bytes after it was read; "
+            f"the file was cut from {item_range.start} to {item_range.end} bytes after it was read; "
             "what is appended from here on is read"
         )
-        yield BadElement(reason, "", reader.source, (span.end,))
+        yield BadElement(reason, "", reader.source, (item_range.end,))
         return
-    if span.after_end:
-        yield from _rest_of_a_line(reader, span.start)
-    if reader.format is StreamFormat.TNQ and (span.after_end or span.limit is not None):
-        yield from _read_timed_lines(reader, span)
+    if item_range.is_after_end:
+        yield from _appended_rest_of_line(reader, item_range.start)
+    if reader.format is StreamFormat.TNQ and (item_range.is_after_end or item_range.limit is not None):
+        yield from _read_timed_lines(reader, item_range)
     else:
-        yield from reader.read_range(span.start, span.end)
+        yield from reader.read_range(item_range.start, item_range.end)
 
 
-def scan_span(reader: ElementReader, span: Span, patterns: Patterns | None) -> Scanned | None:
-    """The elements that begin in a span of timed lines, as columns; None for other formats and spans."""
+def scan_item_range(reader: ElementReader, item_range: ItemRange, patterns: Patterns | None) -> Scanned | None:
+    """The elements that begin in a range of timed lines, as columns; None for other formats and ranges."""
     is_plain = reader.format is StreamFormat.TNQ and not is_compressed(reader.path)
-    if not is_plain or span.whole or span.end < span.start or (span.after_end and _rest_of_a_line(reader, span.start)):
+    if (
+        not is_plain
+        or item_range.is_whole
+        or item_range.end < item_range.start
+        or (item_range.is_after_end and _appended_rest_of_line(reader, item_range.start))
+    ):
         return None
     # Whoever only plans what is to be read does without the scanner, and starts sooner.
     from headwater.terms.scanning.ranges import scan_range
 
     return scan_range(
         reader.path,
-        span.start,
-        span.end,
+        item_range.start,
+        item_range.end,
         source=reader.source,
-        limit=span.limit,
-        after_end=span.after_end,
+        limit=item_range.limit,
+        after_end=item_range.is_after_end,
         patterns=patterns,
         texts="spo",
     )
 
 
-def _read_timed_lines(reader: ElementReader, span: Span) -> Iterator[Element | BadElement]:
+def _read_timed_lines(reader: ElementReader, item_range: ItemRange) -> Iterator[Element | BadElement]:
     with open(reader.path, "rb") as stream:
-        offset = seek_line(stream, span.start)
-        if offset >= span.end:
+        offset = seek_line(stream, item_range.start)
+        if offset >= item_range.end:
             return
         yield from read_tnq(
-            stream if span.limit is None else _lines_until(stream, offset, span.limit),
+            stream if item_range.limit is None else _lines_until(stream, offset, item_range.limit),
             reader.source,
             offset,
             lambda: count_lines(reader.path, offset) + 1,
-            end=span.end,
-            continues=None if span.after_end else key_before(reader.path, offset),
+            end=item_range.end,
+            continues=None if item_range.is_after_end else key_before(reader.path, offset),
         )
 
 
@@ -93,8 +98,8 @@ def _lines_until(stream: IO[bytes], offset: int, end: int) -> Iterator[bytes]:
         offset += len(raw)
 
 
-def _rest_of_a_line(reader: ElementReader, start: int) -> list[BadElement]:
-    """What was appended to a last line that had no end when it was read: it can no longer be put together."""
+def _appended_rest_of_line(reader: ElementReader, start: int) -> list[BadElement]:
+    """What was appended to a last line that had no end when it was read: a bad element, as its beginning was read."""
     with open(reader.path, "rb") as stream:
         stream.seek(start - 1)
         if stream.read(1) == b"\n":
@@ -107,23 +112,23 @@ def _rest_of_a_line(reader: ElementReader, start: int) -> list[BadElement]:
     return [BadElement(reason, shown(rest.rstrip(b"\r\n")), reader.source, (start,), line)]
 
 
-def reads_lines(reader: ElementReader, size: int) -> bool:
-    """Whether a file can be cut between lines."""
+def can_read_lines(reader: ElementReader, size: int) -> bool:
+    """Whether a file can be read in ranges that are divided between lines."""
     return size < 2 or len(reader.split_ranges((size + 1) // 2)) > 1
 
 
 def line_numbers(reader: ElementReader, positions: Sequence[tuple[int, ...]]) -> list[int | None]:
     """The numbers of the lines at positions in a file; None where positions are not bytes."""
     size = reader.path.stat().st_size
-    by_bytes = reads_lines(reader, size) or reader.format is StreamFormat.N_QUADS
+    by_bytes = can_read_lines(reader, size) or reader.format is StreamFormat.N_QUADS
     if is_compressed(reader.path) or not by_bytes:
         return [None] * len(positions)
     numbers: dict[int, int] = {}
     with open(reader.path, "rb") as stream:
         offset, lines = 0, 1
-        for wanted in sorted({position[0] for position in positions if position}):
-            while offset < wanted and (block := stream.read(min(wanted - offset, 1 << 20))):
+        for target in sorted({position[0] for position in positions if position}):
+            while offset < target and (block := stream.read(min(target - offset, 1 << 20))):
                 offset += len(block)
                 lines += block.count(b"\n")
-            numbers[wanted] = lines
+            numbers[target] = lines
     return [numbers[position[0]] if position else None for position in positions]

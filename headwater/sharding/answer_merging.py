@@ -1,0 +1,123 @@
+"""AnswerMerger the answers of the shards.
+
+The answer of a query at a tick is the bag union of its shards' answers. Where shards have partial groups, the groups
+are merged first (`partial_groups`). ORDER BY, DISTINCT, LIMIT and CONSTRUCT are applied to the merged rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from headwater.algebra.plan import QueryKind, QueryPlan
+from headwater.algebra.presentation import Presentation
+from headwater.execution.answers import Answer
+from headwater.execution.registered import RegisteredQuery
+from headwater.kernel.columns.vocabulary import Vocabulary
+from headwater.kernel.expressions.compiled_expressions import CompiledExpression
+from headwater.kernel.operators.presenter import Presenter
+from headwater.language.stream_clauses import StreamOperator
+from headwater.sharding.encoded_answers import decode_ordered_rows, rows_of, vocabulary_of
+from headwater.sharding.partial_groups import GroupMerger, partial_plan_of
+from headwater.sharding.shard_plan import ShardPlan
+from headwater.terms.model import Row
+from headwater.values.row_order import row_text
+from headwater.values.templates import Template
+
+_KINDS_WITH_ROWS = (QueryKind.SELECT, QueryKind.CONSTRUCT)
+
+
+def presentation_of(query: RegisteredQuery) -> Presentation | None:
+    """What is applied to the rows of all shards beyond their union; None for nothing."""
+    is_whole = query.settings.emit is StreamOperator.RSTREAM and query.plan.kind in _KINDS_WITH_ROWS
+    return Presentation.of_all(query.plan.root)[0] if is_whole else None
+
+
+def query_of_shard(query: RegisteredQuery, sharding: ShardPlan) -> RegisteredQuery:
+    """The query that each shard evaluates: its rows, before ORDER BY, LIMIT or CONSTRUCT are applied to all of them.
+
+    Where the groups of a query are spread over shards, its rows are partial groups.
+    """
+    if query.plan.name in sharding.partial_groups:
+        return RegisteredQuery(partial_plan_of(query.plan), query.settings)
+    plan, presentation = query.plan, presentation_of(query)
+    if plan.kind is QueryKind.CONSTRUCT:
+        plan = replace(plan, kind=QueryKind.SELECT)
+    if presentation is not None:
+        root = presentation.in_part(Presentation.of_all(plan.root)[1])
+        plan = replace(plan, root=root, variables=presentation.needed)
+    return query if plan is query.plan else RegisteredQuery(plan, query.settings)
+
+
+class _MergedPresenter:
+    """Applies ORDER BY, DISTINCT and LIMIT to the rows of all shards, with the kernel's operator."""
+
+    def __init__(self, presentation: Presentation, base: str | None) -> None:
+        self._vocabulary = Vocabulary()
+        names = tuple(variable.value for variable in presentation.needed)
+        self._width = len(names)
+        keys = [CompiledExpression(key, names, self._vocabulary, base=base) for key, _ in presentation.keys]
+        columns = [names.index(variable.value) for variable in presentation.variables]
+        self._presenter = Presenter(presentation, [key.compute_values for key in keys], columns, self._vocabulary)
+
+    def present(self, rows: Sequence[Row]) -> list[Row]:
+        """The rows of the answer, in order."""
+        return self._presenter.present(self._vocabulary.ids_of_rows(rows, self._width))
+
+
+class AnswerMerger:
+    """Makes one answer of the shards' answers of a query at a tick."""
+
+    def __init__(self, queries: Iterable[RegisteredQuery], sharding: ShardPlan) -> None:
+        self._plans: dict[str, QueryPlan] = {}
+        self._templates: dict[str, Template] = {}
+        self._presenters: dict[str, _MergedPresenter] = {}
+        self._groups: dict[str, GroupMerger] = {}
+        for query in queries:
+            self._plans[query.plan.name] = query.plan
+            self._templates[query.plan.name] = Template(query.plan)
+            presentation = presentation_of(query)
+            if presentation is not None:
+                self._presenters[query.plan.name] = _MergedPresenter(presentation, query.plan.base)
+            if query.plan.name in sharding.partial_groups:
+                wanted = query.plan.variables if presentation is None else presentation.needed
+                self._groups[query.plan.name] = GroupMerger(query.plan, wanted)
+
+    def merge(self, answers: Sequence[Answer]) -> list[Answer]:
+        """The answers of all shards, in the order of time and of the registration of their queries."""
+        vocabulary = vocabulary_of(answers)
+        by_tick: dict[tuple[int, int, int], list[Answer]] = {}
+        order = {name: index for index, name in enumerate(self._plans)}
+        for answer in answers:
+            by_tick.setdefault((answer.time, order[answer.query], answer.part), []).append(answer)
+        together = [by_tick[key] for key in sorted(by_tick)]
+        # Answers that are the union of their shards' rows are sorted all at once.
+        plain = [
+            place
+            for place, (first, *_) in enumerate(together)
+            if first.query not in self._groups and first.query not in self._presenters
+        ]
+        ordered = dict(zip(plain, decode_ordered_rows([together[place] for place in plain], vocabulary), strict=True))
+        return [self._merge_tick(some, vocabulary, ordered.get(place)) for place, some in enumerate(together)]
+
+    def _merge_tick(self, answers: list[Answer], vocabulary: Vocabulary, ordered: list[Row] | None) -> Answer:
+        first = replace(answers[0], encoded=None)
+        plan = self._plans[first.query]
+        groups, presenter = self._groups.get(plan.name), self._presenters.get(plan.name)
+        rows = ordered
+        if rows is None:
+            rows = [row for one in answers for row in rows_of(one, vocabulary)]
+        if groups is not None:
+            rows = groups.merge(rows)
+        if plan.kind is QueryKind.ASK:
+            verdicts = [one.boolean for one in answers if one.boolean is not None] if groups is None else [bool(rows)]
+            boolean = any(verdicts) if verdicts else None
+            return replace(first, kind=plan.kind, variables=(), rows=(), boolean=boolean)
+        if presenter is not None:
+            rows = presenter.present(rows)
+        elif groups is not None:
+            rows.sort(key=row_text)
+        if plan.kind is QueryKind.CONSTRUCT:
+            triples = self._templates[plan.name].instantiate(rows, first.time)
+            return replace(first, kind=plan.kind, variables=(), rows=(), triples=triples)
+        return replace(first, variables=tuple(v.value for v in plan.variables), rows=tuple(rows))

@@ -1,0 +1,59 @@
+"""The settings of Spark that are set here, each with the reason. PySpark has no constants for their names."""
+
+from __future__ import annotations
+
+SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
+_ARROW_BYTES = 4 << 20
+STATEFUL_SETTINGS = {
+    # The state may be larger than the memory of Java.
+    "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state."
+    "RocksDBStateStoreProvider",
+    # A batch writes its changes to the checkpoint, not all of the state.
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # Event time moves with elements alone, so a batch without any has no answers.
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+}
+"""What a query with the stateful step must have when it starts."""
+
+LOCAL_SETTINGS = {
+    # Files of the checkpoint are renamed as always, but without a process that is started to set their permissions.
+    "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.execution.streaming.checkpointing."
+    "FileSystemBasedCheckpointFileManager",
+}
+"""What a session has besides where all of Spark is on this machine."""
+
+# The work is done in Python. With Java's quick compiler alone, start-up and small batches take about half. The young
+# generation (-Xmn) is large enough that what comes and goes with a batch is collected in it.
+_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+
+def session_settings(master: str, java_megabytes: int, java_options: str, shuffle_partitions: int) -> dict[str, str]:
+    """The settings of a session that is started here."""
+    options = f"{_JAVA_OPTIONS} -Xmn{java_megabytes // 3}m {java_options}"
+    return {
+        "spark.master": master,
+        "spark.app.name": "headwater",
+        "spark.driver.extraJavaOptions": options.strip(),
+        "spark.driver.memory": f"{java_megabytes}m",
+        # The name of the machine may have no address, and nobody outside shall connect.
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        # No web page, no progress bar and no warnings: answers are printed here.
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+        # Times in DataFrames of answers are the same on every machine.
+        "spark.sql.session.timeZone": "UTC",
+        SHUFFLE_PARTITIONS: str(shuffle_partitions),
+    }
+
+
+def query_settings(shards: int) -> dict[str, str]:
+    """The settings that a streaming query takes at its start."""
+    return {
+        **STATEFUL_SETTINGS,
+        # One partition for each shard.
+        SHUFFLE_PARTITIONS: str(shards),
+        # Chunks go to the stateful step in packets of this size: while Python takes one, Java makes the next.
+        "spark.sql.execution.arrow.maxBytesPerBatch": str(_ARROW_BYTES),
+    }
