@@ -6,7 +6,7 @@
 | 1    | it failed while running                                           |
 | 2    | the query is wrong, or the command line                           |
 | 130  | interrupted with Ctrl-C                                           |
-| 141  | whoever read the output has gone (`headwater run … \\| head -1`)   |
+| 141  | the reader of the output is gone (`headwater run … \\| head -1`)   |
 
 With `HEADWATER_DEBUG=1` a failure shows its traceback, too.
 """
@@ -112,7 +112,7 @@ def failure_text(error: BaseException) -> str:
             break
         lines.append(line.strip())
     message = " ".join(lines)
-    # Errors of the project and of files are written for people; what else arrives here nobody foresaw.
+    # Messages of the project and of the file system are written for people; anything else is a defect.
     if not isinstance(error, HeadwaterError | OSError) or not message:
         message = f"{type(error).__name__}: {message}".removesuffix(": ")
         message += "" if _debugging() else " (HEADWATER_DEBUG=1 shows where)"

@@ -70,7 +70,7 @@ def read_expected(path: Path) -> Expected:
 
 
 def through_writer(found: Solutions, suffix: str) -> Solutions:
-    """The table written in the format of a file and read back: what somebody who gets such a file knows of it."""
+    """The table written in the format of a file and read back: what the file says of it."""
     if suffix not in _WRITERS:
         return found
     read = _parse_result(_WRITERS[suffix](found.variables, found.rows), suffix)

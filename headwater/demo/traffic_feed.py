@@ -1,6 +1,6 @@
 """The morning as it happens: each minute of the city becomes a file in the folder of its stream, at a chosen pace.
 
-A file gets its final name when it is whole, so that whoever follows the folder never reads half a minute.
+A file gets its final name when it is whole, so that a reader of the folder never sees half a minute.
 """
 
 from __future__ import annotations

@@ -178,7 +178,7 @@ class Engine:
         return self._data.add(data, graph, refresh)
 
     def endpoint(self, url: str, **settings: Any) -> None:
-        """Say how to speak with an endpoint of SERVICE; without it, defaults and the environment's credentials hold.
+        """Set how an endpoint of SERVICE is asked; without it, defaults and the environment's credentials hold.
 
         `bearer`, `user` and `password`, or `headers` say who asks; `per_second` and `concurrent` limit the requests;
         `timeout` (seconds), `retries`, `largest_response` (bytes) and `method` (GET or POST) say how they are made.
@@ -233,7 +233,7 @@ class Engine:
         return query
 
     def drop(self, query: Query | str) -> None:
-        """Forget a query. Whoever takes its answers gets no more."""
+        """Forget a query; the iterators over its answers end."""
         name = query if isinstance(query, str) else query.name
         with self._changing:
             if name not in self._queries:

@@ -22,7 +22,7 @@ Given = str | Path | Store | Iterable[Quad | Triple]
 
 def load_statements(folder: Path, quads: Sequence[Quad], graph: str | None = None) -> None:
     """Put statements into the data set of a folder."""
-    # A graph that is known to be empty differs from one that nobody knows.
+    # A graph that is known to be empty differs from an unknown one.
     add_statements(folder, put_in_graph(quads, graph), [] if graph is None else [name_to_iri(graph)])
 
 

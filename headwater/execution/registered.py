@@ -16,7 +16,7 @@ from headwater.windows.settings import QuerySettings
 
 
 class RegistrationError(HeadwaterError, ValueError):
-    """Queries that cannot run together: equal names, a cycle, a stream nobody can provide, a graph that is missing."""
+    """Queries that cannot run together: equal names, a cycle, a stream without a source, a graph that is missing."""
 
 
 @dataclass(frozen=True)

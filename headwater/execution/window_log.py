@@ -2,7 +2,7 @@
 
 Each batch appends one segment per stream; segments that no window can show any more are removed from the front. A
 store that holds the log elsewhere takes the `changes` after each step, so that only new segments are written and only
-expired ones removed. A new segment is cut to what some window can still show before anybody takes it: a batch that is
+expired ones removed. A new segment is cut to what some window can still show before it is written: a batch that is
 longer than the windows costs what the windows hold.
 """
 
@@ -31,7 +31,7 @@ StreamKey: TypeAlias = tuple[str, str | None]
 class Size(NamedTuple):
     """How many triples something holds, and the bytes of those and of all that was made of them.
 
-    `bytes` is None where nobody can tell.
+    `bytes` is None where it is not measured.
     """
 
     rows: int
@@ -56,7 +56,7 @@ class LogSegment:
 
 @dataclass
 class LogChanges:
-    """What happened to the log since the last time somebody asked."""
+    """The segments that were added and removed since the changes were last taken."""
 
     added: list[LogSegment] = field(default_factory=list)
     removed: list[int] = field(default_factory=list)

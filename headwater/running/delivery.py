@@ -1,4 +1,4 @@
-"""The last step of a batch, on the driver: answers to whoever waits for them, letters to their folder, counts."""
+"""The last step of a batch, on the driver: answers to sinks and subscribers, dead letters to their folder, counts."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Subscription:
 
     @property
     def closed(self) -> bool:
-        """Nobody takes answers any more."""
+        """Whether the iterator was closed."""
         return self._closed.is_set()
 
     def close(self) -> None:
@@ -159,7 +159,7 @@ class Delivery:
             write_dead_letters(self._dead_letters, self._run, batch, letters)
         if self._strict and letters:
             raise StrictError(letters[0])
-        # Before anybody else hears of it: what fails here is tried again, with the same answers.
+        # Sinks come first: a batch that fails here is tried again, with the same answers.
         for sink in self._sinks if outcome.answers else ():
             sink.write(self._run, batch, outcome.answers)
         for answer in outcome.answers:
@@ -177,7 +177,7 @@ class Delivery:
 
     def _log_completeness(self, before: Progress) -> None:
         for name, instant in newly_known_completeness(before, self.progress):
-            since = "an instant that nobody can tell yet" if instant is None else format_time(instant)
+            since = "an instant that is not known yet" if instant is None else format_time(instant)
             logger.warning("%s: its answers are complete from %s", name, since)
 
     def add_seconds(self, step: str, seconds: float) -> None:

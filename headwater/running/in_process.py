@@ -40,7 +40,7 @@ def run_in_process(
     """Read, evaluate and deliver until everything is read or, when following, until `stop` is set.
 
     `data_changes` says that there is data that may be another one at any tick. Then each tick is delivered before the
-    next one is answered, so that it may see what somebody changed who heard of it.
+    next one is answered, so that a change made because of one answer is seen by the next tick.
     """
     batch, offset, saved = _load(checkpoint)
     evaluation = Evaluation(workload.description.program())

@@ -30,9 +30,9 @@ by_definition: MakeEvaluator = ReferenceEvaluator
 def evaluator_named(
     name: EvaluatorName, services: ServiceSettings | None = None, statistics: Statistics | None = None
 ) -> MakeEvaluator:
-    """What makes the evaluators of a program.
+    """The maker of the evaluators of a program.
 
-    `services` says how to speak with the endpoints of SERVICE, `statistics` in which order joins are best made.
+    `services` has the settings of the endpoints of SERVICE, `statistics` decide the order of joins.
     """
     if name == "reference":
         return by_definition
@@ -48,7 +48,7 @@ def evaluator_named(
 
 
 def families_named(name: EvaluatorName) -> FindFamilies:
-    """What finds the queries of a program that are evaluated as one."""
+    """The finder of queries that are evaluated as one."""
     if name != "auto":
         return no_families
     from headwater.kernel.families.family_evaluator import families_of
