@@ -34,10 +34,10 @@ from headwater.federation.endpoint.bound_fetcher import BoundFetcher
 from headwater.federation.endpoint.client import Endpoint
 from headwater.federation.endpoint.endpoint_settings import EndpointSettings
 from headwater.federation.endpoint.limits import Limits
-from headwater.federation.endpoint.remote import Fetched, Page, Remote
-from headwater.federation.endpoint.request_queries import Questions
-from headwater.federation.service_evaluator import evaluator_with
-from headwater.federation.services import Keys, Services
+from headwater.federation.endpoint.remote import FetchResult, Page, Remote
+from headwater.federation.endpoint.request_queries import RequestQueries
+from headwater.federation.service_evaluator import make_evaluator_factory
+from headwater.federation.services import KeyVariables, Services
 from headwater.language.parser import parse
 from headwater.terms.model import SECOND, Element, Literal, NamedNode, Row, Triple
 from headwater.windows.settings import settle
@@ -73,10 +73,10 @@ class Delayed:
         return self._remote.name
 
     @property
-    def batch(self) -> int:
-        return self._remote.batch
+    def keys_per_request(self) -> int:
+        return self._remote.keys_per_request
 
-    def fetch(self, keys: Sequence[Row]) -> Fetched:
+    def fetch(self, keys: Sequence[Row]) -> FetchResult:
         time.sleep(DELAY)
         fetched = self._remote.fetch(keys)
         return replace(fetched, seconds=fetched.seconds + DELAY)
@@ -182,15 +182,17 @@ def run(accounts: Accounts, name: str, ticks: int) -> Ran:
     settings = EndpointSettings(accounts.running.url, limits=Limits(concurrent=8))
     endpoint = Endpoint(settings)
 
-    def remote(node: Service, keys: Keys) -> Remote:
+    def remote(node: Service, keys: KeyVariables) -> Remote:
         largest = 1 if batch == 1 else 1_000
-        return Delayed(BoundFetcher(endpoint, Questions.about(node.inner, keys), batch, largest))
+        return Delayed(BoundFetcher(endpoint, RequestQueries.for_pattern(node.inner, keys), batch, largest))
 
     text = f"""PREFIX : <{EX}> SELECT DISTINCT ?who ?n FROM STREAM :mentions [RANGE 10s STEP 1s]
                WHERE {{ ?who :mentionedIn ?post .
                         SERVICE <{accounts.running.url}> {{ ?who :followers ?n }} {options} }}"""
     plan = plan_query(parse(text), streams=[f"{EX}mentions"])
-    program = Program([RegisteredQuery(plan, settle(plan))], Store(), 0, evaluator_with(Services(remote=remote)))
+    program = Program(
+        [RegisteredQuery(plan, settle(plan))], Store(), 0, make_evaluator_factory(Services(remote=remote))
+    )
     ran = Ran()
     window: list[list[int]] = []
     for second in range(ticks + 10):

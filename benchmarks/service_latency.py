@@ -50,7 +50,7 @@ def _replayed(scenario: Scenario, maintainer: Maintainer, clock: VirtualClock) -
         clock.move_to(tick)
         quality = maintainer.tick(window, SLIDE)
         clock.pass_seconds(QUERY_SECONDS)
-        maintainer.evaluated(QUERY_SECONDS)
+        maintainer.record_query_time(QUERY_SECONDS)
         seconds.append(quality.seconds + QUERY_SECONDS)
         right = [maintainer.view.rows(key.key) == scenario.log.rows_at(key.key, tick) for key in window]
         shares.append(fmean(right) if right else 1.0)

@@ -7,16 +7,16 @@ from collections.abc import Callable
 from benchmarks.service_data import SLIDE, Scenario
 from benchmarks.simulated_remote import Behaviour, SimulatedRemote
 from benchmarks.upper_bounds import Best, PerfectWindowBasedMaintenance
-from benchmarks.virtual_time import VirtualClock, VirtualRunner
+from benchmarks.virtual_time import VirtualClock, VirtualRequestRunner
 from headwater.federation.policy.best_before import WindowBasedMaintenance
 from headwater.federation.policy.maintainer import Maintainer
-from headwater.federation.policy.policies import Policy, policy
+from headwater.federation.policy.policies import Policy, make_policy
 from headwater.federation.policy.proposers import WindowServiceJoin
 from headwater.federation.view.change_model import ChangeModel
 from headwater.federation.view.local_view import LocalView
 from headwater.federation.view.service_quality import Goals
 
-AT_ONCE = Behaviour(batch=100)
+AT_ONCE = Behaviour(keys_per_request=100)
 """The remote of the accuracy experiments takes no time: budgets limit it."""
 
 
@@ -35,7 +35,7 @@ def wbm_star(scenario: Scenario, view: LocalView, seed: int) -> Policy:
 
 
 def of_the_product(name: str) -> Callable[[Scenario, LocalView, int], Policy]:
-    return lambda scenario, view, seed: policy(name, view, seed)
+    return lambda scenario, view, seed: make_policy(name, view, seed)
 
 
 POLICIES: dict[str, Callable[[Scenario, LocalView, int], Policy]] = {
@@ -60,6 +60,6 @@ def prepared(
     view = LocalView(ChangeModel(unit=SLIDE))
     proposer, ranker = POLICIES[name](scenario, view, seed)
     remote = SimulatedRemote(scenario.log, clock, behaviour, seed)
-    maintainer = Maintainer(view, remote, proposer, ranker, goals, clock, VirtualRunner(clock, workers))
+    maintainer = Maintainer(view, remote, proposer, ranker, goals, clock, VirtualRequestRunner(clock, workers))
     maintainer.fill()
     return maintainer, clock

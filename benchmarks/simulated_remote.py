@@ -7,7 +7,7 @@
 
 It is deterministic: the same seed and the same requests at the same instants give the same answers, delays and errors.
 It takes no time itself; how long a request took stands in what it gives, and the runner on a virtual clock
-(`VirtualRunner`) lets that time pass. With `pause=time.sleep` it takes real time instead.
+(`VirtualRequestRunner`) lets that time pass. With `pause=time.sleep` it takes real time instead.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from headwater.federation.endpoint.clock import Clock
-from headwater.federation.endpoint.remote import Fetched, Page, Rows
+from headwater.federation.endpoint.remote import FetchResult, Page, Rows
 from headwater.federation.view.local_view import share_of_difference
 from headwater.terms.model import Row
 
@@ -87,7 +87,7 @@ class Behaviour:
     duplicates: float = 0.0
     outages: tuple[Outage, ...] = ()
     dead_delay: float = 0.0
-    batch: int = 1
+    keys_per_request: int = 1
 
 
 class SimulatedRemote:
@@ -111,16 +111,16 @@ class SimulatedRemote:
         self._pause = pause
 
     @property
-    def batch(self) -> int:
-        return self._behaviour.batch
+    def keys_per_request(self) -> int:
+        return self._behaviour.keys_per_request
 
-    def fetch(self, keys: Sequence[Row]) -> Fetched:
+    def fetch(self, keys: Sequence[Row]) -> FetchResult:
         seconds, error = self._request(len(keys))
         now = self._clock.now()
         rows = {} if error is not None else {key: self.log.rows_at(key, now) for key in keys}
         if self._pause is not None:
             self._pause(seconds)
-        return Fetched(rows, seconds, error)
+        return FetchResult(rows, seconds, error)
 
     def pages(self, limit: int) -> Iterator[Page]:
         pairs = [(key, row) for key in self.log for row in self.log.rows_at(key, self._clock.now())]

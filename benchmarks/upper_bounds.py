@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from headwater.federation.endpoint.remote import Rows
-from headwater.federation.policy.best_before import FOR_EVER, ordered, ticks_until
+from headwater.federation.policy.best_before import FOR_EVER, order_by_score, ticks_until
 from headwater.federation.policy.candidates import Candidate, Tick
 from headwater.federation.view.local_view import Entry, share_of_difference
 from headwater.terms.model import Row
@@ -59,7 +59,9 @@ class PerfectWindowBasedMaintenance:
 
     def rank(self, candidates: Sequence[Candidate], tick: Tick) -> list[Candidate]:
         stale = [candidate for candidate in candidates if is_stale(candidate.entry, self._truth, tick.now)]
-        return ordered(stale, tick, lambda it: ticks_until(self.best_before(it.entry, tick.now), tick), self._random)
+        return order_by_score(
+            stale, tick, lambda it: ticks_until(self.best_before(it.entry, tick.now), tick), self._random
+        )
 
     def best_before(self, entry: Entry, now: int) -> int:
         change = self._truth.next_change(entry.key, now)

@@ -7,7 +7,7 @@ import pytest
 from benchmarks.upper_bounds import Best, PerfectWindowBasedMaintenance, is_stale
 from headwater.federation.policy.best_before import FOR_EVER
 from headwater.federation.policy.candidates import Candidate, Tick
-from headwater.federation.policy.policies import DEFAULT_POLICY, POLICIES, policy
+from headwater.federation.policy.policies import DEFAULT_POLICY, POLICIES, make_policy
 from headwater.federation.policy.proposers import General, WindowServiceJoin
 from headwater.federation.policy.rankers import LeastRecentlyRefreshed, NoRefresh, RandomRanker
 from headwater.federation.view.lifetime import WindowKey
@@ -98,7 +98,7 @@ def test_wbm_star_knows_the_next_change() -> None:
 @pytest.mark.parametrize("name", POLICIES)
 def test_policies_have_names(name: str) -> None:
     view = view_of("abc")
-    proposer, ranker = policy(name.lower(), view)
+    proposer, ranker = make_policy(name.lower(), view)
     assert ranker.name == name.removeprefix("GNR-")
     assert proposer.name == ("GNR" if name.startswith("GNR") else "WSJ")
     ranked = ranker.rank(candidates_of(view), TICK)
@@ -107,10 +107,10 @@ def test_policies_have_names(name: str) -> None:
 
 
 def test_a_policy_may_carry_its_proposer() -> None:
-    assert policy("WSJ-LRU", view_of("a"))[1].name == "LRU"
+    assert make_policy("WSJ-LRU", view_of("a"))[1].name == "LRU"
     assert DEFAULT_POLICY in POLICIES
 
 
 def test_an_unknown_policy_is_an_error_that_names_the_known_ones() -> None:
     with pytest.raises(ValueError, match="'FIFO'; choose one of LEARNT, WBM"):
-        policy("FIFO", view_of("a"))
+        make_policy("FIFO", view_of("a"))
