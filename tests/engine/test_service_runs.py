@@ -114,7 +114,7 @@ def test_json_says_how_good_an_answer_is_and_stays_a_result(endpoint: Served, st
         assert isinstance(read, QuerySolutions)
         assert len(list(read)) == len(answer.rows)
     alerts = [alert for line in lines for alert in line["quality"]["alerts"]]
-    assert alerts[0]["goal"] == "accuracy"
+    assert alerts[0]["gives_way"] == "accuracy"
     assert alerts[0]["wanted"] == 1.0
     assert len(alerts) == summary.alerts > 0
 
