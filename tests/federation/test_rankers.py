@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.upper_bounds import Best, PerfectWindowBasedMaintenance, is_stale
+from benchmarks.upper_bounds import BestRanker, PerfectWindowBasedMaintenance, is_stale
 from headwater.federation.policy.best_before import FOR_EVER
 from headwater.federation.policy.candidates import Candidate, Tick
 from headwater.federation.policy.policies import DEFAULT_POLICY, POLICIES, make_policy
@@ -72,10 +72,10 @@ def test_wst_takes_none() -> None:
 def test_bst_takes_what_is_certainly_stale() -> None:
     view = view_of("abcd")
     log = counting_log("abcd", {"b": 30, "d": 100}, end=1000)
-    stale = Best(log).rank(candidates_of(view), TICK)
+    stale = BestRanker(log).rank(candidates_of(view), TICK)
     assert sorted(names(stale)) == ["b", "d"]
     assert all(is_stale(candidate.entry, log, 100) for candidate in stale)
-    assert {names(Best(log, seed).rank(candidates_of(view), TICK)) for seed in range(20)} == {"bd", "db"}
+    assert {names(BestRanker(log, seed).rank(candidates_of(view), TICK)) for seed in range(20)} == {"bd", "db"}
 
 
 def test_wbm_star_takes_the_stale_ones_that_will_be_good_for_longest() -> None:
