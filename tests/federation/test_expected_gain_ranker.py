@@ -68,7 +68,7 @@ def test_the_closed_form_is_the_sum(
     view.model.refit_population()
     candidate = Candidate(entry, ticks, served, presence)
     tick = Tick(100 * SECOND + age * SECOND, slide * SECOND, share)
-    gain = ExpectedGainRanker(view.model).gains([candidate], tick)[0]
+    gain = ExpectedGainRanker(view.model).estimate_gains([candidate], tick)[0]
     assert gain == pytest.approx(gain_written_out(view.model, candidate, tick), abs=1e-4)
 
 
@@ -106,7 +106,7 @@ def test_more_ticks_rows_and_presence_make_more_gain() -> None:
         Candidate(entry, ticks=2, rows=3),
         Candidate(entry, ticks=2, presence=0.5),
     ]
-    base, longer, more, again = ExpectedGainRanker(view.model).gains(candidates, TICK)
+    base, longer, more, again = ExpectedGainRanker(view.model).estimate_gains(candidates, TICK)
     assert longer > base
     assert more == pytest.approx(3 * base)
     assert again > base
@@ -119,7 +119,7 @@ def test_a_change_that_touches_few_rows_counts_less() -> None:
     view.store(key("s"), rows("s", 0), 0)
     view.store(key("s"), rows("s", 1), SECOND)
     view.model.refit_population()
-    of_list, of_one = ExpectedGainRanker(view.model).gains([Candidate(entry, 2) for entry in view], TICK)
+    of_list, of_one = ExpectedGainRanker(view.model).estimate_gains([Candidate(entry, 2) for entry in view], TICK)
     assert of_list == pytest.approx(of_one, rel=1e-6), "one row of twenty is one row"
 
 
@@ -129,7 +129,7 @@ def test_nothing_to_rank_is_nothing() -> None:
 
 def test_a_window_of_very_many_ticks_is_no_trouble() -> None:
     view = view_of("a")
-    gains = ExpectedGainRanker(view.model).gains([Candidate(next(iter(view)), ticks=10**9)], TICK)
+    gains = ExpectedGainRanker(view.model).estimate_gains([Candidate(next(iter(view)), ticks=10**9)], TICK)
     assert np.isfinite(gains).all()
     assert gains[0] > 0
 

@@ -217,7 +217,7 @@ def test_changes_one_after_the_other_come_to_the_same_as_the_whole(operations: l
             case "trim":
                 view.evict()
             case "save":
-                follower.apply(pickle.loads(pickle.dumps(view.changes())))
+                follower.apply_changes(pickle.loads(pickle.dumps(view.changes())))
     assert names_in(follower) == names_in(view)
     assert all_of(follower) == all_of(view)
 

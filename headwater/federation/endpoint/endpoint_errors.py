@@ -1,10 +1,10 @@
 """The errors of requests to a SPARQL endpoint, as one small tree.
 
     EndpointError              an OSError, as a failed network call of any kind is
-    ├── EndpointUnreachable    nobody answers: name, route, port, or the connection was cut before an answer
+    ├── EndpointUnreachable    no server answers: name, route, port, or the connection was cut before an answer
     ├── EndpointTimeout        no whole answer in the time that was left
     ├── EndpointRefused        an answer with an error status; `status` holds it
-    ├── EndpointBusy           429 or 503, or our own limits: `retry_after` says when to come back
+    ├── EndpointBusy           429 or 503, or our own limits: `retry_after` are the seconds to wait
     ├── EndpointGarbage        an answer that is not (the whole of) a SPARQL result
     ├── EndpointTooLarge       an answer above the size limit
     └── UnsendableKey          a binding that no query text can carry: a blank node
@@ -51,7 +51,7 @@ class EndpointError(HeadwaterError, OSError):
 
 
 class EndpointUnreachable(EndpointError):
-    """Nobody answers at that address."""
+    """No server answers at that address."""
 
     kind = "unreachable"
     advice = "check the address and that the endpoint runs, or write SERVICE SILENT to go on without it"

@@ -144,9 +144,9 @@ class KeyRequests:
 
     def _handle_error(self, request: _Request, error: EndpointError) -> None:
         keys = request.keys
-        if not request.is_single and self.endpoint.can_take_values is not True and _may_be_syntax(error):
+        if not request.is_single and self.endpoint.can_take_values is not True and _can_be_refusal_of_values(error):
             try:
-                if self.endpoint.can_take_values is None and self._understands_values():
+                if self.endpoint.can_take_values is None and self._can_take_probe():
                     self.endpoint.can_take_values = True
                 else:
                     # Certain only when the first key is answered: perhaps the endpoint refuses everything.
@@ -157,7 +157,7 @@ class KeyRequests:
                 error = probe_error
         self._failures_in_a_row += 1
         is_over = isinstance(error, EndpointTimeout) and self.endpoint.now() >= self.deadline - _TOO_SHORT
-        is_hopeless = not _may_be_size(error) or (request.is_single and self.endpoint.can_take_values is None)
+        is_hopeless = not _can_depend_on_size(error) or (request.is_single and self.endpoint.can_take_values is None)
         if is_over or is_hopeless or self._failures_in_a_row >= _FAILURES_TO_GIVE_UP:
             self.failures.update(dict.fromkeys(keys, error))
             self._give_up(error)
@@ -168,13 +168,13 @@ class KeyRequests:
             half = (len(keys) + 1) // 2
             self._halves.extendleft((keys[half:], keys[:half]))
 
-    def _understands_values(self) -> bool:
+    def _can_take_probe(self) -> bool:
         """Whether the endpoint answers the smallest query with VALUES as it should."""
         try:
             left = max(0.0, self.deadline - self.endpoint.now())
             return self.endpoint.select(PROBE, left).rows == PROBE_ANSWER
         except EndpointError as error:
-            if _may_be_syntax(error):
+            if _can_be_refusal_of_values(error):
                 return False
             raise
 
@@ -188,14 +188,14 @@ class KeyRequests:
         self._halves.clear()
 
 
-def _may_be_size(error: EndpointError) -> bool:
+def _can_depend_on_size(error: EndpointError) -> bool:
     """Whether a smaller request may succeed where this one failed."""
     if isinstance(error, EndpointRefused):
         return error.status not in _HOPELESS
     return not isinstance(error, EndpointUnreachable | EndpointBusy)
 
 
-def _may_be_syntax(error: EndpointError) -> bool:
+def _can_be_refusal_of_values(error: EndpointError) -> bool:
     """Whether the error may mean that the endpoint does not know VALUES. Not all answer 400."""
     if isinstance(error, EndpointRefused):
         return error.status not in _HOPELESS | {413, 414}

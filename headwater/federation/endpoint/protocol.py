@@ -120,12 +120,12 @@ def _parse(text: bytes | str, format_: QueryResultsFormat, scope: str) -> Result
         return bool(results)
     names = tuple(variable.value for variable in results.variables)
     rows: Iterable[Row] = map(tuple, results)
-    if scope and _may_have_blank_nodes(text):
+    if scope and _can_have_blank_nodes(text):
         rows = (tuple(_scope_blank_nodes(term, scope) for term in row) for row in rows)
     return ResultTable(names, tuple(rows))
 
 
-def _may_have_blank_nodes(text: bytes | str) -> bool:
+def _can_have_blank_nodes(text: bytes | str) -> bool:
     return b"bnode" in text if isinstance(text, bytes) else "bnode" in text
 
 

@@ -78,7 +78,7 @@ def _push_terms(node: Node, fixed: Fixed) -> Node:
         case PathMatch(subject, path, object_):
             # A path may begin at a literal when it first goes backwards, but no text can say so.
             inside = {v: t for v, t in fixed.items() if not (v == subject and isinstance(t, Literal))}
-            inside = {} if _may_be_empty(path) else inside
+            inside = {} if _can_be_empty(path) else inside
             return _filter_outside(
                 PathMatch(_substitute(subject, inside), path, _substitute(object_, inside)), _difference(fixed, inside)
             )
@@ -206,16 +206,16 @@ def _substitute_all(expression: Expression, fixed: Fixed) -> Expression:
     return map_expression(expression, change) if fixed else expression
 
 
-def _may_be_empty(path: Path) -> bool:
+def _can_be_empty(path: Path) -> bool:
     """Whether a path may have no step: then it relates a term to itself, but a variable only to nodes of the graph."""
     match path:
         case ZeroOrMore() | ZeroOrOne():
             return True
         case Inverse(inner) | OneOrMore(inner):
-            return _may_be_empty(inner)
+            return _can_be_empty(inner)
         case Sequence(left, right) | Alternative(left, right):
             # A sequence with a fixed start needs only one empty part to differ.
-            return _may_be_empty(left) or _may_be_empty(right)
+            return _can_be_empty(left) or _can_be_empty(right)
     return False
 
 

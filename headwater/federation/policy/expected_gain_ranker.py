@@ -48,10 +48,10 @@ class ExpectedGainRanker:
 
     def rank(self, candidates: Sequence[Candidate], tick: Tick) -> list[Candidate]:
         shuffled = self._random.sample(candidates, len(candidates))
-        gains = self.gains(shuffled, tick)
+        gains = self.estimate_gains(shuffled, tick)
         return [shuffled[index] for index in np.argsort(-gains, kind="stable") if gains[index] > 0.0]
 
-    def gains(self, candidates: Sequence[Candidate], tick: Tick) -> Floats:
+    def estimate_gains(self, candidates: Sequence[Candidate], tick: Tick) -> Floats:
         """The expected number of answer rows, over ticks to come, that a refresh of each candidate makes right."""
         model, decomposition = self._model, self._model.decomposition
         modes = model.modes([candidate.entry.belief for candidate in candidates])

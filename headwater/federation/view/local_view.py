@@ -244,10 +244,10 @@ class LocalView:
     def restore(self, state: dict[str, Any]) -> None:
         """Replace the entries by those of a `state`; the capacity stays as it was set."""
         self._entries.clear()
-        self.apply(state)
+        self.apply_changes(state)
         self.evict()
 
-    def apply(self, changes: dict[str, Any]) -> None:
+    def apply_changes(self, changes: dict[str, Any]) -> None:
         """Apply the `changes` of another view."""
         self.model.restore(changes["model"])
         self.complete_since, self.evictions = changes["complete_since"], changes["evictions"]

@@ -34,5 +34,5 @@ class ViewJournal:
         first, *later = records
         self._view.restore(pickle.loads(first))
         for record in later:
-            self._view.apply(pickle.loads(record))
+            self._view.apply_changes(pickle.loads(record))
         self._records = list(records)
