@@ -7,7 +7,7 @@ from statistics import fmean, pstdev
 
 from benchmarks.reporting import Figure, progress, rounded
 from benchmarks.service_backgrounds import BACKGROUNDS
-from benchmarks.service_data import real, recording, synthetic
+from benchmarks.service_data import real_scenario, recording, synthetic_scenario
 from benchmarks.service_experiment import Run, replay
 
 BUDGETS = (3, 5, 10)
@@ -62,7 +62,11 @@ def run_all(seeds: int, scenarios: Iterable[str] = tuple(POLICIES_OF), budgets: 
     runs: Runs = {}
     for name in scenarios:
         for seed in range(seeds):
-            scenario = real(recorded) if name == "real" else synthetic(name, recorded, BACKGROUNDS[name], seed)
+            scenario = (
+                real_scenario(recorded)
+                if name == "real"
+                else synthetic_scenario(name, recorded, BACKGROUNDS[name], seed)
+            )
             for policy in POLICIES_OF[name]:
                 for budget in budgets:
                     found = runs.setdefault((name, policy, budget), [])
@@ -112,7 +116,7 @@ def values(runs: Runs) -> dict[str, object]:
         },
         "accuracy_synthetic": {scenario: by_policy(scenario) for scenario in BACKGROUNDS},
         "learnt_mean": rounded(mean("real", "WSJ-LEARNT")),
-        "learnt_at_or_above_the_best": learnt_leads(runs),
+        "learnt_at_or_above_the_best": is_learnt_best(runs),
         "bursty_gain_over_wbm": rounded(fmean(gains_over_wbm(runs, "bursty"))),
         "bursty_gain_spread": rounded(pstdev(gains_over_wbm(runs, "bursty"))),
         "gain_over_wbm": {scenario: rounded(fmean(gains_over_wbm(runs, scenario))) for scenario in POLICIES_OF},
@@ -120,7 +124,7 @@ def values(runs: Runs) -> dict[str, object]:
         "accuracy_estimate_errors": {
             policy: rounded(error(policy)) for policy in ("WSJ-RND", "WSJ-LRU", "WSJ-WBM", "WSJ-LEARNT")
         },
-        "order_of_the_tables_holds": order_holds(runs),
+        "order_of_the_tables_holds": has_paper_order(runs),
         "distance_from_paper": {
             policy: rounded(
                 max(abs(ours - theirs) for ours, theirs in zip(of_ours, PAPER["real"][policy], strict=True))
@@ -140,7 +144,7 @@ def gains_over_wbm(runs: Runs, scenario: str) -> list[float]:
     ]
 
 
-def learnt_leads(runs: Runs) -> bool:
+def is_learnt_best(runs: Runs) -> bool:
     """On real data the learnt ranker is at or above WBM, LRU and RND at each budget."""
     return all(
         accuracy(runs, "real", "WSJ-LEARNT", budget)
@@ -149,7 +153,7 @@ def learnt_leads(runs: Runs) -> bool:
     )
 
 
-def order_holds(runs: Runs) -> bool:
+def has_paper_order(runs: Runs) -> bool:
     """WST < GNR < WSJ < BST for either policy, and RND and LRU below WBM*, on real data at each budget."""
     for budget in BUDGETS:
         at = {policy: accuracy(runs, "real", policy, budget) for policy in EVERYTHING}

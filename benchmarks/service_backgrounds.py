@@ -1,7 +1,7 @@
-"""Ways in which a synthetic remote changes.
+"""The instants at which the entries of a synthetic remote change.
 
     fixed          a change every so many minutes from the first evaluation on, always the same for one account
-    drifting       changes by chance, at a rate that walks up and down
+    drifting       random changes, at a rate that goes up and down
     bursty         hardly a change for half an hour, then two each minute, and so two between ticks, for six minutes
     mildly bursty  the same with one each minute
 
@@ -29,7 +29,7 @@ def rate_per_minute(chance: random.Random) -> float:
     return math.exp(chance.uniform(math.log(SLOWEST), math.log(FASTEST)))
 
 
-def fixed(begin: int, end: int, chance: random.Random) -> Iterator[int]:
+def fixed_changes(begin: int, end: int, chance: random.Random) -> Iterator[int]:
     period = MINUTE / rate_per_minute(chance)
     instant = begin + WIDTH + period
     while instant <= end:
@@ -37,29 +37,29 @@ def fixed(begin: int, end: int, chance: random.Random) -> Iterator[int]:
         instant += period
 
 
-def drifting(begin: int, end: int, chance: random.Random) -> Iterator[int]:
+def drifting_changes(begin: int, end: int, chance: random.Random) -> Iterator[int]:
     """The logarithm of the rate makes a step each minute, and turns back at its bounds."""
     low, high = math.log(SLOWEST), math.log(FASTEST)
     rate = chance.uniform(low, high)
     for minute in range(begin, end, MINUTE):
-        yield from _within(minute, min(end, minute + MINUTE), math.exp(rate), chance)
+        yield from _random_changes(minute, min(end, minute + MINUTE), math.exp(rate), chance)
         rate += chance.gauss(0.0, DRIFT_PER_MINUTE)
         rate = min(max(rate, 2 * low - rate if rate < low else low), 2 * high - rate if rate > high else high)
 
 
-def bursty(begin: int, end: int, chance: random.Random, burst: float = BURST) -> Iterator[int]:
-    """Quiet stretches and bursts in turn, each of a length without memory; an account may begin in either."""
-    bursting = chance.random() < MINUTES_BURST / (MINUTES_BURST + MINUTES_QUIET)
+def bursty_changes(begin: int, end: int, chance: random.Random, burst: float = BURST) -> Iterator[int]:
+    """Quiet periods and bursts in turn, of exponentially distributed length; an account may begin in either."""
+    is_bursting = chance.random() < MINUTES_BURST / (MINUTES_BURST + MINUTES_QUIET)
     instant = begin
     while instant < end:
-        length = chance.expovariate(1 / (MINUTES_BURST if bursting else MINUTES_QUIET)) * MINUTE
+        length = chance.expovariate(1 / (MINUTES_BURST if is_bursting else MINUTES_QUIET)) * MINUTE
         until = min(end, instant + max(1, round(length)))
-        yield from _within(instant, until, burst if bursting else QUIET, chance)
-        instant, bursting = until, not bursting
+        yield from _random_changes(instant, until, burst if is_bursting else QUIET, chance)
+        instant, is_bursting = until, not is_bursting
 
 
-def _within(begin: int, end: int, per_minute: float, chance: random.Random) -> Iterator[int]:
-    """Changes without memory in `(begin, end]`."""
+def _random_changes(begin: int, end: int, per_minute: float, chance: random.Random) -> Iterator[int]:
+    """A Poisson process in `(begin, end]`."""
     instant = begin + chance.expovariate(per_minute) * MINUTE
     while instant <= end:
         yield max(begin + 1, round(instant))
@@ -67,8 +67,8 @@ def _within(begin: int, end: int, per_minute: float, chance: random.Random) -> I
 
 
 BACKGROUNDS: dict[str, Instants] = {
-    "fixed": fixed,
-    "drifting": drifting,
-    "bursty": bursty,
-    "mildly bursty": partial(bursty, burst=MILD_BURST),
+    "fixed": fixed_changes,
+    "drifting": drifting_changes,
+    "bursty": bursty_changes,
+    "mildly bursty": partial(bursty_changes, burst=MILD_BURST),
 }

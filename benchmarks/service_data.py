@@ -1,4 +1,4 @@
-"""What the SERVICE experiments replay: the mentions of accounts as the stream, their follower counts as the remote.
+"""The data of the SERVICE experiments: the mentions of accounts as the stream, their follower counts as the remote.
 
 The stream is real (`acqua`, of the work that the paper reports). The remote is real too, or synthetic over the same
 accounts, with change rates that are fixed, drift, or come in bursts.
@@ -28,7 +28,7 @@ MINUTE = 60 * SECOND
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A stream as its ticks and what each window holds, and the history of the remote."""
+    """The ticks of a stream, the keys of each window, and the history of the remote."""
 
     name: str
     log: SimulatedChanges
@@ -37,7 +37,7 @@ class Scenario:
     windows: tuple[tuple[WindowKey, ...], ...]
 
     def mean_intervals(self) -> dict[Row, float]:
-        """The mean time between changes of each key over the whole replay, which no one knows beforehand."""
+        """The mean time between changes of each key over the whole replay; a query cannot know it beforehand."""
         end = self.ticks[-1]
         changes = {key: self.log.changes_between(key, self.begin, end) for key in self.log}
         return {key: (end - self.begin) / count if count else math.inf for key, count in changes.items()}
@@ -45,19 +45,19 @@ class Scenario:
 
 def folder() -> Path:
     root = Path(os.environ.get("HEADWATER_SHARED_DATA", PROJECT.parent / "shared" / "data"))
-    found = root / "acqua"
-    if not found.is_dir():
-        sys.exit(f"The benchmark needs {found}. Set HEADWATER_SHARED_DATA to the folder that holds acqua.")
-    return found
+    path = root / "acqua"
+    if not path.is_dir():
+        sys.exit(f"The benchmark needs {path}. Set HEADWATER_SHARED_DATA to the folder that holds acqua.")
+    return path
 
 
 @cache
-def account(number: str) -> Row:
-    return (NamedNode(f"http://example.org/account/{number}"),)
+def account_key(user_id: str) -> Row:
+    return (NamedNode(f"http://example.org/account/{user_id}"),)
 
 
 @cache
-def followers(key: Row, count: int) -> tuple[Row, ...]:
+def follower_rows(key: Row, count: int) -> tuple[Row, ...]:
     return ((key[0], Literal(count)),)
 
 
@@ -80,13 +80,13 @@ class Recording:
 def recording() -> Recording:
     with (folder() / "followers.csv").open() as file:
         snapshots = tuple(
-            (int(line["observed_at_ms"]) * MILLISECOND, key, followers(key, int(line["followers"])))
+            (int(line["observed_at_ms"]) * MILLISECOND, key, follower_rows(key, int(line["followers"])))
             for line in csv.DictReader(file)
-            for key in (account(line["user_id"]),)
+            for key in (account_key(line["user_id"]),)
         )
     with (folder() / "mentions.csv").open() as file:
         mentions = tuple(
-            (int(line["mentioned_at_ms"]) * MILLISECOND, account(line["user_id"])) for line in csv.DictReader(file)
+            (int(line["mentioned_at_ms"]) * MILLISECOND, account_key(line["user_id"])) for line in csv.DictReader(file)
         )
     return Recording(snapshots, mentions)
 
@@ -109,7 +109,7 @@ def windows_of(
     return ticks, tuple(windows)
 
 
-def real(recording: Recording) -> Scenario:
+def real_scenario(recording: Recording) -> Scenario:
     """Follower counts as they were recorded, minute by minute."""
     ticks, windows = windows_of(recording)
     return Scenario("real", SimulatedChanges(recording.snapshots), recording.span[0], ticks, windows)
@@ -119,16 +119,16 @@ Instants = Callable[[int, int, random.Random], Iterator[int]]
 """The instants in `(begin, end]` at which one account changes."""
 
 
-def synthetic(name: str, recording: Recording, instants: Instants, seed: int) -> Scenario:
-    """The same stream, over counts that go up at instants of our making."""
+def synthetic_scenario(name: str, recording: Recording, instants: Instants, seed: int) -> Scenario:
+    """The same stream, over synthetic counts that go up at the given instants."""
     ticks, windows = windows_of(recording)
     begin, end = recording.span
     chance = random.Random(f"{name} {seed}")
     accounts = dict.fromkeys(key for _, key, _ in recording.snapshots)
     changes: list[Change] = []
     for key in accounts:
-        changes.append((begin, key, followers(key, 0)))
+        changes.append((begin, key, follower_rows(key, 0)))
         changes += (
-            (instant, key, followers(key, count)) for count, instant in enumerate(instants(begin, end, chance), 1)
+            (instant, key, follower_rows(key, count)) for count, instant in enumerate(instants(begin, end, chance), 1)
         )
     return Scenario(name, SimulatedChanges(changes), begin, ticks, windows)

@@ -1,7 +1,7 @@
 """The strategies of SERVICE against a real endpoint: the oxigraph server on loopback, with 10^5 entries.
 
 A stream mentions accounts, some far more often than others; the endpoint has their follower counts, of which some
-change before every tick. Each request takes 20 ms longer than it would on loopback. One query, asked in five ways:
+change before every tick. Each request takes 20 ms longer than it would on loopback. One query, with five strategies:
 
     nested loop             every key of the window at every tick, one key per request
     nested loop, batches    the same with VALUES, as many keys per request as the endpoint takes
@@ -34,10 +34,10 @@ from headwater.federation.endpoint.bound_fetcher import BoundFetcher
 from headwater.federation.endpoint.client import Endpoint
 from headwater.federation.endpoint.endpoint_settings import EndpointSettings
 from headwater.federation.endpoint.limits import Limits
-from headwater.federation.endpoint.remote import Fetched, Page, Remote
-from headwater.federation.endpoint.request_queries import Questions
-from headwater.federation.service_evaluator import evaluator_with
-from headwater.federation.services import Keys, Services
+from headwater.federation.endpoint.remote import FetchResult, Page, Remote
+from headwater.federation.endpoint.request_queries import RequestQueries
+from headwater.federation.service_evaluator import make_evaluator_factory
+from headwater.federation.services import KeyVariables, Services
 from headwater.language.parser import parse
 from headwater.terms.model import SECOND, Element, Literal, NamedNode, Row, Triple
 from headwater.windows.settings import settle
@@ -53,7 +53,7 @@ MENTIONS = 20
 CHANGES = 5
 """How many accounts of the window have another count at the next tick."""
 
-WAYS = {
+STRATEGIES = {
     "nested loop": ("OPTION (STRATEGY LOOP)", 1),
     "nested loop, batches": ("OPTION (STRATEGY LOOP)", 100),
     "hash": ("OPTION (STRATEGY HASH)", 100),
@@ -62,8 +62,8 @@ WAYS = {
 }
 
 
-class Delayed:
-    """A remote that is some way off."""
+class DelayedRemote:
+    """A remote with a delay before each request."""
 
     def __init__(self, remote: Remote) -> None:
         self._remote = remote
@@ -73,10 +73,10 @@ class Delayed:
         return self._remote.name
 
     @property
-    def batch(self) -> int:
-        return self._remote.batch
+    def keys_per_request(self) -> int:
+        return self._remote.keys_per_request
 
-    def fetch(self, keys: Sequence[Row]) -> Fetched:
+    def fetch(self, keys: Sequence[Row]) -> FetchResult:
         time.sleep(DELAY)
         fetched = self._remote.fetch(keys)
         return replace(fetched, seconds=fetched.seconds + DELAY)
@@ -89,24 +89,24 @@ class Delayed:
 
 @dataclass
 class Accounts:
-    """The accounts at the endpoint, and what is known to be true of them."""
+    """The accounts at the endpoint, and their present counts."""
 
     running: Running
     counts: list[int]
     chance: random.Random = field(default_factory=lambda: random.Random(7))
 
     @classmethod
-    def at(cls, running: Running, entries: int) -> Accounts:
+    def load(cls, running: Running, entries: int) -> Accounts:
         running.load("".join(f"<{EX}a{n}> <{EX}followers> {n} .\n" for n in range(entries)))
         return cls(running, list(range(entries)))
 
-    def mentioned(self, second: int) -> list[int]:
+    def mentions_at(self, second: int) -> list[int]:
         """The accounts of one second: few are mentioned often, most hardly ever."""
         chance = random.Random(second)
         return [int(len(self.counts) * chance.random() ** 4) for _ in range(MENTIONS)]
 
-    def change(self, among: Sequence[int]) -> None:
-        """Some of these accounts get another count."""
+    def change_counts(self, among: Sequence[int]) -> None:
+        """Change the counts of some of these accounts."""
         chosen = {self.chance.choice(among) for _ in range(CHANGES)}
         for number in chosen:
             self.counts[number] += 1
@@ -117,20 +117,20 @@ class Accounts:
             f"INSERT DATA {{ {new} }}"
         )
 
-    def right(self, answer: Answer, wanted: int) -> float:
-        """The share of the rows that an answer should have that it has, and that are true now."""
-        good = [
+    def accuracy_of(self, answer: Answer, expected_rows: int) -> float:
+        """The share of the expected rows that the answer has with the present count."""
+        right = [
             isinstance(who, NamedNode)
             and isinstance(count, Literal)
             and self.counts[int(who.value.removeprefix(f"{EX}a"))] == int(count.value)
             for who, count in answer.rows
         ]
-        return sum(good) / wanted if wanted else 1.0
+        return sum(right) / expected_rows if expected_rows else 1.0
 
 
 @dataclass
-class Ran:
-    """What one way came to, tick by tick."""
+class StrategyRun:
+    """The measurements of one strategy, tick by tick."""
 
     seconds: list[float] = field(default_factory=list)
     requests: list[int] = field(default_factory=list)
@@ -159,11 +159,11 @@ def measure(quick: bool = False, entries: int | None = None, ticks: int | None =
     """The keys of the result: `strategies`, and `latency_share_within` for the local view at one key per request."""
     size = entries or (QUICK_ENTRIES if quick else ENTRIES)
     rounds = ticks or (QUICK_TICKS if quick else TICKS)
-    found: dict[str, Ran] = {}
+    found: dict[str, StrategyRun] = {}
     with oxigraph() as running:
-        accounts = Accounts.at(running, size)
+        accounts = Accounts.load(running, size)
         run(accounts, "local view", 3)
-        for name in WAYS:
+        for name in STRATEGIES:
             hashed = min(rounds, QUICK_HASH_TICKS if quick else HASH_TICKS)
             found[name] = run(accounts, name, hashed if name == "hash" else rounds)
             progress(f"{name}: {found[name].values()}")
@@ -175,41 +175,43 @@ def measure(quick: bool = False, entries: int | None = None, ticks: int | None =
     }
 
 
-def run(accounts: Accounts, name: str, ticks: int) -> Ran:
-    """One way of asking, from an empty view."""
-    options, batch = WAYS[name]
-    # The server is asked by as many at once as work for a view: the delay is that of the way, not of the server.
+def run(accounts: Accounts, name: str, ticks: int) -> StrategyRun:
+    """Run one strategy, from an empty view."""
+    options, batch = STRATEGIES[name]
+    # As many requests at once as a view has workers, so that only DELAY and not the limit is measured.
     settings = EndpointSettings(accounts.running.url, limits=Limits(concurrent=8))
     endpoint = Endpoint(settings)
 
-    def remote(node: Service, keys: Keys) -> Remote:
+    def remote(node: Service, keys: KeyVariables) -> Remote:
         largest = 1 if batch == 1 else 1_000
-        return Delayed(BoundFetcher(endpoint, Questions.about(node.inner, keys), batch, largest))
+        return DelayedRemote(BoundFetcher(endpoint, RequestQueries.for_pattern(node.inner, keys), batch, largest))
 
     text = f"""PREFIX : <{EX}> SELECT DISTINCT ?who ?n FROM STREAM :mentions [RANGE 10s STEP 1s]
                WHERE {{ ?who :mentionedIn ?post .
                         SERVICE <{accounts.running.url}> {{ ?who :followers ?n }} {options} }}"""
     plan = plan_query(parse(text), streams=[f"{EX}mentions"])
-    program = Program([RegisteredQuery(plan, settle(plan))], Store(), 0, evaluator_with(Services(remote=remote)))
-    ran = Ran()
+    program = Program(
+        [RegisteredQuery(plan, settle(plan))], Store(), 0, make_evaluator_factory(Services(remote=remote))
+    )
+    measured = StrategyRun()
     window: list[list[int]] = []
     for second in range(ticks + 10):
-        window = [*window[-9:], accounts.mentioned(second)]
-        accounts.change([number for one in window for number in one])
+        window = [*window[-9:], accounts.mentions_at(second)]
+        accounts.change_counts([number for one in window for number in one])
         before = endpoint.measures.requests
         begun = time.perf_counter()
         answers = program.advance({f"{EX}mentions": _elements(second, window[-1])}).answers
         taken = time.perf_counter() - begun
-        # The view starts empty: as in a cache, the first window is for getting to know the keys.
+        # The view starts empty: the first window is a warm-up.
         keys = len({number for one in window for number in one})
         for answer in answers if second >= 10 else ():
-            ran.seconds.append(taken)
-            ran.requests.append(endpoint.measures.requests - before)
-            ran.accuracies.append(accounts.right(answer, keys))
-            ran.estimates.append(answer.quality.accuracy if answer.quality else 1.0)
-            ran.keys.append(keys)
+            measured.seconds.append(taken)
+            measured.requests.append(endpoint.measures.requests - before)
+            measured.accuracies.append(accounts.accuracy_of(answer, keys))
+            measured.estimates.append(answer.quality.accuracy if answer.quality else 1.0)
+            measured.keys.append(keys)
     endpoint.close()
-    return ran
+    return measured
 
 
 def _elements(second: int, accounts: Sequence[int]) -> list[Element]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from benchmarks.service_data import SLIDE, Scenario
-from benchmarks.service_policies import prepared
+from benchmarks.service_policies import make_maintainer
 from headwater.federation.view.service_quality import Goals
 
 
@@ -33,7 +33,7 @@ class Run:
 
 
 def replay(scenario: Scenario, policy: str, budget: int, seed: int) -> Run:
-    maintainer, clock = prepared(scenario, policy, Goals(budget=budget), seed)
+    maintainer, clock = make_maintainer(scenario, policy, Goals(budget=budget), seed)
     true, estimated, wrong = [], [], []
     for tick, window in zip(scenario.ticks, scenario.windows, strict=True):
         clock.move_to(tick)

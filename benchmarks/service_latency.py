@@ -9,8 +9,8 @@ from __future__ import annotations
 from statistics import fmean
 
 from benchmarks.reporting import Figure, Findings, rounded
-from benchmarks.service_data import SLIDE, Scenario, real, recording
-from benchmarks.service_policies import prepared
+from benchmarks.service_data import SLIDE, Scenario, real_scenario, recording
+from benchmarks.service_policies import make_maintainer
 from benchmarks.simulated_remote import Behaviour
 from benchmarks.virtual_time import VirtualClock
 from headwater.federation.policy.maintainer import Maintainer
@@ -22,15 +22,15 @@ BEHAVIOUR = Behaviour(delay=0.02, jitter=0.005, slow=0.01, slow_delay=0.1)
 
 
 def measure(seeds: int) -> Findings:
-    scenario = real(recording())
+    scenario = real_scenario(recording())
     within: dict[str, list[float]] = {"local view": [], "nested loop": []}
     accuracies: dict[str, list[float]] = {"local view": [], "nested loop": []}
     lines: dict[str, list[tuple[float, float]]] = {}
     for seed in range(seeds):
         for name, goals in (("local view", Goals(latency=GOAL)), ("nested loop", Goals())):
             policy = "WSJ-LEARNT" if name == "local view" else "WSJ-LRU"
-            maintainer, clock = prepared(scenario, policy, goals, seed, BEHAVIOUR, workers=1)
-            seconds, accuracy = _replayed(scenario, maintainer, clock)
+            maintainer, clock = make_maintainer(scenario, policy, goals, seed, BEHAVIOUR, workers=1)
+            seconds, accuracy = _replay(scenario, maintainer, clock)
             within[name].append(fmean(taken <= GOAL for taken in seconds))
             accuracies[name].append(accuracy)
             lines.setdefault(name, [(float(tick), 1000 * taken) for tick, taken in enumerate(seconds)][::3])
@@ -43,14 +43,14 @@ def measure(seeds: int) -> Findings:
     return Findings(values, [figure])
 
 
-def _replayed(scenario: Scenario, maintainer: Maintainer, clock: VirtualClock) -> tuple[list[float], float]:
+def _replay(scenario: Scenario, maintainer: Maintainer, clock: VirtualClock) -> tuple[list[float], float]:
     """The seconds of each tick, the query's own included, and the mean accuracy."""
     seconds, shares = [], []
     for tick, window in zip(scenario.ticks, scenario.windows, strict=True):
         clock.move_to(tick)
         quality = maintainer.tick(window, SLIDE)
         clock.pass_seconds(QUERY_SECONDS)
-        maintainer.evaluated(QUERY_SECONDS)
+        maintainer.record_query_time(QUERY_SECONDS)
         seconds.append(quality.seconds + QUERY_SECONDS)
         right = [maintainer.view.rows(key.key) == scenario.log.rows_at(key.key, tick) for key in window]
         shares.append(fmean(right) if right else 1.0)

@@ -6,17 +6,17 @@ from collections.abc import Callable
 
 from benchmarks.service_data import SLIDE, Scenario
 from benchmarks.simulated_remote import Behaviour, SimulatedRemote
-from benchmarks.upper_bounds import Best, PerfectWindowBasedMaintenance
-from benchmarks.virtual_time import VirtualClock, VirtualRunner
+from benchmarks.upper_bounds import BestRanker, PerfectWindowBasedMaintenance
+from benchmarks.virtual_time import VirtualClock, VirtualRequestRunner
 from headwater.federation.policy.best_before import WindowBasedMaintenance
 from headwater.federation.policy.maintainer import Maintainer
-from headwater.federation.policy.policies import Policy, policy
+from headwater.federation.policy.policies import Policy, make_policy
 from headwater.federation.policy.proposers import WindowServiceJoin
 from headwater.federation.view.change_model import ChangeModel
 from headwater.federation.view.local_view import LocalView
 from headwater.federation.view.service_quality import Goals
 
-AT_ONCE = Behaviour(batch=100)
+AT_ONCE = Behaviour(keys_per_request=100)
 """The remote of the accuracy experiments takes no time: budgets limit it."""
 
 
@@ -27,32 +27,32 @@ def paper_wbm(scenario: Scenario, view: LocalView, seed: int) -> Policy:
 
 
 def bst(scenario: Scenario, view: LocalView, seed: int) -> Policy:
-    return WindowServiceJoin(), Best(scenario.log, seed)
+    return WindowServiceJoin(), BestRanker(scenario.log, seed)
 
 
 def wbm_star(scenario: Scenario, view: LocalView, seed: int) -> Policy:
     return WindowServiceJoin(), PerfectWindowBasedMaintenance(scenario.log, seed)
 
 
-def of_the_product(name: str) -> Callable[[Scenario, LocalView, int], Policy]:
-    return lambda scenario, view, seed: policy(name, view, seed)
+def package_policy(name: str) -> Callable[[Scenario, LocalView, int], Policy]:
+    return lambda scenario, view, seed: make_policy(name, view, seed)
 
 
 POLICIES: dict[str, Callable[[Scenario, LocalView, int], Policy]] = {
-    "WST": of_the_product("WST"),
-    "GNR-RND": of_the_product("GNR-RND"),
-    "GNR-LRU": of_the_product("GNR-LRU"),
-    "WSJ-RND": of_the_product("RND"),
-    "WSJ-LRU": of_the_product("LRU"),
+    "WST": package_policy("WST"),
+    "GNR-RND": package_policy("GNR-RND"),
+    "GNR-LRU": package_policy("GNR-LRU"),
+    "WSJ-RND": package_policy("RND"),
+    "WSJ-LRU": package_policy("LRU"),
     "WSJ-WBM": paper_wbm,
-    "WBM (learnt rates)": of_the_product("WBM"),
-    "WSJ-LEARNT": of_the_product("LEARNT"),
+    "WBM (learnt rates)": package_policy("WBM"),
+    "WSJ-LEARNT": package_policy("LEARNT"),
     "BST": bst,
     "WBM*": wbm_star,
 }
 
 
-def prepared(
+def make_maintainer(
     scenario: Scenario, name: str, goals: Goals, seed: int, behaviour: Behaviour = AT_ONCE, workers: int = 8
 ) -> tuple[Maintainer, VirtualClock]:
     """A maintainer of that policy over the scenario's remote, its view filled at the beginning."""
@@ -60,6 +60,6 @@ def prepared(
     view = LocalView(ChangeModel(unit=SLIDE))
     proposer, ranker = POLICIES[name](scenario, view, seed)
     remote = SimulatedRemote(scenario.log, clock, behaviour, seed)
-    maintainer = Maintainer(view, remote, proposer, ranker, goals, clock, VirtualRunner(clock, workers))
+    maintainer = Maintainer(view, remote, proposer, ranker, goals, clock, VirtualRequestRunner(clock, workers))
     maintainer.fill()
     return maintainer, clock

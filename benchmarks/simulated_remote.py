@@ -1,4 +1,4 @@
-"""A remote for tests and experiments: it replays a log of changes on a clock, and misbehaves as it is told.
+"""A simulated remote for tests and experiments: it replays a log of changes on a clock, with delays and failures.
 
     >>> log = SimulatedChanges([(0, (user,), ((user, ten),)), (60_000_000, (user,), ((user, eleven),))])
     >>> remote = SimulatedRemote(log, clock, Behaviour(delay=0.02, jitter=0.005, errors=0.01), seed=7)
@@ -6,8 +6,8 @@
     {(user,): ((user, ten),)}
 
 It is deterministic: the same seed and the same requests at the same instants give the same answers, delays and errors.
-It takes no time itself; how long a request took stands in what it gives, and the runner on a virtual clock
-(`VirtualRunner`) lets that time pass. With `pause=time.sleep` it takes real time instead.
+It takes no time itself: the result of a request holds its duration, and the runner on a virtual clock
+(`VirtualRequestRunner`) lets that time pass. With `pause=time.sleep` it takes real time instead.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from headwater.federation.endpoint.clock import Clock
-from headwater.federation.endpoint.remote import Fetched, Page, Rows
+from headwater.federation.endpoint.remote import FetchResult, Page, Rows
 from headwater.federation.view.local_view import share_of_difference
 from headwater.terms.model import Row
 
 Change = tuple[int, Row, Rows]
-"""From this instant on the key has these rows; none means that it is gone."""
+"""From this instant on the key has these rows; no rows: the key is gone."""
 
 
 class SimulatedChanges:
     """The remote's history. A change to the rows that a key has already (a duplicate in the log) is no change."""
 
     def __init__(self, changes: Iterable[Change]) -> None:
-        told: dict[Row, dict[int, Rows]] = {}
+        by_key: dict[Row, dict[int, Rows]] = {}
         for instant, key, rows in changes:
-            told.setdefault(key, {})[instant] = rows
+            by_key.setdefault(key, {})[instant] = rows
         self._instants: dict[Row, list[int]] = {}
         self._rows: dict[Row, list[Rows]] = {}
-        for key, by_instant in told.items():
+        for key, by_instant in by_key.items():
             instants, history = self._instants.setdefault(key, []), self._rows.setdefault(key, [])
             for instant, rows in sorted(by_instant.items(), key=lambda change: change[0]):
                 if not history or share_of_difference(history[-1], rows) > 0.0:
@@ -43,17 +43,17 @@ class SimulatedChanges:
                     history.append(rows)
 
     def __iter__(self) -> Iterator[Row]:
-        """Its keys."""
+        """The keys."""
         return iter(self._instants)
 
     def rows_at(self, key: Row, instant: int) -> Rows:
-        number = bisect_right(self._instants.get(key, []), instant)
-        return self._rows[key][number - 1] if number else ()
+        count = bisect_right(self._instants.get(key, []), instant)
+        return self._rows[key][count - 1] if count else ()
 
     def next_change(self, key: Row, instant: int) -> int | None:
         instants = self._instants.get(key, [])
-        number = bisect_right(instants, instant)
-        return instants[number] if number < len(instants) else None
+        index = bisect_right(instants, instant)
+        return instants[index] if index < len(instants) else None
 
     def changes_between(self, key: Row, begin: int, end: int) -> int:
         """How many changes lie in `(begin, end]`."""
@@ -71,7 +71,7 @@ class Outage:
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """How the remote takes requests: seconds, shares of requests, and stretches of time in which it is dead.
+    """The delays (seconds) and failures (shares of requests) of a simulated remote, and its outages.
 
     A request takes `delay`, `per_key` for each key, and up to `jitter` more; a share `slow` of them takes `slow_delay`
     on top. A share `errors` fails; a share `duplicates` of pages repeats the end of the page before. While it is dead,
@@ -87,7 +87,7 @@ class Behaviour:
     duplicates: float = 0.0
     outages: tuple[Outage, ...] = ()
     dead_delay: float = 0.0
-    batch: int = 1
+    keys_per_request: int = 1
 
 
 class SimulatedRemote:
@@ -111,16 +111,16 @@ class SimulatedRemote:
         self._pause = pause
 
     @property
-    def batch(self) -> int:
-        return self._behaviour.batch
+    def keys_per_request(self) -> int:
+        return self._behaviour.keys_per_request
 
-    def fetch(self, keys: Sequence[Row]) -> Fetched:
+    def fetch(self, keys: Sequence[Row]) -> FetchResult:
         seconds, error = self._request(len(keys))
         now = self._clock.now()
         rows = {} if error is not None else {key: self.log.rows_at(key, now) for key in keys}
         if self._pause is not None:
             self._pause(seconds)
-        return Fetched(rows, seconds, error)
+        return FetchResult(rows, seconds, error)
 
     def pages(self, limit: int) -> Iterator[Page]:
         pairs = [(key, row) for key in self.log for row in self.log.rows_at(key, self._clock.now())]

@@ -14,7 +14,7 @@ import itertools
 from collections.abc import Iterable, Sequence
 
 from headwater.federation.endpoint.remote import Remote
-from headwater.federation.policy.request_runner import Outcome, Ticket, send_request
+from headwater.federation.policy.request_runner import RequestId, RequestOutcome, send_request
 from headwater.terms.model import SECOND, Row
 
 
@@ -35,36 +35,36 @@ class VirtualClock:
         self._now = max(self._now, instant)
 
 
-class VirtualRunner:
+class VirtualRequestRunner:
     """The same on a virtual clock: a request ends when the seconds that it took have passed."""
 
     def __init__(self, clock: VirtualClock, workers: int = 8) -> None:
         self._clock = clock
         self._workers = workers
         self._numbers = itertools.count()
-        self._under_way: dict[Ticket, tuple[int, Outcome]] = {}
+        self._under_way: dict[RequestId, tuple[int, RequestOutcome]] = {}
 
     @property
-    def free(self) -> int:
+    def free_workers(self) -> int:
         return self._workers - len(self._under_way)
 
-    def start(self, remote: Remote, requests: Iterable[Sequence[Row]]) -> list[Ticket]:
-        tickets = []
-        for keys in itertools.islice(requests, self.free):
-            ticket = next(self._numbers)
+    def start(self, remote: Remote, requests: Iterable[Sequence[Row]]) -> list[RequestId]:
+        request_ids = []
+        for keys in itertools.islice(requests, self.free_workers):
+            request_id = next(self._numbers)
             outcome = send_request(remote, tuple(keys), self._clock.now())
             ends = self._clock.now() + round(outcome.fetched.seconds * SECOND)
-            self._under_way[ticket] = (ends, outcome)
-            tickets.append(ticket)
-        return tickets
+            self._under_way[request_id] = (ends, outcome)
+            request_ids.append(request_id)
+        return request_ids
 
-    def wait(self, tickets: Iterable[Ticket], until: int | None) -> list[Outcome]:
-        ends = [self._under_way[ticket][0] for ticket in tickets if ticket in self._under_way]
+    def wait(self, request_ids: Iterable[RequestId], until: int | None) -> list[RequestOutcome]:
+        ends = [self._under_way[request_id][0] for request_id in request_ids if request_id in self._under_way]
         if ends:
             self._clock.move_to(max(ends) if until is None else min(max(ends), until))
         now = self._clock.now()
-        ended = sorted((end, ticket) for ticket, (end, _) in self._under_way.items() if end <= now)
-        return [self._under_way.pop(ticket)[1] for _, ticket in ended]
+        ended = sorted((end, request_id) for request_id, (end, _) in self._under_way.items() if end <= now)
+        return [self._under_way.pop(request_id)[1] for _, request_id in ended]
 
     def close(self) -> None:
         self._under_way.clear()

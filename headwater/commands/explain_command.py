@@ -22,12 +22,12 @@ def explain(
     from headwater.datasets.dataset import DataSet
     from headwater.datasets.linked_data import LinkedData
     from headwater.execution.registered import RegisteredQuery
-    from headwater.federation.service_evaluator import choose
+    from headwater.federation.service_evaluator import choose_evaluator
     from headwater.sharding.shard_planning import describe_sharding
 
     plan = QueryFile.read(path).plan(dialect)
     settings = settle(plan)
-    choice = choose(plan, settings, LinkedData([DataSet.open(folder) for folder in data]))
+    choice = choose_evaluator(plan, settings, LinkedData([DataSet.open(folder) for folder in data]))
     evaluator = "kernel (incremental)" if choice.is_kernel else f"reference, because of {choice.reason}"
     text = explain_plan(
         choice.plan,

@@ -18,7 +18,7 @@ from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import map_plan
 from headwater.errors import SettingError
 from headwater.execution.registered import RegistrationError
-from headwater.federation.endpoint.endpoint_settings import Credentials, EndpointSettings, Way
+from headwater.federation.endpoint.endpoint_settings import Credentials, EndpointSettings, QueryMethod
 from headwater.federation.endpoint.limits import Limits
 from headwater.language.service_options import Preference, ServiceOptions, Strategy, strategy_of
 from headwater.terms.durations import parse_duration
@@ -80,8 +80,8 @@ def read_endpoint_settings(
 
     Without credentials here, those of the environment hold (`headwater.federation.endpoint.endpoint_settings`).
     """
-    ways = {"GET": Way.GET, "POST": Way.POST_FORM}
-    if method is not None and method.upper() not in ways:
+    methods = {"GET": QueryMethod.GET, "POST": QueryMethod.POST_FORM}
+    if method is not None and method.upper() not in methods:
         raise SettingError(f"{method!r} is no method for queries: use GET or POST")
     credentials = None
     if bearer is not None or user is not None or headers:
@@ -91,7 +91,7 @@ def read_endpoint_settings(
         "total_timeout": timeout,
         "retries": retries,
         "largest_response": largest_response,
-        "way": None if method is None else ways[method.upper()],
+        "query_method": None if method is None else methods[method.upper()],
     }
     limits = Limits(concurrent=concurrent, per_second=per_second, burst=burst)
     said = {name: value for name, value in given.items() if value is not None}

@@ -1,9 +1,9 @@
-"""Plans with SERVICE, made into operators: everything else is compiled by the kernel.
+"""Compiles plans with SERVICE into operators; the kernel compiles all other nodes.
 
-In a join, what can be joined without the endpoints is joined first, in groups that share variables. Then each SERVICE
-takes its keys from the group that binds most of what it shares, one that a stream touches before one that is static,
-and joins with all groups that share a variable with it. `OPTIONAL { SERVICE … }` takes its keys from what stands before
-it. A SERVICE that stands alone, as in a branch of UNION, has one key, the empty one: all that its pattern finds.
+In a join, all parts without an endpoint are joined first, in groups that share variables. Then each SERVICE takes its
+keys from the group that binds most of the shared variables, one with a stream before a static one, and is joined with
+all groups that share a variable with it. `OPTIONAL { SERVICE … }` takes its keys from the pattern before it. A SERVICE
+of its own, as in a branch of UNION, has one key, the empty one: all rows of its pattern.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from headwater.algebra.nodes import Filter, LeftJoin, Node, Service
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import certain, conjuncts, visible
 from headwater.execution.static_data import StaticData
-from headwater.federation.service_rows import Rhythm, ServiceRows
+from headwater.federation.service_rows import ServiceRows, TickSchedule
 from headwater.federation.services import Services
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.compiling.compiler import Compiler
@@ -32,24 +32,24 @@ from headwater.windows.settings import QuerySettings
 
 @dataclass(frozen=True)
 class _Group:
-    """Parts of a join that are one already, and whether a stream touches them."""
+    """Parts of a join that are joined already; `is_streaming` if one of them reads a stream."""
 
     input: Input
-    flows: bool
+    is_streaming: bool
 
     def shared_with(self, node: Service) -> int:
         """How many variables of a SERVICE it always binds."""
         return len({variable.value for variable in visible(node)} & self.input.sure)
 
-    def can_ask(self, node: Service) -> bool:
-        """Whether it says whom to ask."""
+    def has_endpoint_of(self, node: Service) -> bool:
+        """Whether the endpoint of a SERVICE is known: an IRI, or a variable that this group always binds."""
         return not isinstance(node.endpoint, Variable) or node.endpoint.value in self.input.sure
 
 
 class ServiceCompiler(Compiler):
-    """Compiles one plan. `clauses` are the operators of its SERVICE clauses, in the order in which they work.
+    """Compiles one plan. `clauses` are the operators of its SERVICE clauses, in the order of evaluation.
 
-    `seconds_spent` says how long the evaluation of the present tick has taken so far.
+    `seconds_spent` gives the seconds that the evaluation of the present tick has taken so far.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class ServiceCompiler(Compiler):
     ) -> None:
         super().__init__(plan, settings, static, vocabulary)
         self.clauses: list[ServiceRows] = []
-        self._rhythm = Rhythm(settings)
+        self._schedule = TickSchedule(settings)
         self._services = services
         self._seconds_spent = seconds_spent
         self._terms = vocabulary
@@ -71,10 +71,10 @@ class ServiceCompiler(Compiler):
     def _node(self, node: Node, graph: NamedNode) -> Operator:
         match node:
             case Service():
-                return self._remote(Input(ConstantOperator((), UNIT), frozenset()), node, graph).operator
+                return self._compile_service(Input(ConstantOperator((), UNIT), frozenset()), node, graph).operator
             case LeftJoin(left, right, condition) if service_of(right) is not None:
-                before = self._readable_twice(self.input(left, graph))
-                return self.left_joined(before, self._remote(before, right, graph), condition, graph)
+                before = self._share_input(self.input(left, graph))
+                return self.left_joined(before, self._compile_service(before, right, graph), condition, graph)
         return super()._node(node, graph)
 
     def _join(self, node: Node, graph: NamedNode) -> Operator:
@@ -83,62 +83,62 @@ class ServiceCompiler(Compiler):
         if not remote:
             return super()._join(node, graph)
         others = [part for part in parts if part not in remote]
-        return self._with_remote([self._group_of(group) for group in connected(others)], remote)
+        return self._join_services([self._group_of(group) for group in connected(others)], remote)
 
     def _group_of(self, parts: list[Placed]) -> _Group:
         return _Group(self.joined_parts(parts), not all(self.static_parts.holds(*part) for part in parts))
 
-    def _with_remote(self, groups: list[_Group], remote: list[Placed]) -> Operator:
+    def _join_services(self, groups: list[_Group], remote: list[Placed]) -> Operator:
         waiting = list(remote)
         while waiting:
             if not groups:
                 groups = [_Group(Input(ConstantOperator((), UNIT), frozenset()), False)]
-            part, group = self._next(waiting, groups)
+            part, group = self._next_service(waiting, groups)
             waiting.remove(part)
-            before = self._readable_twice(group.input)
-            found = self._remote(before, *part)
-            shown = set(found.operator.variables)
-            near = [one for one in groups if one is not group and shown & set(one.input.operator.variables)]
-            merged = joined([before, found, *(one.input for one in near)])
-            groups = [one for one in groups if one is not group and one not in near]
+            before = self._share_input(group.input)
+            remote_rows = self._compile_service(before, *part)
+            columns = set(remote_rows.operator.variables)
+            sharing = [one for one in groups if one is not group and columns & set(one.input.operator.variables)]
+            merged = joined([before, remote_rows, *(one.input for one in sharing)])
+            groups = [one for one in groups if one is not group and one not in sharing]
             groups.append(_Group(merged, True))
         return joined([group.input for group in groups]).operator
 
-    def _next(self, waiting: Iterable[Placed], groups: Iterable[_Group]) -> tuple[Placed, _Group]:
-        """The SERVICE that has most of its keys already, and the group that has them."""
+    def _next_service(self, waiting: Iterable[Placed], groups: Iterable[_Group]) -> tuple[Placed, _Group]:
+        """The SERVICE that shares the most variables with a group, and that group."""
         choices = [
-            (group.shared_with(node), group.flows, part, group)
+            (group.shared_with(node), group.is_streaming, part, group)
             for part in waiting
             for group in groups
-            if (node := service_of(part[0])) is not None and group.can_ask(node)
+            if (node := service_of(part[0])) is not None and group.has_endpoint_of(node)
         ]
         if not choices:
             raise NotForTheKernel("SERVICE with a variable that the rest of its group does not always bind")
         best = max(choices, key=lambda choice: (choice[1] and choice[0] > 0, choice[0]))
         return best[2], best[3]
 
-    def _readable_twice(self, given: Input) -> Input:
+    def _share_input(self, given: Input) -> Input:
         return Input(SharedOperator(given.operator, self.clock), given.sure)
 
-    def _remote(self, before: Input, part: Node, graph: NamedNode) -> Input:
-        """The rows of a SERVICE, and of the filters around it, for the keys of what stands before it."""
+    def _compile_service(self, before: Input, part: Node, graph: NamedNode) -> Input:
+        """Compile a SERVICE and the filters around it; its keys come from the input before it."""
         node = service_of(part)
         assert node is not None
         keys = tuple(variable for variable in visible(node) if variable.value in before.sure)
         if isinstance(node.endpoint, Variable) and node.endpoint not in keys:
             raise NotForTheKernel("SERVICE with a variable that the rest of its group does not always bind")
-        clause = self._services.clause(node, keys, self._rhythm.slide)
-        rows = ServiceRows(before.operator, clause, self._rhythm, self.clock, self._terms, self._seconds_spent)
+        clause = self._services.make_clause(node, keys, self._schedule.slide)
+        rows = ServiceRows(before.operator, clause, self._schedule, self.clock, self._terms, self._seconds_spent)
         self.clauses.append(rows)
         sure = frozenset(variable.value for variable in (*certain(node), *keys))
-        found = Input(rows, sure)
+        filtered = Input(rows, sure)
         for condition in _conditions(part):
-            found = Input(self.filtered(found, condition, graph), sure)
-        return found
+            filtered = Input(self.filtered(filtered, condition, graph), sure)
+        return filtered
 
 
 def service_of(node: Node) -> Service | None:
-    """The SERVICE that a node is, whatever filters are around it."""
+    """The SERVICE of a node, below any filters; None if there is none."""
     while isinstance(node, Filter):
         node = node.inner
     return node if isinstance(node, Service) else None

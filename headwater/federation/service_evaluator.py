@@ -1,7 +1,7 @@
-"""The evaluator of plans with SERVICE: the kernel's, with remote rows among its inputs and a quality in its answers.
+"""The evaluator of plans with SERVICE: the kernel evaluator with remote rows as inputs and a quality in its answers.
 
-The views are part of the durable state, so a restart asks nobody for what was known. While an evaluator is restored it
-gives what it gave before, and asks nobody at all.
+The views are part of the durable state, so a restart requests nothing that was known. While an evaluator is restored it
+emits the same rows as before, and sends no request.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ class ServiceEvaluator(KernelEvaluator):
 
     def _initial_delta(self) -> Delta:
         for clause in self.clauses:
-            clause.is_recalling = True
+            clause.is_restoring = True
         delta = super()._initial_delta()
         for clause in self.clauses:
-            clause.is_recalling = False
+            clause.is_restoring = False
         return delta
 
     def _seconds_spent(self) -> float:
@@ -77,7 +77,7 @@ class ServiceEvaluator(KernelEvaluator):
         answer = super()._answer(tick, part, watermark, said)
         seconds = self._seconds_spent()
         for clause in self.clauses:
-            clause.evaluated(max(0.0, seconds - clause.ended))
+            clause.record_query_time(max(0.0, seconds - clause.ended_after))
         return replace(answer, quality=quality_of(self.clauses))
 
     def _memory(self) -> object:
@@ -85,7 +85,7 @@ class ServiceEvaluator(KernelEvaluator):
 
     def _recall(self, memory: Any) -> None:
         if memory is None:
-            # Another evaluator had the query before: the endpoints are asked anew.
+            # Another evaluator had the query before: all rows are requested again.
             super()._recall(None)
             return
         known, states = memory
@@ -95,15 +95,14 @@ class ServiceEvaluator(KernelEvaluator):
 
 
 def quality_of(clauses: Iterable[ServiceRows]) -> AnswerQuality | None:
-    """What the SERVICE clauses of a query say of an answer."""
-    said = [_told(clause.name, clause.quality) for clause in clauses if clause.quality is not None]
-    return combine_quality(said) if said else None
+    """The quality of an answer, combined from the SERVICE clauses of its query."""
+    qualities = [_to_answer_quality(clause.name, clause.quality) for clause in clauses if clause.quality is not None]
+    return combine_quality(qualities) if qualities else None
 
 
-def _told(endpoint: str, quality: Quality) -> AnswerQuality:
+def _to_answer_quality(endpoint: str, quality: Quality) -> AnswerQuality:
     alerts = (
-        QualityAlert(endpoint, alert.gives_way.value, alert.wanted, alert.reached, alert.reason)
-        for alert in quality.alerts
+        QualityAlert(endpoint, alert.goal.value, alert.wanted, alert.reached, alert.reason) for alert in quality.alerts
     )
     return AnswerQuality(
         accuracy=quality.accuracy,
@@ -120,26 +119,26 @@ def _told(endpoint: str, quality: Quality) -> AnswerQuality:
     )
 
 
-def choose(
+def choose_evaluator(
     plan: QueryPlan, settings: QuerySettings, static: StaticData, statistics: Statistics | None = None
 ) -> Choice:
-    """What `evaluator_with` would do with a plan."""
+    """The evaluator that `make_evaluator_factory` would choose for a plan."""
     clauses = [node for node in nodes(plan.root) if isinstance(node, Service)]
     if not clauses:
         return choose_without(plan, settings, static, statistics)
-    better = optimise(plan, statistics).plan
-    compiler = ServiceCompiler(better, settings, static, Vocabulary(), Services(), lambda: 0.0)
+    optimised = optimise(plan, statistics).plan
+    compiler = ServiceCompiler(optimised, settings, static, Vocabulary(), Services(), lambda: 0.0)
     try:
         compiler.compile()
     except NotForTheKernel as reason:
         if any(clause.options is not None for clause in clauses):
             logger.warning("%s: OPTION of SERVICE is not in force, for the query needs %s", plan.name, reason)
-        return Choice(better, str(reason))
-    return Choice(better, None, tuple(compiler.static_parts.views), tuple(compiler.static_parts.found))
+        return Choice(optimised, str(reason))
+    return Choice(optimised, None, tuple(compiler.static_parts.views), tuple(compiler.static_parts.found))
 
 
-def evaluator_with(services: Services, statistics: Statistics | None = None) -> MakeEvaluator:
-    """The fastest evaluator of each plan, where those with SERVICE share clients and their limits.
+def make_evaluator_factory(services: Services, statistics: Statistics | None = None) -> MakeEvaluator:
+    """A function that makes the fastest evaluator of each plan; those with SERVICE share clients and their limits.
 
     `statistics` decide the order of joins.
     """

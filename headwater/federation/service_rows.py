@@ -1,15 +1,15 @@
-"""The operator of SERVICE: the remote rows of the keys that the left side has, as differences.
+"""The operator of SERVICE: the remote rows for the keys of the left side, as deltas (VM1, VM2).
 
     left ⋈ SERVICE P   =   left ⋈ R        R = { rows of P for k  |  k a key of left }
 
-A key is what a left row binds of the variables that it shares with the pattern and that are bound in all left rows; a
-variable that may be unbound is left to the join. So every row of R belongs to one key, and the join, OPTIONAL's too, is
-the one that all other inputs have. R changes when a key comes or goes, and when a refresh finds other rows.
+A key is a left row projected to the variables that the pattern shares and that all left rows bind; a variable that may
+be unbound is left to the join. So every row of R belongs to one key, and the join, OPTIONAL's too, is the same as for
+all other inputs. R changes when a key comes or goes, and when a refresh finds other rows.
 
-State: how many left rows each key has and since when, and the rows of R that were given.
+State: how many left rows each key has, when the newest came, and the rows of R that were emitted.
 
-How many ticks a key stays is bounded from above: its newest row came at some tick, so it was no younger than that tick,
-and it leaves with the window that lets go first.
+The number of ticks that a key stays is an upper bound: its newest row came at some tick, so it is no younger than that
+tick, and it leaves with the first window that drops it.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ import numpy as np
 
 from headwater.federation.endpoint.contact import Contact
 from headwater.federation.endpoint.remote import Rows
-from headwater.federation.strategies import RowsOfKeys
-from headwater.federation.view.lifetime import WindowKey, ticks_in
+from headwater.federation.strategies import ServiceStrategy
+from headwater.federation.view.lifetime import WindowKey, remaining_ticks_in
 from headwater.federation.view.service_quality import Quality
 from headwater.kernel.columns.delta import Delta, stack_rows
 from headwater.kernel.columns.ring_index import Ints
@@ -35,52 +35,58 @@ from headwater.windows.model import TimeWindow
 from headwater.windows.settings import QuerySettings
 
 _FOR_EVER = 10_000
-"""Ticks that a key stays whose window never lets go."""
+"""The ticks that a key stays if no window ever drops it."""
 
 Ids = tuple[int, ...]
 
 
-class Rhythm:
-    """When the ticks of a query come, and how many of them a row sees."""
+class TickSchedule:
+    """The distance of the ticks of a query, and how many ticks a row stays."""
 
     def __init__(self, settings: QuerySettings) -> None:
         self._windows = [window for window in settings.windows if isinstance(window, TimeWindow)]
         slides = [window.slide for window in self._windows if window.slide is not None]
         self._period = settings.period or min(slides, default=None)
-        self._counted = len(self._windows) < len(settings.windows)
+        self._has_count_windows = len(self._windows) < len(settings.windows)
         self._last: int | None = None
         self._distance: int | None = None
 
     @property
     def slide(self) -> int:
-        """The distance of two ticks: the query's own, or as it was seen last; a second before any was."""
+        """The distance of two ticks: the query's own, or the last one observed, or at first a second."""
         return self._period or self._distance or SECOND
 
-    def at(self, tick: int) -> None:
-        """A tick has come."""
+    def record_tick(self, tick: int) -> None:
+        """Observe the distance from the last tick."""
         if self._last is not None and tick > self._last:
             self._distance = tick - self._last
         self._last = tick
 
-    def ticks(self, newest: int, now: int) -> int:
-        """The most ticks, this one included, that see a row whose newest part came at a tick."""
-        found = [ticks_in(window, newest - window.offset, now, self.slide) for window in self._windows]
-        bounded = [ticks for ticks in found if ticks is not None]
+    def remaining_ticks(self, newest: int, now: int) -> int:
+        """The most ticks, this one included, that a row stays whose newest element came at the tick `newest`."""
+        ticks_by_window = [
+            remaining_ticks_in(window, newest - window.offset, now, self.slide) for window in self._windows
+        ]
+        bounded = [ticks for ticks in ticks_by_window if ticks is not None]
         if bounded:
             return max(1, min(bounded))
-        return 1 if self._counted else _FOR_EVER
+        return 1 if self._has_count_windows else _FOR_EVER
 
 
 @dataclass(frozen=True)
-class Clause:
-    """What a SERVICE clause needs to run: where its rows come from, their columns, and how failures are taken."""
+class ServiceClause:
+    """A SERVICE clause: the strategy that gets its rows, their columns, and how failures are handled.
 
-    source: RowsOfKeys
+    If `is_silent`, a key that failed has one solution without bindings; if `is_strict`, an endpoint that has never
+    answered is an error.
+    """
+
+    strategy: ServiceStrategy
     contact: Contact
     variables: tuple[Variable, ...]
     keys: tuple[Variable, ...]
-    silent: bool
-    strict: bool
+    is_silent: bool
+    is_strict: bool
 
 
 class ServiceRows(Operator):
@@ -89,8 +95,8 @@ class ServiceRows(Operator):
     def __init__(
         self,
         left: Operator,
-        clause: Clause,
-        rhythm: Rhythm,
+        clause: ServiceClause,
+        schedule: TickSchedule,
         clock: TickClock,
         vocabulary: Vocabulary,
         seconds_spent: Callable[[], float],
@@ -98,35 +104,35 @@ class ServiceRows(Operator):
         self.variables = tuple(variable.value for variable in clause.variables)
         self.name = clause.contact.name
         self.quality: Quality | None = None
-        self.ended = 0.0
-        """After how many seconds of the evaluation of the present tick it had its rows."""
-        self.is_recalling = False
-        """Whether to give what was given before, without asking anybody."""
+        self.ended_after = 0.0
+        """The seconds of the evaluation of the present tick when it had its rows."""
+        self.is_restoring = False
+        """Whether to emit the same rows as before, without a request."""
         self._left = left
         self._seconds_spent = seconds_spent
         self._clause = clause
-        self.source = clause.source
-        self._rhythm = rhythm
+        self.strategy = clause.strategy
+        self._schedule = schedule
         self._clock = clock
         self._vocabulary = vocabulary
-        self._places = [left.column_of(variable.value) for variable in clause.keys]
+        self._key_columns = [left.column_of(variable.value) for variable in clause.keys]
         self._counts: dict[Ids, int] = {}
         self._newest: dict[Ids, int] = {}
         self._terms: dict[Ids, Row] = {}
-        self._given: dict[Ids, tuple[Rows, Ints]] = {}
-        self._remembered: dict[Row, int] = {}
+        self._emitted: dict[Ids, tuple[Rows, Ints]] = {}
+        self._restored_newest: dict[Row, int] = {}
 
     def advance(self) -> Delta:
-        self._count(self._left.advance())
-        if not self.is_recalling:
-            self._rhythm.at(self._clock.now)
-            self.quality = self.source.tick(self._window(), self._rhythm.slide, self._seconds_spent())
-            self.ended = self._seconds_spent()
-            if self._clause.strict:
-                self._clause.contact.demand()
-        return self._difference()
+        self._count_keys(self._left.advance())
+        if not self.is_restoring:
+            self._schedule.record_tick(self._clock.now)
+            self.quality = self.strategy.tick(self._window_keys(), self._schedule.slide, self._seconds_spent())
+            self.ended_after = self._seconds_spent()
+            if self._clause.is_strict:
+                self._clause.contact.raise_if_never_answered()
+        return self._delta()
 
-    def _count(self, delta: Delta) -> None:
+    def _count_keys(self, delta: Delta) -> None:
         for key in self._keys(delta.added):
             if key not in self._counts:
                 self._counts[key] = 0
@@ -135,80 +141,80 @@ class ServiceRows(Operator):
                 ]
             self._counts[key] += 1
             now = self._clock.now
-            self._newest[key] = self._remembered.get(self._terms[key], now) if self.is_recalling else now
+            self._newest[key] = self._restored_newest.get(self._terms[key], now) if self.is_restoring else now
         for key in self._keys(delta.removed):
             self._counts[key] -= 1
             if not self._counts[key]:
                 del self._counts[key], self._newest[key], self._terms[key]
 
     def _keys(self, rows: Ints) -> Iterable[Ids]:
-        return map(tuple, rows[:, self._places].tolist()) if rows.shape[0] else ()
+        return map(tuple, rows[:, self._key_columns].tolist()) if rows.shape[0] else ()
 
-    def _window(self) -> list[WindowKey]:
-        """What to ask for. A blank node of a stream is no node of the endpoint: nobody needs to ask."""
+    def _window_keys(self) -> list[WindowKey]:
+        """The keys to request. A blank node of a stream is not a node of the endpoint: it needs no request."""
         now = self._clock.now
         return [
-            WindowKey(terms, self._rhythm.ticks(self._newest[key], now), self._counts[key])
+            WindowKey(terms, self._schedule.remaining_ticks(self._newest[key], now), self._counts[key])
             for key, terms in self._terms.items()
-            if not _is_local(terms)
+            if not _has_blank_node(terms)
         ]
 
-    def _difference(self) -> Delta:
+    def _delta(self) -> Delta:
         added: list[Ints] = []
         removed: list[Ints] = []
-        for key in [key for key in self._given if key not in self._counts]:
-            removed.append(self._given.pop(key)[1])
+        for key in [key for key in self._emitted if key not in self._counts]:
+            removed.append(self._emitted.pop(key)[1])
         for key, terms in self._terms.items():
             rows = self._rows(terms)
-            known = self._given.get(key)
+            known = self._emitted.get(key)
             if known is not None and (known[0] is rows or known[0] == rows):
                 continue
             ids = self._vocabulary.ids_of_rows(rows, len(self.variables))
-            self._given[key] = (rows, ids)
+            self._emitted[key] = (rows, ids)
             added.append(ids)
             if known is not None:
                 removed.append(known[1])
         return Delta(stack_rows(added, len(self.variables)), stack_rows(removed, len(self.variables)))
 
     def _rows(self, key: Row) -> Rows:
-        rows = () if _is_local(key) else self.source.rows(key)
+        rows = () if _has_blank_node(key) else self.strategy.rows(key)
         if rows is not None:
             return rows
-        if not self._clause.silent:
+        if not self._clause.is_silent:
             return ()
-        # SPARQL 1.1 Federated Query, 2.2: under SILENT what failed is one solution without bindings.
+        # SPARQL 1.1 Federated Query, 2.2: under SILENT a failure is one solution without bindings.
         bound = dict(zip(self._clause.keys, key, strict=True))
         return (tuple(bound.get(variable) for variable in self._clause.variables),)
 
-    def evaluated(self, seconds: float) -> None:
-        """How long the evaluation took after the tick was here."""
-        self.source.evaluated(seconds)
+    def record_query_time(self, seconds: float) -> None:
+        """Record how long the evaluation of the tick took after this operator."""
+        self.strategy.record_query_time(seconds)
 
     def state(self) -> Any:
-        """What cannot be derived from the windows: the rows of the endpoint, and since when keys are there."""
+        """The state that cannot be derived from the windows: the rows of the endpoint, and the age of keys."""
         newest = {self._terms[key]: tick for key, tick in self._newest.items()}
-        return {"kind": type(self.source).__name__, "source": self.source.state(), "newest": newest}
+        return {"kind": type(self.strategy).__name__, "source": self.strategy.state(), "newest": newest}
 
     def restore(self, state: Any) -> None:
-        """Be what a state says; one of another strategy, from before the options were changed, says nothing."""
-        if state["kind"] == type(self.source).__name__:
-            self.source.restore(state["source"])
-        self._clause.contact.answered = True
-        self._remembered = dict(state["newest"])
+        """Restore a state; the rows of another strategy, from before the options were changed, are ignored."""
+        if state["kind"] == type(self.strategy).__name__:
+            self.strategy.restore(state["source"])
+        self._clause.contact.has_answered = True
+        self._restored_newest = dict(state["newest"])
 
     @property
     def inputs(self) -> tuple[Operator, ...]:
         return (self._left,)
 
     def ids(self) -> Iterable[Ints]:
-        yield np.array([number for key in self._counts for number in key], dtype=np.int64)
-        for _, ids in self._given.values():
+        yield np.array([id_ for key in self._counts for id_ in key], dtype=np.int64)
+        for _, ids in self._emitted.values():
             yield ids
 
     @property
     def nbytes(self) -> int:
-        return sum(ids.nbytes for _, ids in self._given.values()) + 64 * len(self._counts)
+        return sum(ids.nbytes for _, ids in self._emitted.values()) + 64 * len(self._counts)
 
 
-def _is_local(key: Sequence[object]) -> bool:
+def _has_blank_node(key: Sequence[object]) -> bool:
     return any(isinstance(term, BlankNode) for term in key)

@@ -1,4 +1,4 @@
-"""What is known of the endpoints of a run before they are asked: plain values that can be sent to a worker."""
+"""The settings of all endpoints of a run: plain values that can be sent to a worker."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from headwater.federation.endpoint.endpoint_settings import EndpointSettings
 
 @dataclass(frozen=True, slots=True)
 class ServiceSettings:
-    """`allowed` are the beginnings of the addresses that data may name in `SERVICE ?endpoint`; None is all."""
+    """`allowed` are prefixes of the addresses that data may name in `SERVICE ?endpoint`; None: all."""
 
     endpoints: tuple[EndpointSettings, ...] = ()
     allowed: tuple[str, ...] | None = None

@@ -1,11 +1,10 @@
-"""The SERVICE clauses of a process: from a plan node and its options to what keeps its rows.
+"""Makes the SERVICE clauses of a process from plan nodes and their options.
 
     services = Services(ServiceSettings((EndpointSettings("https://example.org/sparql"),)))
-    clause = services.clause(node, keys=(Variable("user"),), slide=60_000_000)
+    clause = services.make_clause(node, keys=(Variable("user"),), slide=60_000_000)
 
-All clauses of a process share one client per endpoint, so that its limits hold for all of them, and what is known of
-its latency. `clock`, `runner`, `remote` and `policies` can be given, for experiments on virtual time with a simulated
-remote.
+All clauses of a process share one client and one latency model per endpoint, so that its limits hold for all of them.
+Experiments pass their own `clock`, `runner`, `remote` and `policies`, for virtual time and a simulated remote.
 """
 
 from __future__ import annotations
@@ -22,65 +21,65 @@ from headwater.federation.endpoint.contact import Contact, NoEndpoint
 from headwater.federation.endpoint.endpoint_errors import EndpointError
 from headwater.federation.endpoint.endpoints import EndpointFromKey, Endpoints
 from headwater.federation.endpoint.remote import Remote
-from headwater.federation.endpoint.request_queries import Questions
+from headwater.federation.endpoint.request_queries import RequestQueries
 from headwater.federation.policy.latency_model import LatencyModel
 from headwater.federation.policy.maintainer import Maintainer
-from headwater.federation.policy.policies import DEFAULT_POLICY, Policy, policy
-from headwater.federation.policy.request_runner import Runner
-from headwater.federation.service_rows import Clause
+from headwater.federation.policy.policies import DEFAULT_POLICY, Policy, make_policy
+from headwater.federation.policy.request_runner import RequestRunner
+from headwater.federation.service_rows import ServiceClause
 from headwater.federation.service_settings import ServiceSettings
-from headwater.federation.strategies import Hashed, Maintained, RowsOfKeys
+from headwater.federation.strategies import HashJoinStrategy, ServiceStrategy, ViewStrategy
 from headwater.federation.view.change_model import ChangeModel
 from headwater.federation.view.local_view import CAPACITY, LocalView
 from headwater.federation.view.service_quality import Goal, Goals
 from headwater.language.service_options import Preference, ServiceOptions, Strategy, strategy_of
 from headwater.terms.model import SECOND, Variable
 
-Keys = tuple[Variable, ...]
+KeyVariables = tuple[Variable, ...]
 
 
 class Services:
-    """Makes what SERVICE clauses need."""
+    """Makes SERVICE clauses; they share clients and latency models."""
 
     def __init__(
         self,
         settings: ServiceSettings | None = None,
         *,
         clock: Clock | None = None,
-        runner: Callable[[], Runner] | None = None,
-        remote: Callable[[Service, Keys], Remote] | None = None,
-        policies: Callable[[str, LocalView], Policy] = policy,
+        runner: Callable[[], RequestRunner] | None = None,
+        remote: Callable[[Service, KeyVariables], Remote] | None = None,
+        policies: Callable[[str, LocalView], Policy] = make_policy,
     ) -> None:
         settings = settings or ServiceSettings()
         self._endpoints = Endpoints(settings.endpoints, settings.allowed)
         self._clock = clock or SystemClock()
         self._runner = runner
-        self._remote = remote or self._endpoint
+        self._make_remote = remote or self._endpoint_remote
         self._policies = policies
         self._latencies: defaultdict[str, LatencyModel] = defaultdict(LatencyModel)
 
-    def clause(self, node: Service, keys: Keys, slide: int) -> Clause:
-        """What a clause needs that is asked for these variables; `slide` is about the distance of two ticks."""
-        contact = Contact(self._remote(node, keys))
-        return Clause(
-            source=self._source(node, keys, contact, slide),
+    def make_clause(self, node: Service, keys: KeyVariables, slide: int) -> ServiceClause:
+        """Make the clause of a node whose keys are these variables; `slide` is about the distance of two ticks."""
+        contact = Contact(self._make_remote(node, keys))
+        return ServiceClause(
+            strategy=self._make_strategy(node, keys, contact, slide),
             contact=contact,
             variables=visible(node),
             keys=keys,
-            silent=node.silent,
-            strict=node.options is None and not node.silent,
+            is_silent=node.silent,
+            is_strict=node.options is None and not node.silent,
         )
 
-    def _endpoint(self, node: Service, keys: Keys) -> Remote:
+    def _endpoint_remote(self, node: Service, keys: KeyVariables) -> Remote:
         if isinstance(node.endpoint, Variable):
             return EndpointFromKey(self._endpoints, node.endpoint, node.inner, keys)
         try:
-            endpoint = self._endpoints.of(node.endpoint.value)
+            endpoint = self._endpoints.client_of(node.endpoint.value)
         except EndpointError as error:
             return NoEndpoint(node.endpoint.value, str(error))
-        return BoundFetcher(endpoint, Questions.about(node.inner, keys))
+        return BoundFetcher(endpoint, RequestQueries.for_pattern(node.inner, keys))
 
-    def _source(self, node: Service, keys: Keys, contact: Contact, slide: int) -> RowsOfKeys:
+    def _make_strategy(self, node: Service, keys: KeyVariables, contact: Contact, slide: int) -> ServiceStrategy:
         options = node.options or ServiceOptions()
         strategy = strategy_of(node.options)
         if strategy is Strategy.HASH:
@@ -88,13 +87,15 @@ class Services:
                 raise SettingError(
                     f"STRATEGY HASH needs one endpoint, SERVICE {node.endpoint} learns them from the data"
                 )
-            return Hashed(contact, Questions.about(node.inner, keys), goals_of(options), self._clock)
+            return HashJoinStrategy(
+                contact, RequestQueries.for_pattern(node.inner, keys), goals_of(options), self._clock
+            )
         is_loop = strategy is Strategy.LOOP
         view = LocalView(ChangeModel(slide), options.entries or CAPACITY)
         proposer, ranker = self._policies("LRU" if is_loop else options.policy or DEFAULT_POLICY, view)
         goals = goals_of(options)
         if is_loop:
-            # All keys of the window, whatever they would be worth; only the time may end it.
+            # All keys of the window are requested; only the latency may end that.
             goals = Goals(accuracy=None if goals.latency is None else goals.accuracy, latency=goals.latency)
         maintainer = Maintainer(
             view,
@@ -106,14 +107,14 @@ class Services:
             runner=None if self._runner is None else self._runner(),
             latency=self._latencies[contact.name],
         )
-        return Maintained(maintainer, fill=bool(options.fill) and not is_loop, window_only=is_loop)
+        return ViewStrategy(maintainer, needs_fill=bool(options.fill) and not is_loop, is_window_only=is_loop)
 
 
 def goals_of(options: ServiceOptions) -> Goals:
-    """The goals that options set."""
+    """The goals in the options of a clause."""
     return Goals(
         accuracy=options.accuracy,
         latency=None if options.latency is None else options.latency / SECOND,
         budget=options.budget,
-        holds=Goal.ACCURACY if options.prefer is Preference.ACCURACY else Goal.LATENCY,
+        preferred=Goal.ACCURACY if options.prefer is Preference.ACCURACY else Goal.LATENCY,
     )

@@ -36,10 +36,10 @@ def evaluator_named(
     """
     if name == "reference":
         return by_definition
-    from headwater.federation.service_evaluator import evaluator_with
+    from headwater.federation.service_evaluator import make_evaluator_factory
     from headwater.federation.services import Services
 
-    adaptive = evaluator_with(Services(services), statistics)
+    adaptive = make_evaluator_factory(Services(services), statistics)
     if name == "auto":
         return adaptive
     from headwater.kernel.evaluator_choice import with_fixed_orders
@@ -77,7 +77,7 @@ def outline_queries(
             one.plan.name: QueryOutline("reference", None, needed_patterns(one.plan, one.settings, all_texts=True))
             for one in queries
         }
-    from headwater.federation.service_evaluator import choose
+    from headwater.federation.service_evaluator import choose_evaluator
 
     no_data = Store()
     members = {member for family in families_named(name)(queries, no_data) for member in family.names}
@@ -85,7 +85,7 @@ def outline_queries(
     for query in queries:
         plan, kind, reason = query.plan, "kernel", None
         if plan.name not in members:
-            choice = choose(plan, query.settings, no_data, statistics)
+            choice = choose_evaluator(plan, query.settings, no_data, statistics)
             plan, kind, reason = choice.plan, "kernel" if choice.is_kernel else "reference", choice.reason
         patterns = needed_patterns(plan, query.settings, all_texts=kind == "reference")
         outlines[query.plan.name] = QueryOutline(kind, reason, patterns)

@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from pyoxigraph import QueryResultsFormat, QueryTriples, Store
 
-from headwater.federation.endpoint.endpoint_settings import Way
+from headwater.federation.endpoint.endpoint_settings import QueryMethod
 
 FORM = "application/x-www-form-urlencoded"
 JSON = "application/sparql-results+json"
@@ -36,17 +36,19 @@ class Exchange:
     body: bytes
 
     @property
-    def way(self) -> Way:
+    def query_method(self) -> QueryMethod:
         if self.method == "GET":
-            return Way.GET
-        return Way.POST_FORM if self.headers.get("Content-Type", "").startswith(FORM) else Way.POST_DIRECT
+            return QueryMethod.GET
+        return (
+            QueryMethod.POST_FORM if self.headers.get("Content-Type", "").startswith(FORM) else QueryMethod.POST_DIRECT
+        )
 
     @property
     def query(self) -> str:
         """The query, wherever it travels; empty where there is none."""
-        if self.way is Way.POST_DIRECT:
+        if self.query_method is QueryMethod.POST_DIRECT:
             return self.body.decode()
-        sent = urlsplit(self.path).query if self.way is Way.GET else self.body.decode()
+        sent = urlsplit(self.path).query if self.query_method is QueryMethod.GET else self.body.decode()
         return parse_qs(sent).get("query", [""])[0]
 
     def answer(self, status: int, body: bytes = b"", content_type: str = JSON, **headers: str) -> None:
@@ -92,8 +94,8 @@ class Served:
         return [exchange.query for exchange in self.heard]
 
     @property
-    def ways(self) -> list[Way]:
-        return [exchange.way for exchange in self.heard]
+    def methods(self) -> list[QueryMethod]:
+        return [exchange.query_method for exchange in self.heard]
 
 
 class _Server(ThreadingHTTPServer):
@@ -137,20 +139,20 @@ def serving(behaviour: Behaviour) -> Iterator[Served]:
 def sparql(
     store: Store,
     *,
-    ways: tuple[Way, ...] = tuple(Way),
+    methods: tuple[QueryMethod, ...] = tuple(QueryMethod),
     formats: tuple[QueryResultsFormat, ...] = (QueryResultsFormat.JSON, QueryResultsFormat.XML),
     knows_values: bool = True,
     most_rows: int | None = None,
     most_keys: int | None = None,
 ) -> Behaviour:
-    """A good endpoint over a store, which may take only some ways, write only some formats, or be of SPARQL 1.0.
+    """A good endpoint over a store, which may take only some methods, write only some formats, or be of SPARQL 1.0.
 
     `most_rows` cuts every answer in silence, as some servers do; more than `most_keys` in VALUES are too many (413).
     """
 
     def answer(exchange: Exchange) -> None:
-        if exchange.way not in ways:
-            exchange.answer(415 if exchange.method == "POST" and Way.POST_FORM in ways else 405)
+        if exchange.query_method not in methods:
+            exchange.answer(415 if exchange.method == "POST" and QueryMethod.POST_FORM in methods else 405)
             return
         values = re.search(r"\bVALUES\b[^{]*\{(.*?)\}", exchange.query)
         if values and not knows_values:

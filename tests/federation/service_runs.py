@@ -10,9 +10,9 @@ from headwater.algebra.build import plan_query
 from headwater.execution.answers import Answer
 from headwater.execution.program import Program
 from headwater.execution.registered import RegisteredQuery
-from headwater.federation.service_evaluator import ServiceEvaluator, evaluator_with
+from headwater.federation.service_evaluator import ServiceEvaluator, make_evaluator_factory
 from headwater.federation.services import Services
-from headwater.federation.strategies import Maintained
+from headwater.federation.strategies import ViewStrategy
 from headwater.language.parser import parse
 from headwater.terms.model import SECOND, BlankNode, Element, NamedNode, Term, Triple
 from headwater.windows.settings import settle
@@ -48,7 +48,7 @@ class Run:
         self.program = (
             reference_program(registered, data)
             if services is None
-            else Program(registered, data, 0, evaluator_with(services))
+            else Program(registered, data, 0, make_evaluator_factory(services))
         )
 
     @property
@@ -58,11 +58,11 @@ class Run:
         return found
 
     @property
-    def maintained(self) -> Maintained:
+    def maintained(self) -> ViewStrategy:
         """The view behind the only SERVICE clause."""
         (clause,) = self.evaluator.clauses
-        assert isinstance(clause.source, Maintained)
-        return clause.source
+        assert isinstance(clause.strategy, ViewStrategy)
+        return clause.strategy
 
     def feed(self, elements: Iterable[Element], ended: bool = False) -> list[Answer]:
         return self.program.advance({MENTIONS: list(elements)}, ended=[MENTIONS] if ended else ()).answers

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from benchmarks.simulated_remote import SimulatedChanges
 from benchmarks.virtual_time import VirtualClock
-from headwater.federation.endpoint.remote import Fetched, Rows
+from headwater.federation.endpoint.remote import FetchResult, Rows
 from headwater.federation.view.change_model import ChangeModel
 from headwater.federation.view.local_view import LocalView
 from headwater.terms.model import SECOND, Literal, NamedNode, Row
@@ -43,8 +43,8 @@ class ScriptedRemote:
 
     name = "scripted"
 
-    def __init__(self, clock: VirtualClock, batch: int = 1, seconds: float = 0.0) -> None:
-        self.batch = batch
+    def __init__(self, clock: VirtualClock, keys_per_request: int = 1, seconds: float = 0.0) -> None:
+        self.keys_per_request = keys_per_request
         self.seconds = seconds
         self.error: str | None = None
         self.raises: Exception | None = None
@@ -52,13 +52,13 @@ class ScriptedRemote:
         self.asked: list[list[Row]] = []
         self._clock = clock
 
-    def fetch(self, keys: Sequence[Row]) -> Fetched:
+    def fetch(self, keys: Sequence[Row]) -> FetchResult:
         self.asked.append(list(keys))
         if self.raises is not None:
             raise self.raises
         if self.error is not None:
-            return Fetched({}, self.seconds, self.error)
-        return Fetched({asked: ((*asked, Literal(self.value)),) for asked in keys}, self.seconds)
+            return FetchResult({}, self.seconds, self.error)
+        return FetchResult({asked: ((*asked, Literal(self.value)),) for asked in keys}, self.seconds)
 
     def pages(self, limit: int):
         return iter(())

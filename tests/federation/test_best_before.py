@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.virtual_time import VirtualClock, VirtualRunner
-from headwater.federation.policy.best_before import FOR_EVER, WindowBasedMaintenance, renewed_best_before, ticks_until
+from benchmarks.virtual_time import VirtualClock, VirtualRequestRunner
+from headwater.federation.policy.best_before import FOR_EVER, WindowBasedMaintenance, renew_best_before, ticks_until
 from headwater.federation.policy.candidates import Candidate, Tick
 from headwater.federation.policy.maintainer import Maintainer
 from headwater.federation.policy.proposers import WindowServiceJoin
@@ -30,7 +30,7 @@ def figure_2(d_best_before: int = 7) -> tuple[Maintainer, ScriptedRemote]:
     view = view_of("", unit=SLIDE)
     remote = ScriptedRemote(clock)
     wbm = WindowBasedMaintenance(lambda entry: interval[entry.key[0].value[-1]])  # type: ignore[union-attr]
-    maintainer = Maintainer(view, remote, WindowServiceJoin(), wbm, Goals(budget=1), clock, VirtualRunner(clock))
+    maintainer = Maintainer(view, remote, WindowServiceJoin(), wbm, Goals(budget=1), clock, VirtualRequestRunner(clock))
     maintainer.tick([], SLIDE)
     for name, instant in best_before.items():
         view.store(key(name), rows(name, 0), 0, instant)
@@ -50,11 +50,11 @@ def test_the_scores_of_figure_2(d_best_before: int) -> None:
     candidates = maintainer.proposer.propose(maintainer.view, {mapping.key: mapping for mapping in window()})
     assert [candidate.entry.key for candidate in candidates] == [key(name) for name in "abcd"]
     tick = Tick(NOW, SLIDE)
-    stale = wbm.possibly_stale(candidates, tick)
+    stale = wbm.select_possibly_stale(candidates, tick)
     assert [candidate.entry.key for candidate in stale] == [key(name) for name in "acd"]
     assert [candidate.ticks for candidate in stale] == [1, 3, 3]
     assert [wbm.best_before(candidate.entry, NOW) for candidate in stale] == [12, 11, 9]
-    assert [wbm.good_for(candidate, tick) for candidate in stale] == [4, 3, 1]
+    assert [wbm.ticks_valid(candidate, tick) for candidate in stale] == [4, 3, 1]
     assert [wbm.score(candidate, tick) for candidate in stale] == [1, 3, 1]
 
 
@@ -79,14 +79,14 @@ def test_c_is_elected_and_good_until_11(d_best_before: int) -> None:
 
 @given(st.integers(-100, 100), st.integers(1, 50), st.integers(-100, 300))
 def test_the_renewed_time_is_the_first_in_step_that_is_still_to_come(before: int, interval: int, now: int) -> None:
-    renewed = renewed_best_before(before, interval, now)
+    renewed = renew_best_before(before, interval, now)
     assert renewed > max(before, now)
     assert (renewed - before) % interval == 0
     assert renewed - interval <= max(before, now)
 
 
 def test_what_never_changes_is_good_for_ever() -> None:
-    assert renewed_best_before(3, math.inf, 8) == FOR_EVER
+    assert renew_best_before(3, math.inf, 8) == FOR_EVER
 
 
 def ranked(candidates: list[Candidate], intervals: dict[str, float], seed: int = 0) -> list[str]:

@@ -13,6 +13,7 @@ import pytest
 from pyoxigraph import QueryResultsFormat, Store
 
 from headwater.federation.endpoint.client import Endpoint
+from headwater.federation.endpoint.clock import RequestClock
 from headwater.federation.endpoint.endpoint_errors import (
     EndpointBusy,
     EndpointGarbage,
@@ -21,14 +22,14 @@ from headwater.federation.endpoint.endpoint_errors import (
     EndpointTooLarge,
     EndpointUnreachable,
 )
-from headwater.federation.endpoint.endpoint_settings import Credentials, EndpointSettings, Way
-from headwater.federation.endpoint.limits import Limits, Timekeeper
-from headwater.federation.endpoint.protocol import Table
+from headwater.federation.endpoint.endpoint_settings import Credentials, EndpointSettings, QueryMethod
+from headwater.federation.endpoint.limits import Limits
+from headwater.federation.endpoint.protocol import ResultTable
 from headwater.terms.model import Literal
 from tests.federation.servers import JSON, ONE_ROW, XML, Behaviour, Exchange, Served, in_turn, serving, sparql
 
 SELECT = "SELECT ?x WHERE { BIND(1 AS ?x) }"
-ONE = Table(("x",), ((Literal("1"),),))
+ONE = ResultTable(("x",), ((Literal("1"),),))
 
 
 def quick(url: str, **changes: object) -> Endpoint:
@@ -154,7 +155,7 @@ def test_a_slow_endpoint_does_not_keep_the_caller(behaviour: object) -> None:
         endpoint = quick(server.url)
         started = time.monotonic()
         with pytest.raises(EndpointTimeout, match="fewer keys"):
-            endpoint.select(SELECT, within=0.2)
+            endpoint.select(SELECT, timeout=0.2)
         assert 0.15 < time.monotonic() - started < 2.0
 
 
@@ -180,7 +181,7 @@ def test_a_name_server_that_hangs_does_not_keep_the_caller(monkeypatch: pytest.M
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: free.wait(5) and [])
     started = time.monotonic()
     with pytest.raises(EndpointTimeout):
-        quick("http://slow.example.org/sparql").select(SELECT, within=0.1)
+        quick("http://slow.example.org/sparql").select(SELECT, timeout=0.1)
     assert time.monotonic() - started < 2.0
     free.set()
 
@@ -188,7 +189,7 @@ def test_a_name_server_that_hangs_does_not_keep_the_caller(monkeypatch: pytest.M
 def test_a_call_without_time_asks_nobody() -> None:
     with serving(saying(200)) as server:
         with pytest.raises(EndpointTimeout):
-            quick(server.url).select(SELECT, within=0.0)
+            quick(server.url).select(SELECT, timeout=0.0)
         assert server.heard == []
 
 
@@ -196,20 +197,20 @@ def test_429_with_seconds_is_obeyed_by_every_caller() -> None:
     with serving(in_turn(saying(429, Retry_After="1"), saying(200))) as server:
         endpoint = quick(server.url)
         with pytest.raises(EndpointBusy) as caught:
-            endpoint.select(SELECT, within=0.6)
+            endpoint.select(SELECT, timeout=0.6)
         assert caught.value.retry_after == 1.0
-        assert 0.2 < endpoint.paused_for <= 1.0
+        assert 0.2 < endpoint.remaining_pause <= 1.0
         for _ in range(3):
             with pytest.raises(EndpointBusy, match="pause"):
-                endpoint.select(SELECT, within=0.05)
+                endpoint.select(SELECT, timeout=0.05)
         assert len(server.heard) == 1
-        pause, before = endpoint.paused_for, time.monotonic()
-        assert endpoint.select(SELECT, within=5.0) == ONE
+        pause, before = endpoint.remaining_pause, time.monotonic()
+        assert endpoint.select(SELECT, timeout=5.0) == ONE
         assert time.monotonic() - before >= pause > 0.1
         assert len(server.heard) == 2
 
 
-class FixedDay(Timekeeper):
+class FixedDay(RequestClock):
     """A day that stands still: HTTP dates count whole seconds, and a test need not wait for them."""
 
     def date(self) -> datetime:
@@ -220,7 +221,7 @@ def test_503_with_a_date_is_obeyed_and_a_caller_with_time_waits() -> None:
     with serving(in_turn(saying(503, Retry_After="Sun, 01 Mar 2026 12:00:01 GMT"), saying(200))) as server:
         endpoint = Endpoint(EndpointSettings(server.url), FixedDay())
         started = time.monotonic()
-        assert endpoint.select(SELECT, within=10.0) == ONE
+        assert endpoint.select(SELECT, timeout=10.0) == ONE
         assert 0.3 <= time.monotonic() - started < 5
         assert endpoint.measures.retries == 1
 
@@ -252,7 +253,7 @@ def test_500_then_200() -> None:
 def test_a_refusal_says_what_the_endpoint_said_and_what_to_do(status: int, advice: str) -> None:
     with serving(saying(status, b"Parse error\n at line 1" + b"!" * 10_000, "text/plain")) as server:
         with pytest.raises(EndpointRefused, match=f"Parse error at line 1.*{advice}") as caught:
-            quick(server.url, way=Way.POST_FORM).select(SELECT)
+            quick(server.url, query_method=QueryMethod.POST_FORM).select(SELECT)
         assert caught.value.status == status
         assert len(str(caught.value)) < 600
         assert len(server.heard) == (3 if status == 500 else 1)
@@ -270,7 +271,7 @@ def test_a_redirect_keeps_method_and_body(status: int) -> None:
         endpoint = quick(server.url)
         assert endpoint.select(SELECT) == ONE
         assert endpoint.select(SELECT) == ONE
-        assert server.ways == [Way.POST_FORM] * len(server.heard)
+        assert server.methods == [QueryMethod.POST_FORM] * len(server.heard)
         # What moved for good is asked at its new place.
         assert len(server.heard) == (3 if status in (301, 308) else 4)
 
@@ -334,18 +335,20 @@ def test_a_small_answer_that_swells_is_cut_at_the_limit() -> None:
 @pytest.mark.parametrize(
     ("taken", "tried"),
     [
-        ((Way.POST_FORM,), [Way.POST_FORM]),
-        ((Way.POST_DIRECT,), [Way.POST_FORM, Way.POST_DIRECT]),
-        ((Way.GET,), [Way.POST_FORM, Way.POST_DIRECT, Way.GET]),
+        ((QueryMethod.POST_FORM,), [QueryMethod.POST_FORM]),
+        ((QueryMethod.POST_DIRECT,), [QueryMethod.POST_FORM, QueryMethod.POST_DIRECT]),
+        ((QueryMethod.GET,), [QueryMethod.POST_FORM, QueryMethod.POST_DIRECT, QueryMethod.GET]),
     ],
 )
-def test_the_way_that_an_endpoint_takes_is_found_and_remembered(taken: tuple[Way, ...], tried: list[Way]) -> None:
-    with serving(sparql(Store(), ways=taken)) as server:
+def test_the_way_that_an_endpoint_takes_is_found_and_remembered(
+    taken: tuple[QueryMethod, ...], tried: list[QueryMethod]
+) -> None:
+    with serving(sparql(Store(), methods=taken)) as server:
         endpoint = quick(server.url)
         endpoint.select(SELECT)
         endpoint.select(SELECT)
-        assert server.ways == [*tried, taken[0]]
-        assert endpoint.way is taken[0]
+        assert server.methods == [*tried, taken[0]]
+        assert endpoint.query_method is taken[0]
         with pytest.raises(EndpointRefused) as caught:
             endpoint.select("SELECT nonsense")
         assert caught.value.status == 400
@@ -354,17 +357,17 @@ def test_the_way_that_an_endpoint_takes_is_found_and_remembered(taken: tuple[Way
 
 def test_a_way_that_is_taken_no_longer_is_left() -> None:
     store = Store()
-    with serving(in_turn(sparql(store), sparql(store, ways=(Way.GET,)))) as server:
+    with serving(in_turn(sparql(store), sparql(store, methods=(QueryMethod.GET,)))) as server:
         endpoint = quick(server.url)
         endpoint.select(SELECT)
         endpoint.select(SELECT)
-        assert endpoint.way is Way.GET
+        assert endpoint.query_method is QueryMethod.GET
 
 
 def test_a_query_too_long_for_an_address_is_not_sent() -> None:
     with serving(sparql(Store())) as server:
         with pytest.raises(EndpointRefused, match="too long") as caught:
-            quick(server.url, way=Way.GET).select(SELECT + "#" * 5000)
+            quick(server.url, query_method=QueryMethod.GET).select(SELECT + "#" * 5000)
         assert caught.value.status == 414
         assert server.heard == []
 
@@ -401,5 +404,5 @@ def test_requests_per_second() -> None:
         slow = quick(server.url, limits=Limits(per_second=0.1))
         slow.select(SELECT)
         with pytest.raises(EndpointBusy, match="per second"):
-            slow.select(SELECT, within=0.2)
+            slow.select(SELECT, timeout=0.2)
         assert len(server.heard) == 6

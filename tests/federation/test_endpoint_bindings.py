@@ -13,7 +13,6 @@ import httpx
 import pytest
 from pyoxigraph import Quad, QueryResultsFormat, QuerySolutions, Store
 
-from headwater.federation.endpoint.batch_size import BatchSize
 from headwater.federation.endpoint.bound_fetcher import BoundFetcher
 from headwater.federation.endpoint.client import Endpoint
 from headwater.federation.endpoint.endpoint_errors import (
@@ -24,10 +23,11 @@ from headwater.federation.endpoint.endpoint_errors import (
     EndpointUnreachable,
     UnsendableKey,
 )
-from headwater.federation.endpoint.endpoint_settings import EndpointSettings, Way
+from headwater.federation.endpoint.endpoint_settings import EndpointSettings, QueryMethod
 from headwater.federation.endpoint.limits import Limits
 from headwater.federation.endpoint.remote import Remote
-from headwater.federation.endpoint.request_queries import Questions
+from headwater.federation.endpoint.request_queries import RequestQueries
+from headwater.federation.endpoint.request_size import RequestSize
 from headwater.terms.model import XSD, BlankNode, Literal, NamedNode, Row, Triple
 from tests.federation.servers import Behaviour, Exchange, Served, in_turn, serving, sparql
 from tests.reference.test_service import endpoint as endpoint  # the fixture: a real server with anna and bert
@@ -57,7 +57,7 @@ def keys(*names: object) -> list[Row]:
 
 def fetcher(url: str, pattern: str = PATTERN, join: tuple[str, ...] = ("who",), **changes: object) -> BoundFetcher:
     settings = replace(EndpointSettings(url, backoff=0.01, seed=1, retries=0), **changes)  # type: ignore[arg-type]
-    return BoundFetcher(Endpoint(settings), Questions.about(pattern, join))
+    return BoundFetcher(Endpoint(settings), RequestQueries.for_pattern(pattern, join))
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +74,7 @@ def crowd(endpoint: str) -> Iterator[str]:
 def test_many_keys_in_one_request_to_a_real_endpoint(crowd: str) -> None:
     remote = fetcher(crowd)
     assert isinstance(remote, Remote)
-    found = remote.fetch(keys("anna", 7, "ä", "nobody", "anna"), within=5.0)
+    found = remote.fetch(keys("anna", 7, "ä", "nobody", "anna"), timeout=5.0)
     assert found.error is None
     assert {key: set(rows) for key, rows in found.rows.items()} == {
         (iri("anna"),): {(iri("anna"), number(10))},
@@ -83,7 +83,7 @@ def test_many_keys_in_one_request_to_a_real_endpoint(crowd: str) -> None:
         (iri("nobody"),): set(),
     }
     assert remote.endpoint.measures.requests == 1
-    assert remote.endpoint.takes_values is True
+    assert remote.endpoint.can_take_values is True
 
 
 def test_a_thousand_keys_in_batches_that_grow(crowd: str) -> None:
@@ -92,7 +92,7 @@ def test_a_thousand_keys_in_batches_that_grow(crowd: str) -> None:
     assert found.failures == {}
     assert all((iri(n), number(n)) in found.rows[(iri(n),)] for n in range(1000))
     assert remote.endpoint.measures.requests < 10
-    assert remote.batch > 100
+    assert remote.keys_per_request > 100
 
 
 def test_free_and_overlapping_keys(crowd: str) -> None:
@@ -133,15 +133,19 @@ def test_terms_that_the_endpoint_writes_otherwise_are_dropped_and_counted(crowd:
 
 
 @pytest.mark.parametrize("format_", [QueryResultsFormat.JSON, QueryResultsFormat.XML])
-@pytest.mark.parametrize("ways", [(Way.POST_FORM, Way.POST_DIRECT, Way.GET), (Way.GET,)])
-def test_an_endpoint_of_sparql_1_0_is_asked_key_by_key(format_: QueryResultsFormat, ways: tuple[Way, ...]) -> None:
-    with serving(sparql(people(50), knows_values=False, formats=(format_,), ways=ways)) as server:
+@pytest.mark.parametrize(
+    "ways", [(QueryMethod.POST_FORM, QueryMethod.POST_DIRECT, QueryMethod.GET), (QueryMethod.GET,)]
+)
+def test_an_endpoint_of_sparql_1_0_is_asked_key_by_key(
+    format_: QueryResultsFormat, ways: tuple[QueryMethod, ...]
+) -> None:
+    with serving(sparql(people(50), knows_values=False, formats=(format_,), methods=ways)) as server:
         remote = fetcher(server.url)
         found = remote.fetch(keys(*range(20), "nobody"))
         assert found.error is None
         assert found.rows == {(iri(n),): ((iri(n), number(n)),) for n in range(20)} | {(iri("nobody"),): ()}
-        assert remote.endpoint.takes_values is False
-        assert remote.batch == 1
+        assert remote.endpoint.can_take_values is False
+        assert remote.keys_per_request == 1
         before = len(server.heard)
         remote.fetch(keys(1, 2, 3))
         assert len(server.heard) == before + 3
@@ -160,7 +164,7 @@ def test_an_endpoint_that_ignores_values_is_found_out() -> None:
     with serving(without_values) as server:
         remote = fetcher(server.url)
         assert remote.fetch(keys(1, 2)).rows == {(iri(n),): ((iri(n), number(n)),) for n in (1, 2)}
-        assert remote.endpoint.takes_values is False
+        assert remote.endpoint.can_take_values is False
 
 
 def test_a_bad_pattern_is_not_taken_for_an_old_endpoint() -> None:
@@ -173,7 +177,7 @@ def test_a_bad_pattern_is_not_taken_for_an_old_endpoint() -> None:
     with serving(refusing) as server:
         remote = fetcher(server.url)
         found = remote.fetch_keys(keys(*range(50)))
-        assert remote.endpoint.takes_values is True
+        assert remote.endpoint.can_take_values is True
         assert set(found.failures) == set(keys(*range(50)))
         assert "unknown function" in (remote.fetch(keys(1)).error or "")
         # Not fifty times: after some refusals in a row the rest is not asked for.
@@ -186,14 +190,14 @@ def test_an_endpoint_that_refuses_everything_is_not_judged() -> None:
         found = remote.fetch_keys(keys(*range(50)))
         assert len(found.failures) == 50
         assert all(isinstance(error, EndpointRefused) for error in found.failures.values())
-        assert remote.endpoint.takes_values is None
+        assert remote.endpoint.can_take_values is None
         assert len(server.heard) == 3
 
 
 @pytest.mark.parametrize("status", [401, 403, 404])
 def test_refusals_that_no_key_can_change_are_not_repeated(status: int) -> None:
     with serving(lambda exchange: exchange.answer(status)) as server:
-        found = fetcher(server.url, way=Way.POST_FORM).fetch_keys(keys(*range(500)))
+        found = fetcher(server.url, query_method=QueryMethod.POST_FORM).fetch_keys(keys(*range(500)))
         assert len(found.failures) == 500
         assert len(server.heard) == 1
 
@@ -204,14 +208,14 @@ def test_batches_are_halved_until_they_fit_and_stay_so() -> None:
         found = remote.fetch(keys(*range(200)))
         assert found.error is None
         assert len(found.rows) == 200
-        assert remote.batch <= 30
+        assert remote.keys_per_request <= 30
         before = len(server.heard)
         remote.fetch(keys(*range(200)))
         assert len(server.heard) <= before + 12
 
 
 def test_too_long_for_an_address() -> None:
-    with serving(sparql(people(200), ways=(Way.GET,))) as server:
+    with serving(sparql(people(200), methods=(QueryMethod.GET,))) as server:
         found = fetcher(server.url, longest_url=1500).fetch(keys(*range(200)))
         assert found.error is None
         assert len(found.rows) == 200
@@ -270,7 +274,7 @@ def test_what_comes_in_time_is_kept_and_the_rest_is_late() -> None:
         remote = fetcher(server.url)
         remote.fetch(keys(1))
         started = time.monotonic()
-        found = remote.fetch_keys(keys(*range(200)), within=0.8)
+        found = remote.fetch_keys(keys(*range(200)), timeout=0.8)
         assert time.monotonic() - started < 3.0
         assert len(found.rows) >= 100
         assert (iri(150),) in found.failures
@@ -284,8 +288,8 @@ def test_an_endpoint_that_is_slow_with_many_keys_gets_fewer() -> None:
     with serving(behaviour) as server:
         running.append(server)
         remote = fetcher(server.url, read_timeout=0.1)
-        assert remote.fetch(keys(*range(100)), within=5.0).error is None
-        assert remote.batch < 60
+        assert remote.fetch(keys(*range(100)), timeout=5.0).error is None
+        assert remote.keys_per_request < 60
 
 
 def test_batches_run_at_once_but_not_more_than_allowed() -> None:
@@ -304,7 +308,9 @@ def test_batches_run_at_once_but_not_more_than_allowed() -> None:
 
     with serving(counting) as server:
         settings = EndpointSettings(server.url, limits=Limits(concurrent=2))
-        remote = BoundFetcher(Endpoint(settings), Questions.about(PATTERN, ["who"]), batch=20, largest_batch=20)
+        remote = BoundFetcher(
+            Endpoint(settings), RequestQueries.for_pattern(PATTERN, ["who"]), keys_per_request=20, largest_request=20
+        )
         assert len(remote.fetch(keys(*range(200))).rows) == 200
     assert most == 2
 
@@ -323,9 +329,9 @@ def test_a_dead_endpoint_costs_one_attempt_and_is_asked_again_later() -> None:
 def test_a_busy_endpoint_is_left_alone() -> None:
     with serving(lambda exchange: exchange.answer(429, Retry_After="30")) as server:
         remote = fetcher(server.url, retries=5)
-        found = remote.fetch_keys(keys(*range(500)), within=0.5)
+        found = remote.fetch_keys(keys(*range(500)), timeout=0.5)
         assert {type(error) for error in found.failures.values()} == {EndpointBusy}
-        remote.fetch(keys(1), within=0.5)
+        remote.fetch(keys(1), timeout=0.5)
         assert len(server.heard) == 1
 
 
@@ -366,7 +372,7 @@ def test_pages_end_with_the_error() -> None:
 
 def test_a_page_that_is_refused_is_not_made_smaller() -> None:
     with serving(lambda exchange: exchange.answer(400)) as server:
-        (page,) = fetcher(server.url, way=Way.GET).pages(1000)
+        (page,) = fetcher(server.url, query_method=QueryMethod.GET).pages(1000)
         assert "status 400" in (page.error or "")
         assert len(server.heard) == 1
 
@@ -407,22 +413,22 @@ def test_a_fetcher_travels_between_processes() -> None:
 
 
 def test_sizes_halve_and_grow_within_their_bounds() -> None:
-    size = BatchSize(100, 120)
-    size.succeeded(100)
-    assert size.now == 120
-    size.succeeded(7)
-    assert size.now == 120
-    size.failed(120)
-    size.failed(120)
-    assert size.now == 60
+    size = RequestSize(100, 120)
+    size.report_success(100)
+    assert size.current == 120
+    size.report_success(7)
+    assert size.current == 120
+    size.report_failure(120)
+    size.report_failure(120)
+    assert size.current == 60
     for _ in range(30):
-        size.succeeded(size.now)
-    assert size.now == 119
+        size.report_success(size.current)
+    assert size.current == 119
     for _ in range(30):
-        size.succeeded(size.now)
-    assert size.now == 120
+        size.report_success(size.current)
+    assert size.current == 120
     for _ in range(10):
-        size.failed(size.now)
-    assert size.now == 1
+        size.report_failure(size.current)
+    assert size.current == 1
     with pytest.raises(ValueError, match="at least 1"):
-        BatchSize(0, 10)
+        RequestSize(0, 10)

@@ -10,13 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headwater.federation.endpoint.clock import RequestClock
 from headwater.federation.endpoint.endpoint_errors import EndpointBusy
-from headwater.federation.endpoint.limits import Backoff, Gate, Limits, Timekeeper, TokenBucket, retry_after
+from headwater.federation.endpoint.limits import (
+    Backoff,
+    Limits,
+    RequestGate,
+    TokenBucket,
+    parse_retry_after,
+)
 
 TODAY = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 
 
-class StandingTime(Timekeeper):
+class StandingTime(RequestClock):
     """Waiting takes no time, and moves the clock."""
 
     def __init__(self) -> None:
@@ -48,47 +55,47 @@ def test_in_no_stretch_of_time_are_there_more_requests_than_the_bucket_lets_thro
 
 def test_requests_wait_for_their_turn() -> None:
     clock = StandingTime()
-    gate = Gate("e", Limits(per_second=4), clock)
+    gate = RequestGate("e", Limits(per_second=4), clock)
     starts = []
     for _ in range(3):
-        with gate.entered(deadline=200.0):
+        with gate.enter(deadline=200.0):
             starts.append(clock.seconds)
     assert starts == pytest.approx([100.0, 100.25, 100.5])
 
 
 def test_a_turn_after_the_deadline_is_told_at_once() -> None:
     clock = StandingTime()
-    gate = Gate("e", Limits(per_second=0.1), clock)
-    with gate.entered(deadline=101.0):
+    gate = RequestGate("e", Limits(per_second=0.1), clock)
+    with gate.enter(deadline=101.0):
         pass
-    with pytest.raises(EndpointBusy, match=r"0\.1 requests per second") as caught, gate.entered(deadline=101.0):
+    with pytest.raises(EndpointBusy, match=r"0\.1 requests per second") as caught, gate.enter(deadline=101.0):
         pass
     assert caught.value.retry_after == pytest.approx(10.0)
     assert clock.seconds == 100.0
-    with gate.entered(deadline=111.0):
+    with gate.enter(deadline=111.0):
         assert clock.seconds == pytest.approx(110.0)
 
 
 def test_a_pause_holds_for_everybody_and_never_becomes_shorter() -> None:
     clock = StandingTime()
-    gate = Gate("e", Limits(), clock)
+    gate = RequestGate("e", Limits(), clock)
     gate.pause(30.0)
     gate.pause(5.0)
-    assert gate.paused_for == pytest.approx(30.0)
-    with pytest.raises(EndpointBusy, match="asked for a pause"), gate.entered(deadline=129.0):
+    assert gate.remaining_pause == pytest.approx(30.0)
+    with pytest.raises(EndpointBusy, match="asked for a pause"), gate.enter(deadline=129.0):
         pass
-    with gate.entered(deadline=131.0):
+    with gate.enter(deadline=131.0):
         assert clock.seconds == pytest.approx(130.0)
-    assert gate.paused_for == 0.0
+    assert gate.remaining_pause == 0.0
 
 
 def test_no_more_are_at_work_than_allowed() -> None:
-    gate = Gate("e", Limits(concurrent=2), Timekeeper())
+    gate = RequestGate("e", Limits(concurrent=2), RequestClock())
     inside, most, lock = 0, 0, threading.Lock()
 
     def work() -> None:
         nonlocal inside, most
-        with gate.entered(time.monotonic() + 5):
+        with gate.enter(time.monotonic() + 5):
             with lock:
                 inside += 1
                 most = max(most, inside)
@@ -105,26 +112,26 @@ def test_no_more_are_at_work_than_allowed() -> None:
 
 
 def test_who_finds_no_place_in_time_is_told() -> None:
-    gate = Gate("e", Limits(concurrent=1), Timekeeper())
+    gate = RequestGate("e", Limits(concurrent=1), RequestClock())
     with (
-        gate.entered(time.monotonic() + 5),
+        gate.enter(time.monotonic() + 5),
         pytest.raises(EndpointBusy, match="at work"),
-        gate.entered(time.monotonic() + 0.02),
+        gate.enter(time.monotonic() + 0.02),
     ):
         pass
-    with gate.entered(time.monotonic() + 5):
+    with gate.enter(time.monotonic() + 5):
         pass
 
 
 def test_a_place_is_given_back_after_an_error_and_after_a_turn_that_came_too_late() -> None:
     clock = StandingTime()
-    gate = Gate("e", Limits(concurrent=1, per_second=0.1), clock)
-    with pytest.raises(KeyError), gate.entered(101.0):
+    gate = RequestGate("e", Limits(concurrent=1, per_second=0.1), clock)
+    with pytest.raises(KeyError), gate.enter(101.0):
         raise KeyError
     for _ in range(3):
-        with pytest.raises(EndpointBusy), gate.entered(101.0):
+        with pytest.raises(EndpointBusy), gate.enter(101.0):
             pass
-    with gate.entered(200.0):
+    with gate.enter(200.0):
         pass
 
 
@@ -159,9 +166,9 @@ def test_back_off_doubles_up_to_a_bound_and_repeats_with_its_seed() -> None:
     ],
 )
 def test_retry_after_is_a_number_or_a_date(header: str | None, seconds: float | None) -> None:
-    assert retry_after(header, TODAY) == seconds
+    assert parse_retry_after(header, TODAY) == seconds
 
 
 def test_a_date_without_a_zone_is_universal_time() -> None:
     written = (TODAY + timedelta(seconds=9)).strftime("%a, %d %b %Y %H:%M:%S -0000")
-    assert retry_after(written, TODAY) == 9.0
+    assert parse_retry_after(written, TODAY) == 9.0

@@ -11,9 +11,9 @@ from pyoxigraph import Quad, Store
 from headwater.federation.endpoint.bound_fetcher import BoundFetcher
 from headwater.federation.endpoint.client import Endpoint
 from headwater.federation.endpoint.endpoint_settings import EndpointSettings
-from headwater.federation.endpoint.request_queries import Questions
+from headwater.federation.endpoint.request_queries import RequestQueries
 from headwater.federation.policy.maintainer import Maintainer
-from headwater.federation.policy.policies import policy
+from headwater.federation.policy.policies import make_policy
 from headwater.federation.view.change_model import ChangeModel
 from headwater.federation.view.lifetime import WindowKey
 from headwater.federation.view.local_view import LocalView
@@ -84,9 +84,9 @@ def test_ticks_keep_coming_while_the_endpoint_misbehaves_and_the_view_recovers(f
     with serving(behaviour) as server:
         behaviour.server = server
         endpoint = Endpoint(EndpointSettings(server.url, total_timeout=0.25, retries=0))
-        remote = BoundFetcher(endpoint, Questions.about(f"?who {FOLLOWERS} ?n", ["who"]))
+        remote = BoundFetcher(endpoint, RequestQueries.for_pattern(f"?who {FOLLOWERS} ?n", ["who"]))
         view = LocalView(ChangeModel(SLIDE))
-        maintainer = Maintainer(view, remote, *policy("LRU", view), Goals(latency=LATENCY))
+        maintainer = Maintainer(view, remote, *make_policy("LRU", view), Goals(latency=LATENCY))
         try:
             maintainer.fill()
             assert list(ticks(maintainer, 3)) and shown(view) == {"1"}
@@ -97,13 +97,13 @@ def test_ticks_keep_coming_while_the_endpoint_misbehaves_and_the_view_recovers(f
             assert max(taken) < LATENCY + 0.5
             assert "1" in shown(view)
             time.sleep(0.3)
-            assert list(ticks(maintainer, 1)) and any(entry.failing is not None for entry in view)
+            assert list(ticks(maintainer, 1)) and any(entry.failing_since is not None for entry in view)
             behaviour.now = behaviour.good
             until = time.monotonic() + 8
             while shown(view) != {"2"} and time.monotonic() < until:
                 assert max(ticks(maintainer, 1)) < LATENCY + 0.5
                 time.sleep(0.02)
             assert shown(view) == {"2"}
-            assert all(entry.failing is None for entry in view)
+            assert all(entry.failing_since is None for entry in view)
         finally:
             maintainer.close()

@@ -29,10 +29,10 @@ def store(name: str) -> Store:
 
 def test_one_client_per_address_with_its_settings() -> None:
     endpoints = Endpoints([EndpointSettings("http://example.org/sparql", limits=Limits(per_second=5))])
-    known = endpoints.of("http://example.org/sparql")
-    assert known is endpoints.of("http://example.org/sparql")
+    known = endpoints.client_of("http://example.org/sparql")
+    assert known is endpoints.client_of("http://example.org/sparql")
     assert known.settings.limits.per_second == 5
-    assert endpoints.of("http://other.example.org/") is endpoints.of("http://other.example.org/")
+    assert endpoints.client_of("http://other.example.org/") is endpoints.client_of("http://other.example.org/")
 
 
 @pytest.mark.parametrize(
@@ -40,9 +40,9 @@ def test_one_client_per_address_with_its_settings() -> None:
 )
 def test_data_cannot_name_what_is_not_allowed(address: str) -> None:
     endpoints = Endpoints(allowed=["http://example.org/sparql"])
-    assert endpoints.of("http://example.org/sparql/people").name == "http://example.org/sparql/people"
+    assert endpoints.client_of("http://example.org/sparql/people").name == "http://example.org/sparql/people"
     with pytest.raises(EndpointRefused, match="not among the allowed"):
-        endpoints.of(address)
+        endpoints.client_of(address)
 
 
 def test_each_key_is_asked_where_it_says() -> None:
@@ -51,7 +51,7 @@ def test_each_key_is_asked_where_it_says() -> None:
         assert isinstance(remote, Remote)
         assert remote.variables == (E, X, N)
         one, two = NamedNode(first.url), NamedNode(second.url)
-        found = remote.fetch([(one, A), (two, A), (one, NAME)], within=5.0)
+        found = remote.fetch([(one, A), (two, A), (one, NAME)], timeout=5.0)
         assert found.error is None
         assert found.rows == {
             (one, A): ((one, A, Literal("one")),),

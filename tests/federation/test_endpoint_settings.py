@@ -72,15 +72,15 @@ def test_settings_that_cannot_work_are_refused(wrong: dict[str, object]) -> None
 
 @pytest.mark.parametrize("kind", [EndpointTimeout, EndpointRefused, EndpointBusy])
 def test_errors_travel_between_processes(kind: type[EndpointError]) -> None:
-    error = kind("http://e/", "said so", status=429, retryable=True, retry_after=3.0)
+    error = kind("http://e/", "said so", status=429, is_retryable=True, retry_after=3.0)
     copied = pickle.loads(pickle.dumps(error))
     assert type(copied) is kind
-    assert (str(copied), copied.status, copied.retryable, copied.retry_after) == (str(error), 429, True, 3.0)
+    assert (str(copied), copied.status, copied.is_retryable, copied.retry_after) == (str(error), 429, True, 3.0)
 
 
 def ask_in_child(endpoint: Endpoint, answers: multiprocessing.Queue[object]) -> None:
     try:
-        answers.put((len(endpoint.select(SELECT, within=5.0).rows), endpoint.measures.requests))
+        answers.put((len(endpoint.select(SELECT, timeout=5.0).rows), endpoint.measures.requests))
     except EndpointError as error:
         answers.put(str(error))
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.federation.view.lifetime import remaining_ticks, ticks_in
+from headwater.federation.view.lifetime import remaining_ticks, remaining_ticks_in
 from headwater.windows.model import Bounds, TimeWindow
 
 
@@ -40,17 +40,17 @@ def test_agrees_with_our_windows_whatever_their_bounds(
         return low <= entered < high
 
     expected = sum(sees(tick + k * slide) for k in range(width + 2))
-    assert ticks_in(window, entered, tick) == expected
+    assert remaining_ticks_in(window, entered, tick) == expected
     if bounds is Bounds.LEFT_OPEN:
         assert remaining_ticks(entered, width, slide, tick) == expected
 
 
 def test_what_never_leaves_has_no_count() -> None:
-    assert ticks_in(TimeWindow(width=None), 5, 10) is None
+    assert remaining_ticks_in(TimeWindow(width=None), 5, 10) is None
 
 
 def test_a_window_without_slide_needs_the_distance_of_ticks() -> None:
     window = TimeWindow(width=10)
-    assert ticks_in(window, entered=5, now=8, period=2) == 4
+    assert remaining_ticks_in(window, entered=5, now=8, period=2) == 4
     with pytest.raises(ValueError, match="distance of two ticks"):
-        ticks_in(window, entered=5, now=8)
+        remaining_ticks_in(window, entered=5, now=8)

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 import pytest
 
 from benchmarks.simulated_remote import Behaviour, Outage, SimulatedRemote
-from benchmarks.virtual_time import VirtualClock, VirtualRunner
+from benchmarks.virtual_time import VirtualClock, VirtualRequestRunner
 from headwater.federation.endpoint.clock import SystemClock
 from headwater.federation.policy.candidates import Candidate, Tick
 from headwater.federation.policy.maintainer import Maintainer
 from headwater.federation.policy.proposers import WindowServiceJoin
 from headwater.federation.policy.rankers import LeastRecentlyRefreshed, NoRefresh, Ranker
-from headwater.federation.policy.request_runner import ThreadRunner
+from headwater.federation.policy.request_runner import ThreadRequestRunner
 from headwater.federation.view.lifetime import WindowKey
 from headwater.federation.view.local_view import LocalView
 from headwater.federation.view.service_quality import Alert, Goal, Goals
@@ -35,13 +35,13 @@ class Scene:
         self,
         goals: Goals,
         view: LocalView | None = None,
-        batch: int = 1,
+        keys_per_request: int = 1,
         seconds: float = 0.0,
         workers: int = 4,
         ranker: Ranker | None = None,
     ) -> None:
         self.clock = VirtualClock(0)
-        self.remote = ScriptedRemote(self.clock, batch, seconds)
+        self.remote = ScriptedRemote(self.clock, keys_per_request, seconds)
         self.alerts: list[Alert] = []
         self.maintainer = Maintainer(
             view_of(NAMES, unit=SLIDE) if view is None else view,
@@ -50,7 +50,7 @@ class Scene:
             ranker or LeastRecentlyRefreshed(),
             goals,
             self.clock,
-            VirtualRunner(self.clock, workers),
+            VirtualRequestRunner(self.clock, workers),
         )
         self._next = SLIDE
 
@@ -80,7 +80,7 @@ class Watching(LeastRecentlyRefreshed):
         self.shares: list[float] = []
 
     def rank(self, candidates: Sequence[Candidate], tick: Tick) -> list[Candidate]:
-        self.shares.append(tick.share)
+        self.shares.append(tick.refreshed_share)
         return super().rank(candidates, tick)
 
 
@@ -104,7 +104,7 @@ def test_without_a_budget_the_share_is_what_was_possible_of_late() -> None:
 
 
 def test_an_endpoint_that_takes_values_gets_one_request() -> None:
-    scene = Scene(Goals(budget=5), batch=50)
+    scene = Scene(Goals(budget=5), keys_per_request=50)
     quality = scene.tick()
     assert [len(request) for request in scene.remote.asked] == [5]
     assert (quality.refreshes, quality.requests) == (5, 1)
@@ -136,14 +136,14 @@ def test_what_the_query_needs_itself_is_left_for_it() -> None:
     scene.tick()
     plenty = scene.tick().refreshes
     for _ in range(5):
-        scene.maintainer.evaluated(0.1)
+        scene.maintainer.record_query_time(0.1)
     quality = scene.tick(spent=0.03)
     assert quality.seconds + 0.13 <= 0.2
     assert 0 < quality.refreshes < plenty
 
 
 def test_requests_grow_as_the_endpoint_shows_what_it_can_do() -> None:
-    scene = Scene(Goals(latency=1.0), batch=100, seconds=0.1, workers=1)
+    scene = Scene(Goals(latency=1.0), keys_per_request=100, seconds=0.1, workers=1)
     scene.tick()
     assert [len(request) for request in scene.remote.asked] == [1, 2, 4, 8, 1]
 
@@ -254,7 +254,7 @@ def test_where_both_cannot_hold_latency_does_and_an_alert_says_so(caplog: pytest
             scene.remote.value = value
             quality = scene.tick()
             assert quality.seconds <= 0.2
-    assert {alert.gives_way for alert in scene.alerts} == {Goal.ACCURACY}
+    assert {alert.goal for alert in scene.alerts} == {Goal.ACCURACY}
     assert quality.alerts == (scene.alerts[-1],)
     assert quality.alerts[0].wanted == 0.95
     assert quality.alerts[0].reached == quality.accuracy < 0.95
@@ -273,22 +273,20 @@ def test_the_log_tells_when_a_goal_is_met_again(caplog: pytest.LogCaptureFixture
 
 
 def test_where_accuracy_is_to_hold_latency_gives_way() -> None:
-    scene = Scene(Goals(accuracy=0.8, latency=0.2, holds=Goal.ACCURACY), seconds=0.15, workers=1)
+    scene = Scene(Goals(accuracy=0.8, latency=0.2, preferred=Goal.ACCURACY), seconds=0.15, workers=1)
     for value in range(2, 8):
         scene.remote.value = value
         quality = scene.tick("abcd")
     assert quality.accuracy >= 0.8
     assert quality.seconds > 0.2
-    assert [alert.gives_way for alert in quality.alerts] == [Goal.LATENCY]
+    assert [alert.goal for alert in quality.alerts] == [Goal.LATENCY]
 
 
 def test_accuracy_that_holds_is_given_up_where_the_endpoint_is_dead() -> None:
-    scene = Scene(Goals(accuracy=0.95, latency=0.2, holds=Goal.ACCURACY))
+    scene = Scene(Goals(accuracy=0.95, latency=0.2, preferred=Goal.ACCURACY))
     scene.remote.error = "500"
     quality = scene.tick()
-    assert [(alert.gives_way, alert.reason) for alert in quality.alerts] == [
-        (Goal.ACCURACY, "the endpoint did not answer")
-    ]
+    assert [(alert.goal, alert.reason) for alert in quality.alerts] == [(Goal.ACCURACY, "the endpoint did not answer")]
 
 
 def test_a_restart_fetches_nothing_again() -> None:
@@ -315,7 +313,13 @@ def test_through_an_outage_ticks_keep_coming_and_the_view_recovers() -> None:
     remote = SimulatedRemote(log, clock, Behaviour(delay=0.02, errors=0.05, outages=(outage,), dead_delay=10.0), seed=4)
     view = view_of("", unit=SLIDE)
     maintainer = Maintainer(
-        view, remote, WindowServiceJoin(), LeastRecentlyRefreshed(), Goals(latency=0.2), clock, VirtualRunner(clock)
+        view,
+        remote,
+        WindowServiceJoin(),
+        LeastRecentlyRefreshed(),
+        Goals(latency=0.2),
+        clock,
+        VirtualRequestRunner(clock),
     )
     maintainer.fill()
     during, after = [], []
@@ -337,7 +341,13 @@ def test_threads_keep_a_real_deadline_and_take_up_what_comes_late() -> None:
     remote = SimulatedRemote(counting_log("ab", {}, 0), clock, Behaviour(delay=0.6), pause=time.sleep)
     view = view_of("ab", now=clock.now(), unit=SECOND)
     maintainer = Maintainer(
-        view, remote, WindowServiceJoin(), LeastRecentlyRefreshed(), Goals(latency=0.1), clock, ThreadRunner(clock, 2)
+        view,
+        remote,
+        WindowServiceJoin(),
+        LeastRecentlyRefreshed(),
+        Goals(latency=0.1),
+        clock,
+        ThreadRequestRunner(clock, 2),
     )
     window = [WindowKey(key("a")), WindowKey(key("b"))]
     first = maintainer.tick(window, SECOND)

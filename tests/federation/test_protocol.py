@@ -9,8 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.federation.endpoint.endpoint_settings import Way
-from headwater.federation.endpoint.protocol import NotResults, Table, blank_node_scope, message, read_results
+from headwater.federation.endpoint.endpoint_settings import QueryMethod
+from headwater.federation.endpoint.protocol import (
+    NotResults,
+    ResultTable,
+    blank_node_scope,
+    build_request,
+    read_results,
+)
 from headwater.terms.model import XSD, BlankNode, Literal, NamedNode, Row, Triple
 from headwater.terms.writing import json_bindings, json_boolean, write_xml, write_xml_boolean
 
@@ -28,7 +34,7 @@ terms = st.one_of(
 
 
 def test_a_form_carries_query_and_dataset() -> None:
-    asked = message(Way.POST_FORM, URL, QUERY, ["http://g/1"], ["http://g/2"])
+    asked = build_request(QueryMethod.POST_FORM, URL, QUERY, ["http://g/1"], ["http://g/2"])
     assert (asked.method, asked.url, asked.content_type) == ("POST", URL, "application/x-www-form-urlencoded")
     assert parse_qs(asked.body.decode()) == {
         "query": [QUERY],
@@ -38,20 +44,20 @@ def test_a_form_carries_query_and_dataset() -> None:
 
 
 def test_a_direct_post_carries_the_query_as_its_body_and_the_dataset_in_the_address() -> None:
-    asked = message(Way.POST_DIRECT, URL + "?key=1", QUERY, ["http://g/1"])
+    asked = build_request(QueryMethod.POST_DIRECT, URL + "?key=1", QUERY, ["http://g/1"])
     assert (asked.content_type, asked.body.decode()) == ("application/sparql-query", QUERY)
     assert parse_qs(urlsplit(asked.url).query) == {"key": ["1"], "default-graph-uri": ["http://g/1"]}
 
 
 def test_get_keeps_the_parameters_that_the_address_has() -> None:
-    asked = message(Way.GET, URL + "?key=1", QUERY)
+    asked = build_request(QueryMethod.GET, URL + "?key=1", QUERY)
     assert (asked.method, asked.body, asked.content_type) == ("GET", b"", None)
     assert parse_qs(urlsplit(asked.url).query) == {"key": ["1"], "query": [QUERY]}
 
 
 @given(st.lists(st.tuples(terms, terms), max_size=4))
 def test_json_and_xml_give_what_was_written(rows: list[Row]) -> None:
-    expected = Table(("x", "y"), tuple(rows))
+    expected = ResultTable(("x", "y"), tuple(rows))
     assert read_results(json.dumps(json_bindings(["x", "y"], rows)).encode()) == expected
     assert read_results(write_xml(["x", "y"], rows).encode()) == expected
 
@@ -63,24 +69,24 @@ def test_verdicts() -> None:
 
 def test_what_came_counts_not_what_it_is_called() -> None:
     body = write_xml(["x"], [(A,)]).encode()
-    assert read_results(body, "application/sparql-results+json") == Table(("x",), ((A,),))
+    assert read_results(body, "application/sparql-results+json") == ResultTable(("x",), ((A,),))
     assert read_results(b'{"head":{},"boolean":true}', "text/html") is True
 
 
 def test_rows_without_variables_are_counted() -> None:
-    assert read_results(b'{"head":{"vars":[]},"results":{"bindings":[{},{}]}}') == Table((), ((), ()))
+    assert read_results(b'{"head":{"vars":[]},"results":{"bindings":[{},{}]}}') == ResultTable((), ((), ()))
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "iso-8859-1"])
 def test_other_encodings(encoding: str) -> None:
     written = write_xml(["x"], [(Literal("ä"),)]).replace("UTF-8", encoding)
     found = read_results(written.encode(encoding), f"application/sparql-results+xml; charset={encoding}")
-    assert found == Table(("x",), ((Literal("ä"),),))
+    assert found == ResultTable(("x",), ((Literal("ä"),),))
 
 
 def test_the_encoding_may_stand_in_the_document_alone() -> None:
     written = write_xml(["x"], [(Literal("ä"),)]).replace("UTF-8", "iso-8859-1")
-    assert read_results(written.encode("iso-8859-1")) == Table(("x",), ((Literal("ä"),),))
+    assert read_results(written.encode("iso-8859-1")) == ResultTable(("x",), ((Literal("ä"),),))
 
 
 @pytest.mark.parametrize(
@@ -121,7 +127,7 @@ def test_the_blank_nodes_of_two_answers_are_different_and_those_of_one_the_same(
     first = read_results(body, scope=blank_node_scope(URL, "SELECT 1"))
     again = read_results(body, scope=blank_node_scope(URL, "SELECT 1"))
     other = read_results(body, scope=blank_node_scope(URL, "SELECT 2"))
-    assert isinstance(first, Table) and isinstance(other, Table)
+    assert isinstance(first, ResultTable) and isinstance(other, ResultTable)
     assert first == again
     assert first.rows[0][0] == first.rows[0][1] != other.rows[0][0]
     assert isinstance(other.rows[0][0], BlankNode)
@@ -130,7 +136,7 @@ def test_the_blank_nodes_of_two_answers_are_different_and_those_of_one_the_same(
 def test_blank_nodes_inside_triple_terms_have_the_scope_too() -> None:
     inside = Triple(BlankNode("b0"), A, Literal("1"))
     found = read_results(json.dumps(json_bindings(["x"], [(inside,)])).encode(), scope="s")
-    assert isinstance(found, Table)
+    assert isinstance(found, ResultTable)
     assert found.rows == ((Triple(BlankNode("esb0"), A, Literal("1")),),)
 
 
@@ -143,13 +149,13 @@ def test_blank_nodes_inside_triple_terms_have_the_scope_too() -> None:
     ],
 )
 def test_what_engines_add_to_their_results_does_no_harm(body: bytes) -> None:
-    assert read_results(body) == Table(("x",), ((Literal("1"),),))
+    assert read_results(body) == ResultTable(("x",), ((Literal("1"),),))
 
 
 def test_a_comment_may_stand_at_the_end() -> None:
-    assert read_results(write_xml(["x"], [(A,)]).encode() + b" <!-- 3 ms --> \n") == Table(("x",), ((A,),))
+    assert read_results(write_xml(["x"], [(A,)]).encode() + b" <!-- 3 ms --> \n") == ResultTable(("x",), ((A,),))
 
 
 def test_columns_are_picked_by_name() -> None:
-    table = Table(("x", "y"), ((A, None),))
-    assert list(table.columns(["y", "z", "x"])) == [(None, None, A)]
+    table = ResultTable(("x", "y"), ((A, None),))
+    assert list(table.project(["y", "z", "x"])) == [(None, None, A)]

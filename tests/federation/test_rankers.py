@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.upper_bounds import Best, PerfectWindowBasedMaintenance, is_stale
+from benchmarks.upper_bounds import BestRanker, PerfectWindowBasedMaintenance, is_stale
 from headwater.federation.policy.best_before import FOR_EVER
 from headwater.federation.policy.candidates import Candidate, Tick
-from headwater.federation.policy.policies import DEFAULT_POLICY, POLICIES, policy
+from headwater.federation.policy.policies import DEFAULT_POLICY, POLICIES, make_policy
 from headwater.federation.policy.proposers import General, WindowServiceJoin
 from headwater.federation.policy.rankers import LeastRecentlyRefreshed, NoRefresh, RandomRanker
 from headwater.federation.view.lifetime import WindowKey
@@ -72,10 +72,10 @@ def test_wst_takes_none() -> None:
 def test_bst_takes_what_is_certainly_stale() -> None:
     view = view_of("abcd")
     log = counting_log("abcd", {"b": 30, "d": 100}, end=1000)
-    stale = Best(log).rank(candidates_of(view), TICK)
+    stale = BestRanker(log).rank(candidates_of(view), TICK)
     assert sorted(names(stale)) == ["b", "d"]
     assert all(is_stale(candidate.entry, log, 100) for candidate in stale)
-    assert {names(Best(log, seed).rank(candidates_of(view), TICK)) for seed in range(20)} == {"bd", "db"}
+    assert {names(BestRanker(log, seed).rank(candidates_of(view), TICK)) for seed in range(20)} == {"bd", "db"}
 
 
 def test_wbm_star_takes_the_stale_ones_that_will_be_good_for_longest() -> None:
@@ -98,7 +98,7 @@ def test_wbm_star_knows_the_next_change() -> None:
 @pytest.mark.parametrize("name", POLICIES)
 def test_policies_have_names(name: str) -> None:
     view = view_of("abc")
-    proposer, ranker = policy(name.lower(), view)
+    proposer, ranker = make_policy(name.lower(), view)
     assert ranker.name == name.removeprefix("GNR-")
     assert proposer.name == ("GNR" if name.startswith("GNR") else "WSJ")
     ranked = ranker.rank(candidates_of(view), TICK)
@@ -107,10 +107,10 @@ def test_policies_have_names(name: str) -> None:
 
 
 def test_a_policy_may_carry_its_proposer() -> None:
-    assert policy("WSJ-LRU", view_of("a"))[1].name == "LRU"
+    assert make_policy("WSJ-LRU", view_of("a"))[1].name == "LRU"
     assert DEFAULT_POLICY in POLICIES
 
 
 def test_an_unknown_policy_is_an_error_that_names_the_known_ones() -> None:
     with pytest.raises(ValueError, match="'FIFO'; choose one of LEARNT, WBM"):
-        policy("FIFO", view_of("a"))
+        make_policy("FIFO", view_of("a"))

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.service_accuracy import BUDGETS, COMPARED_WITH_PAPER, PAPER
 from benchmarks.service_backgrounds import BACKGROUNDS
-from benchmarks.service_data import Recording, Scenario, real, recording, synthetic
+from benchmarks.service_data import Recording, Scenario, real_scenario, recording, synthetic_scenario
 from benchmarks.service_experiment import Run, replay
 from tests.shared_data import shared_data
 
@@ -24,7 +24,7 @@ def recorded() -> Recording:
 
 @cache
 def accounts() -> Scenario:
-    return real(recorded())
+    return real_scenario(recorded())
 
 
 @cache
@@ -68,7 +68,7 @@ def test_the_estimated_accuracy_is_near_the_true_one(budget: int) -> None:
 
 
 def test_where_changes_come_in_bursts_our_ranker_beats_wbm() -> None:
-    scenario = synthetic("bursty", recorded(), BACKGROUNDS["bursty"], seed=1)
+    scenario = synthetic_scenario("bursty", recorded(), BACKGROUNDS["bursty"], seed=1)
     gains = [
         replay(scenario, "WSJ-LEARNT", budget, 1).accuracy - replay(scenario, "WSJ-WBM", budget, 1).accuracy
         for budget in (3, 5)

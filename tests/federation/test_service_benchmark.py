@@ -49,7 +49,7 @@ def test_it_gives_its_keys_tables_and_figures(
     assert all(len(accuracies) == 3 for accuracies in result["accuracy"].values())
     assert all(0.0 <= share <= 1.0 for accuracies in result["accuracy"].values() for share in accuracies)
     assert 0.0 <= result["latency_share_within"] <= 1.0
-    assert result["strategies"].keys() == service_endpoint.WAYS.keys()
+    assert result["strategies"].keys() == service_endpoint.STRATEGIES.keys()
     assert result["strategies"]["nested loop"]["accuracy"] == result["strategies"]["hash"]["accuracy"] == 1.0
     text = (tmp_path / "service.md").read_text("utf-8")
     assert text.count("\n| 10 |") == 8

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchmarks.virtual_time import VirtualClock, VirtualRunner
+from benchmarks.virtual_time import VirtualClock, VirtualRequestRunner
 from headwater.federation.policy.best_before import WindowBasedMaintenance
 from headwater.federation.policy.candidates import Candidate, Tick
 from headwater.federation.policy.policies import Policy
@@ -30,7 +30,7 @@ class Observed(WindowBasedMaintenance):
         self.seen: list[tuple[str, int, float]] = []
 
     def rank(self, candidates: Sequence[Candidate], tick: Tick) -> list[Candidate]:
-        stale = self.possibly_stale(candidates, tick)
+        stale = self.select_possibly_stale(candidates, tick)
         self.seen = [(name_of(one.entry.key), one.ticks, self.score(one, tick)) for one in stale]
         return super().rank(candidates, tick)
 
@@ -50,7 +50,7 @@ def test_figure_2_as_a_query() -> None:
         return WindowServiceJoin(), rankers[-1]
 
     services = Services(
-        clock=clock, runner=lambda: VirtualRunner(clock), remote=lambda node, keys: remote, policies=policies
+        clock=clock, runner=lambda: VirtualRequestRunner(clock), remote=lambda node, keys: remote, policies=policies
     )
     run = Run(QUERY, services)
     run.feed([mention(4, "a"), mention(5, "b"), mention(6, "c"), mention(6, "d"), heartbeat(8)])

@@ -9,7 +9,7 @@ from statistics import fmean
 import pytest
 
 from benchmarks.simulated_remote import Behaviour, SimulatedChanges, SimulatedRemote
-from benchmarks.virtual_time import VirtualClock, VirtualRunner
+from benchmarks.virtual_time import VirtualClock, VirtualRequestRunner
 from headwater.execution.answers import Answer
 from headwater.federation.services import Services
 from headwater.terms.model import SECOND
@@ -34,7 +34,7 @@ class World:
         self.log: SimulatedChanges = counting_log(PEOPLE, EVERY, (TICKS + 5) * SECOND)
         self.remote = SimulatedRemote(self.log, self.clock, behaviour, name="http://example.org/sparql")
         services = Services(
-            clock=self.clock, runner=lambda: VirtualRunner(self.clock), remote=lambda node, keys: self.remote
+            clock=self.clock, runner=lambda: VirtualRequestRunner(self.clock), remote=lambda node, keys: self.remote
         )
         self.run = Run(query(options, window), services)
 
@@ -111,7 +111,7 @@ def scripted(
     remote = ScriptedRemote(clock)
 
     def make() -> Run:
-        services = Services(clock=clock, runner=lambda: VirtualRunner(clock), remote=lambda node, keys: remote)
+        services = Services(clock=clock, runner=lambda: VirtualRequestRunner(clock), remote=lambda node, keys: remote)
         return Run(query(options, window), services)
 
     return make, remote

@@ -14,7 +14,7 @@ from benchmarks.oxigraph_server import NoServer, oxigraph
 from headwater.algebra.build import plan_query
 from headwater.execution.answers import Answer
 from headwater.federation.endpoint.endpoint_settings import EndpointSettings
-from headwater.federation.service_evaluator import choose
+from headwater.federation.service_evaluator import choose_evaluator
 from headwater.federation.service_settings import ServiceSettings
 from headwater.federation.services import Services
 from headwater.language.parser import parse
@@ -153,7 +153,7 @@ def test_an_endpoint_that_nobody_names_is_left_to_the_definition(caplog: pytest.
     with pytest.raises(AssertionError):
         _ = run.evaluator
     plan = plan_query(parse(run.text), streams=[MENTIONS])
-    assert not choose(plan, settle(plan), Store()).is_kernel
+    assert not choose_evaluator(plan, settle(plan), Store()).is_kernel
     assert "OPTION of SERVICE is not in force" in caplog.text
 
 

@@ -1,26 +1,43 @@
-"""The clock that ages of entries and latencies of requests are measured by.
+"""Clocks: one for the ages of entries and the latency of requests, one for deadlines and waiting.
 
-Instants are whole microseconds since 1970, as everywhere in the project; durations of work are seconds.
+Instants of a `Clock` are whole microseconds since 1970, as everywhere in the project; durations of work are seconds.
+Both can be replaced, so that tests and experiments need not wait.
 """
 
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime
 from typing import Protocol
 
 
 class Clock(Protocol):
-    """Tells the instant."""
+    """Gives the present instant."""
 
     def now(self) -> int:
         """Microseconds since 1970; it never goes back."""
 
 
 class SystemClock:
-    """The machine's time, made steady: set back or forward by someone, it goes on as it was."""
+    """The machine's time, made monotonic: it ignores later changes of the machine's date."""
 
     def __init__(self) -> None:
         self._offset = time.time_ns() - time.monotonic_ns()
 
     def now(self) -> int:
         return (time.monotonic_ns() + self._offset) // 1000
+
+
+class RequestClock:
+    """The clock of one endpoint's deadlines, pauses and back-off."""
+
+    def now(self) -> float:
+        """Seconds of a clock that never goes back."""
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+    def date(self) -> datetime:
+        """The present date, which HTTP dates are compared with."""
+        return datetime.now(UTC)

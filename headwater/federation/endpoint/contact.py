@@ -1,8 +1,8 @@
-"""A remote that is watched: whether it ever answered, and what it said last when it did not.
+"""A remote that records whether it ever answered, and its last error.
 
-A SERVICE clause that asks for nothing special is plain SPARQL, and there an endpoint that cannot be reached is an error
-of the query. A continuous query that has run for days should not end because one request failed. So the error is raised
-while the endpoint has never answered, when an address is likely wrong; after that old rows stay, marked.
+A SERVICE clause without options is plain SPARQL: an endpoint that cannot be reached is an error of the query. A
+continuous query that has run for days should not end because one request failed. So the error is raised only while the
+endpoint has never answered, when its address is probably wrong; after that the old rows stay, marked as suspects.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from headwater.errors import HeadwaterError
-from headwater.federation.endpoint.remote import Fetched, Page, Remote
+from headwater.federation.endpoint.remote import FetchResult, Page, Remote
 from headwater.terms.model import Row
 
 
@@ -19,11 +19,11 @@ class ServiceError(HeadwaterError, OSError):
 
 
 class Contact:
-    """A `Remote` that passes everything on and remembers how it went."""
+    """A `Remote` that passes requests on to another and records their outcome."""
 
     def __init__(self, remote: Remote) -> None:
         self._remote = remote
-        self.answered = False
+        self.has_answered = False
         self.error: str | None = None
 
     @property
@@ -31,40 +31,40 @@ class Contact:
         return self._remote.name
 
     @property
-    def batch(self) -> int:
-        return self._remote.batch
+    def keys_per_request(self) -> int:
+        return self._remote.keys_per_request
 
-    def fetch(self, keys: Sequence[Row]) -> Fetched:
+    def fetch(self, keys: Sequence[Row]) -> FetchResult:
         fetched = self._remote.fetch(keys)
-        self._note(fetched.error, bool(fetched.rows))
+        self._record(fetched.error, bool(fetched.rows))
         return fetched
 
     def pages(self, limit: int) -> Iterator[Page]:
         for page in self._remote.pages(limit):
-            self._note(page.error, page.error is None)
+            self._record(page.error, page.error is None)
             yield page
 
-    def _note(self, error: str | None, answered: bool) -> None:
+    def _record(self, error: str | None, has_answered: bool) -> None:
         self.error = error
-        self.answered = self.answered or answered
+        self.has_answered = self.has_answered or has_answered
 
-    def demand(self) -> None:
-        """Raise where it has failed and never answered."""
-        if not self.answered and self.error is not None:
+    def raise_if_never_answered(self) -> None:
+        """Raise the last error if the remote has never answered."""
+        if not self.has_answered and self.error is not None:
             raise ServiceError(self.error)
 
 
 class NoEndpoint:
-    """The `Remote` of a name that is no address of an endpoint: it fails whenever it is asked."""
+    """The `Remote` for an IRI that is not the address of an endpoint: every request fails."""
 
-    batch = 1
+    keys_per_request = 1
 
     def __init__(self, name: str, error: str) -> None:
         self.name = name
         self._error = error
 
-    def fetch(self, keys: Sequence[Row]) -> Fetched:
-        return Fetched({}, 0.0, self._error)
+    def fetch(self, keys: Sequence[Row]) -> FetchResult:
+        return FetchResult({}, 0.0, self._error)
 
     def pages(self, limit: int) -> Iterator[Page]:
         yield Page([], 0.0, self._error)

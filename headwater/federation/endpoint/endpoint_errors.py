@@ -1,15 +1,15 @@
-"""What can go wrong between us and a SPARQL endpoint, as one small tree of errors.
+"""The errors of requests to a SPARQL endpoint, as one small tree.
 
     EndpointError              an OSError, as a failed network call of any kind is
-    ├── EndpointUnreachable    nobody answers: name, route, port, or the connection was cut before an answer
+    ├── EndpointUnreachable    no server answers: name, route, port, or the connection was cut before an answer
     ├── EndpointTimeout        no whole answer in the time that was left
     ├── EndpointRefused        an answer with an error status; `status` holds it
-    ├── EndpointBusy           429 or 503, or our own limits: `retry_after` says when to come back
+    ├── EndpointBusy           429 or 503, or our own limits: `retry_after` are the seconds to wait
     ├── EndpointGarbage        an answer that is not (the whole of) a SPARQL result
     ├── EndpointTooLarge       an answer above the size limit
     └── UnsendableKey          a binding that no query text can carry: a blank node
 
-Each text ends with what a person can do about it. No text holds credentials: addresses are shown without user, password
+Each text ends with advice. No text holds credentials: addresses are shown without user, password
 and parameters.
 """
 
@@ -21,7 +21,7 @@ from headwater.errors import HeadwaterError
 
 
 class EndpointError(HeadwaterError, OSError):
-    """A request that gave no answer; `retryable` where the same request may succeed a moment later."""
+    """A request that gave no answer; `is_retryable` if the same request may succeed a moment later."""
 
     kind: ClassVar[str] = "error"
     advice: ClassVar[str] = "look at the endpoint's log"
@@ -32,18 +32,18 @@ class EndpointError(HeadwaterError, OSError):
         message: str,
         *,
         status: int | None = None,
-        retryable: bool = False,
+        is_retryable: bool = False,
         retry_after: float | None = None,
     ) -> None:
         super().__init__(message)
         self.url = url
         self.message = message
         self.status = status
-        self.retryable = retryable
+        self.is_retryable = is_retryable
         self.retry_after = retry_after
 
     def __reduce__(self) -> tuple[object, ...]:
-        state = {"status": self.status, "retryable": self.retryable, "retry_after": self.retry_after}
+        state = {"status": self.status, "is_retryable": self.is_retryable, "retry_after": self.retry_after}
         return type(self), (self.url, self.message), state
 
     def __str__(self) -> str:
@@ -51,7 +51,7 @@ class EndpointError(HeadwaterError, OSError):
 
 
 class EndpointUnreachable(EndpointError):
-    """Nobody answers at that address."""
+    """No server answers at that address."""
 
     kind = "unreachable"
     advice = "check the address and that the endpoint runs, or write SERVICE SILENT to go on without it"

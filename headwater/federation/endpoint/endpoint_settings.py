@@ -1,11 +1,11 @@
-"""How to speak with one SPARQL endpoint: address, credentials, time-outs, limits, retries.
+"""The settings of one SPARQL endpoint: address, credentials, time-outs, limits, retries.
 
 Settings are plain values: they compare, hash and pickle, so a plan can carry them to a worker, which makes the client.
 
     EndpointSettings("https://example.org/sparql", credentials=Credentials(bearer=token), limits=Limits(per_second=5))
 
-Credentials are given as arguments or found in the environment of the process that asks (so they need not travel with
-a plan): the variable is named after the host, `HEADWATER_AUTH_EXAMPLE_ORG` or with the port
+Credentials are given as arguments or read from the environment of the process that sends the requests, so that they
+need not be sent with a plan. The variable is named after the host, `HEADWATER_AUTH_EXAMPLE_ORG` or with the port
 `HEADWATER_AUTH_EXAMPLE_ORG_8890`, and holds `Bearer TOKEN`, `Basic USER:PASSWORD`, or lines `Header-Name: value`. No
 representation of settings shows them.
 """
@@ -27,8 +27,8 @@ _VARIABLE = "HEADWATER_AUTH_"
 _HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\r\n]*)")
 
 
-class Way(Enum):
-    """How a query travels (SPARQL 1.1 Protocol, section 2.1)."""
+class QueryMethod(Enum):
+    """How an HTTP request carries a query (SPARQL 1.1 Protocol, section 2.1)."""
 
     POST_FORM = "POST with a form"
     POST_DIRECT = "POST of the query text"
@@ -37,36 +37,36 @@ class Way(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Who we are: a bearer token, user and password, or any other headers. Never shown."""
+    """A bearer token, user and password, or any other headers. Messages never contain them."""
 
     bearer: str | None = field(default=None, repr=False)
     basic: tuple[str, str] | None = field(default=None, repr=False)
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
     def as_headers(self) -> dict[str, str]:
-        """The request headers that say it."""
-        found = dict(self.headers)
+        """The request headers that carry the credentials."""
+        headers = dict(self.headers)
         if self.basic is not None:
             token = base64.b64encode(":".join(self.basic).encode()).decode()
-            found["Authorization"] = f"Basic {token}"
+            headers["Authorization"] = f"Basic {token}"
         if self.bearer is not None:
-            found["Authorization"] = f"Bearer {self.bearer}"
-        return found
+            headers["Authorization"] = f"Bearer {self.bearer}"
+        return headers
 
     @classmethod
     def from_environment(cls, url: str, environ: Mapping[str, str] | None = None) -> Credentials:
-        """What the environment says for the host of an address; nothing where it says nothing."""
+        """The credentials that the environment holds for the host of an address, if any."""
         variables = os.environ if environ is None else environ
         parts = urlsplit(url)
         host = re.sub(r"[^0-9A-Z]", "_", (parts.hostname or "").upper())
         named = [f"{_VARIABLE}{host}_{parts.port}"] if parts.port else []
         for name in (*named, _VARIABLE + host):
             if name in variables:
-                return cls._read(name, variables[name])
+                return cls._parse(name, variables[name])
         return cls()
 
     @classmethod
-    def _read(cls, name: str, text: str) -> Credentials:
+    def _parse(cls, name: str, text: str) -> Credentials:
         scheme, _, value = text.strip().partition(" ")
         if scheme.lower() == "bearer" and value:
             return cls(bearer=value.strip())
@@ -77,16 +77,16 @@ class Credentials:
         if not headers or not all(headers):
             # The value itself stays out of the message: it is a secret, if a badly written one.
             raise SettingError(f"{name} holds none of `Bearer TOKEN`, `Basic USER:PASSWORD`, `Header-Name: value`")
-        return cls(headers=tuple((found[1], found[2]) for found in headers if found))
+        return cls(headers=tuple((match[1], match[2]) for match in headers if match))
 
 
 @dataclass(frozen=True, slots=True)
 class EndpointSettings:
-    """All there is to know about an endpoint before the first request. Times are seconds, sizes are bytes.
+    """The settings of one endpoint. Times are seconds, sizes are bytes.
 
-    `total_timeout` bounds a call with all its retries where the call itself sets no time; `retries` counts the attempts
-    after the first; `seed` makes the jitter of the back-off repeatable; `way` fixes how queries travel, otherwise the
-    client finds out; `longest_pause` bounds how long a Retry-After is believed.
+    `total_timeout` bounds a call with all its retries if the call itself has no time-out; `retries` counts the attempts
+    after the first; `seed` makes the jitter of the back-off repeatable; without a `query_method` the client finds out
+    which one the endpoint takes; `longest_pause` is an upper bound for Retry-After.
     """
 
     url: str
@@ -101,7 +101,7 @@ class EndpointSettings:
     longest_pause: float = 86_400.0
     largest_response: int = 64 * 1024 * 1024
     longest_url: int = 4_000
-    way: Way | None = None
+    query_method: QueryMethod | None = None
     default_graphs: tuple[str, ...] = ()
     named_graphs: tuple[str, ...] = ()
     seed: int | None = None
@@ -109,7 +109,9 @@ class EndpointSettings:
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise SettingError(f"{shown(self.url)} is no SPARQL endpoint: its address begins with http:// or https://")
+            raise SettingError(
+                f"{redact_url(self.url)} is no SPARQL endpoint: its address begins with http:// or https://"
+            )
         for name in ("connect_timeout", "read_timeout", "total_timeout", "largest_response", "longest_url"):
             if getattr(self, name) <= 0:
                 raise SettingError(f"{name} must be above zero, and it is {getattr(self, name)}")
@@ -124,17 +126,17 @@ class EndpointSettings:
 
     @property
     def name(self) -> str:
-        """What messages call the endpoint."""
-        return shown(self.url)
+        """The name of the endpoint in messages."""
+        return redact_url(self.url)
 
     def headers(self) -> dict[str, str]:
-        """The credentials that hold in this process."""
-        found = Credentials.from_environment(self.url) if self.credentials is None else self.credentials
-        return found.as_headers()
+        """The headers with the credentials of this process."""
+        credentials = Credentials.from_environment(self.url) if self.credentials is None else self.credentials
+        return credentials.as_headers()
 
 
-def shown(url: str) -> str:
-    """An address as messages may show it: without user, password, parameters and fragment."""
+def redact_url(url: str) -> str:
+    """The address without user, password, parameters and fragment, for messages."""
     try:
         parts = urlsplit(url)
     except ValueError:

@@ -1,7 +1,7 @@
 """The clients of a process by address, and the remote of `SERVICE ?endpoint`.
 
-All parts of a process that ask the same endpoint share one client, so that its limits and pauses hold for all of them.
-`SERVICE ?endpoint` takes the address from the data: each key says whom to ask, and who that may be can be restricted.
+All queries of a process share one client per endpoint, so that its limits and pauses hold for all of them. `SERVICE
+?endpoint` takes the address from the data: it is a part of the key. The addresses can be restricted.
 
     endpoints = Endpoints([EndpointSettings("https://example.org/sparql", limits=Limits(per_second=5))],
                           allowed=["https://example.org/"])
@@ -21,37 +21,37 @@ from headwater.algebra.scope import visible
 from headwater.federation.endpoint.bound_fetcher import BoundFetcher
 from headwater.federation.endpoint.client import Endpoint
 from headwater.federation.endpoint.endpoint_errors import EndpointError, EndpointRefused
-from headwater.federation.endpoint.endpoint_settings import EndpointSettings, shown
-from headwater.federation.endpoint.remote import Fetched, Page, Rows
-from headwater.federation.endpoint.request_queries import Questions, as_variable, pattern_of
+from headwater.federation.endpoint.endpoint_settings import EndpointSettings, redact_url
+from headwater.federation.endpoint.remote import FetchResult, Page, Rows
+from headwater.federation.endpoint.request_queries import RequestQueries, parse_pattern, variable_of
 from headwater.terms.model import NamedNode, Row, Term, Variable
 
 _MOST_AT_ONCE = 16
 
 
 class Endpoints:
-    """Clients by address, each made once. `allowed` are the beginnings of addresses that data may name; None is all."""
+    """Clients by address, each made once. `allowed` are prefixes of the addresses that data may name; None: all."""
 
     def __init__(self, settings: Iterable[EndpointSettings] = (), allowed: Iterable[str] | None = None) -> None:
-        self._by_url = {found.url: Endpoint(found) for found in settings}
-        self._allowed = None if allowed is None else [urlsplit(beginning) for beginning in allowed]
+        self._by_url = {one.url: Endpoint(one) for one in settings}
+        self._allowed = None if allowed is None else [urlsplit(prefix) for prefix in allowed]
 
-    def of(self, url: str) -> Endpoint:
-        """The client of an address; those that were given settings are always allowed."""
+    def client_of(self, url: str) -> Endpoint:
+        """The client of an address; an address with settings of its own is always allowed."""
         known = self._by_url.get(url)
         if known is not None:
             return known
-        if not self._may_be_asked(url):
+        if not self._is_allowed(url):
             raise EndpointRefused(
-                shown(url), "this address is not among the allowed ones, and was not asked", status=403
+                redact_url(url), "this address is not among the allowed ones, and was not asked", status=403
             )
         try:
             settings = EndpointSettings(url)
         except ValueError as error:
-            raise EndpointRefused(shown(url), str(error)) from error
+            raise EndpointRefused(redact_url(url), str(error)) from error
         return self._by_url.setdefault(url, Endpoint(settings))
 
-    def _may_be_asked(self, url: str) -> bool:
+    def _is_allowed(self, url: str) -> bool:
         parts = urlsplit(url)
         return self._allowed is None or any(
             (parts.scheme, parts.netloc) == (allowed.scheme, allowed.netloc) and parts.path.startswith(allowed.path)
@@ -60,9 +60,9 @@ class Endpoints:
 
 
 class EndpointFromKey:
-    """The remote of `SERVICE ?endpoint { pattern }`: one of the join variables says whom to ask.
+    """The remote of `SERVICE ?endpoint { pattern }`: one of the join variables holds the address.
 
-    It is a `Remote`; it has no pages, because nobody knows all endpoints before the data name them.
+    It is a `Remote`; it has no pages, because the endpoints are not known before the data name them.
     """
 
     def __init__(
@@ -71,21 +71,21 @@ class EndpointFromKey:
         variable: Variable,
         pattern: Node | str,
         join_variables: Iterable[Variable | str],
-        batch: int = 100,
+        keys_per_request: int = 100,
     ) -> None:
-        node, inner = pattern_of(pattern) if isinstance(pattern, str) else (pattern, visible(pattern))
-        self.join_variables = tuple(map(as_variable, join_variables))
+        node, inner = parse_pattern(pattern) if isinstance(pattern, str) else (pattern, visible(pattern))
+        self.join_variables = tuple(map(variable_of, join_variables))
         if variable not in self.join_variables:
             raise ValueError(f"SERVICE {variable} needs {variable} among the join variables: it says whom to ask")
-        strangers = [v for v in self.join_variables if v != variable and v not in inner]
-        if strangers:
-            raise ValueError(f"the pattern does not show {', '.join(map(str, strangers))}: join on what it has")
+        unknown = [v for v in self.join_variables if v != variable and v not in inner]
+        if unknown:
+            raise ValueError(f"the pattern does not show {', '.join(map(str, unknown))}: join on what it has")
         self.variables = tuple(dict.fromkeys((variable, *inner)))
-        self.batch = batch
+        self.keys_per_request = keys_per_request
         self._endpoints = endpoints
-        self._place = self.join_variables.index(variable)
-        self._inner_places = [i for i, v in enumerate(self.join_variables) if v in inner]
-        self._questions = Questions.about(node, [self.join_variables[i] for i in self._inner_places], inner)
+        self._address_column = self.join_variables.index(variable)
+        self._inner_columns = [i for i, v in enumerate(self.join_variables) if v in inner]
+        self._queries = RequestQueries.for_pattern(node, [self.join_variables[i] for i in self._inner_columns], inner)
         self._fetchers: dict[str, BoundFetcher] = {}
         self._variable = variable
 
@@ -93,20 +93,20 @@ class EndpointFromKey:
     def name(self) -> str:
         return f"SERVICE {self._variable}"
 
-    def fetch(self, keys: Sequence[Row], within: float | None = None) -> Fetched:
-        """The rows of each key from the endpoint that it names, all endpoints at once."""
+    def fetch(self, keys: Sequence[Row], timeout: float | None = None) -> FetchResult:
+        """Fetch the rows of each key from the endpoint that it names, from all endpoints at once."""
         started = time.monotonic()
         by_url: dict[str, list[Row]] = {}
         errors: list[str] = []
         for key in dict.fromkeys(keys):
-            named = key[self._place]
-            if isinstance(named, NamedNode):
-                by_url.setdefault(named.value, []).append(key)
+            address = key[self._address_column]
+            if isinstance(address, NamedNode):
+                by_url.setdefault(address.value, []).append(key)
             elif not errors:
-                errors.append(f"{self.name}: {'it is unbound' if named is None else named} is no address to ask")
+                errors.append(f"{self.name}: {'it is unbound' if address is None else address} is no address to ask")
 
-        def ask(url: str) -> Fetched:
-            left = None if within is None else within - (time.monotonic() - started)
+        def ask(url: str) -> FetchResult:
+            left = None if timeout is None else timeout - (time.monotonic() - started)
             return self._fetch_from(url, by_url[url], left)
 
         rows: dict[Row, Rows] = {}
@@ -115,26 +115,25 @@ class EndpointFromKey:
                 for fetched in pool.map(ask, by_url):
                     rows.update(fetched.rows)
                     errors += [] if fetched.error is None else [fetched.error]
-        return Fetched(rows, time.monotonic() - started, errors[0] if errors else None)
+        return FetchResult(rows, time.monotonic() - started, errors[0] if errors else None)
 
-    def _fetch_from(self, url: str, keys: Sequence[Row], within: float | None) -> Fetched:
+    def _fetch_from(self, url: str, keys: Sequence[Row], timeout: float | None) -> FetchResult:
         try:
-            endpoint = self._endpoints.of(url)
+            endpoint = self._endpoints.client_of(url)
         except EndpointError as error:
-            return Fetched({}, 0.0, str(error))
-        fetcher = self._fetchers.setdefault(url, BoundFetcher(endpoint, self._questions, self.batch))
-        by_inner: dict[Row, Row] = {tuple(key[i] for i in self._inner_places): key for key in keys}
-        fetched = fetcher.fetch(list(by_inner), within)
+            return FetchResult({}, 0.0, str(error))
+        fetcher = self._fetchers.setdefault(url, BoundFetcher(endpoint, self._queries, self.keys_per_request))
+        by_inner: dict[Row, Row] = {tuple(key[i] for i in self._inner_columns): key for key in keys}
+        fetched = fetcher.fetch(list(by_inner), timeout)
         rows = {
-            by_inner[inner]: tuple(self._row(row, NamedNode(url)) for row in found)
-            for inner, found in fetched.rows.items()
+            by_inner[inner]: tuple(self._with_endpoint(row, NamedNode(url)) for row in inner_rows)
+            for inner, inner_rows in fetched.rows.items()
         }
         return replace(fetched, rows=rows)
 
-    def _row(self, row: Row, endpoint: Term) -> Row:
-        named = dict(zip(self._questions.variables, row, strict=True))
-        named[self._variable] = endpoint
-        return tuple(named[variable] for variable in self.variables)
+    def _with_endpoint(self, row: Row, endpoint: Term) -> Row:
+        terms = {**dict(zip(self._queries.variables, row, strict=True)), self._variable: endpoint}
+        return tuple(terms[variable] for variable in self.variables)
 
     def pages(self, limit: int) -> Iterator[Page]:
         yield Page([], 0.0, f"{self.name} has no pages: the keys name the endpoints; fill the view lazily")

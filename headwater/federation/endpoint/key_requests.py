@@ -1,11 +1,11 @@
-"""The requests that one call for some keys makes: in batches, several at once, halved where they fail, in time.
+"""Fetches the rows of many keys before a deadline: several requests at once, each for many keys, halved if it fails.
 
-An endpoint that refuses VALUES (SPARQL 1.0 says 400, but some say 500 or answer with a page) is asked for VALUES in the
-smallest query there is. If it refuses that too, keys are asked for one by one; if the first of them is answered, the
-endpoint is known to be so, otherwise it refuses everything just now and nothing is known.
+An endpoint may refuse VALUES (SPARQL 1.0: status 400, but some answer 500 or a web page). It is then sent the smallest
+query with VALUES. If it refuses that too, keys are requested one by one. If the first of them is answered, the endpoint
+does not know VALUES; otherwise it refuses everything at present, and nothing is concluded.
 
-A batch that fails for a reason that may lie in its size or in one of its keys is cut in two. So one bad key costs some
-ten requests and is reported alone. An endpoint that is not there, busy, or fails many times in a row is left alone.
+A request that may have failed because of its size or of one of its keys is cut in two. So one bad key costs about ten
+requests and is reported alone. An endpoint that is unreachable, busy, or fails many times in a row is not asked again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 
-from headwater.federation.endpoint.batch_size import BatchSize
 from headwater.federation.endpoint.client import Endpoint
 from headwater.federation.endpoint.endpoint_errors import (
     EndpointBusy,
@@ -26,34 +25,35 @@ from headwater.federation.endpoint.endpoint_errors import (
     EndpointUnreachable,
     UnsendableKey,
 )
-from headwater.federation.endpoint.protocol import Results, Table
+from headwater.federation.endpoint.protocol import Results, ResultTable
 from headwater.federation.endpoint.remote import Rows
-from headwater.federation.endpoint.request_queries import PROBE, PROBE_ANSWER, Questions
+from headwater.federation.endpoint.request_queries import PROBE, PROBE_ANSWER, RequestQueries
+from headwater.federation.endpoint.request_size import RequestSize
 from headwater.terms.model import BlankNode, Literal, NamedNode, Row, Term
 
 _HOPELESS = frozenset({401, 403, 404, 405})
 """Refusals that do not depend on the keys."""
 _FAILURES_TO_GIVE_UP = 12
-"""Failures in a row after which the rest is not asked for. Finding one bad key among a thousand takes ten."""
-_NO_TIME = 0.005
-"""Seconds in which no request is worth its while."""
+"""Failures in a row after which the rest is not requested. Finding one bad key among a thousand takes ten."""
+_TOO_SHORT = 0.005
+"""So few seconds before the deadline no request can be answered."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """The keys that a request asks for; `alone` says that it does without VALUES."""
+    """The keys of a request; `is_single` if it has one key and no VALUES."""
 
     keys: tuple[Row, ...]
-    alone: bool
+    is_single: bool
 
 
 @dataclass
 class KeyRequests:
-    """One call: keys that wait, requests at work, what came. `run` is called once."""
+    """One call: keys that wait, requests at work, rows and failures so far. `run` is called once."""
 
     endpoint: Endpoint
-    questions: Questions
-    size: BatchSize
+    queries: RequestQueries
+    size: RequestSize
     deadline: float
     rows: dict[Row, Rows] = field(default_factory=dict)
     failures: dict[Row, EndpointError] = field(default_factory=dict)
@@ -61,120 +61,120 @@ class KeyRequests:
     _todo: deque[Row] = field(default_factory=deque)
     _halves: deque[tuple[Row, ...]] = field(default_factory=deque)
     _in_flight: dict[Future[Results], _Request] = field(default_factory=dict)
-    _in_a_row: int = 0
-    _refused_values: bool = False
+    _failures_in_a_row: int = 0
+    _has_refused_values: bool = False
 
     def run(self, keys: Iterable[Row]) -> None:
         for key in dict.fromkeys(keys):
             self._accept(key)
         while self._todo or self._halves or self._in_flight:
-            while (self._todo or self._halves) and len(self._in_flight) < self._width():
-                self._send(self._halves.popleft() if self._halves else self._next())
+            while (self._todo or self._halves) and len(self._in_flight) < self._most_in_flight():
+                self._send(self._halves.popleft() if self._halves else self._next_keys())
             left = max(0.0, self.deadline - self.endpoint.now())
             done, _ = wait(self._in_flight, timeout=left, return_when=FIRST_COMPLETED)
             if not done:
-                self._give_up(self.endpoint.late(), also_in_flight=True)
+                self._give_up(self.endpoint.timeout_error(), also_in_flight=True)
             for future in done:
                 self._handle(self._in_flight.pop(future), future)
 
     def _accept(self, key: Row) -> None:
-        if len(key) != len(self.questions.join_variables):
-            raise ValueError(f"a key has {len(self.questions.join_variables)} terms, and this one {len(key)}: {key}")
+        if len(key) != len(self.queries.join_variables):
+            raise ValueError(f"a key has {len(self.queries.join_variables)} terms, and this one {len(key)}: {key}")
         if all(term is None or isinstance(term, NamedNode | Literal) for term in key):
             self._todo.append(key)
         else:
             kind = "a blank node" if any(isinstance(term, BlankNode) for term in key) else "a triple term"
             self.failures[key] = UnsendableKey(self.endpoint.name, f"{kind} cannot be asked for")
 
-    def _width(self) -> int:
-        """How many requests may be at work: one until it is known what the endpoint takes."""
-        return 1 if self.endpoint.takes_values is None else self.endpoint.settings.limits.concurrent
+    def _most_in_flight(self) -> int:
+        """How many requests may be at work: one until it is known whether the endpoint takes VALUES."""
+        return 1 if self.endpoint.can_take_values is None else self.endpoint.settings.limits.concurrent
 
     @property
-    def _one_by_one(self) -> bool:
-        return self._refused_values or self.endpoint.takes_values is False
+    def _needs_single_keys(self) -> bool:
+        return self._has_refused_values or self.endpoint.can_take_values is False
 
-    def _next(self) -> tuple[Row, ...]:
-        return tuple(self._todo.popleft() for _ in range(min(self.size.now, len(self._todo))))
+    def _next_keys(self) -> tuple[Row, ...]:
+        return tuple(self._todo.popleft() for _ in range(min(self.size.current, len(self._todo))))
 
     def _send(self, keys: tuple[Row, ...]) -> None:
-        alone = self._one_by_one
-        if alone:
+        is_single = self._needs_single_keys
+        if is_single:
             self._todo.extendleft(reversed(keys[1:]))
             keys = keys[:1]
-        text = self.questions.for_key(keys[0]) if alone else self.questions.for_keys(keys)
-        self._in_flight[self.endpoint.submit(text, self.deadline)] = _Request(keys, alone)
+        text = self.queries.select_key(keys[0]) if is_single else self.queries.select_keys(keys)
+        self._in_flight[self.endpoint.submit(text, self.deadline)] = _Request(keys, is_single)
 
     def _handle(self, request: _Request, future: Future[Results]) -> None:
         try:
-            found = future.result()
-            if not isinstance(found, Table):
+            table = future.result()
+            if not isinstance(table, ResultTable):
                 raise EndpointGarbage(self.endpoint.name, "a SELECT query was answered with true or false")
-            if request.alone:
-                self._take_one(request.keys[0], found)
+            if request.is_single:
+                self._take_one(request.keys[0], table)
             else:
-                self._take_many(request.keys, found)
+                self._take_many(request.keys, table)
         except EndpointError as error:
             self._handle_error(request, error)
         else:
-            self._in_a_row = 0
+            self._failures_in_a_row = 0
 
-    def _take_one(self, key: Row, table: Table) -> None:
-        self.endpoint.takes_values = False
-        self._store({key: list(table.columns(self.questions.names))})
+    def _take_one(self, key: Row, table: ResultTable) -> None:
+        self.endpoint.can_take_values = False
+        self._store({key: list(table.project(self.queries.names))})
 
-    def _take_many(self, keys: tuple[Row, ...], table: Table) -> None:
+    def _take_many(self, keys: tuple[Row, ...], table: ResultTable) -> None:
         by_key: dict[Row, list[Row]] = {key: [] for key in keys}
-        for number, *row in table.columns([self.questions.number, *self.questions.names]):
-            by_key[keys[self._place(number, len(keys))]].append(tuple(row))
-        self.endpoint.takes_values = True
-        self.size.succeeded(len(keys))
+        for index, *row in table.project([self.queries.key_index, *self.queries.names]):
+            by_key[keys[self._key_index(index, len(keys))]].append(tuple(row))
+        self.endpoint.can_take_values = True
+        self.size.report_success(len(keys))
         self._store(by_key)
 
-    def _place(self, number: Term | None, count: int) -> int:
-        if isinstance(number, Literal) and number.value.isdecimal() and int(number.value) < count:
-            return int(number.value)
+    def _key_index(self, term: Term | None, count: int) -> int:
+        if isinstance(term, Literal) and term.value.isdecimal() and int(term.value) < count:
+            return int(term.value)
         raise EndpointGarbage(self.endpoint.name, "the rows do not say which key of VALUES they belong to")
 
     def _store(self, by_key: Mapping[Row, list[Row]]) -> None:
-        for key, found in by_key.items():
-            fitting = [row for row in found if self.questions.fits(row, key)]
-            self.dropped += len(found) - len(fitting)
-            self.rows[key] = tuple(self.questions.filled(row, key) for row in fitting)
+        for key, rows in by_key.items():
+            compatible = [row for row in rows if self.queries.is_compatible(row, key)]
+            self.dropped += len(rows) - len(compatible)
+            self.rows[key] = tuple(self.queries.join_key(row, key) for row in compatible)
 
     def _handle_error(self, request: _Request, error: EndpointError) -> None:
         keys = request.keys
-        if not request.alone and self.endpoint.takes_values is not True and _may_be_syntax(error):
+        if not request.is_single and self.endpoint.can_take_values is not True and _can_be_refusal_of_values(error):
             try:
-                if self.endpoint.takes_values is None and self._understands_values():
-                    self.endpoint.takes_values = True
+                if self.endpoint.can_take_values is None and self._can_take_probe():
+                    self.endpoint.can_take_values = True
                 else:
-                    # Settled only when the first key is answered: perhaps the endpoint refuses everything.
-                    self._refused_values = True
+                    # Certain only when the first key is answered: perhaps the endpoint refuses everything.
+                    self._has_refused_values = True
                     self._todo.extendleft(reversed(keys))
                     return
-            except EndpointError as probing:
-                error = probing
-        self._in_a_row += 1
-        is_over = isinstance(error, EndpointTimeout) and self.endpoint.now() >= self.deadline - _NO_TIME
-        is_hopeless = not _may_be_size(error) or (request.alone and self.endpoint.takes_values is None)
-        if is_over or is_hopeless or self._in_a_row >= _FAILURES_TO_GIVE_UP:
+            except EndpointError as probe_error:
+                error = probe_error
+        self._failures_in_a_row += 1
+        is_over = isinstance(error, EndpointTimeout) and self.endpoint.now() >= self.deadline - _TOO_SHORT
+        is_hopeless = not _can_depend_on_size(error) or (request.is_single and self.endpoint.can_take_values is None)
+        if is_over or is_hopeless or self._failures_in_a_row >= _FAILURES_TO_GIVE_UP:
             self.failures.update(dict.fromkeys(keys, error))
             self._give_up(error)
         elif len(keys) == 1:
             self.failures[keys[0]] = error
         else:
-            self.size.failed(len(keys))
+            self.size.report_failure(len(keys))
             half = (len(keys) + 1) // 2
             self._halves.extendleft((keys[half:], keys[:half]))
 
-    def _understands_values(self) -> bool:
+    def _can_take_probe(self) -> bool:
         """Whether the endpoint answers the smallest query with VALUES as it should."""
         try:
             left = max(0.0, self.deadline - self.endpoint.now())
             return self.endpoint.select(PROBE, left).rows == PROBE_ANSWER
         except EndpointError as error:
-            if _may_be_syntax(error):
+            if _can_be_refusal_of_values(error):
                 return False
             raise
 
@@ -188,15 +188,15 @@ class KeyRequests:
         self._halves.clear()
 
 
-def _may_be_size(error: EndpointError) -> bool:
+def _can_depend_on_size(error: EndpointError) -> bool:
     """Whether a smaller request may succeed where this one failed."""
     if isinstance(error, EndpointRefused):
         return error.status not in _HOPELESS
     return not isinstance(error, EndpointUnreachable | EndpointBusy)
 
 
-def _may_be_syntax(error: EndpointError) -> bool:
-    """Whether the endpoint may have meant that it does not know VALUES. Not all say 400."""
+def _can_be_refusal_of_values(error: EndpointError) -> bool:
+    """Whether the error may mean that the endpoint does not know VALUES. Not all answer 400."""
     if isinstance(error, EndpointRefused):
         return error.status not in _HOPELESS | {413, 414}
     return isinstance(error, EndpointGarbage)

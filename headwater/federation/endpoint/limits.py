@@ -1,21 +1,20 @@
-"""How hard we may press an endpoint: requests at once, requests per second, and pauses that it asks for.
+"""Limits for one endpoint: requests at once, requests per second, pauses that it asks for, and back-off.
 
-`Gate` is what every request passes. It lets a request through when fewer than `concurrent` are at work, a token is in
-the bucket and no pause is on; where that cannot happen before the caller's deadline it says so at once, and no time is
-lost. A pause (429 or 503 with Retry-After) holds for every caller of the endpoint in this process.
+Every request passes the endpoint's `RequestGate`. It admits a request when fewer than `concurrent` are at work, a token
+is in the bucket and no pause is on. Where that cannot happen before the caller's deadline it refuses at once, so that
+no time is lost. A pause (429 or 503 with Retry-After) holds for every caller of the endpoint in this process.
 
     >>> bucket = TokenBucket(per_second=2.0, burst=1, now=0.0)
     >>> bucket.take(0.0), bucket.ready_at(0.0)
     (None, 0.5)
 
-Limits hold per process: with w Spark workers that ask the same endpoint, give each a w-th of what it may bear.
+Limits hold per process: with w Spark workers that ask the same endpoint, give each a w-th of what it can take.
 """
 
 from __future__ import annotations
 
 import random
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from headwater.errors import SettingError
+from headwater.federation.endpoint.clock import RequestClock
 from headwater.federation.endpoint.endpoint_errors import EndpointBusy
 
 
@@ -43,23 +43,8 @@ class Limits:
             raise SettingError(f"per_second must be above zero, or None for no limit, and it is {self.per_second}")
 
 
-class Timekeeper:
-    """The time that waiting goes by; tests have one that does not wait."""
-
-    def now(self) -> float:
-        """Seconds of a clock that never goes back."""
-        return time.monotonic()
-
-    def sleep(self, seconds: float) -> None:
-        time.sleep(seconds)
-
-    def date(self) -> datetime:
-        """The date of the day, which HTTP dates are compared with."""
-        return datetime.now(UTC)
-
-
 class TokenBucket:
-    """`per_second` tokens flow in, `burst` fit; each request takes one."""
+    """A token bucket: `per_second` tokens flow in, at most `burst` are kept, each request takes one."""
 
     def __init__(self, per_second: float, burst: int, now: float) -> None:
         self._rate = per_second
@@ -67,47 +52,47 @@ class TokenBucket:
         self._tokens = float(burst)
         self._at = now
 
-    def _at_time(self, now: float) -> float:
+    def _tokens_at(self, now: float) -> float:
         return min(self._burst, self._tokens + max(0.0, now - self._at) * self._rate)
 
     def ready_at(self, now: float) -> float:
-        """When the next token is there: `now`, or later."""
-        return now + max(0.0, 1.0 - self._at_time(now)) / self._rate
+        """When the next token is available: `now`, or later."""
+        return now + max(0.0, 1.0 - self._tokens_at(now)) / self._rate
 
     def take(self, now: float) -> None:
-        """Take a token that `ready_at` says is there."""
-        self._tokens = self._at_time(now) - 1.0
+        """Take a token; `ready_at(now)` must be `now`."""
+        self._tokens = self._tokens_at(now) - 1.0
         self._at = max(self._at, now)
 
 
-class Gate:
-    """Lets the requests to one endpoint through, in all threads of this process."""
+class RequestGate:
+    """Admits the requests to one endpoint, in all threads of this process."""
 
-    def __init__(self, name: str, limits: Limits, timekeeper: Timekeeper) -> None:
+    def __init__(self, name: str, limits: Limits, clock: RequestClock) -> None:
         self._name = name
         self._limits = limits
-        self._time = timekeeper
+        self._clock = clock
         self._slots = threading.BoundedSemaphore(limits.concurrent)
         self._lock = threading.Lock()
         self._resume = float("-inf")
         rate = limits.per_second
-        self._bucket = None if rate is None else TokenBucket(rate, limits.burst, timekeeper.now())
+        self._bucket = None if rate is None else TokenBucket(rate, limits.burst, clock.now())
 
     def pause(self, seconds: float) -> None:
-        """Let nothing through for so long; a longer pause that is on already stays."""
+        """Admit nothing for so many seconds; a longer pause that is on already stays."""
         with self._lock:
-            self._resume = max(self._resume, self._time.now() + seconds)
+            self._resume = max(self._resume, self._clock.now() + seconds)
 
     @property
-    def paused_for(self) -> float:
-        """How many seconds the pause still lasts; 0 where there is none."""
-        return max(0.0, self._resume - self._time.now())
+    def remaining_pause(self) -> float:
+        """How many seconds the pause still lasts; 0 if there is none."""
+        return max(0.0, self._resume - self._clock.now())
 
     @contextmanager
-    def entered(self, deadline: float) -> Iterator[None]:
-        """A place among those at work, in turn; `EndpointBusy` where the turn does not come before the deadline."""
+    def enter(self, deadline: float) -> Iterator[None]:
+        """Hold one of the `concurrent` slots; raise `EndpointBusy` if none is to be had before the deadline."""
         self._next_turn(deadline)
-        if not self._slots.acquire(timeout=max(0.0, deadline - self._time.now())):
+        if not self._slots.acquire(timeout=max(0.0, deadline - self._clock.now())):
             raise EndpointBusy(
                 self._name, f"{self._limits.concurrent} requests are at work, and none ended in the time that was left"
             )
@@ -118,8 +103,8 @@ class Gate:
             self._slots.release()
 
     def _next_turn(self, deadline: float) -> float:
-        """When the next request may start; an error where that is too late."""
-        now = self._time.now()
+        """When the next request may start; raises `EndpointBusy` if that is after the deadline."""
+        now = self._clock.now()
         resume = max(now, self._resume)
         turn = resume if self._bucket is None else max(resume, self._bucket.ready_at(now))
         if turn > deadline:
@@ -132,16 +117,16 @@ class Gate:
         while True:
             with self._lock:
                 turn = self._next_turn(deadline)
-                now = self._time.now()
+                now = self._clock.now()
                 if turn <= now:
                     if self._bucket is not None:
                         self._bucket.take(now)
                     return
-            self._time.sleep(turn - now)
+            self._clock.sleep(turn - now)
 
 
 class Backoff:
-    """How long to wait before attempt n + 1: twice as long each time, spread by chance so that clients fall apart."""
+    """Exponential back-off with jitter, so that many clients do not try again at the same moment."""
 
     def __init__(self, base: float, longest: float, seed: int | None = None) -> None:
         self._base = base
@@ -149,13 +134,13 @@ class Backoff:
         self._random = random.Random(seed)
 
     def delay(self, attempt: int) -> float:
-        """Seconds after the failed attempt number `attempt`, which counts from 0."""
+        """Seconds to wait after a failed attempt; `attempt` counts from 0."""
         whole = min(self._longest, self._base * 2.0 ** min(attempt, 60))
         return whole * (0.5 + self._random.random() / 2)
 
 
-def retry_after(value: str | None, today: datetime) -> float | None:
-    """The seconds that a Retry-After header asks for, written as a number or as an HTTP date; None for neither."""
+def parse_retry_after(value: str | None, today: datetime) -> float | None:
+    """The seconds of a Retry-After header, written as a number or as an HTTP date; None if it is neither."""
     if value is None:
         return None
     text = value.strip()

@@ -1,13 +1,13 @@
-"""SPARQL 1.1 Protocol: a query as an HTTP request, and the body of the answer as a table or a verdict.
+"""SPARQL 1.1 Protocol: a query as an HTTP request, and the body of the answer as a table or a boolean.
 
-A query travels in one of three ways (section 2.1): as a form, as the body itself, or in the address.
+There are three methods (section 2.1): the query is in a form, is the body itself, or is in the address.
 
-    >>> message(Way.GET, "http://example.org/sparql", "ASK {}").url
+    >>> build_request(QueryMethod.GET, "http://example.org/sparql", "ASK {}").url
     'http://example.org/sparql?query=ASK+%7B%7D'
 
-Results come as JSON or XML. We ask for either; what came is decided by its first character, because the content type is
-wrong often enough. The blank nodes of an answer mean nothing outside it, so each gets a label with a scope: the same
-label in two answers is two nodes.
+Results are JSON or XML. We accept either; the first character decides which one came, because the content type is
+often wrong. The blank nodes of an answer are local to it, so each gets a label with a scope: the same label in two
+answers is two nodes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from pyoxigraph import QueryBoolean, QueryResultsFormat, parse_query_results
 
-from headwater.federation.endpoint.endpoint_settings import Way
+from headwater.federation.endpoint.endpoint_settings import QueryMethod
 from headwater.terms.model import BlankNode, Row, Term, Triple
 
 ACCEPT = (
@@ -33,7 +33,7 @@ ACCEPT = (
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
 _XML_ENCODING = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([\w.:-]+)")
 _XML_END = re.compile(r"</([\w.-]+:)?sparql\s*>\s*(<!--((?!-->).)*-->\s*)*$", re.DOTALL)
-_SHOWN = 60
+_LONGEST_QUOTE = 60
 
 
 class NotResults(ValueError):
@@ -41,8 +41,8 @@ class NotResults(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
-    """An HTTP request, without the headers that every one has."""
+class HttpRequest:
+    """An HTTP request, without the headers that all requests have in common."""
 
     method: str
     url: str
@@ -51,38 +51,38 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ResultTable:
     """A SELECT answer: rows in the order of `variables`, None where a variable is unbound."""
 
     variables: tuple[str, ...]
     rows: tuple[Row, ...]
 
-    def columns(self, names: Sequence[str]) -> Iterable[Row]:
-        """The rows with these variables in this order; one that the table does not have is unbound everywhere."""
-        places = [self.variables.index(name) if name in self.variables else None for name in names]
-        return (tuple(None if place is None else row[place] for place in places) for row in self.rows)
+    def project(self, names: Sequence[str]) -> Iterable[Row]:
+        """The rows with these variables in this order; a variable that the table does not have is unbound."""
+        columns = [self.variables.index(name) if name in self.variables else None for name in names]
+        return (tuple(None if column is None else row[column] for column in columns) for row in self.rows)
 
 
-Results: TypeAlias = Table | bool
-"""The answer to SELECT, or the verdict of ASK."""
+Results: TypeAlias = ResultTable | bool
+"""The answer to SELECT, or to ASK."""
 
 
-def message(
-    way: Way, url: str, query: str, default_graphs: Sequence[str] = (), named_graphs: Sequence[str] = ()
-) -> Message:
-    """The request that asks a query; the graphs choose the dataset (section 2.1.4)."""
+def build_request(
+    method: QueryMethod, url: str, query: str, default_graphs: Sequence[str] = (), named_graphs: Sequence[str] = ()
+) -> HttpRequest:
+    """The HTTP request that carries a query; the graphs make up its RDF dataset (section 2.1.4)."""
     dataset = [
         *(("default-graph-uri", graph) for graph in default_graphs),
         *(("named-graph-uri", graph) for graph in named_graphs),
     ]
-    match way:
-        case Way.POST_FORM:
+    match method:
+        case QueryMethod.POST_FORM:
             body = urlencode([("query", query), *dataset]).encode()
-            return Message("POST", url, "application/x-www-form-urlencoded", body)
-        case Way.POST_DIRECT:
-            return Message("POST", _with_parameters(url, dataset), "application/sparql-query", query.encode())
-        case Way.GET:
-            return Message("GET", _with_parameters(url, [("query", query), *dataset]))
+            return HttpRequest("POST", url, "application/x-www-form-urlencoded", body)
+        case QueryMethod.POST_DIRECT:
+            return HttpRequest("POST", _with_parameters(url, dataset), "application/sparql-query", query.encode())
+        case QueryMethod.GET:
+            return HttpRequest("GET", _with_parameters(url, [("query", query), *dataset]))
 
 
 def _with_parameters(url: str, pairs: Sequence[tuple[str, str]]) -> str:
@@ -91,52 +91,52 @@ def _with_parameters(url: str, pairs: Sequence[tuple[str, str]]) -> str:
 
 
 def blank_node_scope(url: str, query: str) -> str:
-    """A scope for the blank nodes of an answer. The same question has the same, so answers can be compared."""
+    """A scope for the blank nodes of an answer. The same query has the same scope, so answers can be compared."""
     return blake2b(f"{url}\n{query}".encode(errors="surrogatepass"), digest_size=6).hexdigest()
 
 
 def read_results(body: bytes, content_type: str = "", scope: str = "") -> Results:
-    """The result that a body holds, in JSON or XML, whatever it is called; `NotResults` where it holds none."""
-    text = _text(body, content_type)
-    format_ = _format(text)
+    """Parse a body in JSON or XML, whatever its content type; raises `NotResults` if it is not a SPARQL result."""
+    text = _decode_body(body, content_type)
+    format_ = _detect_format(text)
     try:
-        return _parsed(text, format_, scope)
+        return _parse(text, format_, scope)
     except (SyntaxError, ValueError) as error:
-        plain = _plain_json(text) if format_ is QueryResultsFormat.JSON else None
+        plain = _drop_extensions(text) if format_ is QueryResultsFormat.JSON else None
         if plain is None:
-            raise NotResults(f"not a SPARQL result, or only a part of one: {_short(str(error))}") from error
+            raise NotResults(f"not a SPARQL result, or only a part of one: {_shorten(str(error))}") from error
     try:
-        return _parsed(plain, format_, scope)
+        return _parse(plain, format_, scope)
     except (SyntaxError, ValueError) as error:
-        raise NotResults(f"not a SPARQL result: {_short(str(error))}") from error
+        raise NotResults(f"not a SPARQL result: {_shorten(str(error))}") from error
 
 
-def _parsed(text: bytes | str, format_: QueryResultsFormat, scope: str) -> Results:
-    if not _has_its_end(text, format_):
+def _parse(text: bytes | str, format_: QueryResultsFormat, scope: str) -> Results:
+    if not _is_complete(text, format_):
         # The parser takes the end of the data for the end of the results.
         raise ValueError("the end is missing")
-    found = parse_query_results(text, format=format_)
-    if isinstance(found, QueryBoolean):
-        return bool(found)
-    names = tuple(variable.value for variable in found.variables)
-    rows: Iterable[Row] = map(tuple, found)
-    if scope and _may_have_blank_nodes(text):
-        rows = (tuple(_scoped(term, scope) for term in row) for row in rows)
-    return Table(names, tuple(rows))
+    results = parse_query_results(text, format=format_)
+    if isinstance(results, QueryBoolean):
+        return bool(results)
+    names = tuple(variable.value for variable in results.variables)
+    rows: Iterable[Row] = map(tuple, results)
+    if scope and _can_have_blank_nodes(text):
+        rows = (tuple(_scope_blank_nodes(term, scope) for term in row) for row in rows)
+    return ResultTable(names, tuple(rows))
 
 
-def _may_have_blank_nodes(text: bytes | str) -> bool:
+def _can_have_blank_nodes(text: bytes | str) -> bool:
     return b"bnode" in text if isinstance(text, bytes) else "bnode" in text
 
 
-def _has_its_end(text: bytes | str, format_: QueryResultsFormat) -> bool:
+def _is_complete(text: bytes | str, format_: QueryResultsFormat) -> bool:
     tail = text[-1024:]
     ending = (tail.decode("utf-8", "replace") if isinstance(tail, bytes) else tail).rstrip()
     return ending.endswith("}") if format_ is QueryResultsFormat.JSON else _XML_END.search(ending) is not None
 
 
-def _plain_json(text: bytes | str) -> str | None:
-    """The same results without what some engines add after them (times, sizes), which the parser does not expect."""
+def _drop_extensions(text: bytes | str) -> str | None:
+    """The same results without the members that some engines add (times, sizes) and the parser does not expect."""
     try:
         whole = json.loads(text)
         head, results = whole["head"], whole.get("results")
@@ -146,7 +146,7 @@ def _plain_json(text: bytes | str) -> str | None:
         return None
 
 
-def _text(body: bytes, content_type: str) -> bytes | str:
+def _decode_body(body: bytes, content_type: str) -> bytes | str:
     """The body, decoded where it is not UTF-8."""
     for mark, encoding in (
         (codecs.BOM_UTF8, "utf-8"),
@@ -154,14 +154,14 @@ def _text(body: bytes, content_type: str) -> bytes | str:
         (codecs.BOM_UTF16_BE, "utf-16"),
     ):
         if body.startswith(mark):
-            return _decoded(body, "utf-8-sig" if encoding == "utf-8" else encoding)
+            return _decode(body, "utf-8-sig" if encoding == "utf-8" else encoding)
     declared = _CHARSET.search(content_type)
     written = _XML_ENCODING.match(body.lstrip()[:200])
     name = declared[1] if declared else written[1].decode("ascii") if written else "utf-8"
-    return body if name.lower() in ("utf-8", "utf8", "us-ascii", "ascii") else _decoded(body, name)
+    return body if name.lower() in ("utf-8", "utf8", "us-ascii", "ascii") else _decode(body, name)
 
 
-def _decoded(body: bytes, encoding: str) -> str:
+def _decode(body: bytes, encoding: str) -> str:
     try:
         # The declaration would name an encoding that the text does not have any more.
         return re.sub(r"^\s*<\?xml[^>]*\?>", "", body.decode(encoding))
@@ -169,7 +169,7 @@ def _decoded(body: bytes, encoding: str) -> str:
         raise NotResults(f"the answer cannot be read as {encoding}") from error
 
 
-def _format(text: bytes | str) -> QueryResultsFormat:
+def _detect_format(text: bytes | str) -> QueryResultsFormat:
     start = text[:1024].lstrip()
     beginning = start.decode("utf-8", "replace") if isinstance(start, bytes) else start
     if not beginning:
@@ -179,17 +179,17 @@ def _format(text: bytes | str) -> QueryResultsFormat:
     if beginning.startswith("<") and not re.match(r"<(!doctype\s+html|html)\b", beginning, re.IGNORECASE):
         return QueryResultsFormat.XML
     kind = "a web page" if beginning.startswith("<") else "neither JSON nor XML"
-    raise NotResults(f"the answer is {kind}: {_short(beginning)!r}")
+    raise NotResults(f"the answer is {kind}: {_shorten(beginning)!r}")
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= _SHOWN else line[:_SHOWN] + "…"
+    return line if len(line) <= _LONGEST_QUOTE else line[:_LONGEST_QUOTE] + "…"
 
 
-def _scoped(term: Term | None, scope: str) -> Term | None:
+def _scope_blank_nodes(term: Term | None, scope: str) -> Term | None:
     if isinstance(term, BlankNode):
         return BlankNode(f"e{scope}{term.value}")
     if isinstance(term, Triple):
-        return Triple(_scoped(term.subject, scope), term.predicate, _scoped(term.object, scope))  # type: ignore[arg-type]
+        return Triple(_scope_blank_nodes(term.subject, scope), term.predicate, _scope_blank_nodes(term.object, scope))  # type: ignore[arg-type]
     return term

@@ -1,12 +1,12 @@
-"""What the local view asks of a remote: the rows of some keys now, and everything page by page.
+"""The interface of a remote: it fetches the rows of some keys, or all rows page by page.
 
 A *key* is a binding of the variables that the SERVICE pattern shares with the window, a *row* is one solution of the
-SERVICE pattern. A key may have many rows, or none: none is an answer too, and different from a failure.
+SERVICE pattern. A key may have many rows, or none: no rows is an answer, not a failure.
 
-    >>> fetched = Fetched({(user,): ((user, count),)}, seconds=0.02)
+    >>> fetched = FetchResult({(user,): ((user, count),)}, seconds=0.02)
     >>> fetched.rows.get((other,))      # None: nothing is known, the remote failed or was not asked
 
-`SimulatedRemote` and the SPARQL endpoint client both are remotes.
+`BoundFetcher` is the remote of a SPARQL endpoint; benchmarks/simulated_remote.py has one for experiments.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ Rows = tuple[Row, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
-    """What one request brought: the rows of each key that was answered, how long it took, and why some are missing.
+class FetchResult:
+    """The result of one request: the rows of each key that was answered, and how long it took.
 
-    A key that was asked and does not stand in `rows` failed; `error` says why. A key without a match stands there
-    with no rows.
+    A key that was asked for and is not in `rows` failed; `error` says why. A key without a match is in `rows` with no
+    rows.
     """
 
     rows: Mapping[Row, Rows]
@@ -36,7 +36,7 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some (key, row) pairs of everything that the remote has; the rows of a key may go on in the next page."""
+    """Some of the remote's (key, row) pairs; the rows of a key may continue in the next page."""
 
     pairs: Sequence[tuple[Row, Row]]
     seconds: float
@@ -45,21 +45,21 @@ class Page:
 
 @runtime_checkable
 class Remote(Protocol):
-    """The far side of a SERVICE clause.
+    """What a SERVICE clause reads from.
 
-    It never raises for what the far side does: a refused connection, garbage or a time-out is an `error`.
+    It never raises for a failure of the endpoint: a refused connection, garbage or a time-out is an `error`.
     """
 
     @property
     def name(self) -> str:
-        """What messages call it, for instance the endpoint's IRI."""
+        """Its name in messages, for instance the endpoint's IRI."""
 
     @property
-    def batch(self) -> int:
-        """How many keys one request may carry; 1 where the endpoint does not take VALUES. It may change at run time."""
+    def keys_per_request(self) -> int:
+        """How many keys one request may hold; 1 if the endpoint does not know VALUES. It may change at run time."""
 
-    def fetch(self, keys: Sequence[Row]) -> Fetched:
-        """The rows of each key now, in one request, from whatever thread; given up by the remote's own time-out."""
+    def fetch(self, keys: Sequence[Row]) -> FetchResult:
+        """Fetch the present rows of each key in one request. Any thread may call it; the remote has a time-out."""
 
     def pages(self, limit: int) -> Iterator[Page]:
         """All rows, at most `limit` in a page; a page with an error is the last."""

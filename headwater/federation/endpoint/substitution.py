@@ -1,18 +1,18 @@
-"""A pattern with some of its variables fixed, for endpoints that do not take VALUES.
+"""Replaces variables of a pattern by terms, for endpoints that do not take VALUES.
 
-The law: for a solution k of some variables, `restricted(P, k)` has the solutions of {k} ⋈ P, except that variables of k
-may be missing from them (they are known anyway). Joins and unions let k through to both sides, because {k} ⋈ {k} = {k}.
-Everything else lets it through only where that provably changes nothing:
+The law: for a solution k of some variables, `restrict_pattern(P, k)` has the solutions of {k} ⋈ P, except that
+variables of k may be missing from them (they are known anyway). k is pushed into both sides of a join or a union,
+because {k} ⋈ {k} = {k}. Into all other nodes it is pushed only where that provably changes nothing:
 
 - FILTER, BIND and the condition of OPTIONAL read a variable as *unbound* where their own group does not bind it,
-  whatever surrounds them. So a variable that they mention goes in only if the group binds it in every solution.
-- OPTIONAL lets in what its left side always binds; a variable of the right side alone decides whether there is a match.
-- MINUS lets in what its right side does not know: taking a variable away would change which solutions share one.
-- A sub-query lets in what it projects; LIMIT, OFFSET, grouping, zero-length paths, EXISTS about the variable: nothing.
+  whatever surrounds them. So a variable that they mention is pushed only if the group binds it in every solution.
+- OPTIONAL takes variables that its left side always binds; one of the right side alone decides about a match.
+- MINUS takes variables that its right side does not have: without them other solutions would share a variable.
+- A sub-query takes what it projects; LIMIT, OFFSET, grouping, zero-length paths, EXISTS about the variable: nothing.
 
-What does not get in becomes a filter around: `FILTER(sameTerm(?x, "01"^^xsd:integer))`, or with `!bound(?x) ||` before
-it where ?x may be unbound. `=` would compare values, and find `"1"` too; for IRIs both are the same and `=` is the one
-that more engines answer from an index.
+What is not pushed becomes a filter around the node: `FILTER(sameTerm(?x, "01"^^xsd:integer))`, or with `!bound(?x) ||`
+before it if ?x may be unbound. `=` would compare values, and find `"1"` too; for IRIs both are the same, and more
+engines answer `=` from an index.
 
     { ?who :followers ?n }   with ?who = :anna    →    { :anna :followers ?n }
 """
@@ -58,92 +58,101 @@ from headwater.terms.model import XSD, Literal, NamedNode, Variable
 Fixed: TypeAlias = Mapping[Variable, NamedNode | Literal]
 """The solution k."""
 
-Anything = TypeVar("Anything")
+AnyTerm = TypeVar("AnyTerm")
 
 _TRUE = Constant(Literal("true", datatype=NamedNode(XSD + "boolean")))
 _FALSE = Constant(Literal("false", datatype=NamedNode(XSD + "boolean")))
 
 
-def restricted(pattern: Node, fixed: Fixed) -> Node:
-    """The part of the pattern's solutions that agrees with `fixed`."""
-    known = set(visible(pattern))
-    here = {variable: term for variable, term in fixed.items() if variable in known}
-    return _pushed(pattern, here) if here else pattern
+def restrict_pattern(pattern: Node, fixed: Fixed) -> Node:
+    """The pattern reduced to the solutions that are compatible with `fixed`."""
+    columns = set(visible(pattern))
+    relevant = {variable: term for variable, term in fixed.items() if variable in columns}
+    return _push_terms(pattern, relevant) if relevant else pattern
 
 
-def _pushed(node: Node, fixed: Fixed) -> Node:
+def _push_terms(node: Node, fixed: Fixed) -> Node:
     match node:
         case Bgp(triples):
-            return _triples(node, triples, fixed)
+            return _restrict_triples(node, triples, fixed)
         case PathMatch(subject, path, object_):
             # A path may begin at a literal when it first goes backwards, but no text can say so.
             inside = {v: t for v, t in fixed.items() if not (v == subject and isinstance(t, Literal))}
-            inside = {} if _may_be_empty(path) else inside
-            return _around(PathMatch(_put(subject, inside), path, _put(object_, inside)), _without(fixed, inside))
+            inside = {} if _can_be_empty(path) else inside
+            return _filter_outside(
+                PathMatch(_substitute(subject, inside), path, _substitute(object_, inside)), _difference(fixed, inside)
+            )
         case Join(left, right):
-            return Join(restricted(left, fixed), restricted(right, fixed))
+            return Join(restrict_pattern(left, fixed), restrict_pattern(right, fixed))
         case Union(left, right):
-            return Union(restricted(left, fixed), restricted(right, fixed))
+            return Union(restrict_pattern(left, fixed), restrict_pattern(right, fixed))
         case Filter(inner, condition):
-            inside = _readable(fixed, inner, condition)
-            return _around(Filter(restricted(inner, inside), _expression(condition, inside)), _without(fixed, inside))
+            inside = _pushable(fixed, inner, condition)
+            return _filter_outside(
+                Filter(restrict_pattern(inner, inside), _substitute_all(condition, inside)), _difference(fixed, inside)
+            )
         case Extend(inner, variable, expression):
-            inside = {v: t for v, t in _readable(fixed, inner, expression).items() if v != variable}
-            extended = Extend(restricted(inner, inside), variable, _expression(expression, inside))
-            return _around(extended, _without(fixed, inside))
+            inside = {v: t for v, t in _pushable(fixed, inner, expression).items() if v != variable}
+            extended = Extend(restrict_pattern(inner, inside), variable, _substitute_all(expression, inside))
+            return _filter_outside(extended, _difference(fixed, inside))
         case LeftJoin(left, right, condition):
-            inside = {v: t for v, t in fixed.items() if v in certain(left) and v not in _in_exists(condition)}
-            test = None if condition is None else _expression(condition, inside)
-            return _around(LeftJoin(restricted(left, inside), restricted(right, inside), test), _without(fixed, inside))
+            inside = {v: t for v, t in fixed.items() if v in certain(left) and v not in _variables_in_exists(condition)}
+            test = None if condition is None else _substitute_all(condition, inside)
+            return _filter_outside(
+                LeftJoin(restrict_pattern(left, inside), restrict_pattern(right, inside), test),
+                _difference(fixed, inside),
+            )
         case Minus(left, right):
             inside = {v: t for v, t in fixed.items() if v not in all_variables(right)}
-            return _around(Minus(restricted(left, inside), right), _without(fixed, inside))
+            return _filter_outside(Minus(restrict_pattern(left, inside), right), _difference(fixed, inside))
         case Graph(name, inner):
-            return _graph(name, inner, fixed)
+            return _restrict_graph(name, inner, fixed)
         case Values(variables, rows):
-            return _values(variables, rows, fixed)
+            return _restrict_values(variables, rows, fixed)
         case Project(inner, variables):
             # Names that the sub-query keeps to itself are other variables; being not visible, they are not in `fixed`.
-            return Project(restricted(inner, fixed), variables)
+            return Project(restrict_pattern(inner, fixed), variables)
         case Distinct(inner) | Reduced(inner):
-            return _distinct(node, inner, fixed)
-    return _around(node, fixed)
+            return _restrict_distinct(node, inner, fixed)
+    return _filter_outside(node, fixed)
 
 
-def _triples(node: Bgp, triples: tuple[TriplePattern, ...], fixed: Fixed) -> Node:
+def _restrict_triples(node: Bgp, triples: tuple[TriplePattern, ...], fixed: Fixed) -> Node:
     changed = []
     for triple in triples:
-        subject, predicate = _put(triple.subject, fixed), _put(triple.predicate, fixed)
+        subject, predicate = _substitute(triple.subject, fixed), _substitute(triple.predicate, fixed)
         if isinstance(subject, Literal) or isinstance(predicate, Literal):
             # No triple has a literal there, and no endpoint would read the text.
             return Filter(node, _FALSE)
-        changed.append(TriplePattern(subject, predicate, _put(triple.object, fixed)))
+        changed.append(TriplePattern(subject, predicate, _substitute(triple.object, fixed)))
     return Bgp(tuple(changed))
 
 
-def _graph(name: NamedNode | Variable, inner: Node, fixed: Fixed) -> Node:
+def _restrict_graph(name: NamedNode | Variable, inner: Node, fixed: Fixed) -> Node:
     term = fixed.get(name) if isinstance(name, Variable) else None
     rest = {v: t for v, t in fixed.items() if v != name}
     if term is None:
-        return Graph(name, restricted(inner, rest))
+        return Graph(name, restrict_pattern(inner, rest))
     if isinstance(term, Literal):
         return Filter(Graph(name, inner), _FALSE)
     if isinstance(inner, Bgp) and name not in visible(inner):
-        return Graph(term, restricted(inner, rest))
+        return Graph(term, restrict_pattern(inner, rest))
     # GRAPH ?g ranges over the graphs that exist; GRAPH <g> {} has a solution even where <g> does not.
-    return _around(Graph(name, restricted(inner, rest)), {v: t for v, t in fixed.items() if v == name})
+    return _filter_outside(Graph(name, restrict_pattern(inner, rest)), {v: t for v, t in fixed.items() if v == name})
 
 
-def _distinct(node: Node, inner: Node, fixed: Fixed) -> Node:
+def _restrict_distinct(node: Node, inner: Node, fixed: Fixed) -> Node:
     inside = {v: t for v, t in fixed.items() if v in certain(inner)}
     others = tuple(v for v in visible(inner) if v not in inside)
     if not others:
-        return _around(node, fixed)
+        return _filter_outside(node, fixed)
     # Some solutions may have lost a fixed variable and some not: that must not make them different.
-    return _around(node.with_children(Project(restricted(inner, inside), others)), _without(fixed, inside))
+    return _filter_outside(
+        node.with_children(Project(restrict_pattern(inner, inside), others)), _difference(fixed, inside)
+    )
 
 
-def _values(
+def _restrict_values(
     variables: tuple[Variable, ...], rows: tuple[tuple[NamedNode | Literal | None, ...], ...], fixed: Fixed
 ) -> Node:
     places = [(i, fixed[variable]) for i, variable in enumerate(variables) if variable in fixed]
@@ -151,16 +160,16 @@ def _values(
     return Values(variables, kept)
 
 
-def _around(node: Node, fixed: Fixed) -> Node:
-    """The node with a filter for what could not get in."""
+def _filter_outside(node: Node, fixed: Fixed) -> Node:
+    """The node with a filter for the terms that could not be pushed."""
     if not fixed:
         return node
     always = certain(node)
-    tests = [_is(variable, term, variable in always) for variable, term in fixed.items()]
+    tests = [_equality(variable, term, variable in always) for variable, term in fixed.items()]
     return Filter(node, reduce(lambda a, b: Operation("&&", (a, b)), tests))
 
 
-def _is(variable: Variable, term: NamedNode | Literal, is_bound: bool) -> Expression:
+def _equality(variable: Variable, term: NamedNode | Literal, is_bound: bool) -> Expression:
     read, value = VariableReference(variable), Constant(term)
     same: Expression = (
         Operation("=", (read, value)) if isinstance(term, NamedNode) else FunctionCall("SAMETERM", (read, value))
@@ -170,20 +179,20 @@ def _is(variable: Variable, term: NamedNode | Literal, is_bound: bool) -> Expres
     return Operation("||", (Operation("!", (FunctionCall("BOUND", (read,)),)), same))
 
 
-def _readable(fixed: Fixed, inner: Node, expression: Expression) -> dict[Variable, NamedNode | Literal]:
-    """What may be put under an expression: it does not read it, or reads it bound in every solution."""
-    read, asked, always = mentioned(expression), _in_exists(expression), certain(inner)
+def _pushable(fixed: Fixed, inner: Node, expression: Expression) -> dict[Variable, NamedNode | Literal]:
+    """The terms that may be pushed below an expression: it does not read their variable, or finds it always bound."""
+    read, asked, always = mentioned(expression), _variables_in_exists(expression), certain(inner)
     return {v: t for v, t in fixed.items() if v not in read or (v in always and v not in asked)}
 
 
-def _in_exists(expression: Expression | None) -> frozenset[Variable]:
+def _variables_in_exists(expression: Expression | None) -> frozenset[Variable]:
     if expression is None:
         return frozenset()
     plans = [part.plan for part in sub_expressions(expression) if isinstance(part, ExistsPlan)]
     return frozenset(variable for plan in plans for variable in all_variables(plan))
 
 
-def _expression(expression: Expression, fixed: Fixed) -> Expression:
+def _substitute_all(expression: Expression, fixed: Fixed) -> Expression:
     def change(part: Expression) -> Expression | None:
         match part:
             case FunctionCall("BOUND", (VariableReference(variable),)) if variable in fixed:
@@ -197,22 +206,22 @@ def _expression(expression: Expression, fixed: Fixed) -> Expression:
     return map_expression(expression, change) if fixed else expression
 
 
-def _may_be_empty(path: Path) -> bool:
-    """Whether a path may have no step: it joins a term with itself then, a variable only with nodes of the graph."""
+def _can_be_empty(path: Path) -> bool:
+    """Whether a path may have no step: then it relates a term to itself, but a variable only to nodes of the graph."""
     match path:
         case ZeroOrMore() | ZeroOrOne():
             return True
         case Inverse(inner) | OneOrMore(inner):
-            return _may_be_empty(inner)
+            return _can_be_empty(inner)
         case Sequence(left, right) | Alternative(left, right):
             # A sequence with a fixed start needs only one empty part to differ.
-            return _may_be_empty(left) or _may_be_empty(right)
+            return _can_be_empty(left) or _can_be_empty(right)
     return False
 
 
-def _put(term: Anything, fixed: Fixed) -> Anything | NamedNode | Literal:
+def _substitute(term: AnyTerm, fixed: Fixed) -> AnyTerm | NamedNode | Literal:
     return fixed.get(term, term) if isinstance(term, Variable) else term
 
 
-def _without(fixed: Fixed, inside: Fixed) -> dict[Variable, NamedNode | Literal]:
+def _difference(fixed: Fixed, inside: Fixed) -> dict[Variable, NamedNode | Literal]:
     return {v: t for v, t in fixed.items() if v not in inside}

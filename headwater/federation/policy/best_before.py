@@ -1,18 +1,18 @@
-"""WBM, Window Based Maintenance (algorithm 2): refresh what is possibly stale and saves the most refreshes to come.
+"""WBM, Window Based Maintenance (VM5, algorithm 2): refreshes possibly stale entries that stay useful for longest.
 
     PS          the candidates whose best-before time τᵢ is not after t
-    Lᵢ(t)       the ticks it will be used at, ⌈(tᵢ + ω − t)/β⌉                             (equation 3)
-    τᵢ_next     τᵢ + Iᵢ(t): the best-before time that it gets if it is refreshed now       (equation 4)
+    Lᵢ(t)       the ticks that will use it, ⌈(tᵢ + ω − t)/β⌉                             (equation 3)
+    τᵢ_next     τᵢ + Iᵢ(t): its best-before time after a refresh now       (equation 4)
     Vᵢ(t)       the ticks it would then be good for, ⌈(τᵢ_next − t)/β⌉
     scoreᵢ(t)   min(Lᵢ, Vᵢ)                                                                (equation 5)
 
-Where an entry serves several rows of the window, its score counts for each of them. In a tumbling window every L is the
-same and V alone decides. Equal scores are ordered by chance.
+An entry that joins several rows of the window gets its score for each of them. In a tumbling window every L is the same
+and V alone decides. Equal scores are ordered at random.
 
-The paper leaves Iᵢ(t) to the change rate. Here it is the smallest multiple of the change interval that brings τ past
-t: with one interval alone, an entry that the window did not ask for in a long time would get a time that is over
-already. In figure 2 one interval suffices, and it gives the figure's numbers. The best-before times of a filled view
-begin, as in the paper, with the first evaluation (`LocalView.begin`).
+The paper says only that Iᵢ(t) depends on the change rate. Here it is the smallest multiple of the change interval that
+brings τ past t: after one interval alone, an entry that no window has used for a long time would be past its
+best-before time at once. In figure 2 one interval suffices, and gives the figure's numbers. As in the paper, the
+best-before times of a filled view begin with the first evaluation (`LocalView.begin_evaluation`).
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from headwater.federation.view.local_view import Entry
 FOR_EVER = 1 << 62
 """A best-before time that never comes, in microseconds."""
 
-Interval = Callable[[Entry], float]
-"""The time between two changes of an entry, in microseconds; infinite for what does not change."""
+ChangeInterval = Callable[[Entry], float]
+"""The time between two changes of an entry, in microseconds; infinite if it does not change."""
 
 
-def renewed_best_before(best_before: int, interval: float, now: int) -> int:
-    """Equation 4 with the fewest whole intervals that lead beyond now."""
+def renew_best_before(best_before: int, interval: float, now: int) -> int:
+    """Equation 4 with the smallest number of whole intervals that ends after `now`."""
     if math.isinf(interval):
         return FOR_EVER
     steps = max(1, math.floor((now - best_before) / interval) + 1)
@@ -40,46 +40,46 @@ def renewed_best_before(best_before: int, interval: float, now: int) -> int:
 
 
 def ticks_until(instant: int, tick: Tick) -> int:
-    """⌈(instant − t)/β⌉, the form that L and V share."""
+    """⌈(instant − t)/β⌉, the common form of L and V."""
     return -((tick.now - instant) // tick.slide)
 
 
 class WindowBasedMaintenance:
-    """WBM. `interval` gives Iᵢ: from known change rates, or from those that the view has learnt."""
+    """WBM. `interval` gives Iᵢ, from known change rates or from those that the view has learnt."""
 
     name = "WBM"
 
-    def __init__(self, interval: Interval, seed: int = 0) -> None:
+    def __init__(self, interval: ChangeInterval, seed: int = 0) -> None:
         self._interval = interval
         self._random = random.Random(seed)
 
-    def possibly_stale(self, candidates: Sequence[Candidate], tick: Tick) -> list[Candidate]:
+    def select_possibly_stale(self, candidates: Sequence[Candidate], tick: Tick) -> list[Candidate]:
         return [candidate for candidate in candidates if candidate.entry.best_before <= tick.now]
 
     def score(self, candidate: Candidate, tick: Tick) -> int:
         """Equation 5."""
-        return min(candidate.ticks, self.good_for(candidate, tick))
+        return min(candidate.ticks, self.ticks_valid(candidate, tick))
 
-    def good_for(self, candidate: Candidate, tick: Tick) -> int:
-        """V."""
+    def ticks_valid(self, candidate: Candidate, tick: Tick) -> int:
+        """V, the ticks that the entry would be valid for after a refresh now."""
         return ticks_until(self.best_before(candidate.entry, tick.now), tick)
 
     def best_before(self, entry: Entry, now: int) -> int:
-        return renewed_best_before(entry.best_before, self._interval(entry), now)
+        return renew_best_before(entry.best_before, self._interval(entry), now)
 
     def rank(self, candidates: Sequence[Candidate], tick: Tick) -> list[Candidate]:
-        stale = self.possibly_stale(candidates, tick)
-        return ordered(stale, tick, lambda candidate: self.good_for(candidate, tick), self._random)
+        stale = self.select_possibly_stale(candidates, tick)
+        return order_by_score(stale, tick, lambda candidate: self.ticks_valid(candidate, tick), self._random)
 
 
-def ordered(
-    candidates: Sequence[Candidate], tick: Tick, good_for: Callable[[Candidate], int], chance: random.Random
+def order_by_score(
+    candidates: Sequence[Candidate], tick: Tick, ticks_valid: Callable[[Candidate], int], chance: random.Random
 ) -> list[Candidate]:
-    """By min(L, V) for each row served, highest first; by V alone where no mapping outlives the present tick."""
-    tumbling = all(candidate.ticks <= 1 for candidate in candidates)
+    """Sort by min(L, V) per joined row, highest first; by V alone if no mapping stays after the present tick."""
+    is_tumbling = all(candidate.ticks <= 1 for candidate in candidates)
 
     def score(candidate: Candidate) -> int:
-        ticks = good_for(candidate)
-        return candidate.rows * (ticks if tumbling else min(candidate.ticks, ticks))
+        ticks = ticks_valid(candidate)
+        return candidate.rows * (ticks if is_tumbling else min(candidate.ticks, ticks))
 
     return sorted(chance.sample(candidates, len(candidates)), key=score, reverse=True)

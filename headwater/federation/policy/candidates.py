@@ -1,4 +1,4 @@
-"""What proposers hand to rankers: entries of the view with what the window says of them, and the tick they are for."""
+"""The input of rankers: candidate entries with their use in the window, and the tick."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from headwater.federation.view.local_view import Entry
 class Candidate:
     """An entry that may be refreshed.
 
-    `ticks` is how many the window still holds it for, this one included (L), `rows` how many rows of the window it
-    serves, `presence` the share of ticks at which it was used of late.
+    `ticks` is how long it stays in the window, this tick included (L), `rows` how many rows of the window it joins,
+    `presence` the share of recent ticks that used it.
     """
 
     entry: Entry
@@ -21,18 +21,18 @@ class Candidate:
     presence: float = 0.0
 
     @property
-    def answers(self) -> int:
-        """The rows of the answer that rest on it; an entry without rows hides one, perhaps."""
+    def answer_rows(self) -> int:
+        """The rows of the answer that depend on it; an entry without rows may hide one."""
         return self.rows * max(1, len(self.entry.rows))
 
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """An evaluation: when it is, and how far the next one is (t and β, microseconds).
+    """An evaluation: its instant t and the distance β to the next one, in microseconds.
 
-    `share` is the share of the candidates that are refreshed at a tick, as it was of late.
+    `refreshed_share` is the share of the candidates that recent ticks refreshed.
     """
 
     now: int
     slide: int
-    share: float = 0.0
+    refreshed_share: float = 0.0

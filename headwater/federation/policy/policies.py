@@ -4,7 +4,7 @@
     GNR-LRU, GNR-RND            over the whole view
     WST                         no refresh at all
 
-The bounds of experiments (BST, WBM*) are not here: they need to know the remote.
+The upper bounds BST and WBM* need to know the remote's data: benchmarks/upper_bounds.py has them.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from headwater.errors import SettingError
-from headwater.federation.policy.best_before import Interval, WindowBasedMaintenance
-from headwater.federation.policy.learnt_ranker import LearntRanker
+from headwater.federation.policy.best_before import ChangeInterval, WindowBasedMaintenance
+from headwater.federation.policy.expected_gain_ranker import ExpectedGainRanker
 from headwater.federation.policy.proposers import General, Proposer, WindowServiceJoin
 from headwater.federation.policy.rankers import LeastRecentlyRefreshed, NoRefresh, RandomRanker, Ranker
 from headwater.federation.view.local_view import LocalView
@@ -24,8 +24,8 @@ Policy = tuple[Proposer, Ranker]
 DEFAULT_POLICY = "LEARNT"
 
 POLICIES: dict[str, Callable[[LocalView, int], Policy]] = {
-    "LEARNT": lambda view, seed: (WindowServiceJoin(), LearntRanker(view.model, seed)),
-    "WBM": lambda view, seed: (WindowServiceJoin(), WindowBasedMaintenance(learnt_interval(view), seed)),
+    "LEARNT": lambda view, seed: (WindowServiceJoin(), ExpectedGainRanker(view.model, seed)),
+    "WBM": lambda view, seed: (WindowServiceJoin(), WindowBasedMaintenance(interval_from_view(view), seed)),
     "LRU": lambda view, seed: (WindowServiceJoin(), LeastRecentlyRefreshed(seed)),
     "RND": lambda view, seed: (WindowServiceJoin(), RandomRanker(seed)),
     "GNR-LRU": lambda view, seed: (General(), LeastRecentlyRefreshed(seed)),
@@ -34,14 +34,14 @@ POLICIES: dict[str, Callable[[LocalView, int], Policy]] = {
 }
 
 
-def policy(name: str, view: LocalView, seed: int = 0) -> Policy:
-    """The policy of that name, in whatever case; `WSJ-` may stand before those that are over the window."""
-    known = POLICIES.get(name.upper().removeprefix("WSJ-"))
-    if known is None:
+def make_policy(name: str, view: LocalView, seed: int = 0) -> Policy:
+    """Make the policy of this name, in any case; `WSJ-` may precede those over the window."""
+    factory = POLICIES.get(name.upper().removeprefix("WSJ-"))
+    if factory is None:
         raise SettingError(f"no policy is called {name!r}; choose one of {', '.join(POLICIES)}")
-    return known(view, seed)
+    return factory(view, seed)
 
 
-def learnt_interval(view: LocalView) -> Interval:
-    """The change interval that WBM needs, from the rates that the view has learnt."""
+def interval_from_view(view: LocalView) -> ChangeInterval:
+    """The change interval Iᵢ that WBM needs, from the rates that the view has learnt."""
     return lambda entry: SECOND / view.change_rate(entry)

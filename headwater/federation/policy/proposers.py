@@ -1,7 +1,7 @@
-"""Which entries of the view are worth a thought: the proposer of the paper's figure 1.
+"""Proposers choose the entries of the view that may be refreshed, the candidate set C of the paper's figure 1.
 
-WSJ (Window Service Join, algorithm 1) proposes those that join the present window: refreshing any other cannot change
-the present answer. GNR, the baseline, proposes the whole view.
+WSJ (Window Service Join, VM4, algorithm 1) proposes the entries that join the present window: refreshing any other
+cannot change the present answer. GNR, the baseline, proposes the whole view.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ class Proposer(Protocol):
 
 
 class WindowServiceJoin:
-    """C = the mappings of R that are compatible with the window."""
+    """WSJ: C = the mappings of R that are compatible with the window."""
 
     name = "WSJ"
 
     def propose(self, view: LocalView, window: Mapping[Row, WindowKey]) -> list[Candidate]:
         entries = ((view.get(key), mapping) for key, mapping in window.items())
-        return [_candidate(view, entry, mapping) for entry, mapping in entries if entry is not None]
+        return [_make_candidate(view, entry, mapping) for entry, mapping in entries if entry is not None]
 
 
 class General:
-    """C = R: the query has no say."""
+    """GNR: C = R, whatever the query needs."""
 
     name = "GNR"
 
     def propose(self, view: LocalView, window: Mapping[Row, WindowKey]) -> list[Candidate]:
         absent = WindowKey((), 0, 0)
-        return [_candidate(view, entry, window.get(entry.key, absent)) for entry in view]
+        return [_make_candidate(view, entry, window.get(entry.key, absent)) for entry in view]
 
 
-def _candidate(view: LocalView, entry: Entry, mapping: WindowKey) -> Candidate:
+def _make_candidate(view: LocalView, entry: Entry, mapping: WindowKey) -> Candidate:
     return Candidate(entry, mapping.ticks, mapping.rows, view.presence(entry))

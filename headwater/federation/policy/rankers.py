@@ -1,14 +1,14 @@
-"""Which candidates are refreshed first: the ranker of the paper's figure 1, as one small interface.
+"""Rankers order the candidates for refresh (VM6); one small interface for the ranker of the paper's figure 1.
 
-    RND     by chance
+    RND     at random
     LRU     least recently refreshed first
-    WST     none: the view as it was filled (the lower bound)
-    WBM     Window Based Maintenance, by best-before times (`headwater.federation.policy.best_before`)
-    LEARNT  by the gain expected from what refreshes have found (`headwater.federation.policy.learnt_ranker`)
+    WST     none: the view stays as it was filled (the lower bound)
+    WBM     Window Based Maintenance, by best-before times (`best_before`)
+    LEARNT  by expected gain, from learnt change rates (`expected_gain_ranker`)
 
-The bounds BST and WBM*, which look at the remote's truth, stand in `policy.bounds`. A ranker orders what
-it wants refreshed and leaves out what it does not; how many of them are refreshed is the maintainer's matter. Whatever
-is equal to a ranker is ordered by chance, from a seed.
+The upper bounds BST and WBM*, which read the remote's data, are in benchmarks/upper_bounds.py. A ranker returns the
+candidates that it wants refreshed; the maintainer decides how many of them are. Equal candidates are ordered at random,
+from a seed.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ class Ranker(Protocol):
     def name(self) -> str: ...
 
     def rank(self, candidates: Sequence[Candidate], tick: Tick) -> list[Candidate]:
-        """Those that deserve a refresh, most deserving first."""
+        """The candidates to refresh, the most urgent first."""
 
     def best_before(self, entry: Entry, now: int) -> int:
-        """Until when an entry that is refreshed now is thought to be good."""
+        """The best-before time of an entry that is refreshed now."""
 
 
 class RandomRanker:
-    """RND: any order."""
+    """RND: in random order."""
 
     name = "RND"
 
@@ -50,7 +50,7 @@ class RandomRanker:
 
 
 class LeastRecentlyRefreshed:
-    """LRU: the oldest value first."""
+    """LRU: least recently refreshed first."""
 
     name = "LRU"
 
@@ -58,7 +58,9 @@ class LeastRecentlyRefreshed:
         self._random = random.Random(seed)
 
     def rank(self, candidates: Sequence[Candidate], tick: Tick) -> list[Candidate]:
-        return sorted(self._random.sample(candidates, len(candidates)), key=lambda candidate: candidate.entry.refreshed)
+        return sorted(
+            self._random.sample(candidates, len(candidates)), key=lambda candidate: candidate.entry.refreshed_at
+        )
 
     def best_before(self, entry: Entry, now: int) -> int:
         return now

@@ -1,9 +1,9 @@
-"""Requests under way: several at once, waited for until a deadline, and taken up later if they come late.
+"""Runs several requests at once, waits for them until a deadline, and collects late ones later.
 
-    >>> tickets = runner.start(remote, [keys[:5], keys[5:]])
-    >>> outcomes = runner.wait(tickets, until=deadline)     # whatever has come by then, older ones included
+    >>> request_ids = runner.start(remote, [keys[:5], keys[5:]])
+    >>> outcomes = runner.wait(request_ids, until=deadline)     # all that have ended by then, older ones included
 
-`ThreadRunner` does it with threads and real time; benchmarks/virtual_time.py has one for experiments, without threads.
+`ThreadRequestRunner` uses threads and real time; benchmarks/virtual_time.py has one for experiments, without threads.
 """
 
 from __future__ import annotations
@@ -16,77 +16,77 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from headwater.federation.endpoint.clock import Clock
-from headwater.federation.endpoint.remote import Fetched, Remote
+from headwater.federation.endpoint.remote import FetchResult, Remote
 from headwater.terms.model import SECOND, Row
 
-Ticket = int
+RequestId = int
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """A request that has ended: what was asked, when, and what came."""
+class RequestOutcome:
+    """A request that has ended: its keys, when it was sent, and its result."""
 
     keys: tuple[Row, ...]
-    asked: int
-    fetched: Fetched
+    asked_at: int
+    fetched: FetchResult
 
 
-class Runner(Protocol):
-    """Has so many workers; a request that does not end keeps its worker."""
+class RequestRunner(Protocol):
+    """Runs requests on a fixed number of workers; a request that does not end keeps its worker."""
 
     @property
-    def free(self) -> int:
-        """How many requests can start at once now."""
+    def free_workers(self) -> int:
+        """How many requests can start now."""
 
-    def start(self, remote: Remote, requests: Iterable[Sequence[Row]]) -> list[Ticket]:
+    def start(self, remote: Remote, requests: Iterable[Sequence[Row]]) -> list[RequestId]:
         """Send requests, at most as many as there are free workers."""
 
-    def wait(self, tickets: Iterable[Ticket], until: int | None) -> list[Outcome]:
-        """Wait for these until an instant, and take everything that has ended by then."""
+    def wait(self, request_ids: Iterable[RequestId], until: int | None) -> list[RequestOutcome]:
+        """Wait for these requests until an instant; returns all requests that have ended by then."""
 
     def close(self) -> None:
-        """Wait for nothing any more."""
+        """Abandon the requests that have not ended."""
 
 
-class ThreadRunner:
-    """A pool of threads."""
+class ThreadRequestRunner:
+    """Runs requests on a pool of threads, in real time."""
 
     def __init__(self, clock: Clock, workers: int = 8) -> None:
         self._clock = clock
         self._workers = workers
         self._pool = futures.ThreadPoolExecutor(workers, thread_name_prefix="headwater-service")
-        self._numbers = itertools.count()
-        self._under_way: dict[Ticket, futures.Future[Outcome]] = {}
+        self._ids = itertools.count()
+        self._under_way: dict[RequestId, futures.Future[RequestOutcome]] = {}
 
     @property
-    def free(self) -> int:
+    def free_workers(self) -> int:
         return self._workers - len(self._under_way)
 
-    def start(self, remote: Remote, requests: Iterable[Sequence[Row]]) -> list[Ticket]:
-        tickets = []
-        for keys in itertools.islice(requests, self.free):
-            ticket = next(self._numbers)
-            self._under_way[ticket] = self._pool.submit(send_request, remote, tuple(keys), self._clock.now())
-            tickets.append(ticket)
-        return tickets
+    def start(self, remote: Remote, requests: Iterable[Sequence[Row]]) -> list[RequestId]:
+        request_ids = []
+        for keys in itertools.islice(requests, self.free_workers):
+            request_id = next(self._ids)
+            self._under_way[request_id] = self._pool.submit(send_request, remote, tuple(keys), self._clock.now())
+            request_ids.append(request_id)
+        return request_ids
 
-    def wait(self, tickets: Iterable[Ticket], until: int | None) -> list[Outcome]:
-        wanted = [self._under_way[ticket] for ticket in tickets if ticket in self._under_way]
+    def wait(self, request_ids: Iterable[RequestId], until: int | None) -> list[RequestOutcome]:
+        pending = [self._under_way[request_id] for request_id in request_ids if request_id in self._under_way]
         left = None if until is None else max(0.0, (until - self._clock.now()) / SECOND)
-        futures.wait(wanted, timeout=left)
-        ended = [ticket for ticket, future in self._under_way.items() if future.done()]
-        return [self._under_way.pop(ticket).result() for ticket in ended]
+        futures.wait(pending, timeout=left)
+        ended = [request_id for request_id, future in self._under_way.items() if future.done()]
+        return [self._under_way.pop(request_id).result() for request_id in ended]
 
     def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)
         self._under_way.clear()
 
 
-def send_request(remote: Remote, keys: tuple[Row, ...], asked: int) -> Outcome:
-    """A remote that breaks its promise not to raise must not take the query with it."""
-    begun = time.monotonic()
+def send_request(remote: Remote, keys: tuple[Row, ...], asked: int) -> RequestOutcome:
+    """Send one request; an exception becomes an `error`, so that a defective remote cannot end the query."""
+    started = time.monotonic()
     try:
         fetched = remote.fetch(keys)
     except Exception as error:
-        fetched = Fetched({}, time.monotonic() - begun, f"{type(error).__name__}: {error}")
-    return Outcome(keys, asked, fetched)
+        fetched = FetchResult({}, time.monotonic() - started, f"{type(error).__name__}: {error}")
+    return RequestOutcome(keys, asked, fetched)

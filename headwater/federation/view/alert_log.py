@@ -1,4 +1,4 @@
-"""Alerts in the log: once when a goal begins to give way, and once when it is met again."""
+"""Alerts in the log: one line when a goal begins to be missed, and one when it is met again."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ logger = logging.getLogger(__name__)
 
 
 class AlertLog:
-    """Remembers which goals give way at one remote."""
+    """Remembers which goals of one remote are missed at present."""
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._gave_way: frozenset[Goal] = frozenset()
+        self._missed: frozenset[Goal] = frozenset()
 
     def report(self, alerts: Iterable[Alert]) -> None:
-        """Take the alerts of a tick."""
+        """Log what is new in the alerts of a tick."""
         listed = list(alerts)
         for alert in listed:
-            if alert.gives_way not in self._gave_way:
+            if alert.goal not in self._missed:
                 logger.warning("%s: %s", self._name, alert)
-        gives_way = frozenset(alert.gives_way for alert in listed)
-        for goal in self._gave_way - gives_way:
+        missed = frozenset(alert.goal for alert in listed)
+        for goal in self._missed - missed:
             logger.info("%s: %s is met again", self._name, goal.value)
-        self._gave_way = gives_way
+        self._missed = missed

@@ -1,8 +1,8 @@
-"""How many more ticks a mapping of the window will see (the paper's L, equation 3).
+"""The remaining life L of a mapping in the window: how many more ticks will see it (VM5, equation 3).
 
     Lᵢ(t) = ⌈(tᵢ + ω − t) / β⌉       tᵢ when the mapping entered, ω the width, β the slide
 
-counts the evaluations at t, t+β, … that find it still in the window `(o, c]`, the present one included.
+counts the evaluations at t, t+β, … at which the mapping is still in the window `(o, c]`, the present one included.
 
     >>> remaining_ticks(entered=6, width=5, slide=1, now=8)
     3
@@ -18,7 +18,7 @@ from headwater.windows.model import TimeWindow
 
 @dataclass(frozen=True, slots=True)
 class WindowKey:
-    """What the window says of one key: for how many ticks it stays, this one included, and how many rows have it."""
+    """A key of the present window: how many ticks it stays, this one included (L), and how many rows have it."""
 
     key: Row
     ticks: int = 1
@@ -26,14 +26,14 @@ class WindowKey:
 
 
 def remaining_ticks(entered: int, width: int, slide: int, now: int) -> int:
-    """Equation 3; nothing for what has left."""
+    """Equation 3; 0 if the mapping has left the window."""
     return max(0, -((now - entered - width) // slide))
 
 
-def ticks_in(window: TimeWindow, entered: int, now: int, period: int | None = None) -> int | None:
-    """The same for any time window of ours, whatever its bounds; None for ever.
+def remaining_ticks_in(window: TimeWindow, entered: int, now: int, period: int | None = None) -> int | None:
+    """L for any time window, whatever its bounds; None: the window never drops the mapping.
 
-    `period` is the distance of two ticks where the window itself has no slide.
+    `period` is the distance of two ticks if the window itself has no slide.
     """
     leaves = window.leave(entered)
     if leaves is None:

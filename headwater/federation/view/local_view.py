@@ -1,16 +1,16 @@
-"""The local view R: what the SERVICE clause answered, kept near, with what is known about its age.
+"""The local view R: a cache of the rows of a SERVICE clause, with what is known of their age (VM2).
 
-An entry holds the rows of one key (many, one or none) and when they were fetched, how often a refresh found them
-changed, until when they are thought to be good, and when the query last used them. A view may be filled at
-registration, page by page, or as keys turn up; it may be bounded, and then forgets what was not used for longest.
+An entry holds the rows of one key (many, one or none), when they were fetched, how often a refresh found them changed,
+their best-before time, and when the query last used them. A view is filled at registration, page by page, or as keys
+turn up; it has a capacity, and evicts the least recently used entries.
 
     >>> view = LocalView(ChangeModel(unit=60_000_000), capacity=1000)
     >>> view.store((user,), ((user, count),), now)
     >>> view.staleness([view.get((user,))], later)
     array([0.07])
 
-A view that was filled completely knows the keys that are *not* there as well: they have an entry with no rows, as old
-as the filling. The first eviction ends that knowledge.
+A view that was filled completely also knows the keys that the remote does *not* have: they get an entry with no rows,
+as old as the filling. This ends with the first eviction.
 """
 
 from __future__ import annotations
@@ -28,46 +28,46 @@ from headwater.federation.view.change_model import ChangeModel, Floats
 from headwater.terms.model import Row
 
 CAPACITY = 1_000_000
-"""The entries of a view where nothing else is said: a stream of ever new keys must not fill the memory."""
+"""The default capacity in entries: a stream of ever new keys must not fill the memory."""
 
-EXTENT_MEMORY = 0.3
-"""How much the latest change tells about the share of rows that a change touches."""
+EXTENT_WEIGHT = 0.3
+"""The weight of the latest change in the mean share of rows that a change touches."""
 
-PRESENCE_MEMORY = 0.03
-"""How much a tick tells about how often an entry is used: some thirty ticks are remembered."""
+PRESENCE_WEIGHT = 0.03
+"""The weight of the latest tick in the mean use of an entry: about thirty ticks count."""
 
 
 @dataclass(slots=True)
 class Entry:
-    """What the view knows of one key. Instants are microseconds.
+    """The rows of one key, and what is known of their age. Instants are microseconds.
 
     `extent` is the share of its rows that a change touches: 1 for a functional property, less for long lists.
-    `uses` counts the ticks that used it, older ones less; `last_tick` is the latest of them. `failing` says since when
-    refreshes fail.
+    `uses` counts the ticks that used it, older ones with less weight; `last_tick` is the latest of them.
+    `failing_since` is the first failure since the last good refresh.
     """
 
     key: Row
     rows: Rows
-    refreshed: int
+    refreshed_at: int
     best_before: int
-    used: int
+    last_used: int
     refreshes: int = 0
     changes: int = 0
     extent: float = 1.0
     uses: float = 0.0
     last_tick: int = 0
-    failing: int | None = None
+    failing_since: int | None = None
     belief: Floats | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Filling:
-    """What filling a view from a remote's pages came to; an `error` means that it stopped half-way."""
+class FillResult:
+    """The result of filling a view from a remote's pages; an `error` means that it stopped half-way."""
 
     pages: int
     rows: int
     keys: int
-    complete: bool
+    is_complete: bool
     seconds: float
     error: str | None = None
 
@@ -75,8 +75,7 @@ class Filling:
 class LocalView:
     """Entries by key, in the order of their last use.
 
-    `capacity` bounds the number of entries whenever `trim` is called: before a tick, so that what a tick uses stays
-    for it.
+    `capacity` is enforced only by `evict`, which is called before a tick, so that no entry is lost that a tick uses.
     """
 
     def __init__(self, model: ChangeModel, capacity: int | None = CAPACITY) -> None:
@@ -88,8 +87,8 @@ class LocalView:
         self.evictions = 0
         self.ticks = 0
         self._entries: OrderedDict[Row, Entry] = OrderedDict()
-        self._touched: set[Row] = set()
-        self._forgotten: set[Row] = set()
+        self._changed_keys: set[Row] = set()
+        self._evicted_keys: set[Row] = set()
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -101,48 +100,48 @@ class LocalView:
         return self._entries.get(key)
 
     def rows(self, key: Row) -> Rows | None:
-        """What the join takes; None where nothing is known."""
+        """The rows of a key; None if the view does not know the key."""
         entry = self._entries.get(key)
         return None if entry is None else entry.rows
 
-    def fill(self, pages: Iterable[Page], now: int) -> Filling:
-        """Take everything that the remote has, or as much as there is room for, as of now.
+    def fill(self, pages: Iterable[Page], now: int) -> FillResult:
+        """Store all rows of the remote, or as many as there is room for, as of `now`.
 
-        Pages cut from data that changes meanwhile may overlap: a row that an earlier page had is taken once.
+        The data may change between two pages, so that pages overlap: a row of an earlier page is stored once.
         """
-        number = rows = 0
-        seconds, error, room = 0.0, None, True
-        found: dict[Row, Counter[Row]] = {}
+        page_count = row_count = 0
+        seconds, error, has_room = 0.0, None, True
+        rows_by_key: dict[Row, Counter[Row]] = {}
         for page in pages:
-            number += 1
+            page_count += 1
             seconds += page.seconds
             error = page.error
-            earlier = {key: set(of_key) for key in {key for key, _ in page.pairs} if (of_key := found.get(key))}
+            earlier = {key: set(of_key) for key in {key for key, _ in page.pairs} if (of_key := rows_by_key.get(key))}
             for key, row in page.pairs:
-                if key not in found and self.capacity is not None and len(found) >= self.capacity:
-                    room = False
+                if key not in rows_by_key and self.capacity is not None and len(rows_by_key) >= self.capacity:
+                    has_room = False
                     continue
                 if row not in earlier.get(key, ()):
-                    found.setdefault(key, Counter())[row] += 1
-                    rows += 1
-            if error is not None or not room:
+                    rows_by_key.setdefault(key, Counter())[row] += 1
+                    row_count += 1
+            if error is not None or not has_room:
                 break
-        for key, counted in found.items():
-            self.store(key, tuple(counted.elements()), now)
-        complete = error is None and room
-        self.complete_since = now if complete else None
-        return Filling(number, rows, len(found), complete, seconds, error)
+        for key, rows in rows_by_key.items():
+            self.store(key, tuple(rows.elements()), now)
+        is_complete = error is None and has_room
+        self.complete_since = now if is_complete else None
+        return FillResult(page_count, row_count, len(rows_by_key), is_complete, seconds, error)
 
-    def begin(self, now: int) -> None:
-        """The first evaluation: what was filled before counts as possibly stale from here on, not from longer ago."""
+    def begin_evaluation(self, now: int) -> None:
+        """Start best-before times at the first evaluation, for entries that were filled earlier."""
         for entry in self:
             entry.best_before = max(entry.best_before, now)
-        self._touched.update(self._entries)
+        self._changed_keys.update(self._entries)
 
-    def use(self, keys: Iterable[Row], now: int) -> list[Row]:
-        """Note that a tick uses these keys; the ones that nothing is known of."""
+    def record_use(self, keys: Iterable[Row], now: int) -> list[Row]:
+        """Record that a tick uses these keys; returns the keys that the view does not know."""
         if self.ticks == 0:
-            self.begin(now)
+            self.begin_evaluation(now)
         self.ticks += 1
         missing = []
         for key in keys:
@@ -152,85 +151,87 @@ class LocalView:
             if entry is None:
                 missing.append(key)
             else:
-                self._note_use(entry, now)
+                self._record_entry_use(entry, now)
         return missing
 
-    def _note_use(self, entry: Entry, now: int) -> None:
-        entry.uses = 1.0 + self._remembered_uses(entry)
+    def _record_entry_use(self, entry: Entry, now: int) -> None:
+        entry.uses = 1.0 + self._weighted_uses(entry)
         entry.last_tick = self.ticks
-        entry.used = now
+        entry.last_used = now
         self._entries.move_to_end(entry.key)
-        self._touched.add(entry.key)
+        self._changed_keys.add(entry.key)
 
-    def _remembered_uses(self, entry: Entry) -> float:
-        return entry.uses * (1.0 - PRESENCE_MEMORY) ** (self.ticks - entry.last_tick)
+    def _weighted_uses(self, entry: Entry) -> float:
+        return entry.uses * (1.0 - PRESENCE_WEIGHT) ** (self.ticks - entry.last_tick)
 
     def presence(self, entry: Entry) -> float:
-        """The share of ticks that used an entry, those of late counting most."""
-        most = (1.0 - (1.0 - PRESENCE_MEMORY) ** self.ticks) / PRESENCE_MEMORY
-        return self._remembered_uses(entry) / most if self.ticks else 0.0
+        """The share of ticks that used an entry; recent ticks have the largest weight."""
+        total = (1.0 - (1.0 - PRESENCE_WEIGHT) ** self.ticks) / PRESENCE_WEIGHT
+        return self._weighted_uses(entry) / total if self.ticks else 0.0
 
     def store(self, key: Row, rows: Rows, now: int, best_before: int | None = None) -> bool:
-        """Keep what a fetch at `now` brought; whether it differs from what was known before."""
+        """Store the rows that were fetched at `now`; returns whether they differ from the rows before."""
         entry = self._entries.get(key)
         due = now if best_before is None else best_before
-        self._touched.add(key)
+        self._changed_keys.add(key)
         if entry is None:
             self._entries[key] = Entry(key, rows, now, due, now, last_tick=self.ticks)
             return False
-        if now < entry.refreshed:
+        if now < entry.refreshed_at:
             return False
-        wrong = share_of_difference(entry.rows, rows)
-        changed = wrong > 0.0
-        entry.belief = self.model.observed(key, entry.belief, self.model.elapsed(entry.refreshed, now), changed)
+        difference = share_of_difference(entry.rows, rows)
+        has_changed = difference > 0.0
+        entry.belief = self.model.update_belief(
+            key, entry.belief, self.model.elapsed(entry.refreshed_at, now), has_changed
+        )
         entry.refreshes += 1
-        if changed:
-            entry.extent += (wrong - entry.extent) * (1.0 if entry.changes == 0 else EXTENT_MEMORY)
+        if has_changed:
+            entry.extent += (difference - entry.extent) * (1.0 if entry.changes == 0 else EXTENT_WEIGHT)
             entry.changes += 1
             entry.rows = rows
-        entry.refreshed, entry.best_before, entry.failing = now, due, None
-        return changed
+        entry.refreshed_at, entry.best_before, entry.failing_since = now, due, None
+        return has_changed
 
-    def fail(self, key: Row, now: int) -> None:
-        """Note that a refresh failed: the old rows stay, marked."""
+    def record_failure(self, key: Row, now: int) -> None:
+        """Record that a refresh failed: the old rows stay, marked."""
         entry = self._entries.get(key)
-        if entry is not None and entry.failing is None:
-            entry.failing = now
-            self._touched.add(key)
+        if entry is not None and entry.failing_since is None:
+            entry.failing_since = now
+            self._changed_keys.add(key)
 
-    def trim(self) -> int:
-        """Forget what was not used for longest, down to the capacity; how many were forgotten."""
+    def evict(self) -> int:
+        """Remove the least recently used entries down to the capacity; returns how many were removed."""
         surplus = 0 if self.capacity is None else max(0, len(self._entries) - self.capacity)
         for _ in range(surplus):
-            self._forgotten.add(self._entries.popitem(last=False)[0])
+            self._evicted_keys.add(self._entries.popitem(last=False)[0])
         if surplus:
             self.complete_since = None
             self.evictions += surplus
         return surplus
 
     def staleness(self, entries: Sequence[Entry], now: int) -> Floats:
-        """The probability of each entry to differ from the remote by now."""
-        elapsed = np.array([self.model.elapsed(entry.refreshed, now) for entry in entries])
-        return 1.0 - self.model.unchanged([entry.belief for entry in entries], elapsed)
+        """The probability of each entry to differ from the remote at `now`."""
+        elapsed = np.array([self.model.elapsed(entry.refreshed_at, now) for entry in entries])
+        return 1.0 - self.model.probability_unchanged([entry.belief for entry in entries], elapsed)
 
     def change_rate(self, entry: Entry) -> float:
         """The expected changes of an entry in a second."""
         return self.model.rate(entry.belief)
 
     def state(self) -> dict[str, Any]:
-        """Everything that a restart needs, as plain values that can be pickled."""
-        self._touched.clear()
-        self._forgotten.clear()
+        """The whole state, as plain values that can be pickled."""
+        self._changed_keys.clear()
+        self._evicted_keys.clear()
         return {**self._header(), "entries": [replace(entry) for entry in self]}
 
     def changes(self) -> dict[str, Any]:
-        """What is different since `state` or `changes` was called last: less to write where a view is large."""
-        entries = [replace(entry) for entry in self if entry.key in self._touched]
-        # What was forgotten and came back stands behind what was there all the time.
-        forgotten = list(self._forgotten)
-        self._touched.clear()
-        self._forgotten.clear()
-        return {**self._header(), "entries": entries, "forgotten": forgotten}
+        """The changes since `state` or `changes` was called last: less to write if the view is large."""
+        entries = [replace(entry) for entry in self if entry.key in self._changed_keys]
+        # An entry that was evicted and came back is behind those that were there all the time.
+        evicted = list(self._evicted_keys)
+        self._changed_keys.clear()
+        self._evicted_keys.clear()
+        return {**self._header(), "entries": entries, "evicted": evicted}
 
     def _header(self) -> dict[str, Any]:
         return {
@@ -241,17 +242,17 @@ class LocalView:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Be what a `state` described; the capacity stays as it was set."""
+        """Replace the entries by those of a `state`; the capacity stays as it was set."""
         self._entries.clear()
-        self.apply(state)
-        self.trim()
+        self.apply_changes(state)
+        self.evict()
 
-    def apply(self, changes: dict[str, Any]) -> None:
-        """Follow the `changes` of another view."""
+    def apply_changes(self, changes: dict[str, Any]) -> None:
+        """Apply the `changes` of another view."""
         self.model.restore(changes["model"])
         self.complete_since, self.evictions = changes["complete_since"], changes["evictions"]
         self.ticks = changes["ticks"]
-        for key in changes.get("forgotten", ()):
+        for key in changes.get("evicted", ()):
             self._entries.pop(key, None)
         for entry in changes["entries"]:
             known = self._entries.get(entry.key)
@@ -261,7 +262,7 @@ class LocalView:
 
 
 def share_of_difference(old: Rows, new: Rows) -> float:
-    """How much of the larger bag has no equal in the other: 0 for equal bags, 1 where nothing is the same."""
+    """The share of the larger bag that is not in the other: 0 for equal bags, 1 for disjoint ones."""
     if old == new:
         return 0.0
     common = (Counter(old) & Counter(new)).total()

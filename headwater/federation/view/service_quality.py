@@ -1,15 +1,15 @@
-"""Quality of service: what a query asks for, what an answer can promise, and the alert where the two do not meet.
+"""Quality of service: the goals of a query, the estimated quality of an answer, and an alert for a missed goal (VM7).
 
     acc(E, q) ≥ α   and   lat(E, q) ≤ ρ       at each evaluation          (equation 1)
 
 Latency is measured. Accuracy, the share of the answer's rows that the remote would give now, can only be estimated:
-from the probability of each entry to be as it was (`change_model`), times the rows that rest on it.
+from the probability that each entry is unchanged (`change_model`), times the rows that depend on it.
 
     >>> Goals(accuracy=0.75, latency=0.5, budget=10)
     >>> quality.accuracy, quality.suspects, quality.refreshes, quality.alerts
     (0.81, 5, 10, ())
 
-Where both cannot hold, ρ holds and α gives way, unless `holds` says that it shall be the other way round.
+If both cannot be met, ρ is met and α is missed, or the other way round if `preferred` is ACCURACY.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from headwater.errors import SettingError
 from headwater.federation.view.lifetime import WindowKey
 from headwater.federation.view.local_view import Entry, LocalView
 
-SUSPECT = 0.5
+SUSPECT_PROBABILITY = 0.5
 
 
 class Goal(Enum):
-    """What may give way."""
+    """A goal that may be missed in favour of the other."""
 
     ACCURACY = "accuracy"
     LATENCY = "latency"
@@ -36,12 +36,12 @@ class Goal(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Goals:
-    """α (a share), ρ (seconds), γ (refreshes per tick); None leaves one open. `holds` wins where α and ρ collide."""
+    """α (a share), ρ (seconds), γ (refreshes per tick); None: no goal. `preferred` is met if α and ρ conflict."""
 
     accuracy: float | None = None
     latency: float | None = None
     budget: int | None = None
-    holds: Goal = Goal.LATENCY
+    preferred: Goal = Goal.LATENCY
 
     def __post_init__(self) -> None:
         if self.accuracy is not None and not 0.0 <= self.accuracy <= 1.0:
@@ -57,22 +57,22 @@ class Alert:
     """A goal that was not reached at a tick, and why."""
 
     instant: int
-    gives_way: Goal
+    goal: Goal
     wanted: float
     reached: float
     reason: str
 
     def __str__(self) -> str:
-        unit = " s" if self.gives_way is Goal.LATENCY else ""
+        unit = " s" if self.goal is Goal.LATENCY else ""
         values = f"{self.reached:.3g}{unit} instead of {self.wanted:g}{unit}"
-        return f"{self.gives_way.value} gives way: {values} ({self.reason})"
+        return f"{self.goal.value} gives way: {values} ({self.reason})"
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What can be said of an answer: the expected share of right rows, the rows that are probably not, and all rows.
+    """The estimated quality of an answer: the expected share of right rows, the suspect rows, and all rows.
 
-    `missing` counts window rows whose key the view knows nothing of; each counts as one wrong row.
+    `missing` counts window rows whose key the view does not know; each counts as one wrong row.
     """
 
     accuracy: float
@@ -83,11 +83,11 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """What an answer carries: its estimate, and what the tick did for it.
+    """The quality of an answer: its estimate, and the refreshes of the tick.
 
-    `refreshes` are keys that were answered in time, `failures` keys that the remote did not answer, `under_way` keys
-    that are still asked for, `late` keys of earlier ticks whose answers have come since. `seconds` is what the tick
-    took.
+    `refreshes` counts keys that were answered in time, `failures` keys that the remote did not answer, `under_way` keys
+    whose request has not ended, `late` keys of earlier ticks that were answered since. `seconds` is the duration of the
+    tick.
     """
 
     accuracy: float
@@ -103,8 +103,8 @@ class Quality:
     alerts: tuple[Alert, ...] = ()
 
 
-def estimate(view: LocalView, window: Iterable[WindowKey], now: int) -> Estimate:
-    """The quality of joining this window with the view as it is."""
+def estimate_quality(view: LocalView, window: Iterable[WindowKey], now: int) -> Estimate:
+    """Estimate the quality of the join of this window with the view."""
     used: list[tuple[Entry, int]] = []
     missing = 0
     for key in window:
@@ -116,12 +116,12 @@ def estimate(view: LocalView, window: Iterable[WindowKey], now: int) -> Estimate
     rows = np.array([count * max(1, len(entry.rows)) for entry, count in used], dtype=np.int64)
     stale = view.staleness([entry for entry, _ in used], now)
     extents = np.array([entry.extent for entry, _ in used])
-    failing = np.array([entry.failing is not None for entry, _ in used], dtype=np.bool_)
+    failing = np.array([entry.failing_since is not None for entry, _ in used], dtype=np.bool_)
     total = int(rows.sum()) + missing
     right = float((rows * (1.0 - stale * extents)).sum())
     return Estimate(
         accuracy=right / total if total else 1.0,
-        suspects=int(rows[(stale > SUSPECT) | failing].sum()) + missing,
+        suspects=int(rows[(stale > SUSPECT_PROBABILITY) | failing].sum()) + missing,
         rows=total,
         missing=missing,
     )

@@ -1,8 +1,8 @@
-"""The durable form of a local view: one whole state and the changes since, each pickled once.
+"""The durable form of a local view: a whole state and the changes since, each pickled once.
 
-A state is written after every batch, and a view may be large while a tick touches few entries of it. So what was
-pickled before is kept as bytes and written again as it is; only what the last ticks changed is pickled anew. When the
-changes have become as long as the whole, they are folded into a new whole.
+The state is written after every batch; a view may be large while a tick changes few of its entries. So earlier records
+are kept as bytes and written again unchanged, and only the entries that changed since are pickled. When the changes
+have become longer than the whole state, a new whole state replaces them.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from headwater.federation.view.local_view import LocalView
 
 
 class ViewJournal:
-    """Writes one view down, and reads it back."""
+    """Serializes one view, and restores it."""
 
     def __init__(self, view: LocalView) -> None:
         self._view = view
-        self._pieces: list[bytes] = []
+        self._records: list[bytes] = []
 
-    def pieces(self) -> tuple[bytes, ...]:
-        """All that a restart needs: the first piece is a whole, the others are changes in their order."""
-        changes = sum(map(len, self._pieces[1:]))
-        if not self._pieces or changes > len(self._pieces[0]):
-            self._pieces = [pickle.dumps(self._view.state(), protocol=pickle.HIGHEST_PROTOCOL)]
+    def records(self) -> tuple[bytes, ...]:
+        """The records that a restart needs: the first is a whole state, the others are changes in their order."""
+        changes = sum(map(len, self._records[1:]))
+        if not self._records or changes > len(self._records[0]):
+            self._records = [pickle.dumps(self._view.state(), protocol=pickle.HIGHEST_PROTOCOL)]
         else:
-            self._pieces.append(pickle.dumps(self._view.changes(), protocol=pickle.HIGHEST_PROTOCOL))
-        return tuple(self._pieces)
+            self._records.append(pickle.dumps(self._view.changes(), protocol=pickle.HIGHEST_PROTOCOL))
+        return tuple(self._records)
 
-    def restore(self, pieces: Sequence[bytes]) -> None:
-        """Let the view be what the pieces say."""
-        first, *later = pieces
+    def restore(self, records: Sequence[bytes]) -> None:
+        """Replace the content of the view by that of the records."""
+        first, *later = records
         self._view.restore(pickle.loads(first))
-        for piece in later:
-            self._view.apply(pickle.loads(piece))
-        self._pieces = list(pieces)
+        for record in later:
+            self._view.apply_changes(pickle.loads(record))
+        self._records = list(records)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwater.federation.policy.candidates import Candidate, Tick
-from headwater.federation.policy.learnt_ranker import LearntRanker
+from headwater.federation.policy.expected_gain_ranker import ExpectedGainRanker
 from headwater.federation.view.change_model import ChangeModel
 from headwater.federation.view.local_view import Entry, LocalView
 from headwater.terms.model import SECOND
@@ -31,10 +31,10 @@ def entry_seen(view: LocalView, name: str, findings: list[bool], every: int = SE
 def gain_written_out(model: ChangeModel, candidate: Candidate, tick: Tick) -> float:
     """now + later of the module's docstring, tick by tick and by the trapezoidal rule."""
     belief = candidate.entry.belief
-    elapsed, beta = model.elapsed(candidate.entry.refreshed, tick.now), tick.slide / model.unit
+    elapsed, beta = model.elapsed(candidate.entry.refreshed_at, tick.now), tick.slide / model.unit
 
     def unchanged(duration: float, of: object = belief) -> float:
-        return float(model.unchanged([belief if of is belief else None], np.array([duration]))[0])
+        return float(model.probability_unchanged([belief if of is belief else None], np.array([duration]))[0])
 
     stayed = np.exp(-model.switching * elapsed)
     now = sum(
@@ -43,10 +43,10 @@ def gain_written_out(model: ChangeModel, candidate: Candidate, tick: Tick) -> fl
     )
     shift = candidate.ticks * beta
     durations = np.linspace(0.0, elapsed, 2001)
-    survivals = model.unchanged([belief] * len(durations), shift + durations)
+    survivals = model.probability_unchanged([belief] * len(durations), shift + durations)
     area = float(np.sum((survivals[1:] + survivals[:-1]) / 2 * np.diff(durations)))
-    later = (1 - tick.share) * candidate.presence * (area - elapsed * unchanged(shift + elapsed)) / beta
-    return float((now + later) * candidate.answers * candidate.entry.extent)
+    later = (1 - tick.refreshed_share) * candidate.presence * (area - elapsed * unchanged(shift + elapsed)) / beta
+    return float((now + later) * candidate.answer_rows * candidate.entry.extent)
 
 
 @settings(max_examples=30)
@@ -65,10 +65,10 @@ def test_the_closed_form_is_the_sum(
     view = view_of("", unit=3 * SECOND)
     entry_seen(view, "other", [True, False, True])
     entry = entry_seen(view, "a", findings)
-    view.model.renew()
+    view.model.refit_population()
     candidate = Candidate(entry, ticks, served, presence)
     tick = Tick(100 * SECOND + age * SECOND, slide * SECOND, share)
-    gain = LearntRanker(view.model).gains([candidate], tick)[0]
+    gain = ExpectedGainRanker(view.model).estimate_gains([candidate], tick)[0]
     assert gain == pytest.approx(gain_written_out(view.model, candidate, tick), abs=1e-4)
 
 
@@ -76,7 +76,7 @@ TICK = Tick(now=104 * SECOND, slide=2 * SECOND)
 
 
 def order(candidates: list[Candidate], model: ChangeModel) -> list[str]:
-    return [str(ranked.entry.key[0])[-2] for ranked in LearntRanker(model).rank(candidates, TICK)]
+    return [str(ranked.entry.key[0])[-2] for ranked in ExpectedGainRanker(model).rank(candidates, TICK)]
 
 
 def test_what_keeps_its_value_for_the_ticks_to_come_goes_before_what_does_not() -> None:
@@ -85,7 +85,7 @@ def test_what_keeps_its_value_for_the_ticks_to_come_goes_before_what_does_not() 
     findings = {"a": [True] * 12, "b": [False, False, True] * 4, "c": [False] * 12}
     entries = [entry_seen(view, name, found, 2 * SECOND) for name, found in findings.items()]
     for _ in range(3):
-        view.model.renew()
+        view.model.refit_population()
     assert order([Candidate(entry, ticks=8) for entry in entries], view.model)[0] == "b"
     only_now = order([Candidate(entry, ticks=1) for entry in entries], view.model)
     assert only_now == ["a", "b", "c"], "for the present tick alone, what is most likely stale"
@@ -94,7 +94,7 @@ def test_what_keeps_its_value_for_the_ticks_to_come_goes_before_what_does_not() 
 def test_what_was_refreshed_just_now_is_left_out() -> None:
     view = view_of("")
     entry = entry_seen(view, "a", [True, True])
-    assert LearntRanker(view.model).rank([Candidate(entry, 3)], Tick(100 * SECOND, SECOND)) == []
+    assert ExpectedGainRanker(view.model).rank([Candidate(entry, 3)], Tick(100 * SECOND, SECOND)) == []
 
 
 def test_more_ticks_rows_and_presence_make_more_gain() -> None:
@@ -106,7 +106,7 @@ def test_more_ticks_rows_and_presence_make_more_gain() -> None:
         Candidate(entry, ticks=2, rows=3),
         Candidate(entry, ticks=2, presence=0.5),
     ]
-    base, longer, more, again = LearntRanker(view.model).gains(candidates, TICK)
+    base, longer, more, again = ExpectedGainRanker(view.model).estimate_gains(candidates, TICK)
     assert longer > base
     assert more == pytest.approx(3 * base)
     assert again > base
@@ -118,18 +118,18 @@ def test_a_change_that_touches_few_rows_counts_less() -> None:
     view.store(key("l"), rows("l", *range(19), 99), SECOND)
     view.store(key("s"), rows("s", 0), 0)
     view.store(key("s"), rows("s", 1), SECOND)
-    view.model.renew()
-    of_list, of_one = LearntRanker(view.model).gains([Candidate(entry, 2) for entry in view], TICK)
+    view.model.refit_population()
+    of_list, of_one = ExpectedGainRanker(view.model).estimate_gains([Candidate(entry, 2) for entry in view], TICK)
     assert of_list == pytest.approx(of_one, rel=1e-6), "one row of twenty is one row"
 
 
 def test_nothing_to_rank_is_nothing() -> None:
-    assert LearntRanker(ChangeModel(SECOND)).rank([], TICK) == []
+    assert ExpectedGainRanker(ChangeModel(SECOND)).rank([], TICK) == []
 
 
 def test_a_window_of_very_many_ticks_is_no_trouble() -> None:
     view = view_of("a")
-    gains = LearntRanker(view.model).gains([Candidate(next(iter(view)), ticks=10**9)], TICK)
+    gains = ExpectedGainRanker(view.model).estimate_gains([Candidate(next(iter(view)), ticks=10**9)], TICK)
     assert np.isfinite(gains).all()
     assert gains[0] > 0
 
@@ -137,6 +137,6 @@ def test_a_window_of_very_many_ticks_is_no_trouble() -> None:
 def test_the_best_before_time_is_the_expected_change() -> None:
     view = view_of("")
     fast, slow = entry_seen(view, "f", [True] * 6), entry_seen(view, "s", [False] * 6)
-    view.model.renew()
-    ranker = LearntRanker(view.model)
+    view.model.refit_population()
+    ranker = ExpectedGainRanker(view.model)
     assert TICK.now < ranker.best_before(fast, TICK.now) < ranker.best_before(slow, TICK.now)

@@ -12,7 +12,7 @@ from hypothesis import assume, event, given
 from hypothesis import strategies as st
 from pyoxigraph import DefaultGraph, Quad, QuerySolutions, Store
 
-from headwater.federation.endpoint.request_queries import Questions
+from headwater.federation.endpoint.request_queries import RequestQueries
 from headwater.language.errors import QueryError
 from headwater.terms.model import XSD, BlankNode, Literal, NamedNode, Row, Term
 
@@ -34,24 +34,25 @@ def solutions(store: Store, query: str, names: Sequence[str]) -> list[Row]:
     return [tuple(None if place is None else solution[place] for place in places) for solution in found]
 
 
-def check(store: Store, questions: Questions, everything: Sequence[Row], keys: Sequence[Row]) -> None:
-    """Both kinds of questions give what the definition says: {key} ⋈ pattern."""
+def check(store: Store, queries: RequestQueries, everything: Sequence[Row], keys: Sequence[Row]) -> None:
+    """Both kinds of queries give what the definition says: {key} ⋈ pattern."""
     expected = {
-        key: Counter(questions.filled(row, key) for row in everything if questions.fits(row, key)) for key in keys
+        key: Counter(queries.join_key(row, key) for row in everything if queries.is_compatible(row, key))
+        for key in keys
     }
     event(f"some solution agrees: {any(expected.values())}")
     for key in keys:
-        alone = solutions(store, questions.for_key(key), questions.names)
-        assert all(questions.fits(row, key) for row in alone)
-        assert Counter(questions.filled(row, key) for row in alone) == expected[key], questions.for_key(key)
-    if "OPTIONAL" in questions.for_keys(keys):
+        alone = solutions(store, queries.select_key(key), queries.names)
+        assert all(queries.is_compatible(row, key) for row in alone)
+        assert Counter(queries.join_key(row, key) for row in alone) == expected[key], queries.select_key(key)
+    if "OPTIONAL" in queries.select_keys(keys):
         # pyoxigraph lets some OPTIONALs see the bindings of VALUES from outside of their group.
         return
     together: dict[Row, Counter[Row]] = {key: Counter() for key in keys}
-    for number, *row in solutions(store, questions.for_keys(keys), [questions.number, *questions.names]):
+    for number, *row in solutions(store, queries.select_keys(keys), [queries.key_index, *queries.names]):
         assert isinstance(number, Literal)
         together[keys[int(number.value)]][tuple(row)] += 1
-    assert together == expected, questions.for_keys(keys)
+    assert together == expected, queries.select_keys(keys)
 
 
 class Writer:
@@ -127,27 +128,27 @@ def test_every_pattern_gives_the_solutions_that_agree_with_the_key(seed: int) ->
         every = [Quad(s, p, o, graph) for s in NODES for p in LINKS for o in TERMS]
         store.extend(quad for quad in every if chance.random() < 0.35)
     try:
-        names = [variable.value for variable in Questions.about(pattern, ()).variables]
+        names = [variable.value for variable in RequestQueries.for_pattern(pattern, ()).variables]
     except QueryError:
         assume(False)
     assume(names)
     join = chance.sample(names, chance.randint(1, min(3, len(names))))
-    questions = Questions.about(pattern, join)
-    everything = solutions(store, Questions.about(pattern, ()).for_key(()), questions.names)
+    queries = RequestQueries.for_pattern(pattern, join)
+    everything = solutions(store, RequestQueries.for_pattern(pattern, ()).select_key(()), queries.names)
     assume(len(everything) < 1000)
     terms: list[Term | None] = [*NODES, *NUMBERS, None]
     keys = {tuple(chance.choice(terms) for _ in join)}
     if everything:
-        found = questions.key(chance.choice(everything))
+        found = queries.key_of(chance.choice(everything))
         keys.add(tuple(None if chance.random() < 0.2 or isinstance(t, BlankNode) else t for t in found))
-    check(store, questions, everything, sorted(keys, key=str))
+    check(store, queries, everything, sorted(keys, key=str))
 
 
 PLAIN = f"?a {P} ?b"
 
 
 def texts(pattern: str, join: list[str], key: Row) -> str:
-    return Questions.about(pattern, join).for_key(key)
+    return RequestQueries.for_pattern(pattern, join).select_key(key)
 
 
 def test_a_key_goes_into_the_triples() -> None:
@@ -184,10 +185,10 @@ def test_a_key_goes_in_only_where_it_means_the_same(pattern: str, kept: str) -> 
 def test_solutions_do_not_become_different_by_losing_a_fixed_variable() -> None:
     store = Store()
     store.add(Quad(A, LINKS[0], B))
-    questions = Questions.about(
+    queries = RequestQueries.for_pattern(
         f"{{ SELECT DISTINCT ?a ?c WHERE {{ {{ ?a {P} ?c }} UNION {{ ?a {P}* ?c }} }} }}", ["a"]
     )
-    found = solutions(store, questions.for_key((A,)), ["c"])
+    found = solutions(store, queries.select_key((A,)), ["c"])
     assert sorted(found, key=str) == [(A,), (B,)]
 
 
@@ -196,30 +197,30 @@ def test_literals_are_compared_as_terms_not_as_values() -> None:
     store.extend(
         [Quad(A, LINKS[0], Literal("1.0", datatype=NamedNode(XSD + "decimal"))), Quad(B, LINKS[0], NUMBERS[0])]
     )
-    questions = Questions.about(f"?a {P} ?b {{ SELECT ?b WHERE {{ ?x {P} ?b }} ORDER BY ?b LIMIT 9 }}", ["b"])
-    assert "SAMETERM" in questions.for_key((NUMBERS[0],))
-    assert solutions(store, questions.for_key((NUMBERS[0],)), ["a"]) == [(B,)]
+    queries = RequestQueries.for_pattern(f"?a {P} ?b {{ SELECT ?b WHERE {{ ?x {P} ?b }} ORDER BY ?b LIMIT 9 }}", ["b"])
+    assert "SAMETERM" in queries.select_key((NUMBERS[0],))
+    assert solutions(store, queries.select_key((NUMBERS[0],)), ["a"]) == [(B,)]
 
 
 def test_a_page_has_an_order_that_leaves_nothing_to_chance() -> None:
-    text = Questions.about(PLAIN, ["b"]).page(limit=10, offset=20)
+    text = RequestQueries.for_pattern(PLAIN, ["b"]).select_page(limit=10, offset=20)
     assert text.endswith("ORDER BY ASC(?b) ASC(?a) LIMIT 10 OFFSET 20")
 
 
 def test_the_number_of_a_key_has_a_name_of_its_own() -> None:
-    assert Questions.about(f"?hw_key {P} ?hw_key_", []).number == "hw_key__"
+    assert RequestQueries.for_pattern(f"?hw_key {P} ?hw_key_", []).key_index == "hw_key__"
 
 
 def test_blank_nodes_of_a_pattern_are_no_columns() -> None:
-    questions = Questions.about(f"?a {P} [ {Q} ?c ]", ["a"])
-    assert questions.names == ("a", "c")
+    queries = RequestQueries.for_pattern(f"?a {P} [ {Q} ?c ]", ["a"])
+    assert queries.names == ("a", "c")
 
 
 def test_questions_travel_between_processes() -> None:
-    questions = Questions.about(PLAIN, ["a"])
-    assert pickle.loads(pickle.dumps(questions)).for_keys([(A,)]) == questions.for_keys([(A,)])
+    queries = RequestQueries.for_pattern(PLAIN, ["a"])
+    assert pickle.loads(pickle.dumps(queries)).select_keys([(A,)]) == queries.select_keys([(A,)])
 
 
 def test_a_join_variable_must_be_shown() -> None:
     with pytest.raises(ValueError, match=r"does not show \?z"):
-        Questions.about(PLAIN, ["z"])
+        RequestQueries.for_pattern(PLAIN, ["z"])

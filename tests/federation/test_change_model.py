@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwater.federation.view.change_model import WITNESSES, ChangeModel, Floats
+from headwater.federation.view.change_model import FITTED_ENTRIES, ChangeModel, Floats
 from headwater.terms.model import SECOND
 from tests.federation.small_world import key
 
@@ -34,9 +34,9 @@ def _slope(model: ChangeModel, weights: Floats) -> Floats:
 def taught(model: ChangeModel, observations: list[tuple[float, bool]], name: str = "a") -> Floats | None:
     belief = None
     for elapsed, changed in observations:
-        model.renew()
-        belief = model.observed(key(name), belief, elapsed, changed)
-    model.renew()
+        model.refit_population()
+        belief = model.update_belief(key(name), belief, elapsed, changed)
+    model.refit_population()
     return belief
 
 
@@ -50,14 +50,14 @@ def test_the_probability_follows_the_equation(observations: list[tuple[float, bo
     belief = taught(model, observations)
     weights = model.population if belief is None else model.population * belief / (model.population @ belief)
     expected = survival_by_small_steps(model, weights, elapsed).sum()
-    assert model.unchanged([belief], np.array([elapsed]))[0] == pytest.approx(expected, abs=1e-4)
+    assert model.probability_unchanged([belief], np.array([elapsed]))[0] == pytest.approx(expected, abs=1e-4)
 
 
 @given(OBSERVATIONS)
 def test_the_chance_to_be_unchanged_starts_at_one_and_falls(observations: list[tuple[float, bool]]) -> None:
     model = ChangeModel(SECOND)
     belief = taught(model, observations)
-    chances = model.unchanged([belief] * 6, np.array([0.0, 0.1, 1.0, 5.0, 30.0, 200.0]))
+    chances = model.probability_unchanged([belief] * 6, np.array([0.0, 0.1, 1.0, 5.0, 30.0, 200.0]))
     assert chances[0] == pytest.approx(1.0)
     assert all(earlier > later for earlier, later in itertools.pairwise(chances))
 
@@ -70,10 +70,10 @@ def test_the_two_findings_together_are_what_was_believed_before(
     model = ChangeModel(SECOND)
     belief = taught(model, observations)
     before = model.population if belief is None else model.population * belief / (model.population @ belief)
-    quiet = model.unchanged([belief], np.array([elapsed]))[0]
+    quiet = model.probability_unchanged([belief], np.array([elapsed]))[0]
     population = model.population
-    unchanged = model.observed(key("x"), belief, elapsed, changed=False) * population
-    changed = model.observed(key("x"), belief, elapsed, changed=True) * population
+    unchanged = model.update_belief(key("x"), belief, elapsed, has_changed=False) * population
+    changed = model.update_belief(key("x"), belief, elapsed, has_changed=True) * population
     stayed = np.exp(-model.switching * elapsed)
     predicted = stayed * before + (1 - stayed) * population
     np.testing.assert_allclose(quiet * unchanged + (1 - quiet) * changed, predicted, atol=1e-9)
@@ -117,14 +117,14 @@ def test_one_finding_moves_an_entry_less_the_more_alike_the_others_are() -> None
 
 def test_the_population_follows_the_entries_that_were_refreshed_last() -> None:
     model = ChangeModel(SECOND)
-    for number in range(WITNESSES + 50):
-        model.observed(key(f"slow{number}"), None, 20.0, changed=False)
-    model.renew()
+    for number in range(FITTED_ENTRIES + 50):
+        model.update_belief(key(f"slow{number}"), None, 20.0, has_changed=False)
+    model.refit_population()
     slow = model.rate(None)
     for _ in range(3):
-        for number in range(WITNESSES):
-            model.observed(key(f"fast{number}"), None, 0.5, changed=True)
-        model.renew()
+        for number in range(FITTED_ENTRIES):
+            model.update_belief(key(f"fast{number}"), None, 0.5, has_changed=True)
+        model.refit_population()
     assert model.rate(None) > 50 * slow
 
 
@@ -139,9 +139,11 @@ def test_its_state_survives_a_restart() -> None:
     other.restore(pickle.loads(pickle.dumps(model.state())))
     elapsed = np.array([4.0, 4.0])
     for each in (model, other):
-        each.observed(key("b"), None, 5.0, changed=False)
-        each.renew()
-    np.testing.assert_allclose(other.unchanged([belief, None], elapsed), model.unchanged([belief, None], elapsed))
+        each.update_belief(key("b"), None, 5.0, has_changed=False)
+        each.refit_population()
+    np.testing.assert_allclose(
+        other.probability_unchanged([belief, None], elapsed), model.probability_unchanged([belief, None], elapsed)
+    )
 
 
 def test_a_unit_must_take_time() -> None:

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from benchmarks.virtual_time import VirtualClock, VirtualRunner
+from benchmarks.virtual_time import VirtualClock, VirtualRequestRunner
 from headwater.federation.endpoint.clock import SystemClock
-from headwater.federation.endpoint.remote import Fetched, Page
-from headwater.federation.policy.request_runner import ThreadRunner
+from headwater.federation.endpoint.remote import FetchResult, Page
+from headwater.federation.policy.request_runner import ThreadRequestRunner
 from headwater.terms.model import SECOND, Row
 from tests.federation.small_world import ScriptedRemote, key
 
@@ -21,56 +21,56 @@ A, B, C = key("a"), key("b"), key("c")
 class GatedRemote:
     """Answers when its gate is opened; a barrier shows that requests are there at the same time."""
 
-    name, batch = "gated", 1
+    name, keys_per_request = "gated", 1
 
     def __init__(self, parties: int = 1) -> None:
         self.gate = threading.Event()
         self.together = threading.Barrier(parties)
 
-    def fetch(self, keys: Sequence[Row]) -> Fetched:
+    def fetch(self, keys: Sequence[Row]) -> FetchResult:
         self.together.wait(timeout=10)
         self.gate.wait(timeout=10)
-        return Fetched({asked: () for asked in keys}, 0.0)
+        return FetchResult({asked: () for asked in keys}, 0.0)
 
     def pages(self, limit: int) -> Iterator[Page]:
         return iter(())
 
 
 @pytest.fixture
-def threads() -> Iterator[ThreadRunner]:
-    runner = ThreadRunner(SystemClock(), workers=2)
+def threads() -> Iterator[ThreadRequestRunner]:
+    runner = ThreadRequestRunner(SystemClock(), workers=2)
     yield runner
     runner.close()
 
 
-def test_threads_ask_at_the_same_time(threads: ThreadRunner) -> None:
+def test_threads_ask_at_the_same_time(threads: ThreadRequestRunner) -> None:
     remote = GatedRemote(parties=2)
     remote.gate.set()
     outcomes = threads.wait(threads.start(remote, [[A], [B]]), until=None)
     assert sorted(outcome.keys for outcome in outcomes) == sorted([(A,), (B,)])
 
 
-def test_threads_wait_until_the_deadline_and_take_up_the_late_ones(threads: ThreadRunner) -> None:
+def test_threads_wait_until_the_deadline_and_take_up_the_late_ones(threads: ThreadRequestRunner) -> None:
     remote = GatedRemote()
     begun = time.monotonic()
-    tickets = threads.start(remote, [[A]])
-    assert threads.wait(tickets, until=SystemClock().now() + SECOND // 20) == []
+    request_ids = threads.start(remote, [[A]])
+    assert threads.wait(request_ids, until=SystemClock().now() + SECOND // 20) == []
     assert 0.04 < time.monotonic() - begun < 2.0
-    assert threads.free == 1
+    assert threads.free_workers == 1
     remote.gate.set()
-    late = threads.wait(tickets, until=None)
+    late = threads.wait(request_ids, until=None)
     assert [outcome.keys for outcome in late] == [(A,)]
-    assert threads.free == 2
+    assert threads.free_workers == 2
 
 
-def test_there_are_no_more_requests_than_workers(threads: ThreadRunner) -> None:
+def test_there_are_no_more_requests_than_workers(threads: ThreadRequestRunner) -> None:
     remote = GatedRemote()
     assert len(threads.start(remote, [[A], [B], [C]])) == 2
     assert threads.start(remote, [[C]]) == []
     remote.gate.set()
 
 
-def test_a_remote_that_raises_is_an_error_not_a_crash(threads: ThreadRunner) -> None:
+def test_a_remote_that_raises_is_an_error_not_a_crash(threads: ThreadRequestRunner) -> None:
     remote = ScriptedRemote(VirtualClock())
     remote.raises = RuntimeError("half a response")
     (outcome,) = threads.wait(threads.start(remote, [[A]]), until=None)
@@ -80,25 +80,25 @@ def test_a_remote_that_raises_is_an_error_not_a_crash(threads: ThreadRunner) -> 
 
 def test_virtual_requests_take_the_time_of_the_slowest() -> None:
     clock = VirtualClock(0)
-    runner = VirtualRunner(clock, workers=3)
+    runner = VirtualRequestRunner(clock, workers=3)
     outcomes = runner.wait(runner.start(ScriptedRemote(clock, seconds=0.3), [[A], [B]]), until=None)
     assert clock.now() == 0.3 * SECOND
-    assert [outcome.asked for outcome in outcomes] == [0, 0]
+    assert [outcome.asked_at for outcome in outcomes] == [0, 0]
 
 
 def test_virtual_requests_can_be_late() -> None:
     clock = VirtualClock(0)
-    runner = VirtualRunner(clock, workers=1)
+    runner = VirtualRequestRunner(clock, workers=1)
     remote = ScriptedRemote(clock, seconds=0.3)
     assert runner.wait(runner.start(remote, [[A], [B]]), until=SECOND // 10) == []
     assert clock.now() == SECOND // 10
-    assert runner.free == 0
+    assert runner.free_workers == 0
     clock.move_to(SECOND)
     assert [outcome.keys for outcome in runner.wait((), until=SECOND)] == [(A,)]
     assert clock.now() == SECOND
     runner.start(remote, [[C]])
     runner.close()
-    assert runner.free == 1
+    assert runner.free_workers == 1
 
 
 def test_the_system_clock_tells_the_time_and_goes_on() -> None:

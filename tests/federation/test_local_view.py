@@ -35,12 +35,12 @@ def names_in(view: LocalView) -> str:
 def test_it_is_filled_page_by_page_with_all_rows_of_a_key() -> None:
     view = empty()
     filling = view.fill([page(("a", 1), ("b", 1)), page(("b", 2), ("c", 1))], now=7)
-    assert (filling.pages, filling.rows, filling.keys, filling.complete, filling.error) == (2, 4, 3, True, None)
+    assert (filling.pages, filling.rows, filling.keys, filling.is_complete, filling.error) == (2, 4, 3, True, None)
     assert filling.seconds == 0.5
     assert view.rows(key("b")) == rows("b", 1, 2)
     entry = view.get(key("a"))
     assert entry is not None
-    assert (entry.refreshed, entry.best_before, entry.refreshes, entry.changes) == (7, 7, 0, 0)
+    assert (entry.refreshed_at, entry.best_before, entry.refreshes, entry.changes) == (7, 7, 0, 0)
 
 
 def test_pages_that_overlap_give_a_row_once_and_a_page_may_hold_it_twice() -> None:
@@ -53,14 +53,14 @@ def test_pages_that_overlap_give_a_row_once_and_a_page_may_hold_it_twice() -> No
 def test_a_filling_that_breaks_off_keeps_what_came_and_says_so() -> None:
     view = empty()
     filling = view.fill([page(("a", 1)), page(error="connection lost")], now=0)
-    assert (filling.complete, filling.error, len(view)) == (False, "connection lost", 1)
-    assert view.use([key("a"), key("z")], now=1) == [key("z")]
+    assert (filling.is_complete, filling.error, len(view)) == (False, "connection lost", 1)
+    assert view.record_use([key("a"), key("z")], now=1) == [key("z")]
 
 
 def test_a_filling_stops_where_there_is_no_room() -> None:
     view = empty(capacity=2)
     pages = iter([page(("a", 1), ("b", 1), ("c", 1)), page(("d", 1))])
-    assert not view.fill(pages, now=0).complete
+    assert not view.fill(pages, now=0).is_complete
     assert len(view) == 2
     assert next(pages).pairs, "the second page was not asked for"
 
@@ -68,17 +68,17 @@ def test_a_filling_stops_where_there_is_no_room() -> None:
 def test_a_complete_view_knows_which_keys_are_not_there() -> None:
     view = empty()
     view.fill([page(("a", 1))], now=3)
-    assert view.use([key("a"), key("z")], now=10) == []
+    assert view.record_use([key("a"), key("z")], now=10) == []
     absent = view.get(key("z"))
     assert absent is not None
-    assert (absent.rows, absent.refreshed) == ((), 3)
+    assert (absent.rows, absent.refreshed_at) == ((), 3)
 
 
 def test_what_was_not_used_for_longest_is_forgotten() -> None:
     view = view_of("abcd", capacity=2)
-    view.use([key("a")], now=1)
-    view.use([key("c"), key("b")], now=2)
-    assert view.trim() == 2
+    view.record_use([key("a")], now=1)
+    view.record_use([key("c"), key("b")], now=2)
+    assert view.evict() == 2
     assert names_in(view) == "cb"
     assert view.evictions == 2
 
@@ -86,9 +86,9 @@ def test_what_was_not_used_for_longest_is_forgotten() -> None:
 def test_forgetting_ends_the_knowledge_of_absent_keys() -> None:
     view = empty(capacity=2)
     view.fill([page(("a", 1), ("b", 1))], now=0)
-    view.use([key("y")], now=1)
-    view.trim()
-    assert view.use([key("a")], now=2) == [key("a")]
+    view.record_use([key("y")], now=1)
+    view.evict()
+    assert view.record_use([key("a")], now=2) == [key("a")]
 
 
 def test_a_refresh_counts_and_finds_changes() -> None:
@@ -97,7 +97,7 @@ def test_a_refresh_counts_and_finds_changes() -> None:
     assert view.store(key("a"), rows("a", 1), 30 * SECOND, 40 * SECOND)
     entry = view.get(key("a"))
     assert entry is not None
-    assert (entry.refreshes, entry.changes, entry.refreshed, entry.best_before) == (2, 1, 30 * SECOND, 40 * SECOND)
+    assert (entry.refreshes, entry.changes, entry.refreshed_at, entry.best_before) == (2, 1, 30 * SECOND, 40 * SECOND)
     assert entry.rows == rows("a", 1)
 
 
@@ -117,14 +117,14 @@ def test_an_answer_that_was_overtaken_by_a_newer_one_is_left_aside() -> None:
 
 def test_a_failure_leaves_the_old_rows_marked_until_a_refresh_succeeds() -> None:
     view = view_of("a")
-    view.fail(key("a"), 10)
-    view.fail(key("a"), 20)
-    view.fail(key("unknown"), 20)
+    view.record_failure(key("a"), 10)
+    view.record_failure(key("a"), 20)
+    view.record_failure(key("unknown"), 20)
     entry = view.get(key("a"))
     assert entry is not None
-    assert (entry.rows, entry.failing, entry.refreshed) == (rows("a", 0), 10, 0)
+    assert (entry.rows, entry.failing_since, entry.refreshed_at) == (rows("a", 0), 10, 0)
     view.store(key("a"), rows("a", 0), 30)
-    assert entry.failing is None
+    assert entry.failing_since is None
 
 
 def test_the_extent_of_changes_is_the_share_of_rows_they_touch() -> None:
@@ -141,7 +141,7 @@ def test_entries_grow_stale_and_faster_the_more_often_they_changed() -> None:
     for second in range(1, 9):
         view.store(key("a"), rows("a", second), second * SECOND)
         view.store(key("b"), rows("b", 0), second * SECOND)
-        view.model.renew()
+        view.model.refit_population()
     entries = list(view)
     now = 8 * SECOND
     np.testing.assert_allclose(view.staleness(entries, now), [0.0, 0.0], atol=1e-9)
@@ -154,7 +154,7 @@ def test_entries_grow_stale_and_faster_the_more_often_they_changed() -> None:
 def test_the_presence_of_an_entry_is_the_share_of_ticks_that_use_it() -> None:
     view = view_of("abc")
     for tick in range(200):
-        view.use([key("a"), key("b")] if tick % 2 else [key("a")], now=tick)
+        view.record_use([key("a"), key("b")] if tick % 2 else [key("a")], now=tick)
     shares = [view.presence(entry) for name in "abc" if (entry := view.get(key(name)))]
     assert shares == pytest.approx([1.0, 0.5, 0.0], abs=0.02)
 
@@ -169,8 +169,8 @@ def test_its_state_survives_a_restart() -> None:
     node = (*key("a"), Literal("x", language="en"))
     view.fill([Page([(key("a"), node), (key("b"), rows("b", 1)[0])], 0.0)], now=0)
     view.store(key("b"), rows("b", 2), 5 * SECOND, 9 * SECOND)
-    view.use([key("a")], now=6 * SECOND)
-    view.fail(key("b"), 6 * SECOND)
+    view.record_use([key("a")], now=6 * SECOND)
+    view.record_failure(key("b"), 6 * SECOND)
     saved = pickle.dumps(view.state())
     view.store(key("a"), (), 7 * SECOND)
     other = empty(capacity=3)
@@ -178,7 +178,7 @@ def test_its_state_survives_a_restart() -> None:
     assert other.rows(key("a")) == (node,)
     restored = other.get(key("b"))
     assert restored is not None
-    assert (restored.rows, restored.best_before, restored.failing) == (rows("b", 2), 9 * SECOND, 6 * SECOND)
+    assert (restored.rows, restored.best_before, restored.failing_since) == (rows("b", 2), 9 * SECOND, 6 * SECOND)
     assert (other.ticks, other.complete_since) == (1, 0)
     assert names_in(other) == "ba"
 
@@ -209,24 +209,24 @@ def test_changes_one_after_the_other_come_to_the_same_as_the_whole(operations: l
     for instant, (operation, name, value) in enumerate([*operations, ("save", "", 0)], 1):
         match operation:
             case "use":
-                view.use([key(name), key("a")], instant)
+                view.record_use([key(name), key("a")], instant)
             case "store":
                 view.store(key(name), rows(name, value), instant)
             case "fail":
-                view.fail(key(name), instant)
+                view.record_failure(key(name), instant)
             case "trim":
-                view.trim()
+                view.evict()
             case "save":
-                follower.apply(pickle.loads(pickle.dumps(view.changes())))
+                follower.apply_changes(pickle.loads(pickle.dumps(view.changes())))
     assert names_in(follower) == names_in(view)
     assert all_of(follower) == all_of(view)
 
 
 def test_changes_hold_only_what_was_touched() -> None:
     view = view_of("abcdef")
-    view.use([key("a")], 1)
+    view.record_use([key("a")], 1)
     view.state()
-    view.use([key("b")], 2)
+    view.record_use([key("b")], 2)
     view.store(key("c"), rows("c", 1), 2)
     assert sorted(str(entry.key[0])[-2] for entry in view.changes()["entries"]) == ["b", "c"]
     assert view.changes()["entries"] == []

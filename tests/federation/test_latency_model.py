@@ -19,22 +19,22 @@ def taught(*taken: tuple[int, float]) -> LatencyModel:
 def test_before_the_first_request_nothing_is_predicted_and_one_key_is_tried() -> None:
     model = LatencyModel()
     assert model.predict(1) is None
-    assert model.largest(0.1, 100) == 1
-    assert model.largest(0.0, 100) == 0
+    assert model.largest_request(0.1, 100) == 1
+    assert model.largest_request(0.0, 100) == 0
 
 
 def test_it_fits_a_start_and_a_cost_per_key() -> None:
     model = taught(*[(keys, 0.010 + 0.002 * keys) for keys in (1, 2, 4, 8, 16)])
     assert model.predict(1) == pytest.approx(0.012)
     assert model.predict(32) == pytest.approx(0.074)
-    assert model.largest(0.0505, 100) == 20
-    assert model.largest(0.0505, 5) == 5
-    assert model.largest(0.011, 100) == 0
+    assert model.largest_request(0.0505, 100) == 20
+    assert model.largest_request(0.0505, 5) == 5
+    assert model.largest_request(0.011, 100) == 0
 
 
 def test_sizes_grow_no_faster_than_twofold() -> None:
     model = taught((1, 0.001), (2, 0.001), (4, 0.001))
-    assert model.largest(10.0, 1000) == 8
+    assert model.largest_request(10.0, 1000) == 8
 
 
 def test_the_prediction_covers_most_of_the_slower_ones() -> None:
@@ -49,14 +49,14 @@ def test_the_prediction_covers_most_of_the_slower_ones() -> None:
 
 def test_it_forgets_what_is_long_ago() -> None:
     model = taught(*[(1, 5.0)] * MEMORY, *[(1, 0.01)] * (MEMORY - 1))
-    assert model.largest(0.2, 10) > 0, "a single slow one among many does not matter either"
-    assert taught(*[(1, 0.01)] * MEMORY, *[(1, 5.0)] * MEMORY).largest(0.2, 10) == 0
+    assert model.largest_request(0.2, 10) > 0, "a single slow one among many does not matter either"
+    assert taught(*[(1, 0.01)] * MEMORY, *[(1, 5.0)] * MEMORY).largest_request(0.2, 10) == 0
 
 
 def test_a_steep_line_does_not_start_below_nothing() -> None:
     model = taught((1, 0.001), (10, 0.2), (10, 0.2))
     assert (model.predict(1) or 0) > 0
-    assert model.largest(1e-6, 10) == 0
+    assert model.largest_request(1e-6, 10) == 0
 
 
 def test_a_fast_failure_is_no_fast_answer_but_a_slow_one_counts() -> None:
