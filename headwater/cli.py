@@ -12,6 +12,7 @@ from typing import Annotated, Literal, TypeAlias
 
 import typer
 
+from headwater import __version__
 from headwater.commands.ending import report_failures
 from headwater.explain.drawing_model import PlanFormat, PlanGraph
 from headwater.language.stream_clauses import Dialect, StreamOperator
@@ -25,6 +26,22 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def show_version(is_wanted: bool) -> None:
+    """Prints the version and ends, before anything else is looked at."""
+    if is_wanted:
+        typer.echo(f"headwater {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """What may stand before a command."""
 
 
 OutputFormat: TypeAlias = Literal["table", "json", "csv", "nquads", "parquet"]
