@@ -27,9 +27,9 @@ class QueryProgress:
     newest element of its streams; all in microseconds of event time. `state_rows` are the triples in its windows,
     `state_bytes` the memory of those and of what was derived from them, None where it is not measured. `seconds` is how
     long its evaluation took, of all shards together. `complete_from` is None where its answers are complete from the
-    first one on, and `headwater.execution.late_queries.NOT_YET` as long as that is not known. `choices` has for each join
-    what the kernel chose as it ran, of each shard: how many mappings went to which input as which step, and which indexes
-    are built or were dropped (`kernel.join_measures`); of queries that share one plan, the first one has them.
+    first one on, and `headwater.execution.late_queries.NOT_YET` as long as that is not known. `choices` has for each
+    join what the kernel chose as it ran, of each shard: how many mappings went to which input as which step, and which
+    indexes are built or were dropped (`kernel.join_measures`); of queries that share one plan, the first one has them.
     """
 
     evaluator: str = "kernel"
