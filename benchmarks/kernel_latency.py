@@ -17,7 +17,7 @@ from headwater.kernel.kernel_evaluator import KernelEvaluator
 from headwater.language.parser import parse
 from headwater.optimizer.optimise import optimise
 from headwater.windows.model import TimeWindow
-from headwater.windows.settings import settle
+from headwater.windows.settings import resolve_settings
 
 _PAPER_MS = (0.47, 3.90, 0.51, 0.53, 21.8)
 _SHARES = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
@@ -51,7 +51,7 @@ def measure(sizes: Sizes) -> Findings:
 def _latencies(scene: Conference, text: str, warm_up: int, count: int) -> tuple[list[float], list[float]]:
     """The seconds of each element in ascending order: of all, and of those with an answer."""
     plan = optimise(plan_query(parse(text))).plan
-    settings = settle(plan)
+    settings = resolve_settings(plan)
     evaluator = KernelEvaluator(plan, settings, scene.store)
     key = evaluator.keys[0]
     warm_up += max((w.width or 0) // APART for w in settings.windows if isinstance(w, TimeWindow))

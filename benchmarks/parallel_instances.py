@@ -12,7 +12,7 @@ from benchmarks.reporting import Points
 from headwater.algebra.build import plan_query
 from headwater.execution.registered import RegisteredQuery
 from headwater.language.parser import parse
-from headwater.windows.settings import settle
+from headwater.windows.settings import resolve_settings
 
 INSTANTIATED = ("Q1", "Q3", "Q4")
 PAPER = (1024.0, 1.0)
@@ -59,7 +59,7 @@ def instances(name: str, count: int) -> Iterator[RegisteredQuery]:
     """The same, registered."""
     for called, text in texts(name, count):
         plan = plan_query(parse(text), name=called)
-        yield RegisteredQuery(plan, settle(plan))
+        yield RegisteredQuery(plan, resolve_settings(plan))
 
 
 def points(by_count: Mapping[str, float]) -> Points:

@@ -51,13 +51,13 @@ from headwater.optimizer.rewrites import (
     push_filters,
     split_filters,
 )
-from headwater.optimizer.rewrites.push_filters import TO_ONE_SIDE, Side
+from headwater.optimizer.rewrites.push_filters import ONE_SIDED_RULES, FilterSide
 from headwater.optimizer.rule import Rule
 from headwater.optimizer.rules import FINISHING, REWRITES
 from headwater.terms.element_columns import ElementColumns
 from headwater.terms.ids.term_ids import encode
 from headwater.terms.model import SECOND
-from headwater.windows.settings import settle
+from headwater.windows.settings import resolve_settings
 
 MARKET = "http://stockexchange.org/market.trdf"
 BROKERS = NamedNode("http://brokerscentral.org/brokers.rdf")
@@ -87,8 +87,8 @@ _STAYING = tuple(rule for rule in REWRITES if rule not in _MOVING)
 _TIDYING = tuple(rule for rule in FINISHING if rule is not filter_static_parts.RULE)
 STRATEGIES: dict[str, tuple[tuple[Rule, ...], tuple[Rule, ...]]] = {
     "none": (_STAYING, _TIDYING),
-    "static": ((*_STAYING, split_filters.RULE, TO_ONE_SIDE[Side.STATIC]), _TIDYING),
-    "stream": ((*_STAYING, split_filters.RULE, TO_ONE_SIDE[Side.STREAM]), _TIDYING),
+    "static": ((*_STAYING, split_filters.RULE, ONE_SIDED_RULES[FilterSide.STATIC]), _TIDYING),
+    "stream": ((*_STAYING, split_filters.RULE, ONE_SIDED_RULES[FilterSide.STREAM]), _TIDYING),
     "both": (REWRITES, FINISHING),
 }
 """The rules of each plan: those applied again and again, and those at the end."""
@@ -188,7 +188,7 @@ def measure_evaluations(static_triples: int, window: int, rounds: int) -> Evalua
     evaluators: dict[str, KernelEvaluator] = {}
     for name, plan in make_plans().items():
         begun = time.perf_counter()
-        evaluators[name] = KernelEvaluator(plan, settle(plan), store)
+        evaluators[name] = KernelEvaluator(plan, resolve_settings(plan), store)
         ready[name] = time.perf_counter() - begun
     taken: dict[str, list[float]] = {name: [] for name in evaluators}
     row_count = 0

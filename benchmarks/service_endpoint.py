@@ -40,7 +40,7 @@ from headwater.federation.service_evaluator import make_evaluator_factory
 from headwater.federation.services import KeyVariables, Services
 from headwater.language.parser import parse
 from headwater.terms.model import SECOND, Element, Literal, NamedNode, Row, Triple
-from headwater.windows.settings import settle
+from headwater.windows.settings import resolve_settings
 
 EX = "http://example.org/"
 ENTRIES, QUICK_ENTRIES = 100_000, 10_000
@@ -191,7 +191,7 @@ def run(accounts: Accounts, name: str, ticks: int) -> StrategyRun:
                         SERVICE <{accounts.running.url}> {{ ?who :followers ?n }} {options} }}"""
     plan = plan_query(parse(text), streams=[f"{EX}mentions"])
     program = Program(
-        [RegisteredQuery(plan, settle(plan))], Store(), 0, make_evaluator_factory(Services(remote=remote))
+        [RegisteredQuery(plan, resolve_settings(plan))], Store(), 0, make_evaluator_factory(Services(remote=remote))
     )
     measured = StrategyRun()
     window: list[list[int]] = []

@@ -15,7 +15,7 @@ from headwater.language.stream_clauses import Dialect, StreamOperator
 from headwater.terms.durations import parse_duration
 from headwater.terms.timestamps import parse_time
 from headwater.windows.model import Bounds
-from headwater.windows.settings import Content, Options, Report, settle
+from headwater.windows.settings import Content, Options, Report, resolve_settings
 from tests.reference_programs import reference_program
 from tests.scenario_files import QueryText, Scenario, compare, read_scenario, scenario_paths
 
@@ -27,7 +27,7 @@ def registered(query: QueryText, streams: list[str]) -> RegisteredQuery:
         name=query.name,
         streams=streams,
     )
-    settings = settle(
+    settings = resolve_settings(
         plan,
         Options(
             bounds=Bounds(options["bounds"]) if "bounds" in options else None,

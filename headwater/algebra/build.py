@@ -1,4 +1,4 @@
-"""From a parsed query to its plan: dataset, windows, algebra and form put together."""
+"""Builds the plan of a parsed query: dataset, windows, algebra and query form."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Iterable
 
 from headwater.algebra.nodes import Distinct, Node, Project, Unit, Values
 from headwater.algebra.plan import QueryKind, QueryPlan, WindowSource
-from headwater.algebra.scope import visible
+from headwater.algebra.scope import visible_variables
 from headwater.algebra.translate import Translator
 from headwater.language.patterns import GroupPattern
-from headwater.language.query import AskQuery, ConstructQuery, DescribeQuery, Query, SelectQuery
+from headwater.language.query import AskQuery, ConstructQuery, DescribeQuery, ParsedQuery, SelectQuery
 from headwater.language.stream_clauses import FromGraph, FromStream, FromWindow
 from headwater.terms.model import NamedNode, Variable
 
 
-def plan_query(query: Query, *, name: str | None = None, streams: Iterable[str] = ()) -> QueryPlan:
-    """The plan of a query. `streams` are the streams the engine knows; `STREAM ?s` ranges over them."""
+def plan_query(query: ParsedQuery, *, name: str | None = None, streams: Iterable[str] = ()) -> QueryPlan:
+    """The plan of a query. `streams` are the streams that the engine knows; `STREAM ?s` ranges over them."""
     prefix = "hw_"
     while prefix in query.text:
         prefix += "_"
@@ -31,7 +31,7 @@ def plan_query(query: Query, *, name: str | None = None, streams: Iterable[str] 
         name=name or registered or "query",
         kind=kind,
         root=root,
-        variables=visible(root),
+        variables=visible_variables(root),
         windows=tuple(translator.windows),
         dialect=query.dialect,
         template=query.form.template if isinstance(query.form, ConstructQuery) else (),
@@ -48,7 +48,7 @@ def plan_query(query: Query, *, name: str | None = None, streams: Iterable[str] 
     )
 
 
-def _declare_windows(query: Query, translator: Translator, notes: list[str]) -> None:
+def _declare_windows(query: ParsedQuery, translator: Translator, notes: list[str]) -> None:
     for clause in query.dataset:
         if isinstance(clause, FromStream):
             merged = not clause.named
@@ -58,27 +58,29 @@ def _declare_windows(query: Query, translator: Translator, notes: list[str]) -> 
                 notes.append(
                     f"no GRAPH reads the named stream <{clause.stream.value}>: it is merged into the default graph"
                 )
-            translator.window(WindowSource(clause.stream, clause.window, clause.stream.value, clause.stream, merged))
+            translator.add_window(
+                WindowSource(clause.stream, clause.window, clause.stream.value, clause.stream, merged)
+            )
         elif isinstance(clause, FromWindow):
             source = WindowSource(clause.stream, clause.window, clause.name.value)
-            translator.named[clause.name] = translator.window(source)
+            translator.named[clause.name] = translator.add_window(source)
 
 
-def _mentions_graph(query: Query) -> bool:
+def _mentions_graph(query: ParsedQuery) -> bool:
     return "GraphPattern(" in repr(query.form)
 
 
-def _form(query: Query, translator: Translator) -> tuple[QueryKind, Node, tuple[NamedNode | Variable, ...]]:
+def _form(query: ParsedQuery, translator: Translator) -> tuple[QueryKind, Node, tuple[NamedNode | Variable, ...]]:
     match query.form:
         case SelectQuery() as select:
-            return QueryKind.SELECT, translator.select(select, query.aggregates), ()
+            return QueryKind.SELECT, translator.translate_select(select, query.aggregates), ()
         case ConstructQuery(_, where, modifiers, values):
-            return QueryKind.CONSTRUCT, translator.solutions(where, modifiers, values, query.aggregates), ()
+            return QueryKind.CONSTRUCT, translator.translate_solutions(where, modifiers, values, query.aggregates), ()
         case AskQuery(where, modifiers, values):
-            return QueryKind.ASK, translator.solutions(where, modifiers, values, query.aggregates), ()
+            return QueryKind.ASK, translator.translate_solutions(where, modifiers, values, query.aggregates), ()
         case DescribeQuery(terms, where, modifiers, values):
-            root = translator.solutions(where or GroupPattern(()), modifiers, values, query.aggregates)
-            described = tuple(terms) if terms is not None else visible(root)
+            root = translator.translate_solutions(where or GroupPattern(()), modifiers, values, query.aggregates)
+            described = tuple(terms) if terms is not None else visible_variables(root)
             variables = tuple(dict.fromkeys(term for term in described if isinstance(term, Variable)))
             solutions: Node = root if where is not None else Values((), ((),))
             return QueryKind.DESCRIBE, Distinct(Project(solutions or Unit(), variables)), described

@@ -1,7 +1,7 @@
 """Plan nodes: the SPARQL 1.1 algebra (section 18.2) with the window and aggregation operators of the stream papers.
 
-A plan is a tree of frozen dataclasses. Each node says in one line what it evaluates to; `children`,
-`with_children` and `visible` (the variables that its solutions may bind) are derived from its fields.
+A plan is a tree of frozen dataclasses. The docstring of each node says what it evaluates to; `children` and
+`with_children` are derived from its fields.
 
     Project(Filter(Window(0, Bgp(…)), ?v > 80), (?sensor,))
 """

@@ -1,13 +1,13 @@
 """Which variables of a plan can never stand for a literal.
 
 The subject and the predicate of a triple are no literals, nor is the name of a graph (RDF 1.1, section 3.1). A variable
-that stands there is an IRI or a blank node in every solution that binds it, and so it is wherever that value is handed
-on unchanged. Such a term equals itself and nothing else (SPARQL 1.1, section 17.4.1.7), so `=` and `!=` are decided by
-ids, without a look at what they stand for.
+that stands there is an IRI or a blank node in every solution that binds it, also after operators that keep its value.
+Such a term equals itself and nothing else (SPARQL 1.1, section 17.4.1.7), so `=` and `!=` compare ids, without looking
+at terms.
 
     ?a :knows ?b . ?b :age ?n                  ?a and ?b; ?n may be anything
     { ?a :knows ?b } UNION { ?b :age ?n }      ?a only: the ?b of the first branch may be anything
-    ?b :age ?n OPTIONAL { ?a :knows ?b }       ?a and ?b: the optional part only agrees with the ?b that is there
+    ?b :age ?n OPTIONAL { ?a :knows ?b }       ?a and ?b: the optional part joins on the ?b that is there
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ from headwater.algebra.nodes import (
     Values,
     Window,
 )
-from headwater.algebra.scope import certain, visible
+from headwater.algebra.scope import certain_variables, visible_variables
 from headwater.language.expressions import Constant, Expression, VariableReference
 from headwater.language.patterns import Path
 from headwater.terms.model import NamedNode, Variable
 
-Names = frozenset[str]
+VariableNames = frozenset[str]
 
 
 @dataclass(frozen=True)
-class Known:
-    """The variables that some rows have, those that are bound in each row, and those that are never a literal."""
+class VariableFacts:
+    """Names of the variables that rows may bind, that every row binds, and that are never bound to a literal."""
 
-    shown: Names
-    sure: Names
-    resources: Names
+    visible: VariableNames
+    certain: VariableNames
+    non_literal: VariableNames
 
 
-def resources(node: Node) -> Names:
+def non_literal_variables(node: Node) -> VariableNames:
     """The names of the variables that are an IRI or a blank node in every solution of a node that binds them."""
     match node:
         case Bgp(triples):
@@ -62,54 +62,54 @@ def resources(node: Node) -> Names:
             columns = zip(variables, zip(*rows, strict=True), strict=True) if rows else ()
             return _names(v for v, column in columns if all(isinstance(term, NamedNode | None) for term in column))
         case Join(left, right):
-            return joined_resources([_known(left), _known(right)])
+            return non_literals_of_join([_facts_of(left), _facts_of(right)])
         case LeftJoin(left, right, _):
-            return optional_resources(_known(left), _known(right))
+            return non_literals_of_left_join(_facts_of(left), _facts_of(right))
         case Union(left, right):
-            return _on_all_sides([_known(left), _known(right)])
+            return _non_literal_in_all([_facts_of(left), _facts_of(right)])
         case Minus(inner, _) | Filter(inner, _) | Distinct(inner) | Reduced(inner) | OrderBy(inner, _) | Slice(inner):
-            return resources(inner)
+            return non_literal_variables(inner)
         case Project(inner, variables):
-            return resources(inner) & _names(variables)
+            return non_literal_variables(inner) & _names(variables)
         case Extend(inner, variable, expression):
-            below = resources(inner)
-            return below | {variable.value} if _is_resource(expression, below) else below - {variable.value}
+            below = non_literal_variables(inner)
+            return below | {variable.value} if _is_non_literal(expression, below) else below - {variable.value}
         case Group(inner, keys, _):
-            below = resources(inner)
-            return _names(v for v, e in keys if _is_resource(VariableReference(v) if e is None else e, below))
+            below = non_literal_variables(inner)
+            return _names(v for v, e in keys if _is_non_literal(VariableReference(v) if e is None else e, below))
         case Aggregation(inner, clauses, _):
-            return resources(inner) - _names(v for v, _, _ in clauses)
+            return non_literal_variables(inner) - _names(v for v, _, _ in clauses)
         case Graph(name, inner) | Window(_, name, inner):
-            return resources(inner) | _names([name])
-    # A path of length zero goes from a literal to itself, and what a service says is its own business.
+            return non_literal_variables(inner) | _names([name])
+    # A path of length zero leads from a literal to itself, and nothing is known of what an endpoint binds.
     return frozenset()
 
 
-def joined_resources(parts: Iterable[Known]) -> Names:
+def non_literals_of_join(inputs: Iterable[VariableFacts]) -> VariableNames:
     """The variables of a join that are never a literal.
 
-    A value that one part always gives is the value; one that it may leave open can come from any other.
+    What one input always binds keeps its value in the join; what it may leave unbound can come from another input.
     """
-    given = list(parts)
-    return _on_all_sides(given).union(*(one.resources & one.sure for one in given))
+    facts = list(inputs)
+    return _non_literal_in_all(facts).union(*(one.non_literal & one.certain for one in facts))
 
 
-def optional_resources(left: Known, right: Known) -> Names:
-    """The same for OPTIONAL: where nothing on the right fits, the left row stays as it is."""
-    return _on_all_sides([left, right]) | (left.resources & left.sure)
+def non_literals_of_left_join(left: VariableFacts, right: VariableFacts) -> VariableNames:
+    """The same for OPTIONAL: where nothing on the right is compatible, the left row stays as it is."""
+    return _non_literal_in_all([left, right]) | (left.non_literal & left.certain)
 
 
-def _on_all_sides(parts: list[Known]) -> Names:
-    """The variables that are never a literal wherever they can come from."""
-    everywhere: Names = frozenset().union(*(one.resources for one in parts))
-    return everywhere.difference(*(one.shown - one.resources for one in parts))
+def _non_literal_in_all(inputs: list[VariableFacts]) -> VariableNames:
+    """The variables that no input can bind to a literal."""
+    in_some: VariableNames = frozenset().union(*(one.non_literal for one in inputs))
+    return in_some.difference(*(one.visible - one.non_literal for one in inputs))
 
 
-def _known(node: Node) -> Known:
-    return Known(_names(visible(node)), _names(certain(node)), resources(node))
+def _facts_of(node: Node) -> VariableFacts:
+    return VariableFacts(_names(visible_variables(node)), _names(certain_variables(node)), non_literal_variables(node))
 
 
-def _is_resource(expression: Expression, below: Names) -> bool:
+def _is_non_literal(expression: Expression, below: VariableNames) -> bool:
     match expression:
         case VariableReference(variable):
             return variable.value in below
@@ -118,5 +118,5 @@ def _is_resource(expression: Expression, below: Names) -> bool:
     return False
 
 
-def _names(terms: Iterable[object]) -> Names:
+def _names(terms: Iterable[object]) -> VariableNames:
     return frozenset(term.value for term in terms if isinstance(term, Variable))

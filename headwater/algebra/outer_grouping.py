@@ -1,9 +1,9 @@
-"""A query whose answer is made of one grouping: the grouping, and what is made of each of its groups.
+"""A query whose solutions come from one outermost grouping: the grouping, and the operators above it.
 
     Project( Extend( Filter( Group( … ), HAVING ), ?mean, expression of SELECT ))
 
-Each step above the grouping looks at one group at a time, so it does not matter where the groups came from: shards can
-give parts of the groups, and whoever puts the groups together takes the steps.
+Each operator above the grouping reads one group at a time, so it does not matter where the groups were computed: shards
+can give partial groups, and the steps are applied after merging.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from headwater.terms.model import Variable
 
 @dataclass(frozen=True, slots=True)
 class OuterGrouping:
-    """A grouping, and the steps from its groups to the solutions of the query, first step first."""
+    """A grouping and the operators above it, in the order of their application."""
 
     group: Group
     steps: tuple[Extend | Filter, ...]
 
     @classmethod
     def of(cls, root: Node) -> OuterGrouping | None:
-        """The grouping of which all solutions of a plan are made, if there is one; LIMIT and the like are not steps."""
-        _, below = Presentation.of_all(root)
+        """The outermost grouping of a plan, if there is one, below ORDER BY, DISTINCT and LIMIT."""
+        _, below = Presentation.extract_any(root)
         if isinstance(below, Project):
             below = below.inner
         steps: list[Extend | Filter] = []
@@ -39,9 +39,9 @@ class OuterGrouping:
 
     @property
     def variables(self) -> tuple[Variable, ...]:
-        """What a group binds: its keys, then its aggregates."""
+        """The variables of a group: its keys, then its aggregates."""
         return tuple(variable for variable, _ in (*self.group.keys, *self.group.aggregates))
 
-    def steps_are(self, evaluable: Callable[[Expression], bool]) -> bool:
-        """Whether something holds for every expression of the steps."""
-        return all(evaluable(expression) for step in self.steps for expression in expressions_of(step))
+    def can_evaluate_steps(self, can_evaluate: Callable[[Expression], bool]) -> bool:
+        """Whether every expression of the steps can be evaluated."""
+        return all(can_evaluate(expression) for step in self.steps for expression in expressions_of(step))

@@ -1,9 +1,9 @@
-"""By which variable a plan can be cut into shards that never need each other (DESIGN section 6, CS10).
+"""By which variable a plan can be partitioned into independent shards (CS10).
 
-A plan is *keyed* by a variable when every triple pattern over a stream has it, in a place that the predicate alone
-tells: then all triples that can meet in a solution have one key, and a shard that has all triples of its keys finds
-exactly the solutions of those keys. The solutions of the whole are the bag union of the solutions of the shards.
-Static data is in every shard, so a part that no stream touches may be joined to a keyed part, but not stand alone.
+A plan is *keyed* by a variable if every triple pattern over a stream contains it, at a place that the predicate
+determines. Then all stream triples of a solution have the same key, and a shard with all triples of its keys finds
+exactly the solutions of those keys. The solutions of the plan are the bag union of the solutions of the shards. Static
+data is in every shard, so a static part may be joined to a keyed part, but not stand alone.
 
     ?o a :Rainfall ; :procedure ?sensor ; :value ?v           keyed by ?o: all by the subject
     … GROUP BY ?o                                             keyed by ?o
@@ -35,60 +35,60 @@ from headwater.algebra.nodes import (
     Window,
 )
 from headwater.algebra.plan import QueryKind, QueryPlan
-from headwater.algebra.scope import expressions_of, nodes, sub_expressions, visible
+from headwater.algebra.scope import expressions_of, nodes_of, sub_expressions, visible_variables
 from headwater.language.patterns import TriplePattern
 from headwater.language.stream_clauses import StreamOperator
 from headwater.terms.model import BlankNode, NamedNode, Variable
 
 Routes = Mapping[str, Mapping[NamedNode, int]]
-"""For each stream and predicate the place of the key in a triple: 0 the subject's, 2 the object's."""
+"""For each stream and predicate the place of the key in a triple: 0 for the subject, 2 for the object."""
 
 
-class _Unkeyed(Exception):
+class _NotPartitionable(Exception):
     """Why a plan is not keyed by a variable."""
 
 
 @dataclass(frozen=True)
 class Partitioning:
-    """A variable by which a plan is keyed, and where it stands in the triples.
+    """A variable by which a plan is keyed, and its places in the triples.
 
-    With `in_parts` it is what the outermost grouping reads that is keyed: shards then have parts of its groups.
+    With `has_partial_groups` only the input of the outermost grouping is keyed: shards then give partial groups.
     """
 
     variable: Variable
     routes: Routes
-    in_parts: bool = False
+    has_partial_groups: bool = False
 
 
 @dataclass(frozen=True)
 class OneShard:
-    """Why a plan needs all triples in one place."""
+    """Why a plan cannot be partitioned."""
 
     reason: str
 
 
-def partitioning_of(plan: QueryPlan, operator: StreamOperator) -> list[Partitioning] | OneShard:
-    """The ways in which a plan can be cut, or why it cannot."""
+def partitionings_of(plan: QueryPlan, operator: StreamOperator) -> list[Partitioning] | OneShard:
+    """The possible partitionings of a plan, or why there is none."""
     if plan.kind is QueryKind.DESCRIBE:
         return OneShard("DESCRIBE looks at everything")
     if any(isinstance(term, BlankNode) for one in plan.template for term in (one.subject, one.predicate, one.object)):
         return OneShard("the template makes new blank nodes, which are numbered by row")
-    found: list[Partitioning] = []
+    partitionings: list[Partitioning] = []
     reasons: list[str] = []
     for variable in _candidates(plan):
         try:
-            routes = _Keyed(plan, variable).routes(operator)
-        except _Unkeyed as why:
+            routes = _KeyCheck(plan, variable).find_routes(operator)
+        except _NotPartitionable as why:
             reasons.append(str(why))
             continue
-        found.append(Partitioning(variable, routes))
-    return found or OneShard(reasons[0] if reasons else "no triple pattern over a stream has a variable")
+        partitionings.append(Partitioning(variable, routes))
+    return partitionings or OneShard(reasons[0] if reasons else "no triple pattern over a stream has a variable")
 
 
-def joint_routes(choices: Sequence[Sequence[Partitioning]]) -> tuple[list[Partitioning], Routes] | None:
-    """One partitioning per plan such that no two send the triples of one predicate by different places.
+def find_joint_routes(choices: Sequence[Sequence[Partitioning]]) -> tuple[list[Partitioning], Routes] | None:
+    """One partitioning per plan such that all of them agree on the place of the key for each predicate.
 
-    Plan by plan, the first that fits those chosen before is taken.
+    Plan by plan, the first one that agrees with those chosen before is taken.
     """
     chosen: list[Partitioning] = []
     joint: dict[str, dict[NamedNode, int]] = {}
@@ -113,7 +113,7 @@ def _fits(routes: Routes, more: Routes) -> bool:
 def _candidates(plan: QueryPlan) -> list[Variable]:
     """The variables of triple patterns, those that occur most often first."""
     counts: dict[Variable, int] = {}
-    for node in nodes(plan.root):
+    for node in nodes_of(plan.root):
         if isinstance(node, Bgp):
             for triple in node.triples:
                 for term in dict.fromkeys((triple.subject, triple.object)):
@@ -122,8 +122,8 @@ def _candidates(plan: QueryPlan) -> list[Variable]:
     return sorted(counts, key=lambda variable: -counts[variable])
 
 
-class _Keyed:
-    """Checks one variable; collects where it stands."""
+class _KeyCheck:
+    """Checks whether a plan is keyed by one variable, and collects its places."""
 
     def __init__(self, plan: QueryPlan, key: Variable) -> None:
         self._plan = plan
@@ -135,105 +135,105 @@ class _Keyed:
             if window.graph is not None:
                 self._graphs.setdefault(window.graph, []).append(window.stream.value)
 
-    def routes(self, operator: StreamOperator) -> Routes:
+    def find_routes(self, operator: StreamOperator) -> Routes:
         root = self._plan.root
-        if not self._keyed(_below_presentation(root), self._default):
-            raise _Unkeyed("no triple pattern over a stream")
-        if operator is not StreamOperator.RSTREAM and self._key not in visible(root):
-            raise _Unkeyed(f"changes are compared as a whole, and ?{self._key.value} is not in the answer")
+        if not self._is_keyed(_below_projection(root), self._default):
+            raise _NotPartitionable("no triple pattern over a stream")
+        if operator is not StreamOperator.RSTREAM and self._key not in visible_variables(root):
+            raise _NotPartitionable(f"changes are compared as a whole, and ?{self._key.value} is not in the answer")
         return self._routes
 
-    def _keyed(self, node: Node, streams: list[str]) -> bool:
-        """Whether a node's solutions all have the key; false where no stream touches it. Raises where it is neither."""
+    def _is_keyed(self, node: Node, streams: list[str]) -> bool:
+        """True if the node is keyed, False if it reads no stream; raises `_NotPartitionable` otherwise."""
         match node:
             case Bgp(triples):
-                return self._patterns(triples, streams)
+                return self._is_pattern_keyed(triples, streams)
             case PathMatch() if streams:
-                raise _Unkeyed("a property path may go from key to key")
+                raise _NotPartitionable("a property path may go from key to key")
             case Join(left, right):
-                return self._keyed(left, streams) | self._keyed(right, streams)
+                return self._is_keyed(left, streams) | self._is_keyed(right, streams)
             case LeftJoin(left, right, _) | Minus(left, right):
                 self._check_exists(node, streams)
-                return self._first(left, right, streams)
+                return self._is_left_keyed(left, right, streams)
             case Filter(inner, _) | Extend(inner, _, _):
-                found = self._keyed(inner, streams)
+                found = self._is_keyed(inner, streams)
                 self._check_exists(node, streams)
                 return found
             case Union(left, right):
-                return self._both(left, right, streams)
+                return self._is_each_keyed(left, right, streams)
             case Graph(name, inner):
-                return self._keyed(inner, self._streams_of(name))
+                return self._is_keyed(inner, self._streams_of(name))
             case Window(numbers, _, inner):
-                return self._keyed(inner, [self._plan.windows[n].stream.value for n in numbers])
+                return self._is_keyed(inner, [self._plan.windows[n].stream.value for n in numbers])
             case Distinct(inner) | Reduced(inner) | Project(inner, _):
-                found = self._keyed(inner, streams)
-                if found and self._key not in visible(node):
-                    raise _Unkeyed(f"?{self._key.value} does not leave a sub-query")
+                found = self._is_keyed(inner, streams)
+                if found and self._key not in visible_variables(node):
+                    raise _NotPartitionable(f"?{self._key.value} does not leave a sub-query")
                 return found
             case Group(inner, keys, _):
-                found = self._keyed(inner, streams)
+                found = self._is_keyed(inner, streams)
                 self._check_exists(node, streams)
                 if found and not any(variable == self._key and e is None for variable, e in keys):
-                    raise _Unkeyed(f"groups are not made by ?{self._key.value}")
+                    raise _NotPartitionable(f"groups are not made by ?{self._key.value}")
                 return found
             case Aggregation(inner, clauses, _):
-                found = self._keyed(inner, streams)
+                found = self._is_keyed(inner, streams)
                 if found and any(self._key not in keys for _, _, keys in clauses):
-                    raise _Unkeyed(f"an AGGREGATE is not made by ?{self._key.value}")
+                    raise _NotPartitionable(f"an AGGREGATE is not made by ?{self._key.value}")
                 return found
         if not node.children:
             return False
-        if any(self._keyed(child, streams) for child in node.children):
-            raise _Unkeyed(f"{type(node).__name__} needs all solutions in one place")
+        if any(self._is_keyed(child, streams) for child in node.children):
+            raise _NotPartitionable(f"{type(node).__name__} needs all solutions in one place")
         return False
 
-    def _first(self, left: Node, right: Node, streams: list[str]) -> bool:
-        found = self._keyed(left, streams)
-        if self._keyed(right, streams) and not found:
-            raise _Unkeyed("OPTIONAL or MINUS would be repeated in every shard")
+    def _is_left_keyed(self, left: Node, right: Node, streams: list[str]) -> bool:
+        found = self._is_keyed(left, streams)
+        if self._is_keyed(right, streams) and not found:
+            raise _NotPartitionable("OPTIONAL or MINUS would be repeated in every shard")
         return found
 
-    def _both(self, left: Node, right: Node, streams: list[str]) -> bool:
-        found = (self._keyed(left, streams), self._keyed(right, streams))
+    def _is_each_keyed(self, left: Node, right: Node, streams: list[str]) -> bool:
+        found = (self._is_keyed(left, streams), self._is_keyed(right, streams))
         if found[0] != found[1]:
-            raise _Unkeyed("a static branch of UNION would be repeated in every shard")
+            raise _NotPartitionable("a static branch of UNION would be repeated in every shard")
         return found[0]
 
     def _check_exists(self, node: Node, streams: list[str]) -> None:
         for expression in expressions_of(node):
             for part in sub_expressions(expression):
-                repeats = isinstance(part, ExistsPlan) and self._keyed(part.plan, streams)
-                if repeats and not self._keyed(node.children[0], streams):
-                    raise _Unkeyed("EXISTS would be repeated in every shard")
+                repeats = isinstance(part, ExistsPlan) and self._is_keyed(part.plan, streams)
+                if repeats and not self._is_keyed(node.children[0], streams):
+                    raise _NotPartitionable("EXISTS would be repeated in every shard")
 
     def _streams_of(self, name: NamedNode | Variable) -> list[str]:
         if isinstance(name, Variable):
             if self._graphs:
-                raise _Unkeyed("GRAPH with a variable looks at every stream")
+                raise _NotPartitionable("GRAPH with a variable looks at every stream")
             return []
         return self._graphs.get(name, [])
 
-    def _patterns(self, triples: tuple[TriplePattern, ...], streams: list[str]) -> bool:
+    def _is_pattern_keyed(self, triples: tuple[TriplePattern, ...], streams: list[str]) -> bool:
         if not streams or not triples:
             return False
         for triple in triples:
             if not isinstance(triple.predicate, NamedNode):
-                raise _Unkeyed("a predicate is a variable or a path")
+                raise _NotPartitionable("a predicate is a variable or a path")
             if triple.subject == self._key:
                 place = 0
             elif triple.object == self._key:
                 place = 2
             else:
-                raise _Unkeyed(f"not every triple pattern over a stream has ?{self._key.value}")
+                raise _NotPartitionable(f"not every triple pattern over a stream has ?{self._key.value}")
             for stream in streams:
                 known = self._routes.setdefault(stream, {})
                 if known.setdefault(triple.predicate, place) != place:
-                    raise _Unkeyed(f"?{self._key.value} stands in two places of {triple.predicate}")
+                    raise _NotPartitionable(f"?{self._key.value} stands in two places of {triple.predicate}")
         return True
 
 
-def _below_presentation(root: Node) -> Node:
-    """What is left when the outermost projection is taken away: rows may leave the key behind there."""
+def _below_projection(root: Node) -> Node:
+    """The plan below its outermost projections, which may drop the key."""
     while isinstance(root, Project):
         root = root.inner
     return root

@@ -1,9 +1,9 @@
-"""The top of a query: what ORDER BY, DISTINCT, LIMIT and OFFSET make of the solutions below it.
+"""The solution modifiers at the top of a query: ORDER BY, DISTINCT, LIMIT and OFFSET.
 
     Slice( Distinct( Project( OrderBy( solutions ))))          each of them where the query has it
 
-Shards that never need each other give the solutions; the presentation is for those of all shards together. So that they
-do not give more than can be needed, each presents its own as far as that is safe (`in_part`).
+With independent shards the modifiers apply to the solutions of all shards together. Each shard applies them to its own
+solutions as far as that is safe (`partial_plan`), so that it does not send more than can be needed.
 """
 
 from __future__ import annotations
@@ -11,32 +11,32 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from headwater.algebra.nodes import Distinct, Node, OrderBy, Project, Reduced, Slice
-from headwater.algebra.scope import mentioned
+from headwater.algebra.scope import expression_variables
 from headwater.language.expressions import Expression
 from headwater.terms.model import Variable
 
 
 @dataclass(frozen=True)
 class Presentation:
-    """The top of a query or sub-query: keys with whether they descend, the variables shown, and what is cut off."""
+    """The modifiers of a query or sub-query: sort keys (with whether they descend), projection, DISTINCT and slice."""
 
     keys: tuple[tuple[Expression, bool], ...]
     variables: tuple[Variable, ...]
-    distinct: bool
+    is_distinct: bool
     offset: int
     limit: int | None
 
     @classmethod
-    def of(cls, plan: Node) -> tuple[Presentation | None, Node]:
-        """The presentation that a plan asks for, if any, and the plan below it. DISTINCT alone is none."""
-        found, below = cls.of_all(plan)
-        if found is None or not (isinstance(plan, Slice) or found.keys):
+    def extract(cls, plan: Node) -> tuple[Presentation | None, Node]:
+        """The presentation of a plan and the plan below it; None if it neither sorts nor slices."""
+        presentation, below = cls.extract_any(plan)
+        if presentation is None or not (isinstance(plan, Slice) or presentation.keys):
             return None, plan
-        return found, below
+        return presentation, below
 
     @classmethod
-    def of_all(cls, plan: Node) -> tuple[Presentation | None, Node]:
-        """The same, where DISTINCT alone is a presentation, too."""
+    def extract_any(cls, plan: Node) -> tuple[Presentation | None, Node]:
+        """The same, but DISTINCT alone is a presentation, too."""
         top: Node = plan
         offset, limit, distinct = 0, None, False
         if isinstance(top, Slice):
@@ -50,20 +50,22 @@ class Presentation:
         return cls(keys, top.variables, distinct, offset, limit), below
 
     @property
-    def needed(self) -> tuple[Variable, ...]:
-        """What must be known of the solutions: what is shown, and what they are ordered by."""
-        read = (variable for key, _ in self.keys for variable in sorted(mentioned(key), key=lambda v: v.value))
+    def needed_variables(self) -> tuple[Variable, ...]:
+        """The variables that are projected or sorted by."""
+        read = (
+            variable for key, _ in self.keys for variable in sorted(expression_variables(key), key=lambda v: v.value)
+        )
         return tuple(dict.fromkeys((*self.variables, *read)))
 
-    def in_part(self, below: Node) -> Node:
-        """What a part of the solutions must give so that the parts can be presented together.
+    def partial_plan(self, below: Node) -> Node:
+        """The plan of one shard, such that the presentation can be applied to the union of all shards.
 
-        Of each part no more can be shown than of the whole, and equal rows of one part need not be given twice; but
-        where rows are told apart by what is not shown, only the whole can say which of them comes first.
+        A shard needs to give no more rows than the limit, and equal rows once. But DISTINCT with sort keys that are not
+        projected can only be applied to the whole.
         """
-        shows_all = self.needed == self.variables
-        if self.limit is None or (self.distinct and not shows_all):
-            found: Node = Project(below, self.needed)
-            return Distinct(found) if self.distinct and shows_all else found
-        found = Project(OrderBy(below, self.keys) if self.keys else below, self.needed)
-        return Slice(Distinct(found) if self.distinct else found, 0, self.offset + self.limit)
+        shows_all = self.needed_variables == self.variables
+        if self.limit is None or (self.is_distinct and not shows_all):
+            found: Node = Project(below, self.needed_variables)
+            return Distinct(found) if self.is_distinct and shows_all else found
+        found = Project(OrderBy(below, self.keys) if self.keys else below, self.needed_variables)
+        return Slice(Distinct(found) if self.is_distinct else found, 0, self.offset + self.limit)

@@ -1,15 +1,15 @@
-"""Expressions in words to which pyoxigraph gives the value that SPARQL defines, where by itself it would not.
+"""Rewrites expressions such that pyoxigraph computes the value that SPARQL defines, where it would not otherwise.
 
-- It sorts the operands of `+` as it likes, but knows a time plus a duration in this order only: `a - (-b)` means the
-  same and keeps the order.
-- Zero divided by a decimal with digits after the point is an error to it. Here an error of a division of zero by
-  another number is zero; between floats and doubles there is no such error.
+- pyoxigraph reorders the operands of `+`, but adds a duration only to the right of a time: `a - (-b)` means the same
+  and keeps the order.
+- pyoxigraph fails to divide zero by a decimal with digits after the point: if the division of zero by another number
+  fails, the rewritten expression is zero. Floats and doubles do not fail.
 
 >>> from headwater.algebra import plan_query
->>> from headwater.algebra.to_sparql import expression_text
+>>> from headwater.algebra.to_sparql import expression_to_sparql
 >>> from headwater.language import parse
 >>> sum_of = plan_query(parse("SELECT (?a + ?b AS ?c) {}")).root.children[0].expression
->>> expression_text(in_engine_words(sum_of))
+>>> expression_to_sparql(rewrite_for_pyoxigraph(sum_of))
 '(?a - (- ?b))'
 """
 
@@ -23,15 +23,17 @@ _ZERO = Constant(Literal("0", datatype=NamedNode(XSD + "decimal")))
 _ERROR = Operation("/", (_ZERO, _ZERO))
 
 
-def in_engine_words(expression: Expression) -> Expression:
-    """The same expression, for the engine."""
+def rewrite_for_pyoxigraph(expression: Expression) -> Expression:
+    """An equivalent expression that pyoxigraph computes correctly."""
 
     def change(part: Expression) -> Expression | None:
         match part:
             case Operation("+", (left, right)):
-                return Operation("-", (in_engine_words(left), Operation("unary -", (in_engine_words(right),))))
+                return Operation(
+                    "-", (rewrite_for_pyoxigraph(left), Operation("unary -", (rewrite_for_pyoxigraph(right),)))
+                )
             case Operation("/", (left, right)):
-                left, right = in_engine_words(left), in_engine_words(right)
+                left, right = rewrite_for_pyoxigraph(left), rewrite_for_pyoxigraph(right)
                 quotient = Operation("/", (left, right))
                 is_zero = Operation("&&", (Operation("=", (left, _ZERO)), Operation("!=", (right, _ZERO))))
                 return FunctionCall("COALESCE", (quotient, FunctionCall("IF", (is_zero, _ZERO, _ERROR))))

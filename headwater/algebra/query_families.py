@@ -30,16 +30,16 @@ ConstantTerm: TypeAlias = NamedNode | Literal
 _HOLE = "urn:headwater:constant:"
 
 
-def hole(position: int) -> NamedNode:
-    """What stands in a form in place of the constant with a number."""
+def placeholder(position: int) -> NamedNode:
+    """The IRI that stands for the constant with this index in a form."""
     return NamedNode(f"{_HOLE}{position}")
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What is left of a query without its constants; equal forms have as many constants, at the same places.
+    """A query with its constants taken out; equal forms have constants at the same places.
 
-    `root` has a `hole` for each constant. `context` is whatever else queries must agree in, such as their settings.
+    `root` has a `placeholder` for each constant. `context` is what else queries must agree in, such as their settings.
     """
 
     root: Node
@@ -53,22 +53,22 @@ class Form:
 
 
 def form_of(plan: QueryPlan, context: Hashable = None) -> tuple[Form, tuple[ConstantTerm, ...]]:
-    """The form of a query, and its constants in the order of their numbers."""
+    """The form of a query, and its constants in the order of their placeholders."""
     constants: list[ConstantTerm] = []
 
-    def punch(term: ConstantTerm) -> NamedNode:
+    def take_out(term: ConstantTerm) -> NamedNode:
         constants.append(term)
-        return hole(len(constants) - 1)
+        return placeholder(len(constants) - 1)
 
-    root = with_constants(plan.root, punch)
+    root = replace_constants(plan.root, take_out)
     form = Form(
         root, plan.kind, plan.variables, plan.windows, plan.default_graphs, plan.named_graphs, plan.base, context
     )
     return form, tuple(constants)
 
 
-def with_constants(plan: Node, change: Callable[[ConstantTerm], ConstantTerm]) -> Node:
-    """The plan with other constants; `change` is asked for one after the other, in a fixed order."""
+def replace_constants(plan: Node, change: Callable[[ConstantTerm], ConstantTerm]) -> Node:
+    """The plan with each constant replaced by `change`, which is called in a fixed order."""
 
     def in_term(term: Any) -> Any:
         return change(term) if isinstance(term, NamedNode | Literal) else term
@@ -78,12 +78,12 @@ def with_constants(plan: Node, change: Callable[[ConstantTerm], ConstantTerm]) -
             case Constant(value):
                 return Constant(change(value))
             case ExistsPlan(inner, _):
-                return replace(part, plan=with_constants(inner, change))
+                return replace(part, plan=replace_constants(inner, change))
         return None
 
     def renewed(value: Any) -> Any:
         if isinstance(value, Node):
-            return with_constants(value, change)
+            return replace_constants(value, change)
         if isinstance(value, Expression):
             return map_expression(value, in_expression)
         if isinstance(value, tuple):
@@ -102,7 +102,7 @@ def with_constants(plan: Node, change: Callable[[ConstantTerm], ConstantTerm]) -
 
 @dataclass(frozen=True)
 class Family:
-    """A form with some of its constants filled in; `parameters` are the numbers of those that are left open."""
+    """A form with the constants that all members share; `parameters` are the indexes of the others."""
 
     form: Form
     fixed: tuple[ConstantTerm | None, ...]
@@ -118,7 +118,7 @@ class Family:
         return cls(form, tuple(column[0] if len(set(column)) == 1 else None for column in columns))
 
     def values(self, form: Form, constants: Sequence[ConstantTerm]) -> tuple[ConstantTerm, ...] | None:
-        """The values that a query gives to the parameters; None where it is no member."""
+        """The parameter values of a query; None if it is not a member."""
         if form != self.form:
             return None
         pairs = list(zip(self.fixed, constants, strict=True))

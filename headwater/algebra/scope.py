@@ -1,4 +1,4 @@
-"""Which variables a plan node can bind, which it always binds, and walks over plans and expressions."""
+"""Variables that a plan node can bind or always binds, and traversals of plans and expressions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _of_terms(*terms: object) -> Iterator[Variable]:
     return (term for term in terms if isinstance(term, Variable))
 
 
-def visible(node: Node) -> tuple[Variable, ...]:
+def visible_variables(node: Node) -> tuple[Variable, ...]:
     """The variables in scope after the node, in the order of their first appearance (SPARQL 18.2.1)."""
     match node:
         case Bgp(triples):
@@ -55,49 +55,49 @@ def visible(node: Node) -> tuple[Variable, ...]:
         case Group(_, keys, aggregates):
             return _unique([*(v for v, _ in keys), *(v for v, _ in aggregates)])
         case Extend(inner, variable, _):
-            return _unique([*visible(inner), variable])
+            return _unique([*visible_variables(inner), variable])
         case Aggregation(inner, clauses, _):
-            return _unique([*visible(inner), *(v for v, _, _ in clauses)])
+            return _unique([*visible_variables(inner), *(v for v, _, _ in clauses)])
         case Minus(left, _):
-            return visible(left)
+            return visible_variables(left)
         case Graph(name, inner):
-            return _unique([*_of_terms(name), *visible(inner)])
+            return _unique([*_of_terms(name), *visible_variables(inner)])
         case Window(_, name, inner):
-            return _unique([*_of_terms(name), *visible(inner)])
+            return _unique([*_of_terms(name), *visible_variables(inner)])
         case Service(endpoint, inner, _):
-            return _unique([*_of_terms(endpoint), *visible(inner)])
+            return _unique([*_of_terms(endpoint), *visible_variables(inner)])
         case Unit():
             return ()
-    return _unique(v for child in node.children for v in visible(child))
+    return _unique(v for child in node.children for v in visible_variables(child))
 
 
-def certain(node: Node) -> frozenset[Variable]:
+def certain_variables(node: Node) -> frozenset[Variable]:
     """The variables bound in every solution of the node."""
     match node:
         case Bgp() | PathMatch():
-            return frozenset(visible(node))
+            return frozenset(visible_variables(node))
         case Values(variables, rows):
             bound = (i for i in range(len(variables)) if all(row[i] is not None for row in rows))
             return frozenset(variables[i] for i in bound)
         case Project(inner, variables):
-            return certain(inner) & frozenset(variables)
+            return certain_variables(inner) & frozenset(variables)
         case Group(inner, keys, _):
-            return frozenset(v for v, e in keys if e is None) & certain(inner)
+            return frozenset(v for v, e in keys if e is None) & certain_variables(inner)
         case Union(left, right):
-            return certain(left) & certain(right)
+            return certain_variables(left) & certain_variables(right)
         case LeftJoin(left, _, _) | Minus(left, _):
-            return certain(left)
+            return certain_variables(left)
         case Graph(name, inner) | Window(_, name, inner):
-            return certain(inner) | frozenset(_of_terms(name))
+            return certain_variables(inner) | frozenset(_of_terms(name))
         case Service(_, inner, silent):
-            return frozenset() if silent else certain(inner)
+            return frozenset() if silent else certain_variables(inner)
         case Unit():
             return frozenset()
-    return frozenset(v for child in node.children for v in certain(child))
+    return frozenset(v for child in node.children for v in certain_variables(child))
 
 
 def map_expression(expression: Expression, change: Callable[[Expression], Expression | None]) -> Expression:
-    """The expression with every part for which `change` gives something replaced, from the top down."""
+    """The expression with every part for which `change` gives an expression replaced by it, from the top down."""
     changed = change(expression)
     if changed is not None:
         return changed
@@ -124,18 +124,18 @@ def sub_expressions(expression: Expression) -> Iterator[Expression]:
                 yield from sub_expressions(part)
 
 
-def mentioned(expression: Expression) -> frozenset[Variable]:
+def expression_variables(expression: Expression) -> frozenset[Variable]:
     """The variables an expression refers to, those inside EXISTS included."""
-    found: set[Variable] = set()
+    variables: set[Variable] = set()
     for part in sub_expressions(expression):
-        found.update(_named(part))
+        variables.update(_own_variables(part))
         if isinstance(part, ExistsPlan):
-            found.update(all_variables(part.plan))
-    return frozenset(found)
+            variables.update(all_variables(part.plan))
+    return frozenset(variables)
 
 
-def _named(part: Expression) -> Iterator[Variable]:
-    """The variables that an expression itself names; its parts may name others."""
+def _own_variables(part: Expression) -> Iterator[Variable]:
+    """The variables in the fields of an expression, without those of its parts."""
     if isinstance(part, VariableReference | Timestamp):
         yield part.variable
     if isinstance(part, Timestamp) and isinstance(part.stream, Variable):
@@ -156,25 +156,25 @@ def _expressions_in(value: object) -> Iterator[Expression]:
             yield from _expressions_in(part)
 
 
-def nodes(plan: Node) -> Iterator[Node]:
+def nodes_of(plan: Node) -> Iterator[Node]:
     """All nodes of a plan, those inside EXISTS included, parents first."""
     yield plan
     for expression in expressions_of(plan):
         for part in sub_expressions(expression):
             if isinstance(part, ExistsPlan):
-                yield from nodes(part.plan)
+                yield from nodes_of(part.plan)
     for child in plan.children:
-        yield from nodes(child)
+        yield from nodes_of(child)
 
 
 def all_variables(plan: Node) -> frozenset[Variable]:
     """Every variable that stands anywhere in the plan."""
     found: set[Variable] = set()
-    for node in nodes(plan):
-        found.update(visible(node))
+    for node in nodes_of(plan):
+        found.update(visible_variables(node))
         for expression in expressions_of(node):
             for part in sub_expressions(expression):
-                found.update(_named(part))
+                found.update(_own_variables(part))
     return frozenset(found)
 
 
@@ -208,19 +208,21 @@ def map_plan(plan: Node, change: Callable[[Node], Node]) -> Node:
     return change(map_expressions(renewed, lambda e: map_expression(e, inside)))
 
 
-def with_names(part: Any, names: Mapping[Variable, Variable]) -> Any:
-    """A plan, or any part of one, with other names for some variables wherever they stand."""
+def rename_variables(part: Any, names: Mapping[Variable, Variable]) -> Any:
+    """A plan, or any part of one, with some variables renamed."""
     if isinstance(part, Variable):
         return names.get(part, part)
     if isinstance(part, tuple):
-        return tuple(with_names(one, names) for one in part)
+        return tuple(rename_variables(one, names) for one in part)
     if is_dataclass(part) and not isinstance(part, type):
-        return replace(part, **{field.name: with_names(getattr(part, field.name), names) for field in fields(part)})
+        return replace(
+            part, **{field.name: rename_variables(getattr(part, field.name), names) for field in fields(part)}
+        )
     return part
 
 
-def conjuncts(condition: Expression) -> list[Expression]:
-    """The conditions that a conjunction puts together."""
+def conjuncts_of(condition: Expression) -> list[Expression]:
+    """The operands of nested conjunctions; the condition itself if it is none."""
     if isinstance(condition, Operation) and condition.operator == "&&":
-        return [part for operand in condition.operands for part in conjuncts(operand)]
+        return [part for operand in condition.operands for part in conjuncts_of(operand)]
     return [condition]

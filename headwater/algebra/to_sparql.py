@@ -1,4 +1,4 @@
-"""Algebra back to SPARQL text, such that the text means exactly the plan.
+"""Plans as SPARQL text that is equivalent to them.
 
 Items that a group joins in sequence are written side by side; whatever depends on its place in a group (filters,
 OPTIONAL, MINUS, BIND) gets braces of its own where it is not on the left. Nodes that only streams have
@@ -34,7 +34,7 @@ from headwater.algebra.nodes import (
     Values,
     Window,
 )
-from headwater.algebra.scope import visible
+from headwater.algebra.scope import visible_variables
 from headwater.language.expressions import (
     Aggregate,
     Constant,
@@ -63,70 +63,70 @@ Written: TypeAlias = Term | Variable | None
 
 def to_sparql(plan: Node) -> str:
     """A SELECT query whose answer is the plan's."""
-    return select_text(plan)
+    return select_to_sparql(plan)
 
 
-def term_text(term: Written) -> str:
+def term_to_sparql(term: Written) -> str:
     """A term as SPARQL writes it."""
     return "UNDEF" if term is None else str(term)
 
 
-def path_text(path: Path) -> str:
+def path_to_sparql(path: Path) -> str:
     """A property path, with parentheses around every inner path."""
     match path:
         case Link(iri):
             return str(iri)
         case Inverse(inner):
-            return f"^({path_text(inner)})"
+            return f"^({path_to_sparql(inner)})"
         case Sequence(left, right):
-            return f"({path_text(left)})/({path_text(right)})"
+            return f"({path_to_sparql(left)})/({path_to_sparql(right)})"
         case Alternative(left, right):
-            return f"({path_text(left)})|({path_text(right)})"
+            return f"({path_to_sparql(left)})|({path_to_sparql(right)})"
         case ZeroOrMore(inner):
-            return f"({path_text(inner)})*"
+            return f"({path_to_sparql(inner)})*"
         case OneOrMore(inner):
-            return f"({path_text(inner)})+"
+            return f"({path_to_sparql(inner)})+"
         case ZeroOrOne(inner):
-            return f"({path_text(inner)})?"
+            return f"({path_to_sparql(inner)})?"
         case NegatedSet(forward, inverse):
             return "!(" + "|".join([*(str(iri) for iri in forward), *(f"^{iri}" for iri in inverse)]) + ")"
     raise TypeError(f"no text for {type(path).__name__}")
 
 
-def triple_text(triple: TriplePattern) -> str:
+def triple_to_sparql(triple: TriplePattern) -> str:
     predicate = triple.predicate
-    middle = path_text(predicate) if isinstance(predicate, Path) else term_text(predicate)
-    return f"{term_text(triple.subject)} {middle} {term_text(triple.object)} ."
+    middle = path_to_sparql(predicate) if isinstance(predicate, Path) else term_to_sparql(predicate)
+    return f"{term_to_sparql(triple.subject)} {middle} {term_to_sparql(triple.object)} ."
 
 
-def expression_text(expression: Expression) -> str:
+def expression_to_sparql(expression: Expression) -> str:
     """An expression, fully parenthesised."""
     match expression:
         case Constant(value):
-            return term_text(value)
+            return term_to_sparql(value)
         case VariableReference(variable):
-            return term_text(variable)
+            return term_to_sparql(variable)
         case Operation("IN" | "NOT IN" as operator, operands):
-            listed = ", ".join(expression_text(o) for o in operands[1:])
-            return f"({expression_text(operands[0])} {operator} ({listed}))"
+            listed = ", ".join(expression_to_sparql(o) for o in operands[1:])
+            return f"({expression_to_sparql(operands[0])} {operator} ({listed}))"
         case Operation(operator, (operand,)):
-            return f"({operator.removeprefix('unary ')} {expression_text(operand)})"
+            return f"({operator.removeprefix('unary ')} {expression_to_sparql(operand)})"
         case Operation(operator, operands):
-            return "(" + f" {operator} ".join(expression_text(o) for o in operands) + ")"
+            return "(" + f" {operator} ".join(expression_to_sparql(o) for o in operands) + ")"
         case FunctionCall(name, arguments, distinct):
-            called = term_text(name) if isinstance(name, NamedNode) else name
-            return f"{called}({'DISTINCT ' if distinct else ''}{', '.join(map(expression_text, arguments))})"
+            called = term_to_sparql(name) if isinstance(name, NamedNode) else name
+            return f"{called}({'DISTINCT ' if distinct else ''}{', '.join(map(expression_to_sparql, arguments))})"
         case ExistsPlan(plan, negated):
-            return f"{'NOT ' if negated else ''}EXISTS {{ {group_text(plan)} }}"
+            return f"{'NOT ' if negated else ''}EXISTS {{ {group_to_sparql(plan)} }}"
         case Aggregate(function, argument, distinct, separator):
-            inside = "*" if argument is None else expression_text(argument)
+            inside = "*" if argument is None else expression_to_sparql(argument)
             if function == "GROUP_CONCAT":
                 # It joins texts and gives a plain string; some engines would keep a language, or refuse numbers.
                 inside = f"STR({inside})"
             tail = "" if separator is None else f" ; SEPARATOR = {_quoted(separator)}"
             return f"{function}({'DISTINCT ' if distinct else ''}{inside}{tail})"
         case Timestamp(variable, stream):
-            return f"timestamp({term_text(variable)}{'' if stream is None else ', ' + term_text(stream)})"
+            return f"timestamp({term_to_sparql(variable)}{'' if stream is None else ', ' + term_to_sparql(stream)})"
     raise TypeError(f"no text for {type(expression).__name__}")
 
 
@@ -134,72 +134,73 @@ def _quoted(text: str) -> str:
     return str(Literal(text))
 
 
-def group_text(node: Node) -> str:
+def group_to_sparql(node: Node) -> str:
     """The node as the content of a group, without the braces around it."""
     match node:
         case Unit():
             return ""
         case Bgp(triples):
-            return " ".join(triple_text(triple) for triple in triples)
+            return " ".join(triple_to_sparql(triple) for triple in triples)
         case PathMatch(subject, path, object_):
-            return f"{term_text(subject)} {path_text(path)} {term_text(object_)} ."
+            return f"{term_to_sparql(subject)} {path_to_sparql(path)} {term_to_sparql(object_)} ."
         case Join(left, right):
             return f"{_left(left)} {_item(right)}"
         case LeftJoin(left, right, condition):
             # The explicit FILTER keeps a filter inside `right` from being read as the condition.
-            test = "true" if condition is None else expression_text(condition)
+            test = "true" if condition is None else expression_to_sparql(condition)
             return f"{_left(left)} OPTIONAL {{ {_item(right)} FILTER({test}) }}"
         case Minus(left, right):
-            return f"{_left(left)} MINUS {{ {group_text(right)} }}"
+            return f"{_left(left)} MINUS {{ {group_to_sparql(right)} }}"
         case Union(left, right):
             return f"{_braced(left)} UNION {_braced(right)}"
         case Filter(inner, condition):
-            return f"{_left(inner)} FILTER({expression_text(condition)})"
+            return f"{_left(inner)} FILTER({expression_to_sparql(condition)})"
         case Extend(inner, variable, expression):
-            return f"{_left(inner)} BIND({expression_text(expression)} AS {term_text(variable)})"
+            return f"{_left(inner)} BIND({expression_to_sparql(expression)} AS {term_to_sparql(variable)})"
         case Values(variables, rows):
             return _values_text(variables, rows)
         case Graph(name, inner):
-            return f"GRAPH {term_text(name)} {_braced(inner)}"
+            return f"GRAPH {term_to_sparql(name)} {_braced(inner)}"
         case Window(windows, name, inner):
-            shown = term_text(name) if name is not None else "#" + ",".join(map(str, windows))
+            shown = term_to_sparql(name) if name is not None else "#" + ",".join(map(str, windows))
             return f"WINDOW {shown} {_braced(inner)}"
         case Service(endpoint, inner, silent):
-            return f"SERVICE {'SILENT ' if silent else ''}{term_text(endpoint)} {_braced(inner)}"
+            return f"SERVICE {'SILENT ' if silent else ''}{term_to_sparql(endpoint)} {_braced(inner)}"
         case Aggregation(inner, clauses, conditions):
             shown = " ".join(
-                f"({term_text(v)}, {expression_text(a)}, {{{' '.join(map(term_text, g))}}})" for v, a, g in clauses
+                f"({term_to_sparql(v)}, {expression_to_sparql(a)}, {{{' '.join(map(term_to_sparql, g))}}})"
+                for v, a, g in clauses
             )
-            tests = "".join(f" FILTER({expression_text(c)})" for c in conditions)
+            tests = "".join(f" FILTER({expression_to_sparql(c)})" for c in conditions)
             return f"{_left(inner)} AGGREGATE {{ {shown}{tests} }}"
         case Project() | Distinct() | Reduced() | Slice() | OrderBy() | Group():
-            return f"{{ {select_text(node)} }}"
+            return f"{{ {select_to_sparql(node)} }}"
     raise TypeError(f"no text for {type(node).__name__}")
 
 
 def _values_text(variables: Iterable[Variable], rows: Iterable[Iterable[Written]]) -> str:
-    head = " ".join(term_text(v) for v in variables)
-    body = " ".join(f"({' '.join(term_text(t) for t in row)})" for row in rows)
+    head = " ".join(term_to_sparql(v) for v in variables)
+    body = " ".join(f"({' '.join(term_to_sparql(t) for t in row)})" for row in rows)
     return f"VALUES ({head}) {{ {body} }}"
 
 
 def _braced(node: Node) -> str:
-    return f"{{ {group_text(node)} }}"
+    return f"{{ {group_to_sparql(node)} }}"
 
 
 def _left(node: Node) -> str:
-    """A node at the beginning of a group: only what floats over the whole group needs braces."""
-    return _braced(node) if isinstance(node, Filter | Aggregation) else group_text(node)
+    """A node at the beginning of a group: only what applies to the whole group needs braces."""
+    return _braced(node) if isinstance(node, Filter | Aggregation) else group_to_sparql(node)
 
 
 def _item(node: Node) -> str:
-    """A node among others in a group: side by side where it stands for itself, in braces otherwise."""
+    """A node after others in a group: in braces if its meaning depends on what is before it."""
     alone = Bgp | PathMatch | Union | Values | Graph | Window | Service
     is_select = isinstance(node, Project | Distinct | Reduced | Slice | OrderBy | Group)
-    return group_text(node) if isinstance(node, alone) or is_select else _braced(node)
+    return group_to_sparql(node) if isinstance(node, alone) or is_select else _braced(node)
 
 
-def select_text(node: Node) -> str:
+def select_to_sparql(node: Node) -> str:
     """A node as a SELECT query, its modifiers taken from the nodes at the top."""
     tail = ""
     if isinstance(node, Slice):
@@ -211,33 +212,36 @@ def select_text(node: Node) -> str:
     if isinstance(node, Distinct | Reduced):
         head = "DISTINCT " if isinstance(node, Distinct) else "REDUCED "
         node = node.inner
-    variables: tuple[Variable, ...] = visible(node)
+    variables: tuple[Variable, ...] = visible_variables(node)
     if isinstance(node, Project):
         node = node.inner
     if isinstance(node, OrderBy):
-        keys = " ".join(f"{'DESC' if down else 'ASC'}({expression_text(e)})" for e, down in node.keys)
+        keys = " ".join(f"{'DESC' if down else 'ASC'}({expression_to_sparql(e)})" for e, down in node.keys)
         tail = f" ORDER BY {keys}{tail}"
         node = node.inner
-    if isinstance(node, Group) and (set(variables) <= set(visible(node)) if not tail else variables == visible(node)):
+    if isinstance(node, Group) and (
+        set(variables) <= set(visible_variables(node)) if not tail else variables == visible_variables(node)
+    ):
         return _group_select(node, head, variables) + tail
-    # `*` would show the variables of our own, too, and tell equal solutions apart by them.
-    shown = " ".join(term_text(v) for v in variables) or "?hw_nothing"
-    return f"SELECT {head}{shown} WHERE {{ {group_text(node)} }}{tail}"
+    # `*` would project generated variables, too, and make equal solutions different.
+    shown = " ".join(term_to_sparql(v) for v in variables) or "?hw_nothing"
+    return f"SELECT {head}{shown} WHERE {{ {group_to_sparql(node)} }}{tail}"
 
 
 def _group_select(node: Group, head: str, variables: tuple[Variable, ...]) -> str:
     aggregates = dict(node.aggregates)
     shown = " ".join(
-        f"({expression_text(aggregates[v])} AS {term_text(v)})" if v in aggregates else term_text(v) for v in variables
+        f"({expression_to_sparql(aggregates[v])} AS {term_to_sparql(v)})" if v in aggregates else term_to_sparql(v)
+        for v in variables
     )
     if not shown:
         # A group with neither key nor aggregate still has to be written as one.
-        shown = term_text(node.keys[0][0]) if node.keys else "(COUNT(*) AS ?hw_rows)"
+        shown = term_to_sparql(node.keys[0][0]) if node.keys else "(COUNT(*) AS ?hw_rows)"
     # Keys with expressions are bound before grouping: pyoxigraph rejects some forms of GROUP BY (… AS ?v).
     inner = node.inner
     for variable, expression in node.keys:
         if expression is not None:
             inner = Extend(inner, variable, expression)
-    keys = " ".join(term_text(v) for v, _ in node.keys)
+    keys = " ".join(term_to_sparql(v) for v, _ in node.keys)
     by = f" GROUP BY {keys}" if keys else ""
-    return f"SELECT {head}{shown} WHERE {{ {group_text(inner)} }}{by}"
+    return f"SELECT {head}{shown} WHERE {{ {group_to_sparql(inner)} }}{by}"

@@ -33,7 +33,7 @@ from headwater.algebra.nodes import (
     Window,
 )
 from headwater.algebra.plan import WindowSource
-from headwater.algebra.scope import map_expression, visible
+from headwater.algebra.scope import map_expression, visible_variables
 from headwater.language.errors import QueryError
 from headwater.language.expressions import Aggregate, Exists, Expression, Operation, VariableReference
 from headwater.language.patterns import (
@@ -77,22 +77,22 @@ class Translator:
     streams: tuple[NamedNode, ...] = ()
     windows: list[WindowSource] = field(default_factory=list)
     named: dict[NamedNode, int] = field(default_factory=dict)
-    _fresh: int = 0
+    _variable_count: int = 0
 
-    def fresh(self) -> Variable:
-        """A variable that no text can name."""
-        self._fresh += 1
-        return Variable(f"{self.prefix}{self._fresh}")
+    def new_variable(self) -> Variable:
+        """A new variable that does not occur in the text."""
+        self._variable_count += 1
+        return Variable(f"{self.prefix}{self._variable_count}")
 
-    def is_fresh(self, variable: Variable) -> bool:
+    def is_new_variable(self, variable: Variable) -> bool:
         return variable.value.startswith(self.prefix)
 
-    def group(self, pattern: GroupPattern) -> Node:
+    def translate_group(self, pattern: GroupPattern) -> Node:
         """A group graph pattern: its elements joined in order, then its filters."""
-        node, filters = self._group_and_filters(pattern)
-        return Filter(node, conjunction(filters)) if filters else node
+        node, filters = self._translate_items(pattern)
+        return Filter(node, conjunction_of(filters)) if filters else node
 
-    def _group_and_filters(self, pattern: GroupPattern) -> tuple[Node, list[Expression]]:
+    def _translate_items(self, pattern: GroupPattern) -> tuple[Node, list[Expression]]:
         node: Node = Unit()
         filters: list[Expression] = []
         triples: list[TriplePattern] = []
@@ -100,116 +100,116 @@ class Translator:
             if isinstance(item, TriplesBlock):
                 triples.extend(item.triples)
             elif isinstance(item, FilterItem):
-                filters.append(self.expression(item.condition))
+                filters.append(self.translate_expression(item.condition))
             else:
-                node = self._item(join(node, self._triples(triples)), item)
+                node = self._translate_item(join_nodes(node, self._translate_triples(triples)), item)
                 triples = []
-        return join(node, self._triples(triples)), filters
+        return join_nodes(node, self._translate_triples(triples)), filters
 
-    def _item(self, before: Node, item: GroupItem) -> Node:
+    def _translate_item(self, before: Node, item: GroupItem) -> Node:
         match item:
             case OptionalPattern(pattern):
-                inner, filters = self._group_and_filters(pattern)
-                return LeftJoin(before, inner, conjunction(filters) if filters else None)
+                inner, filters = self._translate_items(pattern)
+                return LeftJoin(before, inner, conjunction_of(filters) if filters else None)
             case MinusPattern(pattern):
-                return Minus(before, self.group(pattern))
+                return Minus(before, self.translate_group(pattern))
             case BindItem(expression, variable):
-                return Extend(before, variable, self.expression(expression))
+                return Extend(before, variable, self.translate_expression(expression))
             case GroupPattern():
-                return join(before, self.group(item))
+                return join_nodes(before, self.translate_group(item))
             case UnionPattern(branches):
-                return join(before, reduce(Union, [self.group(branch) for branch in branches]))
+                return join_nodes(before, reduce(Union, [self.translate_group(branch) for branch in branches]))
             case GraphPattern(name, pattern):
-                return join(before, Graph(name, self.group(pattern)))
+                return join_nodes(before, Graph(name, self.translate_group(pattern)))
             case ServicePattern(endpoint, pattern, silent):
-                return join(before, Service(endpoint, self.group(pattern), silent, item.options))
+                return join_nodes(before, Service(endpoint, self.translate_group(pattern), silent, item.options))
             case InlineData(variables, rows):
-                return join(before, Values(variables, rows))
+                return join_nodes(before, Values(variables, rows))
             case SubSelect(query):
-                return join(before, self.select(query))
+                return join_nodes(before, self.translate_select(query))
             case StreamPattern(stream, spec, pattern):
-                return join(before, self._stream(stream, spec, pattern))
+                return join_nodes(before, self._translate_stream(stream, spec, pattern))
             case WindowPattern(name, pattern):
-                return join(before, self._window(name, pattern, item.at))
+                return join_nodes(before, self._translate_window(name, pattern, item.at))
         raise TypeError(f"no translation for {type(item).__name__}")
 
-    def _stream(self, stream: NamedNode | Variable, spec: WindowSpec, pattern: GroupPattern) -> Node:
+    def _translate_stream(self, stream: NamedNode | Variable, spec: WindowSpec, pattern: GroupPattern) -> Node:
         if isinstance(stream, Variable):
-            found = tuple(self.window(WindowSource(s, spec, s.value)) for s in self.streams)
-            return Window(found, stream, self.group(pattern))
+            windows = tuple(self.add_window(WindowSource(s, spec, s.value)) for s in self.streams)
+            return Window(windows, stream, self.translate_group(pattern))
         source = WindowSource(stream, spec, stream.value)
-        return Window((self.window(source),), None, self.group(pattern))
+        return Window((self.add_window(source),), None, self.translate_group(pattern))
 
-    def _window(self, name: NamedNode | Variable, pattern: GroupPattern, at: int) -> Node:
+    def _translate_window(self, name: NamedNode | Variable, pattern: GroupPattern, at: int) -> Node:
         if isinstance(name, Variable):
-            return Window(tuple(self.named.values()), name, self.group(pattern))
+            return Window(tuple(self.named.values()), name, self.translate_group(pattern))
         if name not in self.named:
             declared = ", ".join(f"<{known.value}>" for known in self.named) or "none"
             raise QueryError(
                 f"window <{name.value}> is not declared; declared by FROM NAMED WINDOW: {declared}", self.text, at
             )
-        return Window((self.named[name],), None, self.group(pattern))
+        return Window((self.named[name],), None, self.translate_group(pattern))
 
-    def window(self, source: WindowSource) -> int:
-        """The number of a window; equal clauses share one."""
+    def add_window(self, source: WindowSource) -> int:
+        """Add a window, unless an equal one is there; return its index."""
         if source not in self.windows:
             self.windows.append(source)
         return self.windows.index(source)
 
-    def _triples(self, triples: list[TriplePattern]) -> Node:
+    def _translate_triples(self, triples: list[TriplePattern]) -> Node:
         node: Node = Unit()
         run: list[TriplePattern] = []
         for triple in triples:
-            for part in self._steps(triple.subject, triple.predicate, triple.object):
+            for part in self._translate_path(triple.subject, triple.predicate, triple.object):
                 if isinstance(part, TriplePattern):
                     run.append(part)
                 else:
-                    node = join(join(node, Bgp(tuple(run)) if run else Unit()), part)
+                    node = join_nodes(join_nodes(node, Bgp(tuple(run)) if run else Unit()), part)
                     run = []
-        return join(node, Bgp(tuple(run)) if run else Unit())
+        return join_nodes(node, Bgp(tuple(run)) if run else Unit())
 
-    def _steps(
+    def _translate_path(
         self, subject: PatternTerm, predicate: NamedNode | Variable | Path, object_: PatternTerm
     ) -> list[TriplePattern | PathMatch]:
         """Paths that are plain steps become triple patterns (18.2.2.4); the rest stays a path."""
-        start, end = self._term(subject), self._term(object_)
+        start, end = self._translate_term(subject), self._translate_term(object_)
         match predicate:
             case Link(iri):
                 return [TriplePattern(start, iri, end)]
             case Inverse(inner):
-                return self._steps(end, inner, start)
+                return self._translate_path(end, inner, start)
             case Sequence(left, right):
-                middle = self.fresh()
-                return [*self._steps(start, left, middle), *self._steps(middle, right, end)]
+                middle = self.new_variable()
+                return [*self._translate_path(start, left, middle), *self._translate_path(middle, right, end)]
             case Path():
                 return [PathMatch(start, predicate, end)]
         return [TriplePattern(start, predicate, end)]
 
-    def _term(self, term: PatternTerm) -> PatternTerm:
-        """A blank node of a pattern is a variable that nobody can name."""
+    def _translate_term(self, term: PatternTerm) -> PatternTerm:
+        """The term of a pattern; a blank node becomes a variable that does not occur in the text."""
         return Variable(f"{self.prefix}b_{_word(term.value)}") if isinstance(term, BlankNode) else term
 
-    def expression(self, expression: Expression) -> Expression:
+    def translate_expression(self, expression: Expression) -> Expression:
         """The expression with the patterns of EXISTS translated."""
 
         def change(part: Expression) -> Expression | None:
-            return ExistsPlan(self.group(part.pattern), part.negated) if isinstance(part, Exists) else None
+            return ExistsPlan(self.translate_group(part.pattern), part.negated) if isinstance(part, Exists) else None
 
         return map_expression(expression, change)
 
-    def select(self, query: SelectQuery, aggregates: tuple[AggregateClause, ...] = ()) -> Node:
+    def translate_select(self, query: SelectQuery, aggregates: tuple[AggregateClause, ...] = ()) -> Node:
         """A SELECT query or sub-query (18.2.4 and 18.2.5)."""
-        pattern = self.aggregation(self.group(query.where), aggregates)
+        pattern = self.add_aggregation(self.translate_group(query.where), aggregates)
         items = query.projections
         named = {item.variable: item.expression for item in items or () if item.expression is not None}
-        node, projections, order = self._grouped(pattern, items, query.modifiers, named, query.values)
+        node, projections, order = self._apply_grouping(pattern, items, query.modifiers, named, query.values)
         for variable, expression in projections:
             if expression is not None:
                 node = Extend(node, variable, expression)
         if items is None:
-            variables = tuple(v for v in visible(node) if not self.is_fresh(v))
+            variables = tuple(v for v in visible_variables(node) if not self.is_new_variable(v))
         else:
-            # Naming one twice asks for nothing more.
+            # A variable that is named twice is projected once.
             variables = tuple(dict.fromkeys(variable for variable, _ in projections))
         if order:
             node = OrderBy(node, order)
@@ -218,9 +218,9 @@ class Translator:
             node = Distinct(node)
         if query.reduced:
             node = Reduced(node)
-        return self._slice(node, query.modifiers)
+        return self._apply_slice(node, query.modifiers)
 
-    def solutions(
+    def translate_solutions(
         self,
         where: GroupPattern,
         modifiers: Modifiers,
@@ -233,16 +233,16 @@ class Translator:
             query = SelectQuery(
                 tuple(
                     Projection(variable)
-                    for variable, _ in (self._key(key.expression, key.variable) for key in modifiers.group_by)
-                    if not self.is_fresh(variable)
+                    for variable, _ in (self._group_key(key.expression, key.variable) for key in modifiers.group_by)
+                    if not self.is_new_variable(variable)
                 ),
                 where,
                 modifiers,
                 values=values,
             )
-        return self.select(query, aggregates)
+        return self.translate_select(query, aggregates)
 
-    def aggregation(self, pattern: Node, clauses: tuple[AggregateClause, ...]) -> Node:
+    def add_aggregation(self, pattern: Node, clauses: tuple[AggregateClause, ...]) -> Node:
         """AGGREGATE clauses, if there are any, around the pattern of WHERE."""
         if not clauses:
             return pattern
@@ -260,10 +260,10 @@ class Translator:
                 )
                 for clause in clauses
             ),
-            tuple(self.expression(clause.condition) for clause in clauses if clause.condition is not None),
+            tuple(self.translate_expression(clause.condition) for clause in clauses if clause.condition is not None),
         )
 
-    def _grouped(
+    def _apply_grouping(
         self,
         pattern: Node,
         items: tuple[Projection, ...] | None,
@@ -276,14 +276,14 @@ class Translator:
 
         def change(part: Expression) -> Expression | None:
             if isinstance(part, Aggregate):
-                argument = self.expression(part.argument) if part.argument is not None else None
+                argument = self.translate_expression(part.argument) if part.argument is not None else None
                 plain = Aggregate(part.function, argument, part.distinct, part.separator)
-                return VariableReference(collected.setdefault(plain, self.fresh()))
+                return VariableReference(collected.setdefault(plain, self.new_variable()))
             if isinstance(part, Exists):
-                return ExistsPlan(self.group(part.pattern), part.negated)
+                return ExistsPlan(self.translate_group(part.pattern), part.negated)
             return None
 
-        inner_variables = set(visible(pattern))
+        inner_variables = set(visible_variables(pattern))
 
         def alias(part: Expression) -> Expression | None:
             # HAVING may use a name that SELECT defines: it stands for its expression.
@@ -299,7 +299,7 @@ class Translator:
         order = tuple((map_expression(key.expression, change), key.descending) for key in modifiers.order_by)
         node = pattern
         if modifiers.group_by or collected or having:
-            keys = tuple(self._key(key.expression, key.variable) for key in modifiers.group_by)
+            keys = tuple(self._group_key(key.expression, key.variable) for key in modifiers.group_by)
             by_expression = {e: v for v, e in keys if e is not None}
 
             def use_key(part: Expression) -> Expression | None:
@@ -310,31 +310,31 @@ class Translator:
             having = [map_expression(e, use_key) for e in having]
             node = Group(node, keys, tuple((v, a) for a, v in collected.items()))
             if having:
-                node = Filter(node, conjunction(having))
+                node = Filter(node, conjunction_of(having))
         if values is not None:
-            node = join(node, Values(values.variables, values.rows))
+            node = join_nodes(node, Values(values.variables, values.rows))
         return node, projections, order
 
-    def _key(self, expression: Expression, name: Variable | None) -> tuple[Variable, Expression | None]:
+    def _group_key(self, expression: Expression, name: Variable | None) -> tuple[Variable, Expression | None]:
         if name is None and isinstance(expression, VariableReference):
             return expression.variable, None
-        return name or self.fresh(), self.expression(expression)
+        return name or self.new_variable(), self.translate_expression(expression)
 
-    def _slice(self, node: Node, modifiers: Modifiers) -> Node:
+    def _apply_slice(self, node: Node, modifiers: Modifiers) -> Node:
         if modifiers.limit is None and not modifiers.offset:
             return node
         return Slice(node, modifiers.offset, modifiers.limit)
 
 
-def join(left: Node, right: Node) -> Node:
-    """Ω1 ⋈ Ω2, where the empty group is the neutral element."""
+def join_nodes(left: Node, right: Node) -> Node:
+    """Ω1 ⋈ Ω2, simplified where one side is the empty group, the neutral element."""
     if isinstance(left, Unit):
         return right
     return left if isinstance(right, Unit) else Join(left, right)
 
 
-def conjunction(conditions: list[Expression]) -> Expression:
-    """All conditions at once."""
+def conjunction_of(conditions: list[Expression]) -> Expression:
+    """The conjunction of all conditions."""
     return reduce(lambda a, b: Operation("&&", (a, b)), conditions)
 
 

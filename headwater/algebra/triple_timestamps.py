@@ -1,4 +1,4 @@
-"""`timestamp()` (CS6) in terms of the variables that hold the times of triple patterns."""
+"""`timestamp()` (CS6) as an expression over variables that hold the times of triple patterns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headwater.algebra.nodes import (
 )
 from headwater.algebra.scope import (
     expressions_of,
-    nodes,
+    nodes_of,
     sub_expressions,
 )
 from headwater.language.expressions import Constant, Expression, FunctionCall, Operation, Timestamp, VariableReference
@@ -21,29 +21,29 @@ PatternTime: TypeAlias = tuple[frozenset[Variable], NamedNode | None, Variable]
 """The variables that a triple pattern binds, the stream (None for any), and the variable that holds the time."""
 
 
-def uses_timestamps(plan: Node) -> bool:
+def has_timestamps(plan: Node) -> bool:
     """Whether `timestamp()` stands anywhere in a plan."""
     return any(
         isinstance(part, Timestamp)
-        for node in nodes(plan)
+        for node in nodes_of(plan)
         for expression in expressions_of(node)
         for part in sub_expressions(expression)
     )
 
 
-def time_expression(call: Timestamp, times: Iterable[PatternTime], streams: Iterable[NamedNode]) -> Expression:
-    """`timestamp()` in terms of the variables that hold the times of the patterns around it."""
+def timestamp_expression(call: Timestamp, times: Iterable[PatternTime], streams: Iterable[NamedNode]) -> Expression:
+    """`timestamp()` as an expression over the variables that hold the times of the patterns around it."""
     known = list(times)
     if not isinstance(call.stream, Variable):
-        return _newest(call.variable, call.stream, known)
+        return _newest_time(call.variable, call.stream, known)
     chosen = _error()
     for stream in dict.fromkeys(streams):
         equal = Operation("=", (VariableReference(call.stream), Constant(stream)))
-        chosen = FunctionCall("IF", (equal, _newest(call.variable, stream, known), chosen))
+        chosen = FunctionCall("IF", (equal, _newest_time(call.variable, stream, known), chosen))
     return chosen
 
 
-def _newest(variable: Variable, stream: NamedNode | None, times: list[PatternTime]) -> Expression:
+def _newest_time(variable: Variable, stream: NamedNode | None, times: list[PatternTime]) -> Expression:
     values: list[Expression] = [VariableReference(t) for bound, its, t in times if variable in bound and its == stream]
     while len(values) > 1:
         # In pairs, because each value is written several times.
@@ -58,5 +58,5 @@ def _later(a: Expression, b: Expression) -> Expression:
 
 
 def _error() -> Expression:
-    """An expression that has no value: `timestamp()` of what no stream bound."""
+    """An expression that is always an error: `timestamp()` of a variable that no stream binds."""
     return FunctionCall("COALESCE", ())

@@ -1,7 +1,7 @@
-"""Which triples of its streams a plan can look at, and the texts of which of their terms it may need (CS8, CQ4).
+"""Which triples of its streams a plan reads, and which of their terms it needs as text (CS8, CQ4).
 
-Matching a basic graph pattern looks at no triple that matches none of its patterns, so a source may leave the others
-out. A term whose id is only compared needs no text; one that can reach an answer or an expression does.
+A basic graph pattern reads only triples that match one of its patterns, so a source may leave out the others. A term
+whose id is only compared needs no text; one that can reach an answer or an expression does.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from dataclasses import dataclass, fields
 
 from headwater.algebra.nodes import Bgp, Graph, Group, Node, PathMatch, Service, Window
 from headwater.algebra.plan import QueryKind, QueryPlan
-from headwater.algebra.scope import expressions_of, mentioned, nodes
+from headwater.algebra.scope import expression_variables, expressions_of, nodes_of
 from headwater.language.patterns import Link, NegatedSet, Path, ZeroOrMore, ZeroOrOne
 from headwater.terms.model import Literal, NamedNode, Term, Variable
 
 
 @dataclass(frozen=True, slots=True)
 class WantedPattern:
-    """A triple pattern, None where anything may stand; `texts` names the places (of `spo`) whose text is needed."""
+    """A triple pattern (None matches any term); `texts` are the places (of `spo`) whose text is needed."""
 
     subject: Term | None
     predicate: Term | None
@@ -26,13 +26,13 @@ class WantedPattern:
     texts: str = "spo"
 
 
-def wanted_by(plan: QueryPlan, *, all_texts: bool = False) -> frozenset[WantedPattern] | None:
-    """The patterns that cover every triple that matters to a plan; None where any may."""
+def wanted_patterns_of(plan: QueryPlan, *, all_texts: bool = False) -> frozenset[WantedPattern] | None:
+    """Patterns that cover every triple that a plan reads; None: it may read any triple."""
     if plan.kind is QueryKind.DESCRIBE:
         return None
-    spoken = _spoken(plan)
+    variables = _variables_with_text(plan)
     found: set[WantedPattern] = set()
-    for node in nodes(plan.root):
+    for node in nodes_of(plan.root):
         match node:
             case Graph(Variable(), inner) | Window(_, Variable(), inner) if not _has_patterns(inner):
                 return None
@@ -49,44 +49,46 @@ def wanted_by(plan: QueryPlan, *, all_texts: bool = False) -> frozenset[WantedPa
                     return None
                 found.update(WantedPattern(None, one, None) for one in predicates)
             else:
-                found.add(_pattern((subject, predicate, object_), None if all_texts else spoken))
+                found.add(_pattern((subject, predicate, object_), None if all_texts else variables))
     return frozenset(found)
 
 
-def _spoken(plan: QueryPlan) -> frozenset[Variable]:
+def _variables_with_text(plan: QueryPlan) -> frozenset[Variable]:
     """The variables whose terms can reach an answer or an expression.
 
-    The keys of a group do, too: where it is put together from the groups of shards, they stand in the shards' answers.
+    They include the keys of groups: where groups of shards are merged, their keys are in the answers of the shards.
     """
-    keys = (key for node in nodes(plan.root) if isinstance(node, Group) for key, _ in node.keys)
-    expressions = (mentioned(expression) for node in nodes(plan.root) for expression in expressions_of(node))
-    remote = (variable for node in nodes(plan.root) if isinstance(node, Service) for variable in _variables(node))
+    keys = (key for node in nodes_of(plan.root) if isinstance(node, Group) for key, _ in node.keys)
+    expressions = (
+        expression_variables(expression) for node in nodes_of(plan.root) for expression in expressions_of(node)
+    )
+    remote = (variable for node in nodes_of(plan.root) if isinstance(node, Service) for variable in _variables(node))
     return frozenset(plan.variables).union(*expressions, remote, keys)
 
 
 def _variables(node: Node) -> Iterator[Variable]:
-    for inner in nodes(node):
+    for inner in nodes_of(node):
         if isinstance(inner, Bgp):
             for triple in inner.triples:
                 yield from (t for t in (triple.subject, triple.predicate, triple.object) if isinstance(t, Variable))
 
 
 def _has_patterns(node: Node) -> bool:
-    return any(isinstance(inner, PathMatch) or (isinstance(inner, Bgp) and inner.triples) for inner in nodes(node))
+    return any(isinstance(inner, PathMatch) or (isinstance(inner, Bgp) and inner.triples) for inner in nodes_of(node))
 
 
-def _pattern(parts: tuple[object, ...], spoken: frozenset[Variable] | None) -> WantedPattern:
+def _pattern(parts: tuple[object, ...], with_text: frozenset[Variable] | None) -> WantedPattern:
     terms = [part if isinstance(part, NamedNode | Literal) else None for part in parts]
     texts = "".join(
         place
         for place, part in zip("spo", parts, strict=True)
-        if spoken is None or not isinstance(part, Variable) or part in spoken
+        if with_text is None or not isinstance(part, Variable) or part in with_text
     )
     return WantedPattern(terms[0], terms[1], terms[2], texts)
 
 
 def _predicates(path: Path) -> frozenset[NamedNode] | None:
-    """The predicates that a path goes along; None where it may stay where it is, or go along any other."""
+    """The predicates of a path; None if it can have length zero or match any predicate."""
     match path:
         case Link(predicate):
             return frozenset({predicate})

@@ -1,4 +1,4 @@
-"""The named graphs that hold the content of windows, and the name of the default graph where a graph needs one."""
+"""Names of the graphs that hold the content of windows, and of the default graph where it needs a name."""
 
 from __future__ import annotations
 

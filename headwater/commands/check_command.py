@@ -10,7 +10,7 @@ from headwater.commands.ending import WRONG, WrongInput
 from headwater.commands.query_files import QueryFile
 from headwater.commands.query_summary import summarize_query
 from headwater.language.stream_clauses import Dialect
-from headwater.windows.settings import settle
+from headwater.windows.settings import resolve_settings
 
 
 def check(paths: list[str], dialect: Dialect | None) -> None:
@@ -24,6 +24,6 @@ def check(paths: list[str], dialect: Dialect | None) -> None:
             wrong += 1
             print(error, file=sys.stderr)
         else:
-            print(f"ok: {file.shown}: {summarize_query(plan, settle(plan))}")
+            print(f"ok: {file.shown}: {summarize_query(plan, resolve_settings(plan))}")
     if wrong:
         raise typer.Exit(WRONG)

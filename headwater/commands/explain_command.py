@@ -8,7 +8,7 @@ from headwater.commands.query_files import QueryFile
 from headwater.explain.drawing_model import PlanFormat, PlanGraph
 from headwater.explain.plan_text import explain as explain_plan
 from headwater.language.stream_clauses import Dialect
-from headwater.windows.settings import settle
+from headwater.windows.settings import resolve_settings
 
 
 def explain(
@@ -26,7 +26,7 @@ def explain(
     from headwater.sharding.shard_planning import describe_sharding
 
     plan = QueryFile.read(path).plan(dialect)
-    settings = settle(plan)
+    settings = resolve_settings(plan)
     choice = choose_evaluator(plan, settings, LinkedData([DataSet.open(folder) for folder in data]))
     evaluator = "kernel (incremental)" if choice.is_kernel else f"reference, because of {choice.reason}"
     text = explain_plan(

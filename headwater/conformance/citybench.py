@@ -30,7 +30,7 @@ from headwater.terms.model import Element, NamedNode
 from headwater.terms.rdf_documents import read_quads
 from headwater.terms.stored_forms import stored_quad
 from headwater.terms.timestamps import HOUR
-from headwater.windows.settings import Options, settle
+from headwater.windows.settings import Options, resolve_settings
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "citybench"
 """Where the repository keeps the templates."""
@@ -92,7 +92,9 @@ class CityQuery:
     def program(self, options: Options | None = None, evaluator: MakeEvaluator = by_definition) -> Program:
         """The query, ready to be advanced in this process."""
         plan = plan_query(parse(self.text), name=self.name, streams=self.stream_iris)
-        return Program([RegisteredQuery(plan, settle(plan, options or Options()))], self.static_store(), 0, evaluator)
+        return Program(
+            [RegisteredQuery(plan, resolve_settings(plan, options or Options()))], self.static_store(), 0, evaluator
+        )
 
 
 @cache

@@ -33,7 +33,7 @@ from headwater.running.named_evaluators import by_definition
 from headwater.terms.model import MILLISECOND, SECOND, Element, Literal, NamedNode, Term
 from headwater.terms.rdf_documents import read_quads
 from headwater.windows.model import Bounds
-from headwater.windows.settings import Content, Options, Report, settle
+from headwater.windows.settings import Content, Options, Report, resolve_settings
 
 DIALECTS = ("csparql", "cqels")
 _PROPERTY = re.compile(r"^srb\.query(\d)\.window\.(size|slide|firstt0)\s*=\s*(\d+)", re.MULTILINE)
@@ -88,7 +88,7 @@ class Bench:
     def answers(self, dialect: str, number: int, options: Options) -> list[Timed]:
         """What Headwater answers."""
         query = plan_query(parse(self.text(dialect, number)))
-        program = Program([RegisteredQuery(query, settle(query, options))], Store(), 0, self.evaluator)
+        program = Program([RegisteredQuery(query, resolve_settings(query, options))], Store(), 0, self.evaluator)
         (stream,) = program.inputs
         given = program.advance({stream: self.elements}, ended=[stream]).answers
         return [

@@ -33,13 +33,13 @@ from headwater.execution.program import MakeEvaluator, Program
 from headwater.execution.registered import RegisteredQuery
 from headwater.language.errors import QueryError
 from headwater.language.parser import parse
-from headwater.language.query import Query
+from headwater.language.query import ParsedQuery
 from headwater.language.stream_clauses import Dialect, FromGraph, FromStream, RangeSpec
 from headwater.running.named_evaluators import by_definition
 from headwater.terms.model import SECOND, Element, NamedNode, Triple
 from headwater.terms.rdf_documents import read_quads
 from headwater.terms.stored_forms import stored_quad
-from headwater.windows.settings import Options, settle
+from headwater.windows.settings import Options, resolve_settings
 
 STREAM = NamedNode("urn:headwater:w3c")
 WIDTH = 60 * SECOND
@@ -77,7 +77,7 @@ def run_case(case: Case, evaluator: MakeEvaluator = by_definition) -> CaseOutcom
         return CaseOutcome(case, f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
 
 
-def _read_query(case: Case) -> Query:
+def _read_query(case: Case) -> ParsedQuery:
     # Not read_text: it would make one of two kinds of line break, which are different strings in a literal.
     return parse(case.query.read_bytes().decode("utf-8"), base=case.query.resolve().as_uri())
 
@@ -107,7 +107,7 @@ def _hidden(plan: QueryPlan) -> QueryPlan:
     return replace(plan, windows=tuple(replace(source, graph=None) for source in plan.windows))
 
 
-def _static_graphs(case: Case, query: Query) -> Store:
+def _static_graphs(case: Case, query: ParsedQuery) -> Store:
     named = {path.resolve().as_uri(): path for path in case.graphs}
     for clause in query.dataset:
         if isinstance(clause, FromGraph):
@@ -123,7 +123,7 @@ def _static_graphs(case: Case, query: Query) -> Store:
 
 def _last_answer(plan: QueryPlan, static: Store, data: list[Triple], evaluator: MakeEvaluator) -> Answer:
     """The answer at the end of the window, the data having come in chunks."""
-    program = Program([RegisteredQuery(plan, settle(plan, Options(t0=0)))], static, 0, evaluator)
+    program = Program([RegisteredQuery(plan, resolve_settings(plan, Options(t0=0)))], static, 0, evaluator)
     size = max(1, -(-len(data) // _CHUNKS))
     chunks = [tuple(data[start : start + size]) for start in range(0, len(data), size)]
     answers: list[Answer] = []
@@ -137,7 +137,7 @@ def _last_answer(plan: QueryPlan, static: Store, data: list[Triple], evaluator: 
     return answer
 
 
-def _difference(case: Case, query: Query, expected: Expected, answer: Answer) -> str | None:
+def _difference(case: Case, query: ParsedQuery, expected: Expected, answer: Answer) -> str | None:
     """What is wrong with an answer, in a line."""
     if isinstance(expected, bool):
         return None if answer.boolean is expected else f"expected {expected}, got {answer.boolean}"

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from headwater.algebra.build import plan_query
-from headwater.algebra.wanted_patterns import WantedPattern, wanted_by
+from headwater.algebra.wanted_patterns import WantedPattern, wanted_patterns_of
 from headwater.language.errors import QueryError
 from headwater.language.lexer import tokenize
 from headwater.language.parser import parse
@@ -26,7 +26,7 @@ def patterns_of(text: str) -> frozenset[WantedPattern] | None:
     all_patterns: set[WantedPattern] = set()
     try:
         for query in _clauses_as_queries(text):
-            patterns = wanted_by(plan_query(parse(query)))
+            patterns = wanted_patterns_of(plan_query(parse(query)))
             if patterns is None:
                 return None
             all_patterns |= patterns

@@ -57,7 +57,7 @@ from headwater.terms.durations import parse_duration
 from headwater.terms.names import iri_to_name, name_to_iri
 from headwater.terms.timestamps import parse_time
 from headwater.windows.model import Bounds
-from headwater.windows.settings import Content, Options, Report, settle
+from headwater.windows.settings import Content, Options, Report, resolve_settings
 
 if TYPE_CHECKING:
     from enum import Enum
@@ -224,7 +224,7 @@ class Engine:
         called = name or (parsed.registration.name if parsed.registration else make_query_name(self._queries))
         goals = read_service_options(service)
         plan = apply_service_options(plan_query(parsed, name=called, streams=sorted(self._sources)), goals)
-        settle(plan, options)
+        resolve_settings(plan, options)
         with self._changing:
             if called in self._queries:
                 raise RegistrationError(f"two queries are named {called!r}; give one another name")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headwater.algebra.plan import QueryPlan
-from headwater.language.query import Query as ParsedQuery
+from headwater.language.query import ParsedQuery as ParsedQuery
 from headwater.language.service_options import ServiceOptions
 from headwater.running.delivery import Answers
 from headwater.running.progress import QueryProgress
-from headwater.windows.settings import Options, QuerySettings, settle
+from headwater.windows.settings import Options, QuerySettings, resolve_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -45,7 +45,7 @@ class Query:
     @property
     def settings(self) -> QuerySettings:
         """When and how it is evaluated, with the defaults of its dialect filled in."""
-        return settle(self.plan, self.options)
+        return resolve_settings(self.plan, self.options)
 
     @property
     def progress(self) -> QueryProgress:

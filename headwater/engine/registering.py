@@ -11,7 +11,7 @@ from headwater.errors import SettingError
 from headwater.execution.registered import RegisteredQuery, RegistrationError
 from headwater.language.stream_clauses import RegistrationKind
 from headwater.terms.names import iri_to_name, name_to_iri
-from headwater.windows.settings import settle
+from headwater.windows.settings import resolve_settings
 
 if TYPE_CHECKING:
     from enum import Enum
@@ -41,7 +41,7 @@ def resolve_queries(queries: Mapping[str, Query], sources: Collection[str]) -> t
         others = {stream for other, stream in produced.items() if other != name}
         plan = plan_query(query.parsed, name=name, streams=sorted({*sources} | others))
         plan = query.plan = apply_service_options(plan, query.service)
-        registered.append(RegisteredQuery(plan, settle(plan, query.options)))
+        registered.append(RegisteredQuery(plan, resolve_settings(plan, query.options)))
     _check_streams(registered, {*sources, *produced.values()})
     return tuple(registered)
 

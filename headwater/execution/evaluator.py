@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headwater.algebra.plan import QueryKind, QueryPlan
-from headwater.algebra.wanted_patterns import WantedPattern, wanted_by
+from headwater.algebra.wanted_patterns import WantedPattern, wanted_patterns_of
 from headwater.execution.answers import Answer, WindowView
 from headwater.execution.static_data import Version
 from headwater.execution.window_log import Size, StreamKey
@@ -32,7 +32,7 @@ from headwater.windows.element_sequences import (
     sequence_numbers_of,
     split_at_time,
 )
-from headwater.windows.settings import QuerySettings, Report, timestamp_predicate
+from headwater.windows.settings import QuerySettings, Report, timestamp_predicate_of
 from headwater.windows.ticks import Ticker
 
 Choice = Mapping[str, Any]
@@ -42,7 +42,7 @@ Choice = Mapping[str, Any]
 def stream_keys(plan: QueryPlan) -> tuple[StreamKey, ...]:
     """For each window of a plan, the stream it reads and the clock by which it reads it."""
     return tuple(
-        (source.stream.value, predicate.value if (predicate := timestamp_predicate(source.spec)) else None)
+        (source.stream.value, predicate.value if (predicate := timestamp_predicate_of(source.spec)) else None)
         for source in plan.windows
     )
 
@@ -90,7 +90,7 @@ class Evaluator(ABC):
     @cached_property
     def wanted(self) -> frozenset[WantedPattern] | None:
         """The patterns that cover every triple that matters; None where any may."""
-        return wanted_by(self.plan)
+        return wanted_patterns_of(self.plan)
 
     def choices(self) -> tuple[Choice, ...]:
         """What it chose as it ran, where it has a choice: one for each join, as plain values for the progress."""
@@ -125,9 +125,9 @@ class Evaluator(ABC):
         begun = {number: firsts[key] for number, key in enumerate(self.keys) if key in firsts}
         if limit is None:
             # A stream has shown nothing yet, so no tick is past; but those to come are counted from the first elements.
-            self.ticker.begin(None, begun)
+            self.ticker.begin_at(None, begun)
             return
-        self.ticker.begin(limit, {number: first for number, first in begun.items() if first < limit})
+        self.ticker.begin_at(limit, {number: first for number, first in begun.items() if first < limit})
         self._take_in(limit)
 
     def restore(
@@ -219,7 +219,7 @@ class Evaluator(ABC):
             return self._answer_once()
         limit = None if ended else watermark
         self._take_in(limit)
-        return [answer for tick in self.ticker.due(limit, floor, until) for answer in self._at(tick, watermark)]
+        return [answer for tick in self.ticker.due_ticks(limit, floor, until) for answer in self._at(tick, watermark)]
 
     def _take_in(self, limit: int | None) -> None:
         """Give the windows what has waited for the watermark."""

@@ -22,7 +22,7 @@ from headwater.language.stream_clauses import StreamOperator
 from headwater.windows.element_sequences import Elements, select_elements, sequence_numbers_of, times_of
 from headwater.windows.model import Bounds, CountWindow, TimeWindow
 from headwater.windows.settings import QuerySettings, Report
-from headwater.windows.ticks import ticks_by_events
+from headwater.windows.ticks import is_event_driven
 
 NOT_YET = 1 << 62
 """Stands for an instant that is not known yet."""
@@ -119,8 +119,8 @@ def _complete_from(window: TimeWindow, held_since: int, report: Report) -> int:
     start = window.landmark if window.t0 is None else window.t0 + shift
     if start is not None and held_since <= start:
         return -NOT_YET
-    left = NOT_YET if held_since >= NOT_YET else window.leave(held_since - 1)
+    left = NOT_YET if held_since >= NOT_YET else window.exit_instant(held_since - 1)
     if left is None or left >= NOT_YET:
         return NOT_YET
     # When the last element that the log lacks leaves the window, there may be a tick that the query does not know of.
-    return left + 1 if ticks_by_events(window, report) else left
+    return left + 1 if is_event_driven(window, report) else left

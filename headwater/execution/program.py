@@ -39,9 +39,9 @@ from headwater.windows.element_sequences import (
     number_elements,
     sort_by_position,
 )
-from headwater.windows.partitioned_clock import PartedClock
+from headwater.windows.partitioned_clock import PartitionedClock
 from headwater.windows.settings import QuerySettings
-from headwater.windows.stream_clock import FedClock, StreamClock, combined
+from headwater.windows.stream_clock import DerivedStreamClock, StreamClock, combine_clocks
 
 MakeEvaluator: TypeAlias = Callable[[QueryPlan, QuerySettings, StaticData], Evaluator]
 """Makes the evaluator of a plan under its settings, over static data."""
@@ -104,7 +104,7 @@ class ProgramState:
         for (stream, _), clock in self.clocks.items():
             marks = [
                 mark
-                for mark in (found.get(stream), None if clock.highest is None else clock.highest + 1)
+                for mark in (found.get(stream), None if clock.highest_time is None else clock.highest_time + 1)
                 if mark is not None
             ]
             found[stream] = max(marks, default=None)
@@ -156,11 +156,11 @@ class Program:
             # A stream in partitions has no order across them.
             skew = (skews or {}).get(key[0])
             if key[0] in self._produced:
-                clock: StreamClock = FedClock(idle=silent)
+                clock: StreamClock = DerivedStreamClock(idle_limit=silent)
             elif skew is None:
-                clock = StreamClock(delay, idle=silent)
+                clock = StreamClock(delay, idle_limit=silent)
             else:
-                clock = PartedClock(delay, idle=silent, skew=skew)
+                clock = PartitionedClock(delay, idle_limit=silent, skew=skew)
             self._clocks[key] = clock
         self._is_filtered = is_filtered
         self._reads = ReadHistory(union_patterns(map(self.patterns, self._queries)))
@@ -258,7 +258,7 @@ class Program:
             self._admit(stream, sort_by_position(elements), arrived, step)
         for key, clock in self._clocks.items():
             if key[0] in ended:
-                clock.ended = True
+                clock.has_ended = True
         return arrived
 
     def _sort_answers(self, step: StepResult) -> StepResult:
@@ -269,15 +269,19 @@ class Program:
     def _watermark_of(self, evaluator: Evaluator) -> tuple[int | None, bool, int | None]:
         """The watermark of an evaluator's streams, whether all have ended, and the time after the newest element."""
         clocks = self.clocks_of(evaluator)
-        watermark, ended = combined(clocks)
-        return watermark, ended, max((one.highest + 1 for one in clocks if one.highest is not None), default=None)
+        watermark, ended = combine_clocks(clocks)
+        return (
+            watermark,
+            ended,
+            max((one.highest_time + 1 for one in clocks if one.highest_time is not None), default=None),
+        )
 
     def _next_tick(self) -> int | None:
         """The first instant at which an evaluator has a tick that is due."""
         found: list[int] = []
         for evaluator in self._evaluation_order:
             watermark, ended, floor = self._watermark_of(evaluator)
-            if (ended or watermark is not None) and (tick := evaluator.ticker.next(watermark, floor)) is not None:
+            if (ended or watermark is not None) and (tick := evaluator.ticker.next_tick(watermark, floor)) is not None:
                 found.append(tick)
         return min(found, default=None)
 
@@ -293,14 +297,14 @@ class Program:
         begin = time.perf_counter()
         answers = evaluator.advance(mine, watermark, ended=ended, floor=floor, until=until)
         # An evaluator with ticks left will still feed the streams that it produces.
-        ended = ended and (until is None or evaluator.ticker.next(None, floor) is None)
+        ended = ended and (until is None or evaluator.ticker.next_tick(None, floor) is None)
         share = (time.perf_counter() - begin) / len(evaluator.names)
         for name in evaluator.names:
             step.seconds[name] = step.seconds.get(name, 0.0) + share
         if self._late_starts:
             answers = [self._mark_incomplete(answer) for answer in answers]
         step.answers.extend(answers)
-        answered = evaluator.ticker.answered
+        answered = evaluator.ticker.last_tick
         if ended and answered is not None:
             for clock in self.clocks_of(evaluator):
                 clock.close(answered + 1)
@@ -313,7 +317,7 @@ class Program:
             self._admit(produced, elements, arrived, step)
             for key, clock in self._clocks.items():
                 if key[0] == produced:
-                    clock.ended = ended
+                    clock.has_ended = ended
 
     def _mark_incomplete(self, answer: Answer) -> Answer:
         """The answer, marked incomplete where a late query's windows did not hold everything yet."""
@@ -333,8 +337,8 @@ class Program:
             timestamped = (
                 elements if key[1] is None else self._with_own_times(stream, key[1], elements_of(elements), step)
             )
-            clock.ended = False
-            number = clock.seen
+            clock.has_ended = False
+            number = clock.element_count
             admitted, late = clock.admit(timestamped)
             step.late.extend((stream, element) for element in _late(late))
             if isinstance(admitted, list):
@@ -442,7 +446,7 @@ class Program:
         self._unread = {key: clock for key, clock in state.clocks.items() if key not in self._clocks}
         for key, fresh in self._clocks.items():
             if key in state.clocks:
-                self._clocks[key] = state.clocks[key].with_limits_of(fresh)
+                self._clocks[key] = state.clocks[key].take_limits_of(fresh)
         log.keep_only(self._clocks)
         self._reads = state.reads.continued_with(union_patterns(map(self.patterns, self._queries)), state.next_times)
         retained = {key: log.retained(key) for key in self._clocks}
@@ -462,7 +466,7 @@ class Program:
             evaluator.restore(state.states[first], before.select_known(retained) if before else retained, new)
         else:
             before = LateStart.of_family(list(begun.values()))
-            firsts = {key: low for key, clock in self._clocks.items() if (low := clock.lowest) is not None}
+            firsts = {key: low for key, clock in self._clocks.items() if (low := clock.lowest_time) is not None}
             evaluator.begin(before.select_known(retained), self._limit(evaluator), firsts)
         for name, one in begun.items():
             self._late_starts[name] = replace(one, known=before.known if before else {})
@@ -475,7 +479,7 @@ class Program:
         for key in dict.fromkeys(evaluator.keys):
             held = self._held_since(key, name, state)
             if held is not None:
-                known[key] = KnownElements(self._clocks[key].seen, held)
+                known[key] = KnownElements(self._clocks[key].element_count, held)
         return find_late_start(self._queries[name].settings, evaluator.keys, known, self._limit(evaluator))
 
     def _held_since(self, key: StreamKey, name: str, state: ProgramState) -> int | None:
@@ -487,7 +491,7 @@ class Program:
         if key not in state.clocks and any(stream == other for other, _ in state.clocks):
             # Another clock timed the elements that were removed, so their times by this clock are not known.
             return NOT_YET
-        if clock.highest is None:
+        if clock.highest_time is None:
             return None
         held = self.log.removed_until[key] + 1 if key in self.log.removed_until else None
         since = (held, self._reads.since(stream, self.patterns(name)[stream]))
@@ -497,18 +501,18 @@ class Program:
         """The same for a stream that another query produces: from when its answers are complete and were logged."""
         name = producer.plan.name
         since = [self.complete_from(name)]
-        if clock.highest is None:
-            answered = self._evaluators[name].ticker.answered
+        if clock.highest_time is None:
+            answered = self._evaluators[name].ticker.last_tick
             since.append(None if answered is None else answered + 1)
         elif state.queries.get(name) != self._fingerprints[name]:
-            since.append(clock.highest + 1)
+            since.append(clock.highest_time + 1)
         return max((instant for instant in since if instant is not None), default=None)
 
     def _note_changed_producers(self, evaluator: Evaluator, name: str, state: ProgramState) -> None:
         """Where a producer of its streams has changed, a query is complete when its windows have passed the change."""
         changed: dict[StreamKey, KnownElements] = {}
         for key in evaluator.keys:
-            producer, highest = self._produced.get(key[0]), self._clocks[key].highest
+            producer, highest = self._produced.get(key[0]), self._clocks[key].highest_time
             if producer is not None and highest is not None:
                 whole = self._late_starts.get(producer.plan.name)
                 if state.queries.get(producer.plan.name) != self._fingerprints[producer.plan.name]:
@@ -521,10 +525,13 @@ class Program:
     def _limit(self, evaluator: Evaluator) -> int | None:
         """The instant before which all ticks of an evaluator are answered; None where its streams have not begun."""
         clocks = self.clocks_of(evaluator)
-        watermark, ended = combined(clocks)
+        watermark, ended = combine_clocks(clocks)
         if not ended:
             return watermark
-        return max((max(c.highest + 1, c.closed or c.highest) for c in clocks if c.highest is not None), default=None)
+        return max(
+            (max(c.highest_time + 1, c.closed_before or c.highest_time) for c in clocks if c.highest_time is not None),
+            default=None,
+        )
 
     def snapshot(self, dumps: Callable[[object], bytes] = pickle.dumps) -> bytes:
         """State and window log as bytes."""

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from headwater.algebra.plan import QueryPlan
-from headwater.algebra.wanted_patterns import WantedPattern, wanted_by
+from headwater.algebra.wanted_patterns import WantedPattern, wanted_patterns_of
 from headwater.terms.model import Literal, Quad
 from headwater.terms.stored_forms import original, stored
 
@@ -64,7 +64,7 @@ def is_before(one: Version, other: Version) -> bool:
 
 def select_statements(static: StaticData, plan: QueryPlan, graph: Any) -> Iterator[Quad]:
     """The statements of a graph that can matter to a plan, each once."""
-    patterns = wanted_by(plan)
+    patterns = wanted_patterns_of(plan)
     if patterns is None:
         yield from static.quads_for_pattern(None, None, None, graph)
         return
@@ -78,7 +78,7 @@ def select_statements(static: StaticData, plan: QueryPlan, graph: Any) -> Iterat
 
 
 def can_change_answers(patterns: Collection[WantedPattern] | None, changed: Collection[Quad] | None) -> bool:
-    """Whether changed statements can change the answers of a plan that reads these patterns (`wanted_by`)."""
+    """Whether changed statements can change the answers of a plan that reads these patterns (`wanted_patterns_of`)."""
     if changed is None or patterns is None:
         return True
     return any(_matches(pattern, quad) for quad in changed for pattern in patterns)

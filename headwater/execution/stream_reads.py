@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from headwater.algebra.plan import QueryPlan
-from headwater.algebra.wanted_patterns import WantedPattern, wanted_by
+from headwater.algebra.wanted_patterns import WantedPattern, wanted_patterns_of
 from headwater.windows.model import CountWindow
-from headwater.windows.settings import QuerySettings, Report, timestamp_predicate
+from headwater.windows.settings import QuerySettings, Report, timestamp_predicate_of
 
 EVERYTHING = WantedPattern(None, None, None)
 """The pattern of all triples, with the texts of all terms."""
@@ -29,10 +29,10 @@ def needed_patterns(plan: QueryPlan, settings: QuerySettings, *, all_texts: bool
     Where a window counts triples, where a report looks for a change of content, or where the time is in the data,
     every triple matters; otherwise those that match a pattern do.
     """
-    patterns = None if settings.report is Report.CHANGE else wanted_by(plan, all_texts=all_texts)
+    patterns = None if settings.report is Report.CHANGE else wanted_patterns_of(plan, all_texts=all_texts)
     found: dict[str, frozenset[WantedPattern]] = {}
     for source, window in zip(plan.windows, settings.windows, strict=True):
-        whole = isinstance(window, CountWindow) or timestamp_predicate(source.spec) is not None
+        whole = isinstance(window, CountWindow) or timestamp_predicate_of(source.spec) is not None
         mine = frozenset({EVERYTHING}) if whole or patterns is None else patterns
         found[source.stream.value] = found.get(source.stream.value, frozenset()) | mine
     return found

@@ -1,9 +1,9 @@
-"""The D-Graph of a plan (C-SPARQL, section 4): what a query says about the data, apart from how it is computed.
+"""The D-Graph of a plan (C-SPARQL, section 4): the data that a query describes, apart from how it is computed.
 
 The six rules of the paper, and how they are read here:
 
 1. Variables, IRIs and literals are vertices. A variable is one vertex wherever it stands, a term one per source; an
-   IRI in the place of the predicate gets one per triple pattern, because patterns that share it would run together.
+   IRI in the place of the predicate gets one per triple pattern, because patterns that share it would be connected.
 2. A triple pattern (s, p, o) is two edges, s → p and p → o.
 3. Each conjunct of a FILTER is a remark on the vertices of its variables.
 4. An aggregation is a hyper-node with the hyper-node of its group G inside; G and the parameter p lead to the
@@ -21,7 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from headwater.algebra.active_graphs import Source, default_source, source_inside
+from headwater.algebra.active_graphs import ActiveGraph, active_graph_inside, default_active_graph
 from headwater.algebra.nodes import (
     Aggregation,
     Bgp,
@@ -45,11 +45,11 @@ from headwater.algebra.nodes import (
     Window,
 )
 from headwater.algebra.plan import QueryKind, QueryPlan
-from headwater.algebra.scope import conjuncts, mentioned, sub_expressions, visible
+from headwater.algebra.scope import conjuncts_of, expression_variables, sub_expressions, visible_variables
+from headwater.explain.active_graph_text import active_graph_text
 from headwater.explain.drawing_model import Box, BoxKind, Direction, Drawing, DrawingBuilder, VertexKind
 from headwater.explain.notation import Notation
 from headwater.explain.operator_text import operator_lines
-from headwater.explain.source_text import source_text
 from headwater.language.expressions import Aggregate, Expression, VariableReference
 from headwater.language.patterns import Path, PatternTerm
 from headwater.terms.model import BlankNode, Literal, NamedNode, Variable
@@ -67,11 +67,11 @@ def denotational_graph(plan: QueryPlan, *, brief: bool = True) -> Drawing:
     pattern = plan.root
     while isinstance(pattern, _SELECT_NODES):
         pattern = pattern.inner
-    context = _Context(default_source(plan), (), _Scope(0))
+    context = _Context(default_active_graph(plan), (), _Scope(0))
     builder.walk(pattern, context)
     for variable in _result_variables(plan):
         builder.filled.add(builder.variable(variable, context.scope))
-    return builder.drawing()
+    return builder.build()
 
 
 def _result_variables(plan: QueryPlan) -> list[Variable]:
@@ -88,7 +88,7 @@ def _result_variables(plan: QueryPlan) -> list[Variable]:
 
 @dataclass(frozen=True)
 class _Scope:
-    """Which variables a sub-query shares with what is around it: only those that it projects."""
+    """The scope of a sub-query: it shares with the query around it only the variables that it projects."""
 
     number: int
     around: _Scope | None = None
@@ -102,7 +102,7 @@ class _Scope:
 
 @dataclass(frozen=True)
 class _Context:
-    source: Source
+    active_graph: ActiveGraph
     parts: Place
     scope: _Scope
 
@@ -119,12 +119,12 @@ class _Builder:
     places: dict[str, list[Place]] = field(default_factory=dict)
     remarks: dict[str, list[str]] = field(default_factory=dict)
     filled: set[str] = field(default_factory=set)
-    sources: dict[Source, int] = field(default_factory=dict)
+    active_graphs: dict[ActiveGraph, int] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     scopes: int = 0
 
     def variable(self, variable: Variable, scope: _Scope, place: Place | None = None) -> str:
-        """The vertex of a variable; a place is remembered as one where it emerges."""
+        """The vertex of a variable; `place`, if given, is noted as one where it is bound."""
         variable = self.notation.aliases.get(variable, variable)
         key = (scope.home(variable), variable)
         return self._vertex(key, VertexKind.VARIABLE, self.notation.variable(variable), place)
@@ -142,11 +142,14 @@ class _Builder:
         return kind, f"{name} {self.counts[name]}", self.counts[name]
 
     def _place(self, context: _Context) -> Place:
-        number = self.sources.setdefault(context.source, len(self.sources))
-        return ((BoxKind.SOURCE, source_text(context.source, self.plan, self.notation), number), *context.parts)
+        number = self.active_graphs.setdefault(context.active_graph, len(self.active_graphs))
+        return (
+            (BoxKind.SOURCE, active_graph_text(context.active_graph, self.plan, self.notation), number),
+            *context.parts,
+        )
 
     def walk(self, node: Node, context: _Context) -> None:
-        """Draws what a node and everything below it say."""
+        """Add the vertices and edges of a node and everything below it."""
         match node:
             case Bgp(triples):
                 for triple in triples:
@@ -174,7 +177,7 @@ class _Builder:
             case Values(variables, _):
                 self._values(node, variables, context)
             case Graph(name, inner) | Window(_, name, inner) | Service(name, inner, _):
-                within = replace(context, source=source_inside(self.plan, node, context.source))
+                within = replace(context, active_graph=active_graph_inside(self.plan, node, context.active_graph))
                 if isinstance(name, Variable):
                     self.variable(name, context.scope, self._place(within))
                 self.walk(inner, within)
@@ -225,25 +228,25 @@ class _Builder:
             remarks.append(named)
 
     def _condition(self, condition: Expression, context: _Context) -> None:
-        for part in conjuncts(condition):
+        for part in conjuncts_of(condition):
             text = self.notation.expression(part)
-            variables = self._about(part, context.scope)
+            variables = self._variables_of(part, context.scope)
             for variable in variables:
                 self._remark(self.variable(variable, context.scope), text, context)
             if not variables:
                 self.shapes.add_vertex(VertexKind.FILTER, text)
             self._exists(part, context)
 
-    def _about(self, expression: Expression, scope: _Scope) -> list[Variable]:
-        """The variables an expression is about, in a fixed order, without those that only an EXISTS inside it knows."""
+    def _variables_of(self, expression: Expression, scope: _Scope) -> list[Variable]:
+        """The variables of an expression, in a fixed order, without those that occur only in an EXISTS inside it."""
         only_inside = {
             variable
             for part in sub_expressions(expression)
             if isinstance(part, ExistsPlan)
-            for variable in mentioned(part)
+            for variable in expression_variables(part)
             if (scope.home(variable), variable) not in self.ids
         }
-        return sorted(mentioned(expression) - only_inside, key=lambda variable: variable.value)
+        return sorted(expression_variables(expression) - only_inside, key=lambda variable: variable.value)
 
     def _exists(self, expression: Expression, context: _Context) -> None:
         for part in sub_expressions(expression):
@@ -257,7 +260,7 @@ class _Builder:
             return
         new = self.variable(variable, context.scope)
         self._remark(new, f":= {self.notation.expression(expression)}", context)
-        for part in self._about(expression, context.scope):
+        for part in self._variables_of(expression, context.scope):
             self.shapes.add_edge(self.variable(part, context.scope), new, "defines", is_dashed=True)
         self._exists(expression, context)
 
@@ -281,7 +284,7 @@ class _Builder:
             shown = text if expression is None else f"{text} := {self.notation.expression(expression)}"
             port = self._vertex((inner, variable), VertexKind.KEY, shown, (outer, inner))
             ports.append(port)
-            members = [variable] if expression is None else sorted(mentioned(expression), key=str)
+            members = [variable] if expression is None else sorted(expression_variables(expression), key=str)
             for member in members:
                 self.shapes.add_edge(self.variable(member, context.scope), port, is_dashed=True)
         if not keys:
@@ -291,7 +294,7 @@ class _Builder:
             for port in ports:
                 self.shapes.add_edge(port, function)
             if aggregate.argument is not None:
-                for parameter in sorted(mentioned(aggregate.argument), key=str):
+                for parameter in sorted(expression_variables(aggregate.argument), key=str):
                     self.shapes.add_edge(self.variable(parameter, context.scope), function, "parameter")
                 self._exists(aggregate.argument, context)
             self.shapes.add_edge(function, self.variable(variable, context.scope, (outer,)), "binds")
@@ -303,7 +306,7 @@ class _Builder:
 
     def _sub_query(self, node: Node, context: _Context) -> None:
         modifiers = []
-        shared = frozenset(visible(node))
+        shared = frozenset(visible_variables(node))
         while isinstance(node, _SELECT_NODES):
             if not isinstance(node, Project):
                 modifiers.append(" ".join(operator_lines(node, self.notation)))
@@ -314,8 +317,8 @@ class _Builder:
         scope = _Scope(self.scopes, context.scope, shared)
         self.walk(node, replace(context.inside((kind, label, number)), scope=scope))
 
-    def drawing(self) -> Drawing:
-        """The vertices in their rectangles, with remarks and filling."""
+    def build(self) -> Drawing:
+        """The drawing with the vertices in their rectangles."""
         vertices = tuple(
             replace(vertex, remarks=tuple(self.remarks.get(vertex.id, ())), is_filled=vertex.id in self.filled)
             for vertex in self.shapes.vertices
@@ -350,17 +353,17 @@ def _common(places: list[Place]) -> Place:
 def _boxes(homes: dict[str, Place], every: list[Place], around: Place) -> tuple[Box, ...]:
     depth = len(around)
     keys = dict.fromkeys(place[depth] for place in every if len(place) > depth and place[:depth] == around)
-    found = []
+    boxes = []
     for key in keys:
         place = (*around, key)
         members = tuple(vertex for vertex, home in homes.items() if home == place)
         name = "g" + "_".join(str(number) for number in _path_numbers(place, every))
-        found.append(Box(name, key[1], key[0], members, _boxes(homes, every, place)))
-    return tuple(box for box in found if box.vertices or box.boxes)
+        boxes.append(Box(name, key[1], key[0], members, _boxes(homes, every, place)))
+    return tuple(box for box in boxes if box.vertices or box.boxes)
 
 
 def _path_numbers(place: Place, every: list[Place]) -> list[int]:
-    """A number per level: how many different rectangles came before this one inside the same rectangle."""
+    """The index of a rectangle among its siblings, from 1, for each level."""
     numbers = []
     for depth in range(len(place)):
         siblings = list(dict.fromkeys(p[depth] for p in every if len(p) > depth and p[:depth] == place[:depth]))

@@ -1,8 +1,8 @@
-"""Terms, paths, expressions and windows as a person would write them, for explanations and drawings.
+"""Terms, paths, expressions and windows as people write them, for explanations and drawings.
 
-`to_sparql` writes text for machines: whole IRIs, a parenthesis around everything, invented variables as they are. Here
-the prefixes of the query shorten IRIs, parentheses stand only where they change the meaning, and what the translation
-invented is shown as what it stands for: a blank node again, or the aggregate it holds.
+`to_sparql` writes text for machines: whole IRIs, parentheses around everything, generated variables as they are. Here
+the prefixes of the query shorten IRIs, parentheses stand only where they change the meaning, and a variable that the
+translation generated is shown as the blank node or aggregate that it stands for.
 
     FILTER((?a >= "10"^^<http://www.w3.org/2001/XMLSchema#integer>) && (?b = ?c))   in SPARQL
     ?a >= 10 && ?b = ?c                                                             here
@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 
 from headwater.algebra.nodes import ExistsPlan, Extend, Group, Node
 from headwater.algebra.plan import QueryPlan
-from headwater.algebra.scope import expressions_of, nodes, sub_expressions
+from headwater.algebra.scope import expressions_of, nodes_of, sub_expressions
 from headwater.language.expressions import (
     Aggregate,
     Constant,
@@ -75,17 +75,17 @@ _LONGEST_STRING = 48
 class Notation:
     """How one query is written.
 
-    `invented` begins the names of the variables that the translation made up. `aggregates` says what those of them
+    `invented_prefix` begins the names of generated variables. `aggregates` says what those of them
     that hold an aggregate stand for, `aliases` the name that SELECT gives to such a variable, `exists` the short
-    names of the patterns of EXISTS. With `brief`, IRIs without a prefix are cut down to their last part.
+    names of the patterns of EXISTS. With `is_brief`, IRIs without a prefix are cut down to their last part.
     """
 
     prefixes: tuple[tuple[str, str], ...] = ()
-    invented: str = "hw_"
+    invented_prefix: str = "hw_"
     aggregates: dict[Variable, Aggregate] = field(default_factory=dict)
     aliases: dict[Variable, Variable] = field(default_factory=dict)
     exists: dict[ExistsPlan, str] = field(default_factory=dict)
-    brief: bool = False
+    is_brief: bool = False
 
     @classmethod
     def of(cls, plan: QueryPlan, *, brief: bool = False) -> Notation:
@@ -93,7 +93,7 @@ class Notation:
         invented = "hw_"
         while invented in plan.text:
             invented += "_"
-        everything = list(nodes(plan.root))
+        everything = list(nodes_of(plan.root))
         aggregates = {v: a for node in everything if isinstance(node, Group) for v, a in node.aggregates}
         aliases: dict[Variable, Variable] = {}
         for node in everything:
@@ -114,22 +114,22 @@ class Notation:
             prefix, space = max(fitting, key=lambda known: len(known[1]))
             return f"{prefix}:{iri.value[len(space) :]}"
         name = iri_to_name(iri.value)
-        if self.brief and name == iri.value:
+        if self.is_brief and name == iri.value:
             head, slash, last = iri.value.rstrip("/").rpartition("/")
             if slash and last and len(head) > 8:
                 return f"<…/{last}>"
         return f"<{name}>"
 
     def is_invented(self, variable: Variable) -> bool:
-        """Whether the translation made this variable up."""
-        return variable.value.startswith(self.invented)
+        """Whether the translation generated this variable."""
+        return variable.value.startswith(self.invented_prefix)
 
     def variable(self, variable: Variable) -> str:
         """A variable; an invented one as a blank node, or as the aggregate that it holds."""
         if self.is_invented(variable):
             if variable in self.aggregates:
                 return self.expression(self.aggregates[variable])
-            return "_:" + variable.value.removeprefix(self.invented).removeprefix("b_")
+            return "_:" + variable.value.removeprefix(self.invented_prefix).removeprefix("b_")
         return f"?{variable.value}"
 
     def variables(self, variables: Iterable[Variable]) -> str:
@@ -142,7 +142,7 @@ class Notation:
         if bare is not None and bare.fullmatch(literal.value):
             return literal.value
         text = literal.value
-        if self.brief and len(text) > _LONGEST_STRING:
+        if self.is_brief and len(text) > _LONGEST_STRING:
             text = text[: _LONGEST_STRING - 1] + "…"
         quoted = str(Literal(text))
         if literal.language:

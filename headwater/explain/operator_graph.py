@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from headwater.algebra.active_graphs import Source, StaticGraph, default_source, source_inside
+from headwater.algebra.active_graphs import ActiveGraph, StaticGraph, active_graph_inside, default_active_graph
 from headwater.algebra.nodes import (
     Aggregation,
     Bgp,
@@ -32,10 +32,10 @@ from headwater.algebra.nodes import (
 )
 from headwater.algebra.plan import QueryKind, QueryPlan
 from headwater.algebra.scope import expressions_of, sub_expressions
+from headwater.explain.active_graph_text import label_text
 from headwater.explain.drawing_model import Direction, Drawing, DrawingBuilder, VertexKind
 from headwater.explain.notation import Notation, duration_text
 from headwater.explain.operator_text import operator_lines
-from headwater.explain.source_text import label_text
 from headwater.language.stream_clauses import CountSpec, RegistrationKind
 from headwater.terms.model import NamedNode, Variable
 
@@ -47,7 +47,7 @@ def operator_graph(plan: QueryPlan, *, brief: bool = True) -> Drawing:
     builder = _Builder(plan, Notation.of(plan, brief=brief))
     for number in range(len(plan.windows)):
         builder.window(number)
-    builder.finish(builder.operator(plan.root, default_source(plan)))
+    builder.finish(builder.operator(plan.root, default_active_graph(plan)))
     return Drawing(
         f"Operators of {plan.name}",
         tuple(builder.shapes.vertices),
@@ -64,7 +64,7 @@ class _Builder:
     streams: dict[NamedNode, str] = field(default_factory=dict)
     windows: dict[int, str] = field(default_factory=dict)
     graphs: dict[StaticGraph, str] = field(default_factory=dict)
-    merges: dict[Source, str] = field(default_factory=dict)
+    merges: dict[ActiveGraph, str] = field(default_factory=dict)
 
     def window(self, number: int) -> str:
         """The window operator, and the stream operator that feeds it."""
@@ -91,29 +91,29 @@ class _Builder:
             self.graphs[graph] = self.shapes.add_vertex(VertexKind.GRAPH, *lines)
         return self.graphs[graph]
 
-    def _inputs(self, source: Source) -> list[str]:
-        """The vertices that hand their triples to a pattern."""
-        parts = [*map(self.window, source.windows), *map(self._graph, source.graphs)]
-        if not source.merged or len(parts) < 2:
+    def _inputs(self, active_graph: ActiveGraph) -> list[str]:
+        """The vertices of the graphs and windows that a pattern reads."""
+        parts = [*map(self.window, active_graph.windows), *map(self._graph, active_graph.static_graphs)]
+        if not active_graph.is_merged or len(parts) < 2:
             return parts
-        if source not in self.merges:
-            self.merges[source] = self.shapes.add_vertex(VertexKind.GRAPH, "default graph", "RDF merge")
+        if active_graph not in self.merges:
+            self.merges[active_graph] = self.shapes.add_vertex(VertexKind.GRAPH, "default graph", "RDF merge")
             for part in parts:
-                self.shapes.add_edge(part, self.merges[source])
-        return [self.merges[source]]
+                self.shapes.add_edge(part, self.merges[active_graph])
+        return [self.merges[active_graph]]
 
-    def operator(self, node: Node, source: Source) -> str:
-        """The vertex of a node, everything below it drawn."""
+    def operator(self, node: Node, active_graph: ActiveGraph) -> str:
+        """Add the vertices of a node and everything below it; return that of the node."""
         match node:
             case Bgp() | PathMatch():
                 vertex = self.shapes.add_vertex(VertexKind.PATTERN, *operator_lines(node, self.notation))
-                for part in self._inputs(source):
+                for part in self._inputs(active_graph):
                     self.shapes.add_edge(part, vertex)
                 return vertex
             case Unit() | Values():
                 return self.shapes.add_vertex(VertexKind.PATTERN, *operator_lines(node, self.notation))
             case Graph(name, inner) | Window(_, name, inner):
-                below = self.operator(inner, source_inside(self.plan, node, source))
+                below = self.operator(inner, active_graph_inside(self.plan, node, active_graph))
                 if not isinstance(name, Variable):
                     return below
                 # Each graph or window in turn: their solutions together, with the name bound.
@@ -121,32 +121,32 @@ class _Builder:
                 self.shapes.add_edge(below, each)
                 return each
             case Service(_, inner, _):
-                return self.operator(inner, source_inside(self.plan, node, source))
-        return self._inner(node, source)
+                return self.operator(inner, active_graph_inside(self.plan, node, active_graph))
+        return self._inner(node, active_graph)
 
-    def _inner(self, node: Node, source: Source) -> str:
-        below = [self.operator(child, source) for child in node.children]
+    def _inner(self, node: Node, active_graph: ActiveGraph) -> str:
+        below = [self.operator(child, active_graph) for child in node.children]
         labels = ["", "optional"] if isinstance(node, LeftJoin) else [""] * len(below)
         vertex = self.shapes.add_vertex(_kind(node), *operator_lines(node, self.notation))
         for child, label in zip(below, labels, strict=True):
             self.shapes.add_edge(child, vertex, label)
         if not isinstance(node, Aggregation):
-            self._exists(node, vertex, source)
+            self._exists(node, vertex, active_graph)
             return vertex
         if not node.conditions:
             return vertex
         texts = [self.notation.expression(condition) for condition in node.conditions]
         tests = self.shapes.add_vertex(VertexKind.FILTER, "filter", *texts)
         self.shapes.add_edge(vertex, tests)
-        self._exists(node, tests, source)
+        self._exists(node, tests, active_graph)
         return tests
 
-    def _exists(self, node: Node, vertex: str, source: Source) -> None:
+    def _exists(self, node: Node, vertex: str, active_graph: ActiveGraph) -> None:
         for expression in expressions_of(node):
             for part in sub_expressions(expression):
                 if isinstance(part, ExistsPlan):
                     name = self.notation.exists[part]
-                    self.shapes.add_edge(self.operator(part.plan, source), vertex, name)
+                    self.shapes.add_edge(self.operator(part.plan, active_graph), vertex, name)
 
     def finish(self, top: str) -> None:
         """The form of the query, its streaming operator and the result."""

@@ -1,4 +1,4 @@
-"""Each operator of a plan in a few words: its name first, then a line per detail.
+"""Each operator of a plan as text: its name, then a line per detail.
 
 The names are those of the C-SPARQL paper's algebra (AND, OPT, UNION, FILTER, AGG; figure 1) in the notation of SPARQL.
 """
@@ -28,7 +28,7 @@ from headwater.algebra.nodes import (
     Values,
     Window,
 )
-from headwater.algebra.scope import conjuncts, visible
+from headwater.algebra.scope import conjuncts_of, visible_variables
 from headwater.explain.notation import Notation, duration_text
 from headwater.language.expressions import Aggregate, Expression
 from headwater.language.service_options import ServiceOptions, strategy_of
@@ -100,14 +100,14 @@ def clause_text(variable: Variable, aggregate: Aggregate, group: tuple[Variable,
 def _conditions(condition: Expression | None, notation: Notation) -> list[str]:
     if condition is None:
         return []
-    parts = conjuncts(condition)
+    parts = conjuncts_of(condition)
     texts = [notation.expression(part, 3 if len(parts) > 1 else 0) for part in parts]
     return [f"{text} &&" for text in texts[:-1]] + texts[-1:]
 
 
 def _shared(left: Node, right: Node, notation: Notation) -> str:
-    others = set(visible(right))
-    shared = [variable for variable in visible(left) if variable in others]
+    others = set(visible_variables(right))
+    shared = [variable for variable in visible_variables(left) if variable in others]
     return f"on {notation.variables(shared)}" if shared else "no shared variable"
 
 
@@ -126,10 +126,10 @@ def _key(variable: Variable, expression: Expression | None, notation: Notation) 
 
 
 def _goals(options: ServiceOptions | None) -> tuple[str, ...]:
-    """What a SERVICE clause has to keep to, in the words of OPTION."""
+    """The options of a SERVICE clause as they are written."""
     if options is None:
         return ()
-    said = {
+    values = {
         "ACCURACY": options.accuracy,
         "LATENCY": options.latency and duration_text(options.latency),
         "BUDGET": options.budget,
@@ -137,6 +137,6 @@ def _goals(options: ServiceOptions | None) -> tuple[str, ...]:
         "POLICY": options.policy,
         "ENTRIES": options.entries,
     }
-    shown = [f"{name} {value}" for name, value in said.items() if value is not None]
+    shown = [f"{name} {value}" for name, value in values.items() if value is not None]
     shown += ["FILL"] if options.fill else []
     return (", ".join(shown),) if shown else ()

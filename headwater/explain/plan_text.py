@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import get_args
 
-from headwater.algebra.active_graphs import Source, default_source, source_inside
+from headwater.algebra.active_graphs import ActiveGraph, active_graph_inside, default_active_graph
 from headwater.algebra.nodes import Aggregation, Bgp, ExistsPlan, Node, PathMatch
 from headwater.algebra.plan import QueryKind, QueryPlan
-from headwater.algebra.scope import expressions_of, sub_expressions, visible
+from headwater.algebra.scope import expressions_of, sub_expressions, visible_variables
 from headwater.errors import SettingError
+from headwater.explain.active_graph_text import active_graph_text, window_text
 from headwater.explain.denotational_graph import denotational_graph
 from headwater.explain.dot import to_dot, to_svg
 from headwater.explain.drawing_model import Box, Drawing, PlanFormat, PlanGraph, Vertex
@@ -22,7 +23,6 @@ from headwater.explain.mermaid import to_mermaid
 from headwater.explain.notation import Notation, duration_text, instant_text
 from headwater.explain.operator_graph import operator_graph
 from headwater.explain.operator_text import operator_lines
-from headwater.explain.source_text import source_text, window_text
 from headwater.language.stream_clauses import CountSpec, Dialect, RegistrationKind
 from headwater.windows.settings import QuerySettings
 
@@ -75,7 +75,7 @@ def explain_text(
     lines += ["", "Windows", *(f"  {line}" for line in _windows(plan, notation, settings))]
     lines += ["", "Evaluation", f"  evaluator  {evaluator}"]
     for number, part in enumerate(static_parts):
-        bound = notation.variables(v for v in visible(part) if not notation.is_invented(v))
+        bound = notation.variables(v for v in visible_variables(part) if not notation.is_invented(v))
         where = views[number] if number < len(views) else "asked once of the reference"
         lines.append(f"  view       {bound or 'no variable'}: static data, {where}")
     lines += (f"  {line}" for line in _evaluation(plan, settings))
@@ -83,7 +83,7 @@ def explain_text(
         lines.append(f"  shards     {shards}")
     lines += ["", "Plan", *_form(plan, notation)]
     depth = 1 if plan.kind is QueryKind.SELECT else 2
-    lines += _tree(plan, plan.root, default_source(plan), notation, depth)
+    lines += _tree(plan, plan.root, default_active_graph(plan), notation, depth)
     if plan.notes:
         lines += ["", "Notes", *(f"  {note}" for note in plan.notes)]
     return "\n".join(lines) + "\n"
@@ -141,18 +141,20 @@ def _form(plan: QueryPlan, notation: Notation) -> list[str]:
     return []
 
 
-def plan_lines(plan: QueryPlan, node: Node | None = None, source: Source | None = None) -> list[str]:
-    """The operators of a plan, or of the part of it at a node, a line each; `source` is the active graph there."""
-    return list(_tree(plan, node or plan.root, source or default_source(plan), Notation.of(plan), 0))
+def plan_lines(plan: QueryPlan, node: Node | None = None, active_graph: ActiveGraph | None = None) -> list[str]:
+    """The operators of a plan, or of the part at a node whose patterns read `active_graph`, a line each."""
+    return list(_tree(plan, node or plan.root, active_graph or default_active_graph(plan), Notation.of(plan), 0))
 
 
-def _tree(plan: QueryPlan, node: Node, source: Source, notation: Notation, depth: int, name: str = "") -> Iterator[str]:
+def _tree(
+    plan: QueryPlan, node: Node, active_graph: ActiveGraph, notation: Notation, depth: int, name: str = ""
+) -> Iterator[str]:
     title, *details = operator_lines(node, notation)
     separator = " . " if isinstance(node, Bgp) else "; "
     text = f"{title}: {separator.join(details).replace('&&; ', '&& ')}" if details else title
     if isinstance(node, Bgp | PathMatch):
-        text += f"  in {source_text(source, plan, notation, by_number=True)}"
-    bound = notation.variables(v for v in visible(node) if not notation.is_invented(v))
+        text += f"  in {active_graph_text(active_graph, plan, notation, by_number=True)}"
+    bound = notation.variables(v for v in visible_variables(node) if not notation.is_invented(v))
     yield f"{'  ' * depth}{name}{text}  → {bound or 'no variable'}"
     if isinstance(node, Aggregation):
         for condition in node.conditions:
@@ -160,14 +162,14 @@ def _tree(plan: QueryPlan, node: Node, source: Source, notation: Notation, depth
     for expression in expressions_of(node):
         for part in sub_expressions(expression):
             if isinstance(part, ExistsPlan):
-                yield from _tree(plan, part.plan, source, notation, depth + 1, f"{notation.exists[part]} = ")
-    within = source_inside(plan, node, source)
+                yield from _tree(plan, part.plan, active_graph, notation, depth + 1, f"{notation.exists[part]} = ")
+    within = active_graph_inside(plan, node, active_graph)
     for child in node.children:
         yield from _tree(plan, child, within, notation, depth + 1)
 
 
 def drawing_text(drawing: Drawing) -> str:
-    """A drawing in words: the vertices by their rectangles, then the edges."""
+    """A drawing as text: the vertices by their rectangles, then the edges."""
     by_id = {vertex.id: vertex for vertex in drawing.vertices}
     lines = [drawing.title, "", "Vertices"]
     lines += [f"  {_vertex_text(by_id[name])}" for name in drawing.free_vertices]

@@ -1,4 +1,4 @@
-"""What `headwater explain --rules` prints: the plan, then for each rule what it took away (-) and put in place (+)."""
+"""The output of `headwater explain --rules`: the plan, then for each rule the lines it removed (-) and added (+)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 
 from headwater.algebra.nodes import Aggregation, Group
 from headwater.algebra.plan import QueryPlan
-from headwater.algebra.scope import nodes
+from headwater.algebra.scope import nodes_of
 from headwater.explain.notation import Notation
 from headwater.explain.plan_text import plan_lines
 from headwater.optimizer.distribution import (
@@ -16,21 +16,21 @@ from headwater.optimizer.distribution import (
     NotDistributable,
     PartiallyDistributable,
     TotallyDistributable,
-    clause_groups,
-    distribution,
+    distribution_of,
+    groups_of_clauses,
 )
-from headwater.optimizer.optimise import Optimised
-from headwater.optimizer.rules import EVERY_FINISHING, LEFT_OUT
+from headwater.optimizer.optimise import OptimisedPlan
+from headwater.optimizer.rules import ALL_FINISHING, DISABLED
 from headwater.optimizer.shared_subplans import shared_subplans
 from headwater.terms.model import Variable
 
 
-def explain_steps(plan: QueryPlan, result: Optimised) -> str:
-    """The way from a plan to the optimised one."""
+def explain_steps(plan: QueryPlan, result: OptimisedPlan) -> str:
+    """The plan as written, and each rewrite step up to the optimised plan."""
     lines = ["Plan as written", *_indented(plan_lines(plan))]
     for number, step in enumerate(result.steps, 1):
-        lines += ["", f"{number}. {step.rule.name}: {step.rule.why}"]
-        lines += _indented(changes(plan_lines(step.before), plan_lines(step.after)))
+        lines += ["", f"{number}. {step.rule.name}: {step.rule.condition}"]
+        lines += _indented(diff_lines(plan_lines(step.before), plan_lines(step.after)))
     if not result.steps:
         lines += ["", "No rule has anything to do."]
     lines += _left_out(result.plan)
@@ -40,14 +40,14 @@ def explain_steps(plan: QueryPlan, result: Optimised) -> str:
 
 
 def _left_out(plan: QueryPlan) -> Iterator[str]:
-    for rule in EVERY_FINISHING:
-        if rule.name in LEFT_OUT and (root := rule.rewrite(plan, None)) != plan.root:
-            yield from ("", f"Not applied, because {LEFT_OUT[rule.name]}", f"  {rule.name}: {rule.why}")
-            yield from _indented(changes(plan_lines(plan), plan_lines(replace(plan, root=root))))
+    for rule in ALL_FINISHING:
+        if rule.name in DISABLED and (root := rule.rewrite(plan, None)) != plan.root:
+            yield from ("", f"Not applied, because {DISABLED[rule.name]}", f"  {rule.name}: {rule.condition}")
+            yield from _indented(diff_lines(plan_lines(plan), plan_lines(replace(plan, root=root))))
 
 
-def changes(before: list[str], after: list[str]) -> Iterator[str]:
-    """The lines of both, those that went marked - and those that came marked +; their depth does not count."""
+def diff_lines(before: list[str], after: list[str]) -> Iterator[str]:
+    """The difference of two plans: removed lines are marked -, added lines +; indentation is ignored."""
     matcher = SequenceMatcher(None, [_operator(line) for line in before], [_operator(line) for line in after], False)
     for kind, start, end, new_start, new_end in matcher.get_opcodes():
         if kind == "equal":
@@ -66,25 +66,27 @@ def _indented(lines: list[str] | Iterator[str]) -> list[str]:
 
 
 def _shared(plan: QueryPlan) -> Iterator[str]:
-    for number, found in enumerate(shared_subplans([plan]), 1):
-        first = found.places[0]
-        yield from ("", f"Evaluated once for {len(found.places)} places (S{number})")
-        yield from _indented(plan_lines(plan, first.node, first.source))
+    for number, shared in enumerate(shared_subplans([plan]), 1):
+        first = shared.occurrences[0]
+        yield from ("", f"Evaluated once for {len(shared.occurrences)} places (S{number})")
+        yield from _indented(plan_lines(plan, first.node, first.active_graph))
 
 
 def _distributions(plan: QueryPlan) -> Iterator[str]:
     notation = Notation.of(plan)
-    groups = [node for node in nodes(plan.root) if isinstance(node, Group)]
-    groups += [group for node in nodes(plan.root) if isinstance(node, Aggregation) for group in clause_groups(node)]
+    groups = [node for node in nodes_of(plan.root) if isinstance(node, Group)]
+    groups += [
+        group for node in nodes_of(plan.root) if isinstance(node, Aggregation) for group in groups_of_clauses(node)
+    ]
     for group in groups:
         wanted = ", ".join(notation.expression(aggregate) for _, aggregate in group.aggregates) or "no aggregate"
         by = notation.variables(v for v, _ in group.keys) or "nothing"
-        yield from ("", f"{wanted} by {by}", f"  {distribution_text(distribution(plan, group), notation)}")
+        yield from ("", f"{wanted} by {by}", f"  {distribution_text(distribution_of(plan, group), notation)}")
 
 
-def distribution_text(found: Distribution, notation: Notation) -> str:
-    """How an aggregation can be computed in parts, in words."""
-    match found:
+def distribution_text(distribution: Distribution, notation: Notation) -> str:
+    """How an aggregation can be computed in parts, as text."""
+    match distribution:
         case TotallyDistributable(keys):
             return f"totally distributable by {_names(keys, notation)}"
         case PartiallyDistributable(keys, splits):

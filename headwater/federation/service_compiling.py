@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from headwater.algebra.nodes import Filter, LeftJoin, Node, Service
 from headwater.algebra.plan import QueryPlan
-from headwater.algebra.scope import certain, conjuncts, visible
+from headwater.algebra.scope import certain_variables, conjuncts_of, visible_variables
 from headwater.execution.static_data import StaticData
 from headwater.federation.service_rows import ServiceRows, TickSchedule
 from headwater.federation.services import Services
@@ -39,7 +39,7 @@ class _Group:
 
     def shared_with(self, node: Service) -> int:
         """How many variables of a SERVICE it always binds."""
-        return len({variable.value for variable in visible(node)} & self.input.sure)
+        return len({variable.value for variable in visible_variables(node)} & self.input.sure)
 
     def has_endpoint_of(self, node: Service) -> bool:
         """Whether the endpoint of a SERVICE is known: an IRI, or a variable that this group always binds."""
@@ -124,13 +124,13 @@ class ServiceCompiler(Compiler):
         """Compile a SERVICE and the filters around it; its keys come from the input before it."""
         node = service_of(part)
         assert node is not None
-        keys = tuple(variable for variable in visible(node) if variable.value in before.sure)
+        keys = tuple(variable for variable in visible_variables(node) if variable.value in before.sure)
         if isinstance(node.endpoint, Variable) and node.endpoint not in keys:
             raise NotForTheKernel("SERVICE with a variable that the rest of its group does not always bind")
         clause = self._services.make_clause(node, keys, self._schedule.slide)
         rows = ServiceRows(before.operator, clause, self._schedule, self.clock, self._terms, self._seconds_spent)
         self.clauses.append(rows)
-        sure = frozenset(variable.value for variable in (*certain(node), *keys))
+        sure = frozenset(variable.value for variable in (*certain_variables(node), *keys))
         filtered = Input(rows, sure)
         for condition in _conditions(part):
             filtered = Input(self.filtered(filtered, condition, graph), sure)
@@ -146,5 +146,5 @@ def service_of(node: Node) -> Service | None:
 
 def _conditions(node: Node) -> Iterable[Expression]:
     while isinstance(node, Filter):
-        yield from conjuncts(node.condition)
+        yield from conjuncts_of(node.condition)
         node = node.inner

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from headwater.algebra.nodes import Service
 from headwater.algebra.plan import QueryPlan
-from headwater.algebra.scope import nodes
+from headwater.algebra.scope import nodes_of
 from headwater.execution.answer_quality import AnswerQuality, QualityAlert, combine_quality
 from headwater.execution.answers import Answer
 from headwater.execution.evaluator import Evaluator
@@ -123,7 +123,7 @@ def choose_evaluator(
     plan: QueryPlan, settings: QuerySettings, static: StaticData, statistics: Statistics | None = None
 ) -> Choice:
     """The evaluator that `make_evaluator_factory` would choose for a plan."""
-    clauses = [node for node in nodes(plan.root) if isinstance(node, Service)]
+    clauses = [node for node in nodes_of(plan.root) if isinstance(node, Service)]
     if not clauses:
         return choose_without(plan, settings, static, statistics)
     optimised = optimise(plan, statistics).plan
@@ -144,7 +144,7 @@ def make_evaluator_factory(services: Services, statistics: Statistics | None = N
     """
 
     def make(plan: QueryPlan, settings: QuerySettings, static: StaticData) -> Evaluator:
-        if not any(isinstance(node, Service) for node in nodes(plan.root)):
+        if not any(isinstance(node, Service) for node in nodes_of(plan.root)):
             return kernel_or_reference(plan, settings, static)
         try:
             return ServiceEvaluator(plan, settings, static, services)

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable
 
 from headwater.algebra.nodes import Service
-from headwater.algebra.scope import visible
+from headwater.algebra.scope import visible_variables
 from headwater.errors import SettingError
 from headwater.federation.endpoint.bound_fetcher import BoundFetcher
 from headwater.federation.endpoint.clock import Clock, SystemClock
@@ -64,7 +64,7 @@ class Services:
         return ServiceClause(
             strategy=self._make_strategy(node, keys, contact, slide),
             contact=contact,
-            variables=visible(node),
+            variables=visible_variables(node),
             keys=keys,
             is_silent=node.silent,
             is_strict=node.options is None and not node.silent,

@@ -25,7 +25,7 @@ from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.language.stream_clauses import StreamOperator
 from headwater.terms.ids.encoded_rows import EncodedRows
 from headwater.windows.settings import QuerySettings, Report
-from headwater.windows.stream_operators import emitted
+from headwater.windows.stream_operators import apply_stream_operator
 
 IdRow = tuple[int, ...]
 MakeResult = Callable[[Ints], list[object]]
@@ -139,7 +139,7 @@ class Emitter:
         result.answered = now
         if now == before and self._operator is not StreamOperator.RSTREAM:
             return []
-        return emitted(self._operator, now, before or [])
+        return apply_stream_operator(self._operator, now, before or [])
 
     def pending(self, result: ResultState) -> object:
         """What the windows do not determine, for a result that may have changed since the last answer."""

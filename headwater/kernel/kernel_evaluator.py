@@ -92,8 +92,8 @@ class KernelEvaluator(Evaluator):
     def _catch_up(self) -> None:
         """Move the windows to the last tick, if it was skipped."""
         if self._skipped_ticks:
-            assert self.ticker.answered is not None
-            self._advance_windows(self.ticker.answered, 0)
+            assert self.ticker.last_tick is not None
+            self._advance_windows(self.ticker.last_tick, 0)
             self._is_answered = True
 
     def encode_rows(self) -> None:
@@ -128,7 +128,7 @@ class KernelEvaluator(Evaluator):
 
     def _take_in_view_deltas(self) -> None:
         """Take in the deltas of views, while the windows stay as they are."""
-        if self.ticker.answered is None:
+        if self.ticker.last_tick is None:
             # There was no tick yet, and views are read as they are at the first one.
             return
         self._is_answered = False
@@ -137,9 +137,9 @@ class KernelEvaluator(Evaluator):
 
     def _initial_delta(self) -> Delta:
         """The whole result at the last tick, from operators without any rows in them."""
-        assert self.ticker.answered is not None
+        assert self.ticker.last_tick is not None
         self._clock.tick += 1
-        self._clock.now = self.ticker.answered
+        self._clock.now = self.ticker.last_tick
         for source, buffer in zip(self._sources, self._buffers, strict=True):
             shown = buffer.triples
             source.delta = Delta(shown, shown[:0])
@@ -147,7 +147,7 @@ class KernelEvaluator(Evaluator):
 
     def static_will_change(self) -> None:
         self._catch_up()
-        if not self._takes_view_deltas and self._emitter.counts_changes and self.ticker.answered is not None:
+        if not self._takes_view_deltas and self._emitter.counts_changes and self.ticker.last_tick is not None:
             self._recompile()
             self._rows_before = self._initial_delta().added
 
@@ -162,7 +162,7 @@ class KernelEvaluator(Evaluator):
             return
         self._follows_views = self._can_follow_views
         self._recompile()
-        if self.ticker.answered is None:
+        if self.ticker.last_tick is None:
             return
         # What was answered before does not follow from the data any more.
         self._is_answered = False
@@ -203,10 +203,10 @@ class KernelEvaluator(Evaluator):
 
     def _refill(self, number: int, elements: ElementColumns) -> None:
         self._add(number, elements)
-        self._buffers[number].refill(self.ticker.count(number), self.ticker.answered)
+        self._buffers[number].refill(self.ticker.item_count(number), self.ticker.last_tick)
 
     def needed_from(self, number: int) -> int | None:
-        return self._buffers[number].needed_from(self.ticker.answered)
+        return self._buffers[number].needed_from(self.ticker.last_tick)
 
     def size(self) -> Size:
         self._catch_up()
@@ -310,7 +310,7 @@ class KernelEvaluator(Evaluator):
         return None if self._is_answered else self._emitter.pending(self._result)
 
     def _recall(self, memory: Any) -> None:
-        if self.ticker.answered is not None:
+        if self.ticker.last_tick is not None:
             self._derive_result()
             self._emitter.restore(self._result, memory)
             self._is_answered = memory is None

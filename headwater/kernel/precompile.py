@@ -12,7 +12,7 @@ from headwater.kernel.kernel_evaluator import KernelEvaluator
 from headwater.language.parser import parse
 from headwater.terms.model import SECOND, Element, Literal, NamedNode, Triple
 from headwater.terms.scanning import precompile_scanner as scanner
-from headwater.windows.settings import settle
+from headwater.windows.settings import resolve_settings
 
 _STREAM = "urn:headwater:warm"
 _WINDOW = f"STREAM <{_STREAM}> [RANGE 4s SLIDE 2s]"
@@ -43,7 +43,7 @@ def warm() -> int:
     answers = 0
     for text in _QUERIES:
         plan = plan_query(parse(text), streams=[_STREAM])
-        evaluator = KernelEvaluator(plan, settle(plan), Store())
+        evaluator = KernelEvaluator(plan, resolve_settings(plan), Store())
         answers += len(evaluator.advance({key: elements for key in evaluator.keys}, None, ended=True))
     return answers
 

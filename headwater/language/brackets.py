@@ -76,14 +76,14 @@ def _beginning(tokens: list[Token], first: int, last: int, before: int) -> int:
         elif depth == 0:
             if token.key in _CLAUSE_WORDS:
                 projecting = token.key in _SELECT_WORDS
-            if index > first and _begins_clause(tokens[index - 1], token, projecting):
+            if index > first and _is_clause_start(tokens[index - 1], token, projecting):
                 begin = index
         if token.key in _CLOSING:
             depth += 1
     return begin
 
 
-def _begins_clause(previous: Token, token: Token, projecting: bool) -> bool:
+def _is_clause_start(previous: Token, token: Token, projecting: bool) -> bool:
     if previous.key in (".", ";") or token.key in _CLAUSE_WORDS:
         return True
     if not projecting:

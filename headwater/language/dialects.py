@@ -1,4 +1,4 @@
-"""Which of the three languages a text is written in, told by the clauses it uses.
+"""Which of the three languages a text is written in, detected by its clauses.
 
 | in the text | language |
 |---|---|
@@ -44,8 +44,8 @@ _DIALECTS = {
 }
 
 
-def recognise(tokens: list[Token]) -> Dialect | None:
-    """The dialect of a text, None where it is plain SPARQL."""
+def detect_dialect(tokens: list[Token]) -> Dialect | None:
+    """The dialect of a text; None: plain SPARQL."""
     best: _Mark | None = None
     for index, token in enumerate(tokens):
         if token.key in _MARKS:

@@ -20,7 +20,7 @@ def is_absolute(reference: str) -> bool:
     return _ABSOLUTE.match(reference) is not None
 
 
-def resolve(base: str, reference: str) -> str:
+def resolve_iri(base: str, reference: str) -> str:
     """The IRI that `reference` means inside a document at `base`."""
     if is_absolute(reference):
         return reference

@@ -34,30 +34,30 @@ Nothing here is forgiven silently that could mean something else: `RANGE 1h 30m`
 from __future__ import annotations
 
 from headwater.language.brackets import bracket_error
-from headwater.language.dialects import recognise
+from headwater.language.dialects import detect_dialect
 from headwater.language.errors import QueryError
 from headwater.language.lexer import tokenize
 from headwater.language.parser_query import QueryParser
 from headwater.language.query import (
-    Query,
+    ParsedQuery,
 )
 from headwater.language.stream_clauses import (
     Dialect,
 )
-from headwater.language.validation import validated
+from headwater.language.validation import validate
 
 
-def parse(text: str, dialect: Dialect | None = None, *, base: str | None = None) -> Query:
-    """Reads a query, or raises `QueryError` at the place where a person would look.
+def parse(text: str, dialect: Dialect | None = None, *, base: str | None = None) -> ParsedQuery:
+    """Read a query, or raise `QueryError` at the place where a person would look.
 
     `dialect` overrides the one recognised from the text; `base` is what relative IRIs resolve against before BASE.
     """
     source = tokenize(text)
-    recognised = recognise(source.tokens)
-    streaming = recognised is not None
-    parser = QueryParser(source, dialect or recognised or Dialect.RSPQL, streaming, base)
+    recognised = detect_dialect(source.tokens)
+    is_streaming = recognised is not None
+    parser = QueryParser(source, dialect or recognised or Dialect.RSPQL, is_streaming, base)
     try:
-        return validated(parser.query(), streaming)
+        return validate(parser.query(), is_streaming)
     except QueryError as error:
         raise bracket_error(source, error.offset) or error from None
     except RecursionError:

@@ -39,12 +39,12 @@ _KIND_NAMES = {
 class ParserBase(ABC):
     """The tokens of one query and the place the parser has reached (`token`, the next one to read)."""
 
-    def __init__(self, source: SourceText, dialect: Dialect, streaming: bool) -> None:
+    def __init__(self, source: SourceText, dialect: Dialect, is_streaming: bool) -> None:
         self.source = source
         self.text = source.text
         self.tokens = source.tokens
         self.dialect = dialect
-        self.streaming = streaming
+        self.is_streaming = is_streaming
         self.index = 0
         self.token = source.tokens[0]
         self.depth = 0
@@ -64,7 +64,7 @@ class ParserBase(ABC):
         self.token = self.tokens[self.index]
         return token
 
-    def ahead(self, distance: int = 1) -> Token:
+    def peek(self, distance: int = 1) -> Token:
         """The token some places after the current one; past the end, the last."""
         return self.tokens[min(self.index + distance, len(self.tokens) - 1)]
 
@@ -96,9 +96,9 @@ class ParserBase(ABC):
         while self.token.start < offset and self.token.key not in ("end", "error"):
             self.advance()
 
-    def touches_next(self) -> bool:
+    def is_touching_next(self) -> bool:
         """Whether nothing stands between the current token and the one after it."""
-        return self.token.end == self.ahead().start
+        return self.token.end == self.peek().start
 
     def fail(self, message: str, at: Token | int | None = None, expected: tuple[str, ...] = ()) -> NoReturn:
         """Reports an error at a token or position, by default at the current token."""
@@ -115,7 +115,7 @@ class ParserBase(ABC):
         token = self.token
         if token.key == "end":
             self.fail("the query ends too early" + hint, token, expected)
-        self.fail(f"{token.text} cannot stand here{hint or did_you_mean(token, keys)}", token, expected)
+        self.fail(f"{token.text} cannot stand here{hint or suggest_keyword(token, keys)}", token, expected)
 
     @contextmanager
     def nested(self) -> Iterator[None]:
@@ -132,7 +132,7 @@ def describe_key(key: str) -> str:
     return _KIND_NAMES.get(key, key)
 
 
-def did_you_mean(token: Token, candidates: tuple[str, ...]) -> str:
+def suggest_keyword(token: Token, candidates: tuple[str, ...]) -> str:
     """A hint for a word that resembles one of the keywords that could stand there, else nothing."""
     if not token.is_word:
         return ""

@@ -42,8 +42,8 @@ _EXPRESSION_STARTS = ("var", "iri", "pname", "string", "integer", "(", "a functi
 class ExpressionParser(TermParser):
     """Reads expressions; `aggregates_allowed` says whether the clause around them may hold aggregates."""
 
-    def __init__(self, source: SourceText, dialect: Dialect, streaming: bool, base: str | None) -> None:
-        super().__init__(source, dialect, streaming, base)
+    def __init__(self, source: SourceText, dialect: Dialect, is_streaming: bool, base: str | None) -> None:
+        super().__init__(source, dialect, is_streaming, base)
         self.aggregates_allowed = False
         self.around_aggregate: Token | None = None
 
@@ -125,7 +125,7 @@ class ExpressionParser(TermParser):
             with self.nested():
                 return Operation("!", (self._unary(),))
         if key in ("+", "-"):
-            if self.at_signed_number():
+            if self.is_at_signed_number():
                 return Constant(self.literal())
             self.advance()
             with self.nested():
@@ -217,12 +217,12 @@ class ExpressionParser(TermParser):
         token = self.token
         known = [*ARGUMENT_COUNTS, *AGGREGATES, "EXISTS", "NOT", "TIMESTAMP"]
         close = get_close_matches(token.key, known, n=1, cutoff=0.7)
-        if self.ahead().key == "(":
+        if self.peek().key == "(":
             self.fail(f"there is no function {token.text}" + (f"; did you mean {close[0]}?" if close else ""))
         self.unexpected(*_EXPRESSION_STARTS, hint=f"; did you mean {close[0]}?" if close else self.term_hint())
 
     def _exists(self) -> Exists:
-        if self.token.key == "NOT" and self.ahead().key == "IN":
+        if self.token.key == "NOT" and self.peek().key == "IN":
             self.fail("nothing stands on the left side of NOT IN")
         negated = self.accept("NOT") is not None
         self.expect("EXISTS")

@@ -24,7 +24,7 @@ VERB_KEYS = PATH_STARTS | {"var"}
 class PathParser(ExpressionParser):
     """Reads predicates: a variable, an IRI, `a` or a path."""
 
-    def at_verb(self) -> bool:
+    def is_at_verb(self) -> bool:
         """Whether a predicate can begin here."""
         return self.token.key in VERB_KEYS or self.token.text == "a"
 
@@ -40,7 +40,7 @@ class PathParser(ExpressionParser):
         if self.token.text == "a":
             self.advance()
             return RDF_TYPE
-        if not self.at_verb():
+        if not self.is_at_verb():
             self.unexpected("var", "iri", "pname", "a", hint=self.term_hint())
         return self.variable_or_iri()
 
@@ -70,7 +70,7 @@ class PathParser(ExpressionParser):
         if key == "?":
             self.advance()
             return ZeroOrOne(path)
-        if key == "+" and not (self.ahead().key in NUMBER_KEYS and self.touches_next()):
+        if key == "+" and not (self.peek().key in NUMBER_KEYS and self.is_touching_next()):
             self.advance()
             return OneOrMore(path)
         return path

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from typing import NoReturn
 
 from headwater.language.lexer import Token
-from headwater.language.parser_base import did_you_mean
+from headwater.language.parser_base import suggest_keyword
 from headwater.language.parser_services import ServiceParser
 from headwater.language.parser_terms import IRI_STARTS, LITERAL_STARTS
 from headwater.language.parser_triples import ITEM_KEYWORDS
@@ -78,7 +78,7 @@ class PatternParser(ServiceParser):
             if token.key == "FILTER":
                 items.append(self._filter())
                 self.accept(".")
-            elif self.at_node():
+            elif self.is_at_node():
                 items.append(self._triples_block())
             else:
                 if token.key == "UNION" and previous.key in (
@@ -99,7 +99,7 @@ class PatternParser(ServiceParser):
         self.triples = []
         self.triples_of_subject()
         while self.accept("."):
-            if not self.at_node():
+            if not self.is_at_node():
                 break
             self.triples_of_subject()
         read, self.triples = self.triples, around
@@ -135,7 +135,7 @@ class PatternParser(ServiceParser):
             self.fail(f"{token.text} cannot stand here: {_MISPLACED[token.key]}")
         if token.key == "UNION":
             self.fail("UNION stands between two groups: { … } UNION { … }")
-        hint = did_you_mean(token, ITEM_KEYWORDS) or self.term_hint()
+        hint = suggest_keyword(token, ITEM_KEYWORDS) or self.term_hint()
         self.unexpected("a triple", *ITEM_KEYWORDS, "{", "}", hint=hint)
 
     def _group_or_union(self) -> GroupItem:
@@ -150,14 +150,14 @@ class PatternParser(ServiceParser):
     def _filter(self) -> FilterItem:
         basic_pattern = self.basic_pattern
         keyword = self.advance()
-        if self.token.key == "(" and self.holds_as(self.index):
+        if self.token.key == "(" and self.has_as(self.index):
             self.fail("FILTER names no value; did you mean BIND(… AS ?name)?", keyword, ("BIND",))
         condition = self.constraint("FILTER")
         # A FILTER does not end the basic graph pattern around it, even if it has a pattern of its own.
         self.basic_pattern = basic_pattern
         return FilterItem(condition)
 
-    def holds_as(self, index: int) -> bool:
+    def has_as(self, index: int) -> bool:
         """Whether the bracket that opens here holds `… AS ?v` at its outermost level."""
         depth = 0
         for place in range(index, len(self.tokens)):
@@ -255,6 +255,6 @@ class PatternParser(ServiceParser):
             return None
         if key in IRI_STARTS:
             return self.iri()
-        if key in LITERAL_STARTS or self.at_signed_number():
+        if key in LITERAL_STARTS or self.is_at_signed_number():
             return self.literal()
         self.unexpected("iri", "string", "integer", "UNDEF", hint=self.term_hint())

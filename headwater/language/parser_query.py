@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from headwater.language.expressions import Expression, VariableReference
-from headwater.language.iris import DEFAULT_BASE, resolve
+from headwater.language.iris import DEFAULT_BASE, resolve_iri
 from headwater.language.lexer import SourceText, Token
-from headwater.language.parser_base import did_you_mean
+from headwater.language.parser_base import suggest_keyword
 from headwater.language.parser_streams import OPERATORS, StreamClauseParser
 from headwater.language.parser_terms import IRI_STARTS
 from headwater.language.parser_triples import ITEM_KEYWORDS
@@ -20,12 +20,12 @@ from headwater.language.query import (
     GroupKey,
     Modifiers,
     OrderKey,
+    ParsedQuery,
     Projection,
-    Query,
     QueryForm,
     SelectQuery,
 )
-from headwater.language.scopes import visible_variables
+from headwater.language.scopes import variables_in_scope
 from headwater.language.stream_clauses import AggregateClause, Dialect, StreamOperator
 from headwater.terms.model import NamedNode, Variable
 
@@ -38,14 +38,14 @@ _OPERATOR_SYMBOLS = frozenset({"+", "-", "*", "/", "=", "!=", "<", ">", "<=", ">
 class QueryParser(StreamClauseParser):
     """Reads one query from beginning to end."""
 
-    def __init__(self, source: SourceText, dialect: Dialect, streaming: bool, base: str | None) -> None:
-        super().__init__(source, dialect, streaming, base)
+    def __init__(self, source: SourceText, dialect: Dialect, is_streaming: bool, base: str | None) -> None:
+        super().__init__(source, dialect, is_streaming, base)
         self._operator: StreamOperator | None = None
         self._dataset: list[DatasetClause] = []
         self._aggregates: list[AggregateClause] = []
         self._may_follow: tuple[str, ...] = _AFTER_WHERE
 
-    def query(self) -> Query:
+    def query(self) -> ParsedQuery:
         """The whole text."""
         self._prologue()
         registration = None
@@ -53,17 +53,17 @@ class QueryParser(StreamClauseParser):
             registration, self._operator, prefixed = self.registration()
             self._prologue()
             if prefixed is not None:
-                registration = replace(registration, name=self.resolved(prefixed).value)
-        if self.token.key == "FROM" and not self.streaming:
+                registration = replace(registration, name=self.resolve_token(prefixed).value)
+        if self.token.key == "FROM" and not self.is_streaming:
             self.unexpected(*_FORMS)
-        self._more_dataset()
+        self._add_dataset_clauses()
         form_token = self.token
         form = self._form(registered=registration is not None)
         if self.token.key in _FORMS:
             self.fail(f"a query has one form, but {self.token.text} follows", form_token)
         if self.token.key != "end":
             self.unexpected(*self._may_follow, "end")
-        return Query(
+        return ParsedQuery(
             form,
             tuple(self._dataset),
             tuple(self._aggregates),
@@ -79,7 +79,7 @@ class QueryParser(StreamClauseParser):
         while True:
             if self.accept("BASE"):
                 token = self.expect("iri")
-                self.base = resolve(self.base or DEFAULT_BASE, token.text[1:-1])
+                self.base = resolve_iri(self.base or DEFAULT_BASE, token.text[1:-1])
             elif self.accept("PREFIX"):
                 token = self.token
                 if token.key != "pname":
@@ -88,7 +88,7 @@ class QueryParser(StreamClauseParser):
                     self.fail(f"a declared prefix ends with its colon, {token.text} does not", token)
                 self.advance()
                 iri = self.expect("iri")
-                self.prefixes[token.text[:-1]] = self.resolved(iri).value
+                self.prefixes[token.text[:-1]] = self.resolve_token(iri).value
             else:
                 return
             self.forget_iris()
@@ -103,7 +103,7 @@ class QueryParser(StreamClauseParser):
             return self._describe()
         if key == "ASK":
             keyword = self.advance()
-            self._more_dataset()
+            self._add_dataset_clauses()
             where = self._where()
             if self.token.key in ("FROM", "WHERE", "{"):
                 self.fail("ASK has one pattern only; did you mean CONSTRUCT?", keyword, ("CONSTRUCT",))
@@ -121,7 +121,7 @@ class QueryParser(StreamClauseParser):
             self._operator = OPERATORS[token.key]
             self.advance()
 
-    def _more_dataset(self) -> None:
+    def _add_dataset_clauses(self) -> None:
         self._dataset += self.dataset_clauses()
 
     def _where(self) -> GroupPattern:
@@ -132,10 +132,10 @@ class QueryParser(StreamClauseParser):
     def _end_of_form(self, where: GroupPattern) -> Modifiers:
         """AGGREGATE clauses and solution modifiers of the outermost query."""
         if self.token.key == "AGGREGATE":
-            self.aggregate_clauses(visible_variables(where), self._aggregates)
+            self.aggregate_clauses(variables_in_scope(where), self._aggregates)
         modifiers = self._modifiers()
         if self.token.key == "AGGREGATE":
-            self.aggregate_clauses(visible_variables(where), self._aggregates)
+            self.aggregate_clauses(variables_in_scope(where), self._aggregates)
         return modifiers
 
     def _trailing_values(self) -> InlineData | None:
@@ -144,11 +144,11 @@ class QueryParser(StreamClauseParser):
     def _select(self) -> SelectQuery:
         start = self.advance()
         self._stream_operator()
-        if self.token.key == "{" or (self.token.key in IRI_STARTS and self.ahead().key != "("):
+        if self.token.key == "{" or (self.token.key in IRI_STARTS and self.peek().key != "("):
             self.fail("SELECT names no variables; did you mean SELECT * or CONSTRUCT?", start, ("a variable", "*"))
         distinct, reduced = self._distinct_or_reduced()
         projections = self._projections()
-        self._more_dataset()
+        self._add_dataset_clauses()
         where = self._where()
         modifiers = self._end_of_form(where)
         return SelectQuery(projections, where, modifiers, distinct, reduced, self._trailing_values(), at=start.start)
@@ -158,7 +158,7 @@ class QueryParser(StreamClauseParser):
         start = self.advance()
         distinct, reduced = self._distinct_or_reduced()
         projections = self._projections()
-        if self.token.key not in ("{", "WHERE") and not did_you_mean(self.token, ("WHERE",)):
+        if self.token.key not in ("{", "WHERE") and not suggest_keyword(self.token, ("WHERE",)):
             self.fail("this SELECT has no WHERE { … }", start, ("WHERE", "{"))
         where = self._where()
         modifiers = self._modifiers()
@@ -173,27 +173,27 @@ class QueryParser(StreamClauseParser):
             return None
         projections = [self._projection()]
         while True:
-            comma = self.accept(",") if self.streaming else None
-            if comma is None and self.token.key not in ("var", "(") and not self._at_bare_expression():
+            comma = self.accept(",") if self.is_streaming else None
+            if comma is None and self.token.key not in ("var", "(") and not self._is_at_bare_expression():
                 return tuple(projections)
             projections.append(self._projection())
 
-    def _at_bare_expression(self) -> bool:
+    def _is_at_bare_expression(self) -> bool:
         """Whether an expression without brackets, such as `COUNT(?x) AS ?y`, begins here."""
         token = self.token
         named = token.key in IRI_STARTS or (token.is_word and token.key not in _CLAUSES)
-        return named and self.ahead().key == "("
+        return named and self.peek().key == "("
 
     def _projection(self) -> Projection:
         """`?v`, `(expression AS ?v)` or, in a query over streams, `expression AS ?v`."""
         start = self.token
-        if start.key == "var" and not (self.streaming and self.ahead().key in _OPERATOR_SYMBOLS):
+        if start.key == "var" and not (self.is_streaming and self.peek().key in _OPERATOR_SYMBOLS):
             return Projection(self.variable(), at=start.start)
-        if start.key == "(" and (not self.streaming or self.holds_as(self.index)):
+        if start.key == "(" and (not self.is_streaming or self.has_as(self.index)):
             return self._named_expression()
-        if start.key not in ("var", "(") and not self._at_bare_expression():
+        if start.key not in ("var", "(") and not self._is_at_bare_expression():
             self.unexpected("var", "*", "(", *(() if self.depth else ("DISTINCT",)), hint=self.term_hint_for_select())
-        if not self.streaming:
+        if not self.is_streaming:
             self.fail("an expression needs brackets and a name: (expression AS ?name)", start, ("(",))
         expression = self.aggregate_expression()
         if self.token.key != "AS":
@@ -225,7 +225,7 @@ class QueryParser(StreamClauseParser):
         if self.token.key == "var" or self.token.key in IRI_STARTS:
             self.fail("CONSTRUCT takes a template in braces; did you mean SELECT?", keyword, ("{", "SELECT"))
         if self.token.key != "{":
-            self._more_dataset()
+            self._add_dataset_clauses()
             if self.token.key != "WHERE":
                 self.unexpected("{", "WHERE", "FROM")
             self.advance()
@@ -234,7 +234,7 @@ class QueryParser(StreamClauseParser):
             where = GroupPattern((TriplesBlock(template),) if template else ())
         else:
             template = self.triples_template()
-            self._more_dataset()
+            self._add_dataset_clauses()
             if self.token.key == "end":
                 self.fail("this CONSTRUCT has no WHERE; for its short form write CONSTRUCT WHERE { … }", keyword)
             where = self._where()
@@ -261,9 +261,9 @@ class QueryParser(StreamClauseParser):
             terms = [self.variable_or_iri()]
             while self.token.key == "var" or self.token.key in IRI_STARTS:
                 terms.append(self.variable_or_iri())
-            if self.token.key in ("(", "AS") or self._at_bare_expression():
+            if self.token.key in ("(", "AS") or self._is_at_bare_expression():
                 self.fail("DESCRIBE takes variables and IRIs only; did you mean SELECT?", keyword, ("SELECT",))
-        self._more_dataset()
+        self._add_dataset_clauses()
         where = self._where() if self.token.key in ("WHERE", "{") else None
         modifiers = self._end_of_form(where if where is not None else GroupPattern(()))
         described = None if terms is None else tuple(terms)
@@ -283,7 +283,7 @@ class QueryParser(StreamClauseParser):
         if self.accept("HAVING"):
             self.aggregates_allowed = True
             having.append(self.constraint("HAVING"))
-            while self._at_condition():
+            while self._is_at_condition():
                 having.append(self.constraint("HAVING"))
             self.aggregates_allowed = False
             self._may_follow = _AFTER_WHERE[2:]
@@ -298,20 +298,20 @@ class QueryParser(StreamClauseParser):
         self.expect("BY")
         self.aggregates_allowed = True
         keys = [self._order_key()]
-        while self.token.key in ("var", "ASC", "DESC") or self._at_condition():
+        while self.token.key in ("var", "ASC", "DESC") or self._is_at_condition():
             keys.append(self._order_key())
         self.aggregates_allowed = False
         if self.token.key in ("GROUP", "HAVING"):
             self.fail(f"{self.token.text} belongs before ORDER BY", keyword)
         return tuple(keys)
 
-    def _at_condition(self) -> bool:
+    def _is_at_condition(self) -> bool:
         """Whether a bracketed expression or a function call begins here."""
-        return self.token.key == "(" or self._at_bare_expression() or self.token.key in ("NOT", "EXISTS")
+        return self.token.key == "(" or self._is_at_bare_expression() or self.token.key in ("NOT", "EXISTS")
 
     def _group_keys(self) -> tuple[GroupKey, ...]:
         keys = [self._group_key()]
-        while self.token.key == "var" or self._at_condition():
+        while self.token.key == "var" or self._is_at_condition():
             keys.append(self._group_key())
         return tuple(keys)
 

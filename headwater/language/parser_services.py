@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headwater.language.lexer import Token
-from headwater.language.parser_base import did_you_mean
+from headwater.language.parser_base import suggest_keyword
 from headwater.language.parser_windows import WindowParser
 from headwater.language.patterns import ServicePattern
 from headwater.language.service_options import POLICY_NAMES, Preference, ServiceOptions, Strategy, is_policy
@@ -21,7 +21,7 @@ class ServiceParser(WindowParser):
 
     def service(self, keyword: Token) -> ServicePattern:
         """The clause from its keyword on, which is still to be read."""
-        silent = self.ahead().key == "SILENT"
+        silent = self.peek().key == "SILENT"
         name = self.group_name()
         found: dict[str, Any] = {}
         self._options_of(found, name)
@@ -104,11 +104,11 @@ class ServiceParser(WindowParser):
             name = self.literal().value
         elif token.is_word:
             name = self.advance().text
-            while self.token.key == "-" and self.ahead().is_word:
+            while self.token.key == "-" and self.peek().is_word:
                 self.advance()
                 name += f"-{self.advance().text}"
         else:
             self.unexpected(*POLICY_NAMES)
         if not is_policy(name):
-            self.fail(f"no policy is called {name}{did_you_mean(token, POLICY_NAMES)}", token, POLICY_NAMES)
+            self.fail(f"no policy is called {name}{suggest_keyword(token, POLICY_NAMES)}", token, POLICY_NAMES)
         return name.upper()

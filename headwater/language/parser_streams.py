@@ -56,7 +56,7 @@ class StreamClauseParser(PatternParser):
         if token.key == "pname":
             return "", self.advance()
         found = _NAME.match(self.text, token.start) if token.is_word or token.key == "integer" else None
-        if found is None or (token.key in ("AS", "COMPUTED") and self.ahead().key not in ("AS", "COMPUTED")):
+        if found is None or (token.key in ("AS", "COMPUTED") and self.peek().key not in ("AS", "COMPUTED")):
             self.fail(f"REGISTER {kind.text} needs a name", kind, ("a name", "an IRI"))
         self.skip_to(found.end())
         return found[0], None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from headwater.language.iris import DEFAULT_BASE, is_absolute, resolve
+from headwater.language.iris import DEFAULT_BASE, is_absolute, resolve_iri
 from headwater.language.lexer import SourceText, Token
 from headwater.language.parser_base import ParserBase
 from headwater.language.stream_clauses import Dialect
@@ -28,8 +28,8 @@ _LOCAL_ESCAPE = re.compile(r"\\(.)")
 class TermParser(ParserBase):
     """Reads single terms; knows the prefixes, the base and the blank nodes of the query."""
 
-    def __init__(self, source: SourceText, dialect: Dialect, streaming: bool, base: str | None) -> None:
-        super().__init__(source, dialect, streaming)
+    def __init__(self, source: SourceText, dialect: Dialect, is_streaming: bool, base: str | None) -> None:
+        super().__init__(source, dialect, is_streaming)
         self.base = base
         self.prefixes: dict[str, str] = {}
         self.made_blank_nodes = 0
@@ -57,9 +57,9 @@ class TermParser(ParserBase):
             hint = f": a bare word is no IRI; did you mean <{word}> or :{word}?" if self.token.is_word else ""
             self.unexpected("iri", "pname", hint=hint)
         token = self.advance()
-        return self.resolved(token)
+        return self.resolve_token(token)
 
-    def resolved(self, token: Token) -> NamedNode:
+    def resolve_token(self, token: Token) -> NamedNode:
         """The IRI that an `iri` or `pname` token stands for."""
         known = self._iris.get(token.text)
         if known is None:
@@ -76,7 +76,7 @@ class TermParser(ParserBase):
         """The absolute IRI of a token, as a string."""
         if token.key == "iri":
             written = token.text[1:-1]
-            return written if is_absolute(written) else resolve(self.base or DEFAULT_BASE, written)
+            return written if is_absolute(written) else resolve_iri(self.base or DEFAULT_BASE, written)
         prefix, _, local = token.text.partition(":")
         namespace = self.prefixes.get(prefix)
         if namespace is None:
@@ -112,9 +112,9 @@ class TermParser(ParserBase):
         token = self.expect("integer", "decimal", "double")
         return Literal(sign + token.text, datatype=_NUMBER_TYPES[token.key])
 
-    def at_signed_number(self) -> bool:
+    def is_at_signed_number(self) -> bool:
         """Whether a sign stands here that touches the number after it."""
-        return self.token.key in ("+", "-") and self.ahead().key in NUMBER_KEYS and self.touches_next()
+        return self.token.key in ("+", "-") and self.peek().key in NUMBER_KEYS and self.is_touching_next()
 
     def _string_literal(self) -> Literal:
         token = self.token
@@ -126,7 +126,7 @@ class TermParser(ParserBase):
             except ValueError as problem:
                 self.fail(f"{tag.text} is not a valid language tag: {problem}", tag)
         if self.token.key == "^^":
-            if self.ahead().key in IRI_STARTS:
+            if self.peek().key in IRI_STARTS:
                 self.advance()
                 return Literal(value, datatype=self.iri())
             if self.dialect is not Dialect.CSPARQL:

@@ -37,8 +37,8 @@ _EXPECTED_NODE = ("var", "iri", "pname", "string", "integer", "[", "(")
 class TriplesParser(PathParser):
     """Reads triples into `triples`, the list of the pattern or template that is being read."""
 
-    def __init__(self, source: SourceText, dialect: Dialect, streaming: bool, base: str | None) -> None:
-        super().__init__(source, dialect, streaming, base)
+    def __init__(self, source: SourceText, dialect: Dialect, is_streaming: bool, base: str | None) -> None:
+        super().__init__(source, dialect, is_streaming, base)
         self.triples: list[TriplePattern] = []
         self.in_template = False
         self.basic_pattern = 0
@@ -52,9 +52,9 @@ class TriplesParser(PathParser):
         self._basic_patterns += 1
         self.basic_pattern = self._basic_patterns
 
-    def at_node(self) -> bool:
+    def is_at_node(self) -> bool:
         """Whether a term, `[` or `(` stands here, so that a triple can begin."""
-        return self.token.key in _NODE_STARTS or self.token.key == "<" or self.at_signed_number()
+        return self.token.key in _NODE_STARTS or self.token.key == "<" or self.is_at_signed_number()
 
     def triples_template(self) -> tuple[TriplePattern, ...]:
         """`{ triples }` of CONSTRUCT: no paths, no filters."""
@@ -63,7 +63,7 @@ class TriplesParser(PathParser):
             self.fail(f"a template holds triples only, not {self.token.text}", opening)
         around, self.triples, self.in_template = self.triples, [], True
         while self.token.key != "}":
-            if not self.at_node():
+            if not self.is_at_node():
                 self.unexpected("}", *_EXPECTED_NODE, hint=self.term_hint())
             self.triples_of_subject()
             if not self.accept("."):
@@ -76,22 +76,22 @@ class TriplesParser(PathParser):
         """One subject with everything said about it."""
         begin = self.index
         subject_token = self.token
-        needs_predicate = subject_token.key not in _CLOSING or self.ahead().key == _CLOSING[subject_token.key]
+        needs_predicate = subject_token.key not in _CLOSING or self.peek().key == _CLOSING[subject_token.key]
         subject = self._node()
-        if needs_predicate and not self.at_verb():
+        if needs_predicate and not self.is_at_verb():
             if self.token.key in _TRIPLE_ENDS:
                 self.fail("this triple has no predicate and no object", subject_token)
             if subject_token.key in IRI_STARTS and (self.token.key in LITERAL_STARTS or self.token.key == "["):
                 self.fail("here a subject is missing, or a ; in place of the full stop before", subject_token)
             self.unexpected("a predicate", hint=self.term_hint())
-        if needs_predicate or self.at_verb():
+        if needs_predicate or self.is_at_verb():
             self._predicates_and_objects(subject, begin)
         elif self.token.key in _PATH_MARKS:
             self.fail("a path stands between a subject and an object", subject_token)
 
     def _predicates_and_objects(self, subject: PatternTerm, blamed: int) -> None:
         while True:
-            if self.token.key == "(" and self.ahead().key not in PATH_STARTS and self.ahead().text != "a":
+            if self.token.key == "(" and self.peek().key not in PATH_STARTS and self.peek().text != "a":
                 self.fail("a list cannot be a predicate; is there a term missing?", self.tokens[blamed])
             verb = self.simple_verb() if self.in_template else self.verb()
             self._objects(subject, verb, blamed)
@@ -101,7 +101,7 @@ class TriplesParser(PathParser):
                 return
             while self.accept(";"):
                 pass
-            if not self.at_verb():
+            if not self.is_at_verb():
                 return
             blamed = self.index
 
@@ -131,7 +131,7 @@ class TriplesParser(PathParser):
             for first, second in pairwise(run):
                 if first.text == second.text:
                     self.fail(f"{second.text} stands here twice", second)
-        if self.token.key == "(" and self._looks_like_condition(extra):
+        if self.token.key == "(" and self._is_like_condition(extra):
             self.fail("a condition cannot stand here; did you mean FILTER (…)?", self.token, (".", "FILTER"))
         if self._nodes_from(extra) <= 1:
             self.fail("a triple has three parts, but here stands one more", self.tokens[blamed], (".", ";", ","))
@@ -157,7 +157,7 @@ class TriplesParser(PathParser):
             if depth <= 0:
                 return index
 
-    def _looks_like_condition(self, index: int) -> bool:
+    def _is_like_condition(self, index: int) -> bool:
         inside = self.tokens[index : self._after(index)]
         return any(token.key in _CONDITION_MARKS or token.is_word for token in inside)
 
@@ -168,7 +168,7 @@ class TriplesParser(PathParser):
             return self.variable()
         if key in IRI_STARTS or (key == "<" and self._list_opening is None):
             return self.iri()
-        if key in LITERAL_STARTS or self.at_signed_number():
+        if key in LITERAL_STARTS or self.is_at_signed_number():
             return self.literal()
         if key == "bnode":
             return self._labelled_blank_node()
@@ -203,7 +203,7 @@ class TriplesParser(PathParser):
         node = self.new_blank_node()
         if self.accept("]"):
             return node
-        if not self.at_verb():
+        if not self.is_at_verb():
             self.unexpected("]", "a predicate", hint=self.term_hint())
         with self.nested():
             self._predicates_and_objects(node, self.index)

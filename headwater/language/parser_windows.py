@@ -40,8 +40,8 @@ _TIMESTAMP_PREDICATE = re.compile(r"@\s*(<[^\x00-\x20<>\"{}|^`\\]*>|[\w\-.]*:[\w
 class WindowParser(TriplesParser):
     """Reads window brackets and durations."""
 
-    def __init__(self, source: SourceText, dialect: Dialect, streaming: bool, base: str | None) -> None:
-        super().__init__(source, dialect, streaming, base)
+    def __init__(self, source: SourceText, dialect: Dialect, is_streaming: bool, base: str | None) -> None:
+        super().__init__(source, dialect, is_streaming, base)
         self._options_left: tuple[str, ...] = ()
 
     def duration(self, purpose: str) -> int:
@@ -127,7 +127,7 @@ class WindowParser(TriplesParser):
             self.unexpected("iri", "pname", hint=": after @ comes the property that holds the time")
         self.skip_to(found.end())
         kind = "iri" if found[1].startswith("<") else "pname"
-        return self.resolved(Token(kind, found[1], found.start(1), found.end(1)))
+        return self.resolve_token(Token(kind, found[1], found.start(1), found.end(1)))
 
     def _interval(self) -> WindowSpec:
         """`FROM … TO …`, after FROM."""

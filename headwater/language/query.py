@@ -103,7 +103,7 @@ DatasetClause: TypeAlias = FromGraph | FromStream | FromWindow
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class ParsedQuery:
     """A parsed query of any dialect.
 
     `stream_operator` is the one written in the text, None where the dialect's default applies.

@@ -36,7 +36,7 @@ from headwater.language.query import SelectQuery
 from headwater.terms.model import Variable
 
 
-def visible_variables(*items: GroupItem) -> frozenset[Variable]:
+def variables_in_scope(*items: GroupItem) -> frozenset[Variable]:
     """The variables that are in scope after these items of a group."""
     found: set[Variable] = set()
     waiting: list[GroupItem] = list(items)
@@ -75,10 +75,10 @@ def item_name(item: GraphPattern | ServicePattern | StreamPattern | WindowPatter
 
 
 def projected_variables(select: SelectQuery) -> frozenset[Variable]:
-    """The variables that a SELECT hands to whoever contains it."""
+    """The variables that a sub-query binds in the query around it."""
     if select.projections is None:
         values = () if select.values is None else (select.values,)
-        return visible_variables(select.where, *values)
+        return variables_in_scope(select.where, *values)
     return frozenset(projection.variable for projection in select.projections)
 
 
@@ -100,7 +100,7 @@ def item_expressions(item: GroupItem) -> tuple[Expression, ...]:
     return (item.expression,) if isinstance(item, BindItem) else ()
 
 
-def parts(expression: Expression, enter_aggregates: bool = True) -> Iterator[Expression]:
+def expression_parts(expression: Expression, enter_aggregates: bool = True) -> Iterator[Expression]:
     """The expression and everything inside it, except the patterns of EXISTS."""
     waiting = [expression]
     while waiting:
@@ -116,18 +116,18 @@ def parts(expression: Expression, enter_aggregates: bool = True) -> Iterator[Exp
 
 def has_aggregate(expression: Expression) -> bool:
     """Whether an aggregate stands anywhere in the expression."""
-    return any(isinstance(part, Aggregate) for part in parts(expression))
+    return any(isinstance(part, Aggregate) for part in expression_parts(expression))
 
 
 def free_variables(expression: Expression) -> frozenset[Variable]:
     """The variables that an expression reads outside of its aggregates and EXISTS patterns."""
     return frozenset(
         part.variable
-        for part in parts(expression, enter_aggregates=False)
+        for part in expression_parts(expression, enter_aggregates=False)
         if isinstance(part, (VariableReference, Timestamp))
     )
 
 
 def exists_patterns(expression: Expression) -> tuple[GroupPattern, ...]:
     """The patterns of every EXISTS and NOT EXISTS in the expression."""
-    return tuple(part.pattern for part in parts(expression) if isinstance(part, Exists))
+    return tuple(part.pattern for part in expression_parts(expression) if isinstance(part, Exists))

@@ -1,10 +1,10 @@
-"""The rules that grammar alone cannot hold: scopes, grouping, window names.
+"""The rules that the grammar does not express: scopes, grouping, window names.
 
 - the variable of BIND, of `(… AS ?v)` in SELECT and of `(… AS ?v)` in GROUP BY is new where it is introduced;
 - a query that groups projects only keys and aggregates, and cannot be `SELECT *`;
 - a window is declared once and used by its declared name.
 
-One rule is read more kindly in a query over streams: an outermost SELECT with aggregates but without GROUP BY that
+One rule is relaxed in a query over streams: an outermost SELECT with aggregates but without GROUP BY that
 projects plain variables (SRBench's query 5 is one) groups by those variables, which is the only thing it can mean.
 In a query without streams it stays the error that SPARQL says it is.
 """
@@ -16,24 +16,24 @@ from dataclasses import dataclass, replace
 from headwater.language.errors import QueryError
 from headwater.language.expressions import Expression, VariableReference
 from headwater.language.patterns import BindItem, GroupItem, GroupPattern, SubSelect, WindowPattern
-from headwater.language.query import GroupKey, Modifiers, Projection, Query, SelectQuery
+from headwater.language.query import GroupKey, Modifiers, ParsedQuery, Projection, SelectQuery
 from headwater.language.scopes import (
     exists_patterns,
     free_variables,
     has_aggregate,
     inner_patterns,
     item_expressions,
-    visible_variables,
+    variables_in_scope,
 )
 from headwater.language.stream_clauses import FromWindow
 from headwater.terms.model import NamedNode, Variable
 
 
-def validated(query: Query, streaming: bool) -> Query:
-    """The query, with the grouping that a query over streams may leave unsaid; or an error."""
+def validate(query: ParsedQuery, is_streaming: bool) -> ParsedQuery:
+    """Check a query and add the grouping that a query over streams may leave out; raise `QueryError` if it is wrong."""
     form = query.form
-    if streaming and isinstance(form, SelectQuery):
-        form = _with_unsaid_grouping(form)
+    if is_streaming and isinstance(form, SelectQuery):
+        form = _with_implied_grouping(form)
         query = replace(query, form=form)
     validator = _Validator(query.text, _declared_windows(query))
     projections = None
@@ -49,7 +49,7 @@ def validated(query: Query, streaming: bool) -> Query:
     return query
 
 
-def _declared_windows(query: Query) -> frozenset[NamedNode]:
+def _declared_windows(query: ParsedQuery) -> frozenset[NamedNode]:
     names: set[NamedNode] = set()
     for clause in query.dataset:
         if isinstance(clause, FromWindow):
@@ -59,8 +59,8 @@ def _declared_windows(query: Query) -> frozenset[NamedNode]:
     return frozenset(names)
 
 
-def _with_unsaid_grouping(select: SelectQuery) -> SelectQuery:
-    if select.modifiers.group_by or select.projections is None or not _aggregates(select):
+def _with_implied_grouping(select: SelectQuery) -> SelectQuery:
+    if select.modifiers.group_by or select.projections is None or not _has_aggregates(select):
         return select
     keys = tuple(
         GroupKey(VariableReference(projection.variable), at=projection.at)
@@ -70,7 +70,7 @@ def _with_unsaid_grouping(select: SelectQuery) -> SelectQuery:
     return replace(select, modifiers=replace(select.modifiers, group_by=keys)) if keys else select
 
 
-def _aggregates(select: SelectQuery) -> bool:
+def _has_aggregates(select: SelectQuery) -> bool:
     expressions = _outer_expressions(select.modifiers, select.projections)
     return any(has_aggregate(expression) for expression in expressions)
 
@@ -93,9 +93,9 @@ class _Validator:
     windows: frozenset[NamedNode]
 
     def check_select(self, select: SelectQuery) -> None:
-        taken = visible_variables(select.where)
+        taken = variables_in_scope(select.where)
         keys = self._group_variables(select, taken)
-        grouped = bool(select.modifiers.group_by) or _aggregates(select)
+        grouped = bool(select.modifiers.group_by) or _has_aggregates(select)
         if select.projections is None:
             if grouped:
                 raise QueryError("SELECT * cannot stand with GROUP BY: name what to project", self.text, select.at)
@@ -105,7 +105,7 @@ class _Validator:
             needed = frozenset({projection.variable})
             if projection.expression is not None:
                 if projection.variable in taken | keys | named:
-                    self._taken(projection.variable, "AS", projection.at)
+                    self._refuse_name(projection.variable, "AS", projection.at)
                 needed = free_variables(projection.expression)
                 named.add(projection.variable)
             missing = sorted(variable.value for variable in needed - keys - named) if grouped else []
@@ -119,13 +119,13 @@ class _Validator:
         for key in select.modifiers.group_by:
             if key.variable is not None:
                 if key.variable in taken or key.variable in keys:
-                    self._taken(key.variable, "GROUP BY (… AS …)", key.at)
+                    self._refuse_name(key.variable, "GROUP BY (… AS …)", key.at)
                 keys.add(key.variable)
             elif isinstance(key.expression, VariableReference):
                 keys.add(key.expression.variable)
         return frozenset(keys)
 
-    def _taken(self, variable: Variable, clause: str, at: int) -> None:
+    def _refuse_name(self, variable: Variable, clause: str, at: int) -> None:
         raise QueryError(f"{variable} is in use already; {clause} needs a new name", self.text, at)
 
     def check_patterns(self, patterns: list[GroupPattern]) -> None:
@@ -147,8 +147,8 @@ class _Validator:
             waiting += inside[::-1]
 
     def _check_item(self, item: GroupItem, before: tuple[GroupItem, ...]) -> None:
-        if isinstance(item, BindItem) and item.variable in visible_variables(*before):
-            self._taken(item.variable, "BIND", item.at)
+        if isinstance(item, BindItem) and item.variable in variables_in_scope(*before):
+            self._refuse_name(item.variable, "BIND", item.at)
         if isinstance(item, WindowPattern) and isinstance(item.name, NamedNode) and item.name not in self.windows:
             declared = ", ".join(sorted(str(name) for name in self.windows)) or "none"
             message = f"no window has the name {item.name}; declared by FROM NAMED WINDOW: {declared}"

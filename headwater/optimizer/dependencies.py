@@ -1,27 +1,21 @@
-"""What an expression depends on, and what a plan reads: the questions that decide where an expression may stand."""
+"""What the value of an expression depends on, and which graphs a plan reads; rules ask this before they move one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from headwater.algebra.active_graphs import Source, source_inside
+from headwater.algebra.active_graphs import ActiveGraph, active_graph_inside
 from headwater.algebra.nodes import Bgp, ExistsPlan, Node, PathMatch, Service
 from headwater.algebra.plan import QueryPlan
-from headwater.algebra.scope import expressions_of, mentioned, nodes, sub_expressions
+from headwater.algebra.scope import expressions_of, nodes_of, sub_expressions
 from headwater.language.expressions import Expression, FunctionCall, Timestamp
-from headwater.terms.model import XSD, NamedNode, Variable
+from headwater.terms.model import XSD, NamedNode
 
-_UNSTEADY = frozenset({"NOW", "RAND", "UUID", "STRUUID", "BNODE"})
-
-
-def reads(expression: Expression) -> frozenset[Variable]:
-    """The variables whose values an expression may look at; all of the pattern's for EXISTS."""
-    streams = (part.stream for part in sub_expressions(expression) if isinstance(part, Timestamp))
-    return mentioned(expression) | frozenset(stream for stream in streams if isinstance(stream, Variable))
+_VOLATILE = frozenset({"NOW", "RAND", "UUID", "STRUUID", "BNODE"})
 
 
-def is_steady(expression: Expression) -> bool:
-    """Whether the value depends on the solution alone: not on the tick, on chance or on how a solution came about."""
+def is_deterministic(expression: Expression) -> bool:
+    """Whether the value depends on the solution alone: not on the tick, a random number or the matched triples."""
     for part in sub_expressions(expression):
         match part:
             case Timestamp():
@@ -30,40 +24,40 @@ def is_steady(expression: Expression) -> bool:
                 if not name.value.startswith(XSD):
                     return False
             case FunctionCall(name, _):
-                if name in _UNSTEADY:
+                if name in _VOLATILE:
                     return False
             case ExistsPlan(plan, _):
-                if not is_steady_plan(plan):
+                if not is_deterministic_plan(plan):
                     return False
     return True
 
 
-def is_steady_plan(plan: Node) -> bool:
-    """Whether a plan has the same solutions whenever and however often it is evaluated over the same data."""
+def is_deterministic_plan(plan: Node) -> bool:
+    """Whether a plan has the same solutions at each evaluation over the same data."""
     return all(
-        not isinstance(node, Service) and all(is_steady(expression) for expression in expressions_of(node))
-        for node in nodes(plan)
+        not isinstance(node, Service) and all(is_deterministic(expression) for expression in expressions_of(node))
+        for node in nodes_of(plan)
     )
 
 
 def has_exists(expression: Expression) -> bool:
-    """Whether the value depends on the active graph."""
+    """Whether EXISTS stands in an expression, so that its value depends on the active graph."""
     return any(isinstance(part, ExistsPlan) for part in sub_expressions(expression))
 
 
-def patterns(plan: QueryPlan, node: Node, source: Source) -> Iterator[tuple[Node, Source]]:
+def patterns_with_graphs(plan: QueryPlan, node: Node, graph: ActiveGraph) -> Iterator[tuple[Node, ActiveGraph]]:
     """The graph and path patterns below a node, those inside EXISTS included, each with its active graph."""
     if isinstance(node, Bgp | PathMatch):
-        yield node, source
+        yield node, graph
     for expression in expressions_of(node):
         for part in sub_expressions(expression):
             if isinstance(part, ExistsPlan):
-                yield from patterns(plan, part.plan, source)
-    within = source_inside(plan, node, source)
+                yield from patterns_with_graphs(plan, part.plan, graph)
+    within = active_graph_inside(plan, node, graph)
     for child in node.children:
-        yield from patterns(plan, child, within)
+        yield from patterns_with_graphs(plan, child, within)
 
 
-def reads_stream(plan: QueryPlan, node: Node, source: Source) -> bool:
+def has_stream_pattern(plan: QueryPlan, node: Node, graph: ActiveGraph) -> bool:
     """Whether some pattern below a node is matched against a window."""
-    return any(where.windows for _, where in patterns(plan, node, source))
+    return any(active_graph.windows for _, active_graph in patterns_with_graphs(plan, node, graph))

@@ -1,6 +1,6 @@
 """Which conditions cannot hold where a variable is unbound (SPARQL 1.1, sections 17.2 and 17.4.1).
 
-An unbound variable is an error, and most operators hand errors on. Those that do not are `||`, `&&`, `!` with their
+An unbound variable is an error, and most operators propagate errors. Those that do not are `||`, `&&`, `!` with their
 three-valued logic, BOUND, COALESCE, IF, IN and EXISTS.
 
     ?v > 3        never true without ?v            !BOUND(?v)       true without ?v
@@ -11,34 +11,34 @@ from __future__ import annotations
 
 from headwater.algebra.nodes import ExistsPlan
 from headwater.language.expressions import Aggregate, Expression, FunctionCall, Operation, Timestamp, VariableReference
-from headwater.optimizer.dependencies import is_steady
+from headwater.optimizer.dependencies import is_deterministic
 from headwater.terms.model import Variable
 
-_FORGIVING = frozenset({"BOUND", "COALESCE", "IF", "BNODE"})
+_ERROR_TOLERANT = frozenset({"BOUND", "COALESCE", "IF", "BNODE"})
 
 
-def rejects_unbound(condition: Expression, variable: Variable) -> bool:
+def is_null_rejecting(condition: Expression, variable: Variable) -> bool:
     """Whether a condition is never true where the variable is unbound."""
     match condition:
         case Operation("&&", operands):
-            return any(rejects_unbound(part, variable) for part in operands)
+            return any(is_null_rejecting(part, variable) for part in operands)
         case Operation("||", operands):
-            return all(rejects_unbound(part, variable) for part in operands)
+            return all(is_null_rejecting(part, variable) for part in operands)
         case Operation("!", (operand,)):
-            return _never_false(operand, variable)
+            return _is_never_false(operand, variable)
         case FunctionCall("BOUND", (VariableReference(tested),)):
             return tested == variable
     return is_error_without(condition, variable)
 
 
-def _never_false(condition: Expression, variable: Variable) -> bool:
+def _is_never_false(condition: Expression, variable: Variable) -> bool:
     match condition:
         case Operation("&&", operands):
-            return all(_never_false(part, variable) for part in operands)
+            return all(_is_never_false(part, variable) for part in operands)
         case Operation("||", operands):
-            return any(_never_false(part, variable) for part in operands)
+            return any(_is_never_false(part, variable) for part in operands)
         case Operation("!", (operand,)):
-            return rejects_unbound(operand, variable)
+            return is_null_rejecting(operand, variable)
     return is_error_without(condition, variable)
 
 
@@ -59,7 +59,7 @@ def is_error_without(expression: Expression, variable: Variable) -> bool:
         case FunctionCall("COALESCE", arguments):
             return all(is_error_without(part, variable) for part in arguments)
         case FunctionCall(name, arguments):
-            if name in _FORGIVING or not is_steady(expression):
+            if name in _ERROR_TOLERANT or not is_deterministic(expression):
                 return False
             return any(is_error_without(part, variable) for part in arguments)
         case ExistsPlan() | Aggregate() | Timestamp():

@@ -1,4 +1,4 @@
-"""A plan that gives the same answers for less work, and the steps that led to it.
+"""Applies the rewrite rules to a plan and records each step.
 
 >>> from headwater.algebra import plan_query
 >>> from headwater.language import parse
@@ -18,24 +18,24 @@ from headwater.optimizer.rule import Rule
 from headwater.optimizer.rules import FINISHING, REWRITES
 from headwater.optimizer.statistics import Statistics
 
-MOST_ROUNDS = 20
-"""After so many rounds the plan is taken as it is; it is right after every single step."""
+MAX_ROUNDS = 20
+"""Rounds after which rewriting stops. The plan is correct after every single step."""
 
 
 @dataclass(frozen=True)
-class Step:
-    """One rule that changed the plan."""
+class RewriteStep:
+    """One application of a rule that changed the plan."""
 
     rule: Rule
     before: QueryPlan
     after: QueryPlan
 
 
-class Optimised(NamedTuple):
-    """The plan in the end, and how it came about."""
+class OptimisedPlan(NamedTuple):
+    """The rewritten plan and the steps that led to it."""
 
     plan: QueryPlan
-    steps: tuple[Step, ...]
+    steps: tuple[RewriteStep, ...]
 
 
 def optimise(
@@ -44,37 +44,37 @@ def optimise(
     *,
     rewrites: Sequence[Rule] = REWRITES,
     finishing: Sequence[Rule] = FINISHING,
-) -> Optimised:
+) -> OptimisedPlan:
     """The plan after all rules. `statistics` decides the order of joins; without it the order stays."""
     try:
-        return _rewritten(plan, statistics, rewrites, finishing)
+        return _apply_rules(plan, statistics, rewrites, finishing)
     except RecursionError:
         # Generated queries may nest deeper than Python follows; what could be evaluated before still can be.
-        return Optimised(plan, ())
+        return OptimisedPlan(plan, ())
 
 
-def _rewritten(
+def _apply_rules(
     plan: QueryPlan, statistics: Statistics | None, rewrites: Sequence[Rule], finishing: Sequence[Rule]
-) -> Optimised:
-    steps: list[Step] = []
-    idle = 0
-    for rule in list(rewrites) * MOST_ROUNDS:
-        changed = _apply(rule, plan, statistics)
-        idle = idle + 1 if changed is plan else 0
+) -> OptimisedPlan:
+    steps: list[RewriteStep] = []
+    unchanged = 0
+    for rule in list(rewrites) * MAX_ROUNDS:
+        changed = _apply_rule(rule, plan, statistics)
+        unchanged = unchanged + 1 if changed is plan else 0
         if changed is not plan:
-            steps.append(Step(rule, plan, changed))
+            steps.append(RewriteStep(rule, plan, changed))
         plan = changed
-        if idle == len(rewrites):
+        if unchanged == len(rewrites):
             break
     for rule in finishing:
-        changed = _apply(rule, plan, statistics)
+        changed = _apply_rule(rule, plan, statistics)
         if changed is not plan:
-            steps.append(Step(rule, plan, changed))
+            steps.append(RewriteStep(rule, plan, changed))
         plan = changed
-    return Optimised(plan, tuple(steps))
+    return OptimisedPlan(plan, tuple(steps))
 
 
-def _apply(rule: Rule, plan: QueryPlan, statistics: Statistics | None) -> QueryPlan:
-    """The plan after one rule; itself where nothing changed."""
+def _apply_rule(rule: Rule, plan: QueryPlan, statistics: Statistics | None) -> QueryPlan:
+    """The plan after one rule; the same object if nothing changed."""
     root = rule.rewrite(plan, statistics)
     return plan if root == plan.root else replace(plan, root=root)

@@ -1,8 +1,8 @@
-"""All rewrites, in their order.
+"""All rewrite rules, in the order of their application.
 
-`REWRITES` are applied one after the other, again and again, until none has anything left to do. `FINISHING` then
-choose and tidy up, once each: they would undo, or be undone by, what the others look for. `LEFT_OUT` are rules that are
-right and do not pay with the evaluators there are, each with the reason; `EVERY_FINISHING` is the list with them.
+`REWRITES` are applied in turn until none changes the plan. `FINISHING` follow, once each: they would undo `REWRITES` or
+be undone by them. `DISABLED` are correct rules that do not pay with these evaluators, each with the reason;
+`ALL_FINISHING` contains them, too.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ REWRITES: tuple[Rule, ...] = (
     # Last, when it is known which filters still read a variable.
     drop_unused.RULE,
 )
-"""Those that make less work in every case."""
+"""Rules that save work in every case."""
 
-EVERY_FINISHING: tuple[Rule, ...] = (
+ALL_FINISHING: tuple[Rule, ...] = (
     # When every filter that a single input decides is there, and all patterns are merged.
     filter_static_parts.RULE,
     # Groupings before the order of joins, because they change what is joined.
@@ -55,14 +55,14 @@ EVERY_FINISHING: tuple[Rule, ...] = (
     push_projections.RULE,
     join_filters.RULE,
 )
-"""Those that choose, or that put together again what was taken apart."""
+"""Rules that depend on cost, or that undo what `REWRITES` took apart."""
 
-LEFT_OUT: dict[str, str] = {
+DISABLED: dict[str, str] = {
     push_aggregates.RULE.name: "a partial count that changes is a row that goes and one that comes, all the way up",
     push_projections.RULE.name: "a join of the kernel looks at no column that nobody asks for, and a store that "
     "answers a sub-query cannot walk on from pattern to pattern",
 }
-"""By the name of the rule why it is not applied."""
+"""The reason why a rule is not applied, by its name."""
 
-FINISHING = tuple(rule for rule in EVERY_FINISHING if rule.name not in LEFT_OUT)
-RULES = (*REWRITES, *EVERY_FINISHING)
+FINISHING = tuple(rule for rule in ALL_FINISHING if rule.name not in DISABLED)
+RULES = (*REWRITES, *ALL_FINISHING)

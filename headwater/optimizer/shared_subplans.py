@@ -1,12 +1,12 @@
-"""Parts that occur more than once in the plans of one or several queries, so that they are evaluated once.
+"""Common sub-plans of one or several queries: parts that can be evaluated once.
 
-Plan nodes are equal where they are written alike, but that is not enough: a window is a number in its own query, the
-default graph is what FROM says, and variables may have other names. `key_of` says what a part means apart from that:
+Equal plan nodes are not enough to find them: a window is an index in its own query, the default graph depends on FROM,
+and variables may have other names. `subplan_key` normalises all of these:
 
     { ?a :p ?b } in one query and { ?x :p ?y } in another, over the same window of the same stream, have one key;
     the columns of one are those of the other in the order of `columns`.
 
-Whoever evaluates a part by its key gives every place its rows under the names of that place.
+An evaluator of a part renames its columns for each occurrence.
 """
 
 from __future__ import annotations
@@ -15,61 +15,64 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from headwater.algebra.active_graphs import Source, StaticGraph, default_source, source_inside
+from headwater.algebra.active_graphs import ActiveGraph, StaticGraph, active_graph_inside, default_active_graph
 from headwater.algebra.nodes import Bgp, Node, OrderBy, PathMatch, Service, Unit, Values, Window
 from headwater.algebra.plan import QueryPlan, WindowSource
-from headwater.algebra.scope import nodes, visible
+from headwater.algebra.scope import nodes_of, visible_variables
 from headwater.language.expressions import Expression
 from headwater.language.patterns import TriplePattern
-from headwater.optimizer.dependencies import is_steady_plan, patterns
+from headwater.optimizer.dependencies import is_deterministic_plan, patterns_with_graphs
 from headwater.terms.model import Variable
 
 
 @dataclass(frozen=True)
 class SubplanKey:
-    """What a part means: equal keys have equal solutions over the same data.
+    """The meaning of a part: equal keys have equal solutions over the same data.
 
-    `node` has canonical variables and window numbers; `windows` are what the numbers stand for; `places` are the static
-    graphs that its patterns read. `context` is whatever else decides what windows hold, for instance the settings.
+    `node` has canonical variables and window indexes; `windows` are what the indexes stand for; `static_graphs` are
+    those that its patterns read. `context` is what else decides the content of windows, for instance the settings.
     """
 
     node: Node
     windows: tuple[WindowSource, ...]
-    places: tuple[tuple[StaticGraph, ...], ...]
+    static_graphs: tuple[tuple[StaticGraph, ...], ...]
     context: Hashable = None
 
 
 @dataclass(frozen=True)
-class Place:
-    """A part of one of the plans and its active graph. `columns` are its variables in the order of the key's."""
+class Occurrence:
+    """A part of one of the plans, by the index of the plan, with its active graph.
+
+    `columns` are its variables in the order of the variables of the key.
+    """
 
     plan: int
     node: Node
-    source: Source
+    active_graph: ActiveGraph
     columns: tuple[Variable, ...]
 
 
 @dataclass(frozen=True)
 class SharedSubplan:
-    """A part that occurs in several places."""
+    """A part that occurs several times."""
 
     key: SubplanKey
-    places: tuple[Place, ...]
+    occurrences: tuple[Occurrence, ...]
 
 
 def shared_subplans(plans: Sequence[QueryPlan], contexts: Sequence[Hashable] = ()) -> tuple[SharedSubplan, ...]:
-    """The largest parts that several places of the plans have in common.
+    """The largest parts that occur several times in the plans.
 
-    `contexts`, one for each plan, keeps apart what is evaluated under other settings. A part that occurs only within
-    larger common parts is not listed again.
+    `contexts`, one for each plan, keeps parts apart that run under different settings. A part that occurs only inside
+    larger common parts is not listed.
     """
-    found: dict[SubplanKey, list[Place]] = {}
+    found: dict[SubplanKey, list[Occurrence]] = {}
     inside: dict[SubplanKey, list[SubplanKey | None]] = {}
     for number, plan in enumerate(plans):
         context = contexts[number] if contexts else None
-        for node, source, above in _candidates(plan, plan.root, default_source(plan), None, context):
-            key, columns = key_of(plan, node, source, context)
-            found.setdefault(key, []).append(Place(number, node, source, columns))
+        for node, graph, above in _candidates(plan, plan.root, default_active_graph(plan), None, context):
+            key, columns = subplan_key(plan, node, graph, context)
+            found.setdefault(key, []).append(Occurrence(number, node, graph, columns))
             inside.setdefault(key, []).append(above)
     common = {key for key, places in found.items() if len(places) > 1}
     largest = [key for key in common if not all(above in common for above in inside[key])]
@@ -77,67 +80,69 @@ def shared_subplans(plans: Sequence[QueryPlan], contexts: Sequence[Hashable] = (
 
 
 def _candidates(
-    plan: QueryPlan, node: Node, source: Source, above: SubplanKey | None, context: Hashable
-) -> Iterator[tuple[Node, Source, SubplanKey | None]]:
+    plan: QueryPlan, node: Node, graph: ActiveGraph, above: SubplanKey | None, context: Hashable
+) -> Iterator[tuple[Node, ActiveGraph, SubplanKey | None]]:
     """The parts that can be evaluated by themselves, each with the key of the part around it; EXISTS is not entered."""
     inner: SubplanKey | None = above
-    if may_be_shared(node):
-        yield node, source, above
-        inner = key_of(plan, node, source, context)[0]
-    within = source_inside(plan, node, source)
+    if can_be_shared(node):
+        yield node, graph, above
+        inner = subplan_key(plan, node, graph, context)[0]
+    within = active_graph_inside(plan, node, graph)
     for child in node.children:
         if not isinstance(node, Service):
             yield from _candidates(plan, child, within, inner, context)
 
 
-def may_be_shared(node: Node) -> bool:
-    """Whether one evaluation serves for several: nothing by chance, no sequence, and something to evaluate at all."""
-    reads_data = any(isinstance(part, Bgp | PathMatch) for part in nodes(node))
-    return reads_data and not isinstance(node, OrderBy | Unit | Values) and is_steady_plan(node)
+def can_be_shared(node: Node) -> bool:
+    """Whether one evaluation serves several occurrences: deterministic, unordered, and reading data."""
+    reads_data = any(isinstance(part, Bgp | PathMatch) for part in nodes_of(node))
+    return reads_data and not isinstance(node, OrderBy | Unit | Values) and is_deterministic_plan(node)
 
 
-def key_of(
-    plan: QueryPlan, node: Node, source: Source, context: Hashable = None
+def subplan_key(
+    plan: QueryPlan, node: Node, graph: ActiveGraph, context: Hashable = None
 ) -> tuple[SubplanKey, tuple[Variable, ...]]:
-    """What a node means in its active graph, and its variables in the order of the key's."""
-    naming = _Naming()
-    canonical = naming.node(node)
+    """The key of a node in its active graph, and its variables in the order of the variables of the key."""
+    naming = _CanonicalNames()
+    canonical = naming.rename(node)
     assert isinstance(canonical, Node)
     places: list[tuple[StaticGraph, ...]] = []
-    for _, where in patterns(plan, node, source):
+    for _, active_graph in patterns_with_graphs(plan, node, graph):
         # A name in GRAPH stands in the node itself; what stands for a variable is told by the windows and graphs.
-        naming.windows += [number for number in where.windows if number not in naming.windows]
-        places.append(tuple(replace(g, name=None) if isinstance(g.name, Variable) else g for g in where.graphs))
-    canonical = _renumbered(canonical, naming.windows)
-    around = (tuple(naming.windows.index(n) for n in source.windows if n in naming.windows), source.merged)
-    shown = frozenset(visible(node))
-    columns = tuple(variable for variable in naming.names if variable in shown)
+        naming.windows += [number for number in active_graph.windows if number not in naming.windows]
+        places.append(
+            tuple(replace(g, name=None) if isinstance(g.name, Variable) else g for g in active_graph.static_graphs)
+        )
+    canonical = _renumber_windows(canonical, naming.windows)
+    around = (tuple(naming.windows.index(n) for n in graph.windows if n in naming.windows), graph.is_merged)
+    shown = frozenset(visible_variables(node))
+    columns = tuple(variable for variable in naming.variables if variable in shown)
     sources = tuple(plan.windows[number] for number in naming.windows)
     return SubplanKey(canonical, sources, tuple(places), (around, plan.base, context)), columns
 
 
-class _Naming:
-    """Gives variables numbers in the order in which they are met."""
+class _CanonicalNames:
+    """Renames variables to numbers in the order of their first appearance."""
 
     def __init__(self) -> None:
-        self.names: dict[Variable, Variable] = {}
+        self.variables: dict[Variable, Variable] = {}
         self.windows: list[int] = []
 
-    def node(self, value: Any) -> Any:
+    def rename(self, value: Any) -> Any:
         """The value with every variable in it renamed."""
         if isinstance(value, Variable):
-            return self.names.setdefault(value, Variable(f"v{len(self.names)}"))
+            return self.variables.setdefault(value, Variable(f"v{len(self.variables)}"))
         if isinstance(value, tuple):
-            return tuple(self.node(part) for part in value)
+            return tuple(self.rename(part) for part in value)
         if isinstance(value, Node | Expression | TriplePattern):
             if isinstance(value, Window):
                 self.windows += [number for number in value.windows if number not in self.windows]
-            changes = {f.name: self.node(getattr(value, f.name)) for f in fields(value)}
+            changes = {f.name: self.rename(getattr(value, f.name)) for f in fields(value)}
             return replace(value, **changes)
         return value
 
 
-def _renumbered(node: Node, order: list[int]) -> Node:
+def _renumber_windows(node: Node, order: list[int]) -> Node:
     def change(value: Any) -> Any:
         if isinstance(value, tuple):
             return tuple(change(part) for part in value)

@@ -1,7 +1,7 @@
-"""How many triples there are: what the order of joins is chosen by.
+"""Counts of triples, by which the order of joins is chosen.
 
-Counts are per predicate and per place: the default graph, a named graph, a window of the query. A data set counts its
-graphs when it is loaded; windows are counted while they live. What nobody counted is guessed.
+Counts are per predicate and graph: the default graph, a named graph, a window of the query. A data set counts its
+graphs when it is loaded; windows are counted while they are read. Defaults stand in for what was not counted.
 
 >>> from headwater.terms.model import NamedNode, Quad
 >>> likes, a, b, c = (NamedNode("http://example/" + name) for name in ("likes", "a", "b", "c"))
@@ -19,29 +19,29 @@ from typing import Any, Protocol, TypeAlias
 
 from pyoxigraph import DefaultGraph
 
-from headwater.algebra.active_graphs import Source
+from headwater.algebra.active_graphs import ActiveGraph
 from headwater.algebra.nodes import Bgp
 from headwater.algebra.plan import QueryPlan
-from headwater.algebra.scope import nodes
+from headwater.algebra.scope import nodes_of
 from headwater.terms.model import Literal, NamedNode, Quad, Term, Variable
 
 
 @dataclass(frozen=True, slots=True)
 class PredicateCounts:
-    """The triples of a predicate, how many different subjects and objects they have, and whether literals were seen."""
+    """Numbers of triples, distinct subjects and distinct objects of a predicate, and whether literals occur."""
 
     triples: int
     subjects: int
     objects: int
-    literals: bool = True
+    has_literals: bool = True
 
     def __add__(self, other: PredicateCounts) -> PredicateCounts:
-        """Both together, as if they had nothing in common."""
+        """The sum, as if both were disjoint."""
         return PredicateCounts(
             self.triples + other.triples,
             self.subjects + other.subjects,
             self.objects + other.objects,
-            self.literals or other.literals,
+            self.has_literals or other.has_literals,
         )
 
 
@@ -56,15 +56,15 @@ class Countable(Protocol):
 
 
 Counts: TypeAlias = Mapping[NamedNode, PredicateCounts]
-"""What one graph, or one window, holds."""
+"""The counts of one graph or one window."""
 
-GUESS = PredicateCounts(triples=1000, subjects=100, objects=100)
-"""What is assumed of a place that nobody counted."""
-NOTHING = PredicateCounts(0, 0, 0, literals=False)
-MOST_COUNTED = 10_000
-"""So many triples of a predicate are looked at in a graph; that there are more makes no other order of joins."""
-MOST_GRAPHS = 16
-"""In so many named graphs triples are counted; what is in more of them is guessed."""
+DEFAULT_COUNTS = PredicateCounts(triples=1000, subjects=100, objects=100)
+"""What is assumed of a graph that was not counted."""
+NO_COUNTS = PredicateCounts(0, 0, 0, has_literals=False)
+MAX_COUNTED_TRIPLES = 10_000
+"""Counting a predicate in a graph stops here; more triples would not change the order of joins."""
+MAX_COUNTED_GRAPHS = 16
+"""With more named graphs than this only the default graph is counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Statistics:
 
     @classmethod
     def of(cls, quads: Iterable[Quad], windows: Mapping[int, Iterable[Quad]] | None = None) -> Statistics:
-        """Counts what is there. The graph names of what a window holds do not matter."""
+        """Count quads by graph, and the content of windows whatever its graph names."""
         places: dict[NamedNode | None, list[Quad]] = {}
         for quad in quads:
             name = quad.graph_name if isinstance(quad.graph_name, NamedNode) else None
@@ -86,31 +86,31 @@ class Statistics:
 
     @classmethod
     def of_store(cls, store: Countable, plans: Iterable[QueryPlan]) -> Statistics:
-        """Counts what patterns of some plans can match in the graphs of a store, without looking at all of it."""
-        named = _named(plans)
+        """Count the predicates of some plans in the graphs of a store, without reading all of it."""
+        named = _predicates_of(plans)
         graphs = [graph for graph in store.named_graphs() if isinstance(graph, NamedNode)]
-        places: list[NamedNode | None] = [None, *(graphs if len(graphs) <= MOST_GRAPHS else ())]
-        return cls({place: _counted(store, place, named) for place in places})
+        places: list[NamedNode | None] = [None, *(graphs if len(graphs) <= MAX_COUNTED_GRAPHS else ())]
+        return cls({place: _count_predicates(store, place, named) for place in places})
 
     @classmethod
     def of_counts(cls, counted: Iterable[Mapping[NamedNode | None, Counts]], plans: Iterable[QueryPlan]) -> Statistics:
-        """What data sets counted when they were loaded, of the predicates that some plans name."""
-        named = _named(plans)
+        """The counts of data sets, restricted to the predicates of some plans."""
+        named = _predicates_of(plans)
         graphs: dict[NamedNode | None, dict[NamedNode, PredicateCounts]] = {None: {}}
         for by_graph in counted:
             for graph, counts in by_graph.items():
                 found = graphs.setdefault(graph, {})
                 for predicate in named & counts.keys():
-                    found[predicate] = found.get(predicate, NOTHING) + counts[predicate]
-        return cls(graphs if len(graphs) <= MOST_GRAPHS + 1 else {None: graphs[None]})
+                    found[predicate] = found.get(predicate, NO_COUNTS) + counts[predicate]
+        return cls(graphs if len(graphs) <= MAX_COUNTED_GRAPHS + 1 else {None: graphs[None]})
 
-    def counts(self, plan: QueryPlan, source: Source, predicate: NamedNode | Variable) -> PredicateCounts:
-        """What a pattern with this predicate may match in its active graph."""
-        places: list[Counts | None] = [self.windows.get(number) for number in source.windows]
-        for graph in source.graphs:
+    def counts(self, plan: QueryPlan, active_graph: ActiveGraph, predicate: NamedNode | Variable) -> PredicateCounts:
+        """The counts of a predicate in the active graph of a pattern."""
+        places: list[Counts | None] = [self.windows.get(number) for number in active_graph.windows]
+        for graph in active_graph.static_graphs:
             places += self._static(plan, graph.name, graph.clause)
-        found = [GUESS if place is None else _matching(place, predicate) for place in places]
-        return sum(found, NOTHING)
+        found = [DEFAULT_COUNTS if place is None else _counts_of_predicate(place, predicate) for place in places]
+        return sum(found, NO_COUNTS)
 
     def _static(self, plan: QueryPlan, name: NamedNode | Variable | None, clause: str) -> list[Counts | None]:
         if clause == "named graphs":
@@ -120,23 +120,23 @@ class Statistics:
         return [self.graphs.get(name)]
 
 
-def _named(plans: Iterable[QueryPlan]) -> set[NamedNode]:
-    """The predicates that stand in patterns."""
+def _predicates_of(plans: Iterable[QueryPlan]) -> set[NamedNode]:
+    """The predicates in the patterns of some plans."""
     return {
         triple.predicate
         for plan in plans
-        for node in nodes(plan.root)
+        for node in nodes_of(plan.root)
         if isinstance(node, Bgp)
         for triple in node.triples
         if isinstance(triple.predicate, NamedNode)
     }
 
 
-def _counted(store: Countable, graph: NamedNode | None, predicates: Iterable[NamedNode]) -> Counts:
+def _count_predicates(store: Countable, graph: NamedNode | None, predicates: Iterable[NamedNode]) -> Counts:
     found: dict[NamedNode, PredicateCounts] = {}
     for predicate in predicates:
         quads = store.quads_for_pattern(None, predicate, None, graph or DefaultGraph())
-        found |= counts_of(islice(quads, MOST_COUNTED))
+        found |= counts_of(islice(quads, MAX_COUNTED_TRIPLES))
     return found
 
 
@@ -154,7 +154,7 @@ def counts_of(quads: Iterable[Quad]) -> dict[NamedNode, PredicateCounts]:
     }
 
 
-def _matching(place: Counts, predicate: NamedNode | Variable) -> PredicateCounts:
+def _counts_of_predicate(place: Counts, predicate: NamedNode | Variable) -> PredicateCounts:
     if isinstance(predicate, NamedNode):
-        return place.get(predicate, NOTHING)
-    return sum(place.values(), NOTHING)
+        return place.get(predicate, NO_COUNTS)
+    return sum(place.values(), NO_COUNTS)

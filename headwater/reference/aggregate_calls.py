@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from headwater.algebra.nodes import ExistsPlan, Group, Node, Service
-from headwater.algebra.scope import map_expression, map_expressions, nodes
+from headwater.algebra.scope import map_expression, map_expressions, nodes_of
 from headwater.algebra.window_graphs import INTERNAL
 from headwater.language.expressions import Aggregate, Constant, Expression, FunctionCall, VariableReference
 from headwater.terms.model import NamedNode, Term
@@ -88,5 +88,5 @@ def _name(aggregate: Aggregate) -> NamedNode:
 
 def functions_of(plan: Node, as_written: bool) -> dict[NamedNode, Callable[[], AggregateFunctionAccumulator]]:
     """What a store has to be given to evaluate the calls that `with_calls` makes of a plan's aggregates."""
-    found = (a for node in nodes(plan) if isinstance(node, Group) for _, a in node.aggregates)
+    found = (a for node in nodes_of(plan) if isinstance(node, Group) for _, a in node.aggregates)
     return {_name(a): partial(Accumulator, a, as_written) for a in found if not _is_left(a)}

@@ -38,18 +38,18 @@ from headwater.algebra.nodes import (
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import (
     all_variables,
-    certain,
+    certain_variables,
+    expression_variables,
     expressions_of,
     map_expression,
     map_expressions,
-    mentioned,
-    nodes,
+    nodes_of,
     sub_expressions,
-    visible,
+    visible_variables,
 )
-from headwater.algebra.translate import conjunction, join
-from headwater.algebra.triple_timestamps import PatternTime, time_expression
-from headwater.algebra.unrolled_paths import complete_path, excludes_steps, may_be_empty, unrolled
+from headwater.algebra.translate import conjunction_of, join_nodes
+from headwater.algebra.triple_timestamps import PatternTime, timestamp_expression
+from headwater.algebra.unrolled_paths import can_be_empty, complete_path, has_negated_set, unroll_path
 from headwater.algebra.window_graphs import DEFAULT, INTERNAL, window_graph
 from headwater.language.expressions import Constant, Expression, FunctionCall, Operation, Timestamp, VariableReference
 from headwater.language.patterns import TriplePattern
@@ -99,33 +99,33 @@ class Rewriter:
                 return self._aggregation(node, graph)
             case Bgp(triples) if self._in_windows(graph):
                 matches: list[Node] = [self._occurrence(triple, graph) for triple in triples]
-                return reduce(join, matches)
+                return reduce(join_nodes, matches)
             case PathMatch():
                 return self._path(node, graph)
             case Bgp():
                 return self._inside(node, graph)
             case Group(inner, keys, aggregates) if any(a.distinct and a.argument is None for _, a in aggregates):
                 # Variables of our own would tell equal solutions apart.
-                counted = Project(self._node(inner, graph), visible(inner))
+                counted = Project(self._node(inner, graph), visible_variables(inner))
                 return map_expressions(Group(counted, keys, aggregates), lambda e: self._exists(e, graph))
         renewed = node.with_children(*(self._node(child, graph) for child in node.children))
-        scope = frozenset(variable for child in node.children for variable in visible(child))
+        scope = frozenset(variable for child in node.children for variable in visible_variables(child))
         renewed = map_expressions(renewed, lambda e: self._exists(e, graph, scope))
-        return Project(renewed, visible(renewed)) if self._might_look_around(node, scope) else renewed
+        return Project(renewed, visible_variables(renewed)) if self._might_look_around(node, scope) else renewed
 
     def _might_look_around(self, node: Node, scope: frozenset[Variable]) -> bool:
         """Whether pyoxigraph might give a variable of an EXISTS the value that it has in a pattern around.
 
         Only the solutions that EXISTS judges are in its scope (SPARQL 1.1, section 18.6). A sub-query keeps to that.
         """
-        mentions = (mentioned(expression) for expression in expressions_of(node))
+        mentions = (expression_variables(expression) for expression in expressions_of(node))
         if not isinstance(node, Filter | Extend | LeftJoin) or any(found & self._given for found in mentions):
             return False
         for part in (part for expression in expressions_of(node) for part in sub_expressions(expression)):
             if isinstance(part, ExistsPlan) and (own := all_variables(part.plan) - scope):
-                inside = {id(one) for one in nodes(part.plan)}
-                around = (one for one in nodes(self.plan.root) if id(one) not in inside)
-                if any(not own.isdisjoint(visible(one)) for one in around):
+                inside = {id(one) for one in nodes_of(part.plan)}
+                around = (one for one in nodes_of(self.plan.root) if id(one) not in inside)
+                if any(not own.isdisjoint(visible_variables(one)) for one in around):
                     return True
         return False
 
@@ -158,10 +158,10 @@ class Rewriter:
         if name is None:
             return self._within(graphs[0], inner)
         branches = [
-            join(self._within(graph, inner), Values((name,), ((self._called(n),),)))
+            join_nodes(self._within(graph, inner), Values((name,), ((self._called(n),),)))
             for n, graph in zip(windows, graphs, strict=True)
         ]
-        nothing = Values((name, *(v for v in visible(inner) if v != name)), ())
+        nothing = Values((name, *(v for v in visible_variables(inner) if v != name)), ())
         return reduce(Union, branches) if branches else nothing
 
     def _called(self, number: int) -> NamedNode:
@@ -190,8 +190,8 @@ class Rewriter:
                 return found
             return Filter(found, Operation("!", (_starts_with(name, INTERNAL),)))
         graphs = dict.fromkeys([*self.named_graphs, *visible_windows])
-        branches = [join(self._graph(graph, inner), Values((name,), ((graph,),))) for graph in graphs]
-        nothing = Values((name, *(v for v in visible(inner) if v != name)), ())
+        branches = [join_nodes(self._graph(graph, inner), Values((name,), ((graph,),))) for graph in graphs]
+        nothing = Values((name, *(v for v in visible_variables(inner) if v != name)), ())
         return reduce(Union, branches) if branches else nothing
 
     def _plain_static(self, inner: Node) -> Node:
@@ -233,11 +233,11 @@ class Rewriter:
         return list(dict.fromkeys(here))
 
     def _all_expressions(self) -> list[Expression]:
-        return [p for n in nodes(self.plan.root) for e in expressions_of(n) for p in sub_expressions(e)]
+        return [p for n in nodes_of(self.plan.root) for e in expressions_of(n) for p in sub_expressions(e)]
 
     def _path(self, match: PathMatch, graph: NamedNode | Variable) -> Node:
         """A path: single steps count occurrences, closures are sets by definition."""
-        pattern = unrolled(match, lambda: self._variable("m"))
+        pattern = unroll_path(match, lambda: self._variable("m"))
         if pattern != match:
             return self._node(pattern, graph)
         return self._inside(complete_path(match, lambda: self._variable("m")), graph)
@@ -245,21 +245,21 @@ class Rewriter:
     def _aggregation(self, node: Aggregation, graph: NamedNode | Variable) -> Node:
         """P AGG A: P joined with the aggregates of its groups; a group key that is unbound equals itself only."""
         result = self._node(node.inner, graph)
-        sure = certain(node.inner)
+        sure = certain_variables(node.inner)
         for variable, aggregate, group in node.clauses:
             renamed = {v: self._variable("g") for v in group if v not in sure}
             keys = tuple((renamed[v], VariableReference(v)) if v in renamed else (v, None) for v in group)
             groups = Group(self._node(node.inner, graph), keys, ((variable, aggregate),))
             result = Join(result, Project(groups, (*(k for k, _ in keys), variable)))
             if renamed:
-                result = Filter(result, conjunction([_same(v, other) for v, other in renamed.items()]))
+                result = Filter(result, conjunction_of([_same(v, other) for v, other in renamed.items()]))
         conditions = [self._exists(condition, graph) for condition in node.conditions]
-        return Filter(result, conjunction(conditions)) if conditions else result
+        return Filter(result, conjunction_of(conditions)) if conditions else result
 
     def _expressions_with_times(self, plan: Node) -> Node:
         def timestamp(part: Expression) -> Expression | None:
             if isinstance(part, Timestamp):
-                return time_expression(part, self._times, (source.stream for source in self.plan.windows))
+                return timestamp_expression(part, self._times, (source.stream for source in self.plan.windows))
             if isinstance(part, ExistsPlan):
                 return replace(part, plan=self._expressions_with_times(part.plan))
             return None
@@ -278,22 +278,24 @@ def keeps_to_one_graph(inner: Node, name: Variable) -> bool:
         case Bgp(triples):
             return bool(triples)
         case PathMatch(_, path, _):
-            return not may_be_empty(path) and not excludes_steps(path)
+            return not can_be_empty(path) and not has_negated_set(path)
         case Join(left, right) | Union(left, right):
             return keeps_to_one_graph(left, name) and keeps_to_one_graph(right, name)
         case LeftJoin(left, right, None):
             simple = keeps_to_one_graph(left, name) and keeps_to_one_graph(right, name)
-            return simple and name not in visible(inner)
+            return simple and name not in visible_variables(inner)
         case Filter(filtered, condition):
             parts = list(sub_expressions(condition))
-            plain = not any(isinstance(part, ExistsPlan) for part in parts) and name not in mentioned(condition)
+            plain = not any(isinstance(part, ExistsPlan) for part in parts) and name not in expression_variables(
+                condition
+            )
             return plain and keeps_to_one_graph(filtered, name)
     return False
 
 
 def _same(left: Variable, right: Variable) -> Expression:
     both = (VariableReference(left), VariableReference(right))
-    unbound = conjunction([Operation("!", (FunctionCall("BOUND", (v,)),)) for v in both])
+    unbound = conjunction_of([Operation("!", (FunctionCall("BOUND", (v,)),)) for v in both])
     return Operation("||", (unbound, FunctionCall("SAMETERM", both)))
 
 

@@ -20,18 +20,18 @@ from dataclasses import replace
 from functools import reduce
 
 from headwater.algebra.nodes import Distinct, ExistsPlan, Extend, Filter, Group, LeftJoin, Minus, Node, Project, Reduced
-from headwater.algebra.pyoxigraph_expressions import in_engine_words
+from headwater.algebra.pyoxigraph_expressions import rewrite_for_pyoxigraph
 from headwater.algebra.scope import (
     all_variables,
-    certain,
+    certain_variables,
+    expression_variables,
     expressions_of,
     map_expression,
     map_expressions,
     map_plan,
-    mentioned,
-    nodes,
-    visible,
-    with_names,
+    nodes_of,
+    rename_variables,
+    visible_variables,
 )
 from headwater.language.expressions import Aggregate, Constant, Expression, FunctionCall, Operation, VariableReference
 from headwater.terms.model import XSD, Literal, NamedNode, Variable
@@ -51,16 +51,18 @@ def avoided(plan: Node, fresh: Callable[[], Variable]) -> Node:
         match node:
             case Reduced(inner):
                 return Distinct(inner)
-            case Minus(left, right) if not set(visible(left)) & set(visible(right)):
+            case Minus(left, right) if not set(visible_variables(left)) & set(visible_variables(right)):
                 return left
             case LeftJoin(_, right, _) if _has_open_optional(right):
-                return Project(map_expressions(node, in_engine_words), (*visible(node), *_asked_for(node)))
-            case Group(inner, keys, aggregates) if keys and not {v for v, _ in keys} & set(visible(inner)):
+                return Project(
+                    map_expressions(node, rewrite_for_pyoxigraph), (*visible_variables(node), *_asked_for(node))
+                )
+            case Group(inner, keys, aggregates) if keys and not {v for v, _ in keys} & set(visible_variables(inner)):
                 if all(expression is None for _, expression in keys):
                     count = fresh()
                     counted = Group(inner, keys, (*aggregates, (count, Aggregate("COUNT", None))))
                     return Filter(counted, Operation(">", (VariableReference(count), _NONE)))
-        return map_expressions(node, in_engine_words)
+        return map_expressions(node, rewrite_for_pyoxigraph)
 
     closed = map_plan(plan, lambda node: map_expressions(node, lambda one: map_expression(one, inside_exists)))
     return map_plan(closed, change)
@@ -70,7 +72,7 @@ def _closed(node: Node, fresh: Callable[[], Variable]) -> Node:
     """A node inside EXISTS so that it has of the outer solution what it shall have, and nothing else."""
     if isinstance(node, Project):
         hidden = sorted(all_variables(node.inner) - set(node.variables), key=str)
-        return with_names(node, {variable: fresh() for variable in hidden}) if hidden else node
+        return rename_variables(node, {variable: fresh() for variable in hidden}) if hidden else node
     return _without_open_minus(node, fresh)
 
 
@@ -78,13 +80,13 @@ def _without_open_minus(node: Node, fresh: Callable[[], Variable]) -> Node:
     """A MINUS none of whose common variables is bound in all solutions of both sides, as a filter of its left side."""
     if not isinstance(node, Minus):
         return node
-    common = [variable for variable in visible(node.left) if variable in visible(node.right)]
-    if not common or set(common) & certain(node.left) & certain(node.right):
+    common = [variable for variable in visible_variables(node.left) if variable in visible_variables(node.right)]
+    if not common or set(common) & certain_variables(node.left) & certain_variables(node.right):
         return node
     removed = node.right
     agree: list[Expression] = []
     meet: list[Expression] = []
-    others = [variable for variable in visible(removed) if variable not in common]
+    others = [variable for variable in visible_variables(removed) if variable not in common]
     for variable in common:
         there = fresh()
         removed = Extend(removed, there, VariableReference(variable))
@@ -109,7 +111,7 @@ def _or(left: Expression, right: Expression) -> Expression:
 
 def _has_open_optional(node: Node) -> bool:
     """Whether an OPTIONAL in a pattern mentions variables that what it is optional to may leave unbound."""
-    if isinstance(node, LeftJoin) and set(visible(node.right)) - set(certain(node.left)):
+    if isinstance(node, LeftJoin) and set(visible_variables(node.right)) - set(certain_variables(node.left)):
         return True
     # A sub-query is evaluated by itself.
     return not isinstance(node, Project) and any(map(_has_open_optional, node.children))
@@ -117,5 +119,7 @@ def _has_open_optional(node: Node) -> bool:
 
 def _asked_for(node: Node) -> list[Variable]:
     """The variables that expressions mention and nothing in the pattern binds: inside EXISTS they have outer values."""
-    found = {variable for part in nodes(node) for one in expressions_of(part) for variable in mentioned(one)}
-    return sorted(found - set(visible(node)), key=str)
+    found = {
+        variable for part in nodes_of(node) for one in expressions_of(part) for variable in expression_variables(one)
+    }
+    return sorted(found - set(visible_variables(node)), key=str)

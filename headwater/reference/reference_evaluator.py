@@ -14,9 +14,9 @@ from pyoxigraph import QuerySolutions, Store
 
 from headwater.algebra.nodes import Node, Service
 from headwater.algebra.plan import QueryKind, QueryPlan
-from headwater.algebra.scope import expressions_of, map_expression, map_expressions, map_plan, nodes, sub_expressions
+from headwater.algebra.scope import expressions_of, map_expression, map_expressions, map_plan, nodes_of, sub_expressions
 from headwater.algebra.to_sparql import to_sparql
-from headwater.algebra.triple_timestamps import uses_timestamps
+from headwater.algebra.triple_timestamps import has_timestamps
 from headwater.execution.answers import WindowView
 from headwater.execution.evaluator import Evaluator
 from headwater.execution.static_data import StaticData
@@ -36,7 +36,7 @@ from headwater.values import stored_form_queries as exact
 from headwater.values.row_order import is_ordered, row_text, settled
 from headwater.windows.element_sequences import Elements, elements_of
 from headwater.windows.settings import QuerySettings
-from headwater.windows.stream_operators import emitted
+from headwater.windows.stream_operators import apply_stream_operator
 
 if TYPE_CHECKING:
     from pyoxigraph import AggregateFunctionAccumulator
@@ -67,19 +67,19 @@ class ReferenceEvaluator(Evaluator):
         super().__init__(plan, settings)
         self._static = static
         self._dataset = Dataset.of(plan, settings.content, static) if dataset is None else dataset
-        self._timed = uses_timestamps(plan.root)
+        self._timed = has_timestamps(plan.root)
         self._ordered = is_ordered(plan.root)
         self._writes_inexact = exact.writes_inexact(plan.root)
         self._questions: dict[tuple[bool, bool], Question] = {}
         called = {
             part.name
-            for node in nodes(plan.root)
+            for node in nodes_of(plan.root)
             for expression in expressions_of(node)
             for part in sub_expressions(expression)
             if isinstance(part, FunctionCall) and isinstance(part.name, str)
         }
         self._base = plan.base if called & _RESOLVING else None
-        self._unsteady = bool(called & _UNSTEADY) or any(isinstance(node, Service) for node in nodes(plan.root))
+        self._unsteady = bool(called & _UNSTEADY) or any(isinstance(node, Service) for node in nodes_of(plan.root))
         windows = zip(settings.windows, (source.label for source in plan.windows), strict=True)
         self._buffers = [WindowBuffer(window, label, settings.cap) for window, label in windows]
         self._now: list[object] | None = None
@@ -110,7 +110,7 @@ class ReferenceEvaluator(Evaluator):
         return self._before if self._now is None else self._now
 
     def _recall(self, memory: list[object] | None) -> None:
-        tick = self.ticker.answered
+        tick = self.ticker.last_tick
         if memory is None:
             memory = [] if tick is None or self.settings.emit is StreamOperator.RSTREAM else self._evaluate(tick)
         self._before = memory
@@ -120,11 +120,11 @@ class ReferenceEvaluator(Evaluator):
 
     def _refill(self, number: int, elements: list[Element]) -> None:
         buffer = self._buffers[number]
-        buffer.refill(elements, self.ticker.count(number), self.ticker.answered)
+        buffer.refill(elements, self.ticker.item_count(number), self.ticker.last_tick)
         self._dataset.change(number, buffer.shown, [])
 
     def needed_from(self, number: int) -> int | None:
-        return self._buffers[number].needed_from(self.ticker.answered)
+        return self._buffers[number].needed_from(self.ticker.last_tick)
 
     def size(self) -> Size:
         # The store is not ours to measure.
@@ -155,7 +155,7 @@ class ReferenceEvaluator(Evaluator):
         if self._now is None or self._stale or self._unsteady or self._timed:
             self._now = self._evaluate(tick)
             self._stale = False
-        return emitted(self.settings.emit, self._now, before)
+        return apply_stream_operator(self.settings.emit, self._now, before)
 
     def over_same_data(self, root: Node, variables: tuple[Variable, ...]) -> list[Row]:
         """What another plan answers over the data of this one while its windows are empty: a static part."""

@@ -19,7 +19,7 @@ from headwater.execution.registered import RegisteredQuery
 from headwater.execution.window_log import Size
 from headwater.running.progress import Progress, QueryProgress, RunSummary
 from headwater.terms.names import iri_to_name
-from headwater.windows.stream_clock import combined
+from headwater.windows.stream_clock import combine_clocks
 
 if TYPE_CHECKING:
     from headwater.running.evaluation import BatchOutcome
@@ -85,9 +85,9 @@ def measure_batch(program: Program, elements: Mapping[str, int], seconds: Mappin
     queries: dict[str, QueryMeasure] = {}
     for evaluator in dict.fromkeys(program.evaluators.values()):
         clocks = program.clocks_of(evaluator)
-        watermark, _ = combined(clocks)
-        newest = max((clock.highest for clock in clocks if clock.highest is not None), default=None)
-        size, answered = evaluator.size(), evaluator.ticker.answered
+        watermark, _ = combine_clocks(clocks)
+        newest = max((clock.highest_time for clock in clocks if clock.highest_time is not None), default=None)
+        size, answered = evaluator.size(), evaluator.ticker.last_tick
         choices = evaluator.choices()
         for name in evaluator.names:
             complete_from = program.complete_from(name)

@@ -30,7 +30,7 @@ _KINDS_WITH_ROWS = (QueryKind.SELECT, QueryKind.CONSTRUCT)
 def presentation_of(query: RegisteredQuery) -> Presentation | None:
     """What is applied to the rows of all shards beyond their union; None for nothing."""
     is_whole = query.settings.emit is StreamOperator.RSTREAM and query.plan.kind in _KINDS_WITH_ROWS
-    return Presentation.of_all(query.plan.root)[0] if is_whole else None
+    return Presentation.extract_any(query.plan.root)[0] if is_whole else None
 
 
 def query_of_shard(query: RegisteredQuery, sharding: ShardPlan) -> RegisteredQuery:
@@ -44,8 +44,8 @@ def query_of_shard(query: RegisteredQuery, sharding: ShardPlan) -> RegisteredQue
     if plan.kind is QueryKind.CONSTRUCT:
         plan = replace(plan, kind=QueryKind.SELECT)
     if presentation is not None:
-        root = presentation.in_part(Presentation.of_all(plan.root)[1])
-        plan = replace(plan, root=root, variables=presentation.needed)
+        root = presentation.partial_plan(Presentation.extract_any(plan.root)[1])
+        plan = replace(plan, root=root, variables=presentation.needed_variables)
     return query if plan is query.plan else RegisteredQuery(plan, query.settings)
 
 
@@ -54,7 +54,7 @@ class _MergedPresenter:
 
     def __init__(self, presentation: Presentation, base: str | None) -> None:
         self._vocabulary = Vocabulary()
-        names = tuple(variable.value for variable in presentation.needed)
+        names = tuple(variable.value for variable in presentation.needed_variables)
         self._width = len(names)
         keys = [CompiledExpression(key, names, self._vocabulary, base=base) for key, _ in presentation.keys]
         columns = [names.index(variable.value) for variable in presentation.variables]
@@ -80,7 +80,7 @@ class AnswerMerger:
             if presentation is not None:
                 self._presenters[query.plan.name] = _MergedPresenter(presentation, query.plan.base)
             if query.plan.name in sharding.partial_groups:
-                wanted = query.plan.variables if presentation is None else presentation.needed
+                wanted = query.plan.variables if presentation is None else presentation.needed_variables
                 self._groups[query.plan.name] = GroupMerger(query.plan, wanted)
 
     def merge(self, answers: Sequence[Answer]) -> list[Answer]:

@@ -24,7 +24,7 @@ from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.expressions.compiled_expressions import CompiledExpression
 from headwater.language.expressions import Aggregate, Constant, Operation, VariableReference
-from headwater.optimizer.distribution import NotDistributable, Split, splits_of
+from headwater.optimizer.distribution import AggregateSplit, NotDistributable, split_aggregates
 from headwater.terms.model import Row, Term, Variable
 from headwater.values.aggregates import aggregate
 from headwater.values.numeric import integer_literal
@@ -32,10 +32,10 @@ from headwater.values.numeric import integer_literal
 Step = Callable[[Ints], Ints]
 
 
-def split_grouping(plan: QueryPlan) -> tuple[OuterGrouping, tuple[Split, ...]]:
+def split_grouping(plan: QueryPlan) -> tuple[OuterGrouping, tuple[AggregateSplit, ...]]:
     """The outermost grouping of a plan, and its aggregates in two steps; `shard_planning` checked that they exist."""
     outer = OuterGrouping.of(plan.root)
-    splits = None if outer is None else splits_of(outer.group)
+    splits = None if outer is None else split_aggregates(outer.group)
     if outer is None or splits is None or isinstance(splits, NotDistributable):
         raise ValueError(f"{plan.name} has no groups that could be put together from parts")
     return outer, splits

@@ -7,22 +7,22 @@ from dataclasses import replace
 
 from headwater.algebra.nodes import Service
 from headwater.algebra.outer_grouping import OuterGrouping
-from headwater.algebra.partitioning import OneShard, Partitioning, joint_routes, partitioning_of
+from headwater.algebra.partitioning import OneShard, Partitioning, find_joint_routes, partitionings_of
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.presentation import Presentation
-from headwater.algebra.scope import expressions_of, nodes
+from headwater.algebra.scope import expressions_of, nodes_of
 from headwater.execution.registered import RegisteredQuery, RegistrationError
 from headwater.kernel.expressions.compiled_expressions import can_evaluate
 from headwater.language.stream_clauses import StreamOperator
 from headwater.optimizer.dependencies import has_exists
-from headwater.optimizer.distribution import NotDistributable, partition_keys, splits_of
+from headwater.optimizer.distribution import NotDistributable, partition_keys, split_aggregates
 from headwater.optimizer.optimise import optimise
 from headwater.sharding.answer_merging import presentation_of
 from headwater.sharding.shard_plan import ShardPlan
 from headwater.terms.ids.term_ids import encode
 from headwater.terms.names import iri_to_name
 from headwater.windows.model import CountWindow
-from headwater.windows.settings import Report, timestamp_predicate
+from headwater.windows.settings import Report, timestamp_predicate_of
 
 
 def choose_partitionings(
@@ -38,7 +38,7 @@ def choose_partitionings(
         if isinstance(possible, OneShard):
             return OneShard(f"{query.plan.name}: {possible.reason}")
         choices.append(possible)
-    joint = joint_routes(choices)
+    joint = find_joint_routes(choices)
     return OneShard("the queries want one predicate's triples by different keys") if joint is None else joint[0]
 
 
@@ -48,9 +48,9 @@ def _possible_partitionings(query: RegisteredQuery, *, has_static_default: bool)
         return OneShard("it reads no stream")
     if any(isinstance(window, CountWindow) for window in settings.windows):
         return OneShard("a window counts what comes")
-    if any(timestamp_predicate(source.spec) for source in plan.windows):
+    if any(timestamp_predicate_of(source.spec) for source in plan.windows):
         return OneShard("the time is in the data")
-    if any(isinstance(node, Service) for node in nodes(plan.root)):
+    if any(isinstance(node, Service) for node in nodes_of(plan.root)):
         return OneShard("SERVICE has one view and one budget")
     if settings.report is Report.CHANGE:
         return OneShard("it reports when the content of a window changes")
@@ -77,8 +77,8 @@ def _whole_partitionings(
     plan: QueryPlan, emit: StreamOperator, presentation: Presentation | None
 ) -> list[Partitioning] | OneShard:
     """The partitionings of a plan below its presentation, which is applied to the rows of all shards."""
-    below = plan.root if presentation is None else Presentation.of_all(plan.root)[1]
-    return partitioning_of(replace(plan, root=below), emit)
+    below = plan.root if presentation is None else Presentation.extract_any(plan.root)[1]
+    return partitionings_of(replace(plan, root=below), emit)
 
 
 def _partial_group_partitionings(
@@ -93,19 +93,19 @@ def _partial_group_partitionings(
     if written is None or outer is None:
         return None
     keys = partition_keys(rewritten, outer.group.inner)
-    found = partitioning_of(replace(rewritten, root=outer.group.inner), StreamOperator.RSTREAM)
+    found = partitionings_of(replace(rewritten, root=outer.group.inner), StreamOperator.RSTREAM)
     if isinstance(keys, NotDistributable) or isinstance(found, OneShard):
         return None
     if emit is not StreamOperator.RSTREAM:
         return OneShard("ISTREAM and DSTREAM compare whole groups with those of the tick before")
-    if not written.steps_are(can_evaluate):
+    if not written.can_evaluate_steps(can_evaluate):
         return OneShard("HAVING or SELECT asks for more than a group")
     if any(map(has_exists, expressions_of(written.group))):
         return OneShard("the groups depend on EXISTS")
-    splits = splits_of(written.group)
+    splits = split_aggregates(written.group)
     if isinstance(splits, NotDistributable):
         return OneShard(splits.reason)
-    return [replace(one, in_parts=True) for one in found if one.variable in keys]
+    return [replace(one, has_partial_groups=True) for one in found if one.variable in keys]
 
 
 def plan_shards(
@@ -121,7 +121,7 @@ def plan_shards(
             routes.setdefault(stream, {}).update({encode(predicate): place for predicate, place in places.items()})
     by_query = {query.plan.name: one for query, one in zip(queries, partitionings, strict=True)}
     variables = {name: one.variable.value for name, one in by_query.items()}
-    partial_groups = frozenset(name for name, one in by_query.items() if one.in_parts)
+    partial_groups = frozenset(name for name, one in by_query.items() if one.has_partial_groups)
     return ShardPlan(
         keys, {stream: tuple(places.items()) for stream, places in routes.items()}, variables, partial_groups
     )
@@ -157,7 +157,7 @@ def describe_sharding(query: RegisteredQuery) -> str:
     places = {place for routes in partitioning.routes.values() for place in routes.values()}
     positions = " and ".join(word for place, word in ((0, "subject"), (2, "object")) if place in places)
     merged = any(source.in_default_graph for source in query.plan.windows)
-    more = "; their groups are put together" if partitioning.in_parts else ""
+    more = "; their groups are put together" if partitioning.has_partial_groups else ""
     more += "; ordered, cut or told apart when they are together" if presentation_of(query) is not None else ""
     more += "; one where the default graph has static data" if merged else ""
     return f"any number, by ?{partitioning.variable.value} ({positions} of its triples){more}"

@@ -9,7 +9,7 @@ and 2); a result without ORDER BY is sorted by the text of its terms.
 from __future__ import annotations
 
 from headwater.algebra.nodes import Distinct, Node, OrderBy, Project, Reduced, Slice
-from headwater.algebra.scope import map_plan, visible
+from headwater.algebra.scope import map_plan, visible_variables
 from headwater.language.expressions import Expression, FunctionCall, VariableReference
 from headwater.terms.model import Row
 
@@ -41,7 +41,7 @@ def _ordered(node: Node) -> Node:
 def _complete(order: OrderBy, shown: Node) -> OrderBy:
     by = {key for key, _ in order.keys}
     rest: list[Expression] = []
-    for variable in map(VariableReference, visible(shown)):
+    for variable in map(VariableReference, visible_variables(shown)):
         if variable not in by:
             rest.append(variable)
         rest += [FunctionCall("STR", (variable,)), FunctionCall("STR", (FunctionCall("DATATYPE", (variable,)),))]

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TypeVar, cast
 
 from headwater.algebra.nodes import Bgp, ExistsPlan, Extend, Group, Node, PathMatch, Service, Values
-from headwater.algebra.scope import expressions_of, map_expressions, nodes, sub_expressions
+from headwater.algebra.scope import expressions_of, map_expressions, nodes_of, sub_expressions
 from headwater.language.expressions import Aggregate, Constant, Expression, FunctionCall, Operation, VariableReference
 from headwater.language.patterns import TriplePattern
 from headwater.terms.model import Literal, NamedNode, Term, Triple
@@ -43,7 +43,7 @@ def writes_inexact(plan: Node) -> bool:
     def inexact(part: object) -> bool:
         return isinstance(part, Literal) and not is_kept(part)
 
-    for node in nodes(plan):
+    for node in nodes_of(plan):
         match node:
             case Bgp(triples):
                 found = any(inexact(t.object) for t in triples)

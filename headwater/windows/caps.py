@@ -1,7 +1,7 @@
-"""How much one window may hold: a bound for those that have none of their own, such as ALL.
+"""The cap on the number of triples in one window, for windows without a bound of their own, such as ALL.
 
-An unbounded window over an endless stream must end somewhere. It ends with an error that says what to do, before the
-machine does. The cap counts what the window shows at a tick, so a long batch over a short window is no matter.
+An unbounded window over an endless stream would fill the memory. The cap ends the run before, with an error that says
+what to do. It counts the content of the window at a tick, so a long batch over a short window does no harm.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from __future__ import annotations
 from headwater.errors import HeadwaterError
 
 DEFAULT_CAP = 20_000_000
-"""Triples. The kernel keeps some hundred bytes for each of them in a query of average size."""
+"""In triples. The kernel keeps some hundred bytes for each of them in a query of average size."""
 
 
 class WindowCapError(HeadwaterError, RuntimeError):
-    """A window that holds more than it may."""
+    """A window holds more triples than the cap allows."""
 
 
 def check_cap(label: str, triples: int, cap: int) -> None:
-    """An error where a window holds more triples than the cap allows."""
+    """Raise `WindowCapError` if a window holds more triples than the cap."""
     if triples > cap:
         raise WindowCapError(
             f"the window {label} holds {triples} triples, of at most {cap}: bound it with RANGE or TRIPLES in the "

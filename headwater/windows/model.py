@@ -26,11 +26,11 @@ class Bounds(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TimeWindow:
-    """At instant t, with c the last advance at or before t: what lies between c−offset−width and c−offset.
+    """At instant t, with c the last advance at or before t: the elements from c−offset−width to c−offset.
 
-    `width` None reaches back without end, or to `landmark` where that is set. `offset` is the distance of the younger
-    end from now (`TO NOW-PT1H`). `t0`, where given, is the instant at which the first window opens; where not, windows
-    open at the multiples of the slide, since ever.
+    With `width` None the window reaches back to `landmark`, or to the beginning of the stream. `offset` is the distance
+    of the younger end from now (`TO NOW-PT1H`). `t0` is the instant at which the first window opens; None: windows open
+    at all multiples of the slide.
     """
 
     width: int | None
@@ -42,7 +42,7 @@ class TimeWindow:
 
     @property
     def _grid(self) -> int:
-        """One instant at which the window is advanced; all others are whole slides away."""
+        """One instant at which the window advances; all others are a multiple of the slide away."""
         return (self.t0 or 0) + (self.width or 0) + self.offset
 
     def advance_at_or_before(self, instant: int) -> int:
@@ -55,7 +55,7 @@ class TimeWindow:
 
     @property
     def first_advance(self) -> int | None:
-        """The first advance at all, where t0 sets one."""
+        """The first advance after t0; None without t0."""
         return None if self.t0 is None or self.slide is None else self._grid
 
     def interval(self, instant: int) -> tuple[int, int]:
@@ -73,7 +73,7 @@ class TimeWindow:
             low = max(low, self.t0 + shift)
         return (low if low < high else high, high)
 
-    def enter(self, timestamp: int) -> int:
+    def entry_instant(self, timestamp: int) -> int:
         """The first instant at which an element of this timestamp can be in the window."""
         shift = 0 if self.bounds is Bounds.LEFT_OPEN else 1
         entered = timestamp + self.offset + shift
@@ -82,8 +82,8 @@ class TimeWindow:
         entered = self.advance_at_or_after(entered)
         return entered if self.first_advance is None else max(entered, self.first_advance)
 
-    def leave(self, timestamp: int) -> int | None:
-        """The first instant at which it is no longer; None where it stays for ever."""
+    def exit_instant(self, timestamp: int) -> int | None:
+        """The first instant at which it has left the window; None: it stays forever."""
         if self.width is None:
             return None
         shift = 0 if self.bounds is Bounds.LEFT_OPEN else 1
@@ -93,10 +93,9 @@ class TimeWindow:
 
 @dataclass(frozen=True, slots=True)
 class CountWindow:
-    """The last `size` items; evaluated when `step` new ones have come, or at every instant that brings one.
+    """The last `size` triples or elements (`unit`), advanced after each `step` new ones (None: at every new instant).
 
-    `unit` is `triples` or `elements`. Items of one instant are ordered by their text, so that the order in which they
-    arrived does not matter.
+    Triples of one instant are ordered by their text, so that their arrival order does not matter.
     """
 
     size: int

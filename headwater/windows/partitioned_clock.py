@@ -1,14 +1,14 @@
-"""The clock of a stream that comes in partitions, each in its own order: a topic of Kafka.
+"""The clock of a stream with partitions, each in its own order, such as a topic of Kafka.
 
-Between partitions there is no order, so they are not compared with each other: an element is late if it is older than
-the newest one before it in its own partition allows, and the stream has come as far as its slowest partition. So it
-does not matter how the partitions were interleaved when they were read.
+There is no order between partitions, so an element is late only by comparison with its own partition: if it is older
+than the newest one before it there, minus the delay. The watermark of the stream is that of its slowest partition. So
+it does not matter how the partitions were interleaved when they were read.
 
     partition 0:  10 11 12        the stream has come to 4: 5 and 6 of partition 1 are in time,
     partition 1:   3  4           and so would be 12 after them
 
-Two things bound the waiting. A partition is known from its first element on. And one that is more than `skew` behind
-the fastest is not waited for: what it still brings from before is late.
+Two rules bound the waiting. A partition counts from its first element on. And a partition that is more than `skew`
+behind the fastest one is not waited for: its older elements are late.
 """
 
 from __future__ import annotations
@@ -24,58 +24,58 @@ from headwater.windows.stream_clock import StreamClock
 
 
 @dataclass
-class PartedClock(StreamClock):
-    """The progress of a stream in partitions; the first number of an element's position names its partition."""
+class PartitionedClock(StreamClock):
+    """The progress of a stream with partitions; the first number of an element's position is its partition."""
 
     skew: int = 0
-    parts: dict[int, int] = field(default_factory=dict)
-    reached: int | None = None
-    """The highest watermark so far: it never goes back, not even when a new partition begins behind it."""
+    newest_times: dict[int, int] = field(default_factory=dict)
+    highest_watermark: int | None = None
+    """The highest watermark so far: it does not go back, even if a new partition begins with older elements."""
 
     @property
     def watermark(self) -> int | None:
-        return self.reached
+        return self.highest_watermark
 
-    def with_limits_of(self, other: StreamClock) -> StreamClock:
-        if isinstance(other, PartedClock):
+    def take_limits_of(self, other: StreamClock) -> StreamClock:
+        if isinstance(other, PartitionedClock):
             self.skew = other.skew
-        return super().with_limits_of(other)
+        return super().take_limits_of(other)
 
     def admit(self, elements: Elements) -> tuple[Elements, Elements]:
         if not len(elements):
             return elements, []
-        times, numbers = times_of(elements), _parts_of(elements)
+        times, partitions = times_of(elements), _partitions_of(elements)
         is_late = np.zeros(len(elements), dtype=np.bool_)
-        for floor in (self.reached, self.closed):
+        for floor in (self.highest_watermark, self.closed_before):
             if floor is not None:
                 is_late |= times < floor
-        for part in np.unique(numbers).tolist():
-            mine = np.flatnonzero((numbers == part) & ~is_late)
+        for partition in np.unique(partitions).tolist():
+            mine = np.flatnonzero((partitions == partition) & ~is_late)
             if not len(mine):
                 continue
             newest = np.maximum.accumulate(times[mine])
-            if part in self.parts:
-                newest = np.maximum(newest, self.parts[part])
+            if partition in self.newest_times:
+                newest = np.maximum(newest, self.newest_times[partition])
             is_late[mine] = times[mine] < newest - self.delay
-            self.parts[part] = int(newest[-1])
-        self.seen += len(elements)
-        self._move()
-        self._note(times[~is_late])
+            self.newest_times[partition] = int(newest[-1])
+        self.element_count += len(elements)
+        self._advance_watermark()
+        self._note_lowest(times[~is_late])
         if not is_late.any():
             return elements, []
-        self.late += int(is_late.sum())
+        self.late_count += int(is_late.sum())
         return select_elements(elements, ~is_late), select_elements(elements, is_late)
 
-    def _move(self) -> None:
-        if not self.parts:
+    def _advance_watermark(self) -> None:
+        if not self.newest_times:
             return
-        slowest, fastest = min(self.parts.values()), max(self.parts.values())
-        self.highest = fastest
+        slowest, fastest = min(self.newest_times.values()), max(self.newest_times.values())
+        self.highest_time = fastest
         mark = max(slowest, fastest - self.skew) - self.delay
-        self.reached = mark if self.reached is None else max(self.reached, mark)
+        self.highest_watermark = mark if self.highest_watermark is None else max(self.highest_watermark, mark)
 
 
-def _parts_of(elements: Elements) -> Ints:
+def _partitions_of(elements: Elements) -> Ints:
     if isinstance(elements, ElementColumns):
         return elements.positions[:, 0] if elements.positions.shape[1] else np.zeros(len(elements), dtype=np.int64)
     return np.array([element.position[0] if element.position else 0 for element in elements], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""What a query leaves open is filled in here: the defaults of its dialect and the switches that override them.
+"""The settings of a query: the defaults of its dialect, and the options that override them.
 
 | point          | C-SPARQL                                | CQELS-QL                      | RSP-QL            |
 |----------------|-----------------------------------------|-------------------------------|-------------------|
@@ -42,7 +42,7 @@ class Report(Enum):
 
 
 class Content(Enum):
-    """Whether equal triples of a window collapse."""
+    """Whether a window is a set or a bag of triples."""
 
     SET = "set"
     BAG = "bag"
@@ -50,7 +50,7 @@ class Content(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The switches of the command line and the API; None leaves the dialect's default."""
+    """Options of the command line and the API; None: the default of the dialect."""
 
     bounds: Bounds | None = None
     report: Report | None = None
@@ -66,7 +66,7 @@ NO_OPTIONS = Options()
 
 @dataclass(frozen=True, slots=True)
 class QuerySettings:
-    """A plan's windows and policies with nothing left open. `period` belongs to the periodic report."""
+    """The windows and policies of a plan, all of them decided. `period` belongs to the periodic report."""
 
     windows: tuple[Window, ...]
     report: Report
@@ -76,29 +76,29 @@ class QuerySettings:
     period: int | None = None
     t0: int | None = None
     cap: int = field(default=DEFAULT_CAP, repr=False, compare=False)
-    """How many triples a window may hold. It is no part of what a query means: a run may go on with a higher one."""
+    """How many triples a window may hold. It does not change the meaning: a run may go on with a higher cap."""
 
 
-def settle(plan: QueryPlan, options: Options = NO_OPTIONS) -> QuerySettings:
-    """The settings under which a plan runs."""
+def resolve_settings(plan: QueryPlan, options: Options = NO_OPTIONS) -> QuerySettings:
+    """The settings under which a plan runs: its own clauses and the options, then the defaults of its dialect."""
     bounds = options.bounds or Bounds.LEFT_OPEN
     windows = tuple(_window(source.spec, bounds, options.t0) for source in plan.windows)
     every = plan.registration.every if plan.registration else None
-    cqels = plan.dialect is Dialect.CQELS
-    stepped = any((w.slide if isinstance(w, TimeWindow) else w.step) is not None for w in windows)
+    is_cqels = plan.dialect is Dialect.CQELS
+    has_step = any((w.slide if isinstance(w, TimeWindow) else w.step) is not None for w in windows)
     if options.report is not None:
         report = options.report
     elif every is not None:
         report = Report.PERIODIC
     else:
-        report = Report.EAGER if cqels and not stepped else Report.CLOSE
+        report = Report.EAGER if is_cqels and not has_step else Report.CLOSE
     steps = [w.slide for w in windows if isinstance(w, TimeWindow) and w.slide is not None]
     widths = [w.width for w in windows if isinstance(w, TimeWindow) and w.width is not None]
     return QuerySettings(
         windows=windows,
         report=report,
-        emit=options.emit or plan.stream_operator or (StreamOperator.ISTREAM if cqels else StreamOperator.RSTREAM),
-        content=options.content or (Content.BAG if cqels else Content.SET),
+        emit=options.emit or plan.stream_operator or (StreamOperator.ISTREAM if is_cqels else StreamOperator.RSTREAM),
+        content=options.content or (Content.BAG if is_cqels else Content.SET),
         bounds=bounds,
         period=(every or min(steps or widths or [1_000_000])) if report is Report.PERIODIC else None,
         t0=options.t0,
@@ -123,7 +123,7 @@ def _window(spec: WindowSpec, bounds: Bounds, t0: int | None) -> Window:
     raise TypeError(f"no window for {type(spec).__name__}")
 
 
-def timestamp_predicate(spec: WindowSpec) -> NamedNode | None:
-    """The property that holds an element's time for this window, where it is not the source's timestamp."""
+def timestamp_predicate_of(spec: WindowSpec) -> NamedNode | None:
+    """The property that holds the time of an element for this window; None: the timestamp of the source."""
     predicate = getattr(spec, "timestamp_predicate", None)
     return predicate if isinstance(predicate, NamedNode) else None

@@ -1,8 +1,8 @@
-"""How far a stream has come: its watermark, and which elements came too late.
+"""The clock of a stream: its watermark, and which of its elements are late.
 
-The watermark of a stream is the highest timestamp seen minus the allowed delay; nothing older is still expected.
-Whether an element is late depends on the elements that stood before it in its stream and on nothing else, so
-neither batches nor the progress of other streams change the answer.
+The watermark of a stream is the highest timestamp so far minus the allowed delay; no older element is expected. Whether
+an element is late depends only on the elements before it in its stream, so neither batches nor the progress of other
+streams change the answers.
 """
 
 from __future__ import annotations
@@ -18,97 +18,97 @@ from headwater.windows.element_sequences import Elements, select_elements, times
 
 @dataclass
 class StreamClock:
-    """The progress of one stream; `ended` when its source says that nothing more will come."""
+    """The progress of one stream in event time. `has_ended` is set when its source has no more elements."""
 
     delay: int = 0
-    highest: int | None = None
-    ended: bool = False
-    lowest: int | None = None
-    late: int = 0
-    seen: int = 0
-    closed: int | None = None
-    """Everything before this was answered for good: the stream was drained before its end, or others went on."""
-    idle: int | None = None
-    """How far, in event time, other streams may be ahead before this one is taken to be silent."""
+    highest_time: int | None = None
+    has_ended: bool = False
+    lowest_time: int | None = None
+    late_count: int = 0
+    element_count: int = 0
+    closed_before: int | None = None
+    """Ticks before this instant are final; older elements are late. Set at the end of a run, and for idle streams."""
+    idle_limit: int | None = None
+    """How far, in event time, other streams may be ahead before they stop waiting for this one."""
 
     @property
     def watermark(self) -> int | None:
-        """No element below this is still expected; None before the first one."""
-        return None if self.highest is None else self.highest - self.delay
+        """No element before this instant is expected; None before the first element."""
+        return None if self.highest_time is None else self.highest_time - self.delay
 
     @property
-    def passed(self) -> int | None:
-        """All ticks before this instant can be answered."""
+    def complete_before(self) -> int | None:
+        """All ticks before this instant can be evaluated."""
         return self.watermark
 
     def admit(self, elements: Elements) -> tuple[Elements, Elements]:
-        """Elements in arrival order, parted into those in time and those too late."""
+        """Split elements, given in arrival order, into admitted and late ones."""
         if not len(elements):
             return elements, []
         times = times_of(elements)
         highest = np.maximum.accumulate(times)
-        # An element is compared with those before it; one that is above them all is in time in any case.
-        before = highest if self.highest is None else np.maximum(highest, self.highest)
+        # An element is compared with those before it; a new highest one is never late.
+        before = highest if self.highest_time is None else np.maximum(highest, self.highest_time)
         is_late = times < before - self.delay
-        if self.closed is not None:
-            is_late |= times < self.closed
-        self.seen += len(elements)
+        if self.closed_before is not None:
+            is_late |= times < self.closed_before
+        self.element_count += len(elements)
         if not is_late.any():
-            self.highest = int(before[-1])
-            self._note(times)
+            self.highest_time = int(before[-1])
+            self._note_lowest(times)
             return elements, []
         admitted = select_elements(elements, ~is_late)
-        self._note(times[~is_late])
+        self._note_lowest(times[~is_late])
         if len(admitted):
             newest = int(times_of(admitted).max())
-            self.highest = newest if self.highest is None else max(self.highest, newest)
+            self.highest_time = newest if self.highest_time is None else max(self.highest_time, newest)
         late = select_elements(elements, is_late)
-        self.late += len(late)
+        self.late_count += len(late)
         return admitted, late
 
-    def with_limits_of(self, other: StreamClock) -> StreamClock:
-        """The same clock, which from now on allows what another one allows; what is past stays past."""
+    def take_limits_of(self, other: StreamClock) -> StreamClock:
+        """Take delay and idle limit of another clock for what comes; the watermark does not go back."""
         if self.watermark is not None and other.delay != self.delay:
             self.close(self.watermark)
-        self.delay, self.idle = other.delay, other.idle
+        self.delay, self.idle_limit = other.delay, other.idle_limit
         return self
 
-    def _note(self, admitted: Ints) -> None:
-        """Remember how far back the stream goes."""
+    def _note_lowest(self, admitted: Ints) -> None:
+        """Remember the oldest admitted timestamp."""
         if len(admitted):
             oldest = int(admitted.min())
-            self.lowest = oldest if self.lowest is None else min(self.lowest, oldest)
+            self.lowest_time = oldest if self.lowest_time is None else min(self.lowest_time, oldest)
 
     def close(self, before: int) -> None:
-        """Nothing older than this instant may come any more."""
-        self.closed = before if self.closed is None else max(self.closed, before)
+        """Declare elements before this instant late."""
+        self.closed_before = before if self.closed_before is None else max(self.closed_before, before)
 
 
 @dataclass
-class FedClock(StreamClock):
-    """The progress of a stream that a query feeds: all that it says at one instant comes at once."""
+class DerivedStreamClock(StreamClock):
+    """The clock of a stream that a query produces: all elements of one instant arrive together."""
 
     @property
-    def passed(self) -> int | None:
-        return None if self.highest is None else self.highest + 1
+    def complete_before(self) -> int | None:
+        return None if self.highest_time is None else self.highest_time + 1
 
 
-def combined(clocks: Iterable[StreamClock]) -> tuple[int | None, bool]:
+def combine_clocks(clocks: Iterable[StreamClock]) -> tuple[int | None, bool]:
     """The watermark of a query over several streams, and whether all of them have ended.
 
-    Streams that ended do not hold the others back. The watermark is None while a stream that has not ended has
-    shown nothing yet. A stream with an `idle` time holds the others back by no more than that: it is then closed up to
-    where they are, and what it still brings from before is late.
+    Streams that have ended do not hold the others back. The watermark is None while a stream that has not ended has no
+    element yet. A stream with an idle limit holds the others back by at most that limit: it is closed up to there, and
+    its older elements are late.
     """
-    running = [clock for clock in clocks if not clock.ended]
+    running = [clock for clock in clocks if not clock.has_ended]
     if not running:
         return None, True
-    marks = [clock.passed for clock in running]
+    marks = [clock.complete_before for clock in running]
     newest = max((mark for mark in marks if mark is not None), default=None)
     if newest is not None:
-        for number, clock in enumerate(running):
-            mark = marks[number]
-            if clock.idle is not None and (mark is None or mark < newest - clock.idle):
-                marks[number] = newest - clock.idle
-                clock.close(newest - clock.idle)
+        for index, clock in enumerate(running):
+            mark = marks[index]
+            if clock.idle_limit is not None and (mark is None or mark < newest - clock.idle_limit):
+                marks[index] = newest - clock.idle_limit
+                clock.close(newest - clock.idle_limit)
     return (None if None in marks else min(mark for mark in marks if mark is not None)), False

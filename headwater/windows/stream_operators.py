@@ -1,4 +1,4 @@
-"""Streaming operators: from the sequence of results to what an answer carries (CQL; CQ3).
+"""Streaming operators: which solutions of the results an answer carries (CQL; CQ3).
 
     RSTREAM at t  =  Γ(t)
     ISTREAM at t  =  Γ(t) − Γ(t')      what is new
@@ -30,8 +30,8 @@ def multiset_difference(items: Iterable[Item], without: Iterable[Item]) -> list[
     return kept
 
 
-def emitted(operator: StreamOperator, now: list[Item], before: list[Item]) -> list[Item]:
-    """What the operator lets through at a tick, from the result now and at the tick before."""
+def apply_stream_operator(operator: StreamOperator, now: list[Item], before: list[Item]) -> list[Item]:
+    """The solutions of an answer, given the result at this tick and at the tick before."""
     match operator:
         case StreamOperator.ISTREAM:
             return multiset_difference(now, before)

@@ -11,7 +11,7 @@ from pyoxigraph import RdfFormat, parse
 
 from benchmarks import dblp, linked_data, pushdown
 from headwater.algebra.nodes import Filter, Group, Join, Node
-from headwater.algebra.scope import nodes
+from headwater.algebra.scope import nodes_of
 
 
 def test_a_larger_bibliography_begins_with_the_smaller_one(tmp_path: Path) -> None:
@@ -37,9 +37,9 @@ def test_the_smallest_bibliography_has_all_that_the_conference_asks() -> None:
 
 def filters_below_the_grouping(root: Node) -> dict[str, int]:
     """How many conditions are tested above the join, and below it."""
-    (group,) = [node for node in nodes(root) if isinstance(node, Group)]
-    join = next(node for node in nodes(group) if isinstance(node, Join))
-    every, below = ([n for n in nodes(top) if isinstance(n, Filter)] for top in (group, join))
+    (group,) = [node for node in nodes_of(root) if isinstance(node, Group)]
+    join = next(node for node in nodes_of(group) if isinstance(node, Join))
+    every, below = ([n for n in nodes_of(top) if isinstance(n, Filter)] for top in (group, join))
     return {"above": len(every) - len(below), "below": len(below)}
 
 

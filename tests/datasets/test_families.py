@@ -16,7 +16,7 @@ from headwater.execution.registered import RegisteredQuery
 from headwater.kernel.families.family_evaluator import FamilyEvaluator, families_of
 from headwater.language.parser import parse
 from headwater.terms.model import Element, Literal, NamedNode, Triple
-from headwater.windows.settings import settle
+from headwater.windows.settings import resolve_settings
 from tests.reference_programs import reference_program
 
 EX = "http://ex/"
@@ -26,7 +26,7 @@ SELECT ?gate WHERE {{ STREAM :s [RANGE 3s SLIDE 1s] {{ ?car :at ?gate }} ?car :o
 
 def registered(name: str) -> RegisteredQuery:
     plan = plan_query(parse(TEXT.format(name)), name=name, streams=[EX + "s"])
-    return RegisteredQuery(plan, settle(plan))
+    return RegisteredQuery(plan, resolve_settings(plan))
 
 
 def iri(name: str) -> NamedNode:

@@ -15,7 +15,7 @@ from pyoxigraph import Quad, Store
 from headwater.algebra.build import plan_query
 from headwater.algebra.nodes import Node, Project
 from headwater.algebra.plan import QueryPlan
-from headwater.algebra.scope import visible
+from headwater.algebra.scope import visible_variables
 from headwater.datasets.dataset import DataSet
 from headwater.datasets.linked_data import LinkedData
 from headwater.datasets.loading.temporary_dataset import add_statements
@@ -27,7 +27,7 @@ from headwater.language.parser import parse
 from headwater.optimizer.statistics import Statistics
 from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.model import XSD, Literal, NamedNode, Row
-from headwater.windows.settings import settle
+from headwater.windows.settings import resolve_settings
 
 EX = "http://ex/"
 _LONG = 20.0
@@ -113,10 +113,10 @@ class Viewer:
 def rows_by_definition(plan: QueryPlan, part: Node, data: StaticData) -> list[Row]:
     store = Store()
     store.extend(data.quads_for_pattern(None, None, None))
-    shown = visible(part)
+    shown = visible_variables(part)
     root = Project(part, shown)
     whole = replace(plan, root=root, variables=shown)
-    return ReferenceEvaluator(whole, settle(whole), store).over_same_data(root, shown)
+    return ReferenceEvaluator(whole, resolve_settings(whole), store).over_same_data(root, shown)
 
 
 @pytest.mark.parametrize("text", PARTS)

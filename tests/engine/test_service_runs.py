@@ -14,7 +14,7 @@ from pyoxigraph import Literal, Quad, QueryResultsFormat, QuerySolutions, Store,
 
 import headwater as hw
 from headwater.algebra.nodes import Service
-from headwater.algebra.scope import nodes
+from headwater.algebra.scope import nodes_of
 from headwater.commands.option_values import parse_endpoint_option
 from headwater.execution.answers import Answer
 from headwater.language.service_options import Preference, Strategy
@@ -61,7 +61,7 @@ def answers_of(engine: hw.Engine, stream: Path, text: str, **settings: object) -
 
 
 def services_of(engine: hw.Engine) -> list[Service]:
-    return [node for query in engine.queries for node in nodes(query.plan.root) if isinstance(node, Service)]
+    return [node for query in engine.queries for node in nodes_of(query.plan.root) if isinstance(node, Service)]
 
 
 def test_goals_for_all_clauses_of_a_query(endpoint: Served, stream: Path) -> None:

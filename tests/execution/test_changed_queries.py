@@ -24,7 +24,7 @@ from headwater.language.stream_clauses import StreamOperator
 from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.model import SECOND, Element, Literal, NamedNode, Triple
 from headwater.windows.element_sequences import Elements, elements_of
-from headwater.windows.settings import Options, Report, settle
+from headwater.windows.settings import Options, Report, resolve_settings
 from tests.kernel.generated_queries import STREAMS, Case, a_case, a_stream
 from tests.reference_programs import reference_program
 
@@ -126,7 +126,7 @@ def test_generated_queries_come_and_go(seed: int) -> None:
 
 def query(text: str, name: str = "q") -> RegisteredQuery:
     plan = replace(plan_query(parse(f"PREFIX : <{EX}> {text}"), name=name), name=name)
-    return RegisteredQuery(plan, settle(plan, Options()))
+    return RegisteredQuery(plan, resolve_settings(plan, Options()))
 
 
 def windowed(spec: str, name: str = "q", body: str = "?x :p ?v", select: str = "SELECT ?x ?v") -> RegisteredQuery:

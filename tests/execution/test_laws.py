@@ -19,7 +19,7 @@ from headwater.language.stream_clauses import StreamOperator
 from headwater.terms.model import Element, Literal, NamedNode, Triple
 from headwater.windows.element_sequences import Elements
 from headwater.windows.model import Bounds
-from headwater.windows.settings import Content, Options, Report, settle
+from headwater.windows.settings import Content, Options, Report, resolve_settings
 from tests.reference.naive import (
     Evaluate,
     Fact,
@@ -119,7 +119,7 @@ class Case:
             t0=first.t0,
         )
         plan = plan_query(parse(self.text()))
-        return reference_program([RegisteredQuery(plan, settle(plan, options))], Store(), delay)
+        return reference_program([RegisteredQuery(plan, resolve_settings(plan, options))], Store(), delay)
 
     def batches(self) -> dict[str, list[Element]]:
         return {

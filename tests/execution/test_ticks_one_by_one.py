@@ -17,7 +17,7 @@ from headwater.language.parser import parse
 from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.model import Element, NamedNode, Triple
 from headwater.windows.element_sequences import Elements
-from headwater.windows.settings import Options, settle
+from headwater.windows.settings import Options, resolve_settings
 
 EX = "http://ex/"
 CHAIN = (
@@ -39,7 +39,7 @@ READER = (
 
 def program(evaluator: MakeEvaluator, texts: Sequence[str] = CHAIN) -> Program:
     plans = [plan_query(parse(text)) for text in texts]
-    return Program([RegisteredQuery(plan, settle(plan, Options())) for plan in plans], Store(), 0, evaluator)
+    return Program([RegisteredQuery(plan, resolve_settings(plan, Options())) for plan in plans], Store(), 0, evaluator)
 
 
 def batches(random: Random) -> list[dict[str, Elements]]:

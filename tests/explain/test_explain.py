@@ -13,7 +13,7 @@ from headwater.explain.notation import Notation, duration_text, instant_text
 from headwater.explain.plan_text import explain, explain_text
 from headwater.language.stream_clauses import IntervalSpec, LandmarkSpec, NowSpec, RangeSpec
 from headwater.terms.model import NamedNode
-from headwater.windows.settings import Options, Report, settle
+from headwater.windows.settings import Options, Report, resolve_settings
 from tests.explain.explain_queries import EVERYTHING, NAMED_GRAPHS, PAPER, plan_of
 from tests.shared_data import shared_data
 
@@ -24,7 +24,7 @@ def lines_of(plan: QueryPlan) -> list[str]:
 
 def test_the_text_of_the_papers_example() -> None:
     plan = plan_of(PAPER)
-    shown = explain_text(plan, settle(plan), evaluator="reference, in process")
+    shown = explain_text(plan, resolve_settings(plan), evaluator="reference, in process")
     assert shown == (
         "query TotalAmountPerDayAndBroker: SELECT in C-SPARQL\n"
         "\n"
@@ -51,9 +51,9 @@ def test_the_text_of_the_papers_example() -> None:
 
 def test_policies_are_shown_as_they_are_settled() -> None:
     plan = plan_of(PAPER.replace("TotalAmountPerDayAndBroker AS", "Totals COMPUTED EVERY 90m AS"))
-    assert "  report     periodic every 1h30m" in explain_text(plan, settle(plan)).splitlines()
+    assert "  report     periodic every 1h30m" in explain_text(plan, resolve_settings(plan)).splitlines()
     assert "  report     periodic every 1h30m" in lines_of(plan)
-    shown = explain_text(plan, settle(plan, Options(report=Report.CHANGE, t0=1_000_000)))
+    shown = explain_text(plan, resolve_settings(plan, Options(report=Report.CHANGE, t0=1_000_000)))
     assert "  report     change\n" in shown
     assert "  t0         1970-01-01T00:00:01Z\n" in shown
 
@@ -193,7 +193,7 @@ BENCHMARKS = [
 def test_every_benchmark_query_is_explained_in_every_way(folder: tuple[str, ...], name: str) -> None:
     text = re.sub(r"\$\{\w+\}", "10", shared_data(*folder, name).read_text("utf-8"))
     plan = plan_of(text)
-    assert explain(plan, settings=settle(plan)).count("\n") > 8
+    assert explain(plan, settings=resolve_settings(plan)).count("\n") > 8
     for graph in GRAPHS:
         assert "->" in explain(plan, graph=graph, format="text")
         mermaid = explain(plan, graph=graph, format="mermaid")

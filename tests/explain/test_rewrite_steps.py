@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headwater.algebra.build import plan_query
-from headwater.explain.rewrite_steps import changes, explain_steps
+from headwater.explain.rewrite_steps import diff_lines, explain_steps
 from headwater.language.parser import parse
 from headwater.optimizer.optimise import optimise
 from tests.commands.running import EXAMPLES, headwater
@@ -29,7 +29,7 @@ def test_the_example_of_the_paper_becomes_its_figure_6() -> None:
 def test_lines_that_only_moved_are_not_marked() -> None:
     before = ["a", "  b  → ?x", "    c"]
     after = ["a", "  new", "    b  → ?x ?y", "      c"]
-    assert list(changes(before, after)) == ["  a", "+   new", "      b  → ?x ?y", "        c"]
+    assert list(diff_lines(before, after)) == ["  a", "+   new", "      b  → ?x ?y", "        c"]
 
 
 def test_the_command() -> None:
@@ -50,7 +50,7 @@ def test_a_rule_that_is_left_out_is_shown_with_the_reason() -> None:
     result = optimise(plan)
     assert result.plan == plan
     text = explain_steps(plan, result)
-    assert "Not applied, because a partial count that changes is " in text
+    assert "Not applied, because a partial count that diff_lines is " in text
     assert "\n  push aggregates: " in text
 
 

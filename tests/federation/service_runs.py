@@ -15,7 +15,7 @@ from headwater.federation.services import Services
 from headwater.federation.strategies import ViewStrategy
 from headwater.language.parser import parse
 from headwater.terms.model import SECOND, BlankNode, Element, NamedNode, Term, Triple
-from headwater.windows.settings import settle
+from headwater.windows.settings import resolve_settings
 from tests.reference_programs import reference_program
 
 EX = "http://example.org/"
@@ -43,7 +43,7 @@ class Run:
     def __init__(self, text: str, services: Services | None = None, static: Store | None = None) -> None:
         self.text = f"PREFIX : <{EX}> {text}"
         plan = plan_query(parse(self.text), streams=[MENTIONS])
-        registered = [RegisteredQuery(plan, settle(plan))]
+        registered = [RegisteredQuery(plan, resolve_settings(plan))]
         data = static or Store()
         self.program = (
             reference_program(registered, data)

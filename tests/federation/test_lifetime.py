@@ -33,7 +33,7 @@ def test_agrees_with_our_windows_whatever_their_bounds(
     bounds: Bounds, width: int, slide: int, entered: int, late: int
 ) -> None:
     window = TimeWindow(width, slide, bounds=bounds)
-    tick = window.enter(entered) + late // slide * slide
+    tick = window.entry_instant(entered) + late // slide * slide
 
     def sees(instant: int) -> bool:
         low, high = window.interval(instant)

@@ -19,7 +19,7 @@ from headwater.federation.service_settings import ServiceSettings
 from headwater.federation.services import Services
 from headwater.language.parser import parse
 from headwater.terms.model import SECOND, Element, NamedNode, Triple
-from headwater.windows.settings import settle
+from headwater.windows.settings import resolve_settings
 from tests.federation.service_runs import EX, MENTIONS, Run, iri, mention, shown
 
 PEOPLE = ["anna", "bert", "carl", "dora", "emil", "fred"]
@@ -153,7 +153,7 @@ def test_an_endpoint_that_nobody_names_is_left_to_the_definition(caplog: pytest.
     with pytest.raises(AssertionError):
         _ = run.evaluator
     plan = plan_query(parse(run.text), streams=[MENTIONS])
-    assert not choose_evaluator(plan, settle(plan), Store()).is_kernel
+    assert not choose_evaluator(plan, resolve_settings(plan), Store()).is_kernel
     assert "OPTION of SERVICE is not in force" in caplog.text
 
 

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from pyoxigraph import Quad, Store
 
 from headwater.algebra.build import plan_query
-from headwater.algebra.scope import mentioned
-from headwater.algebra.to_sparql import expression_text
+from headwater.algebra.scope import expression_variables
+from headwater.algebra.to_sparql import expression_to_sparql
 from headwater.language.expressions import Expression
 from headwater.language.parser import parse
 from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.model import RDF, XSD, BlankNode, Literal, NamedNode, Row, Term, Variable
 from headwater.terms.stored_forms import stored_quad
-from headwater.windows.settings import Options, settle
+from headwater.windows.settings import Options, resolve_settings
 
 
 def words(text: str) -> list[str]:
@@ -76,20 +76,20 @@ TERMS: list[Term | None] = [None, *LITERALS, *IRIS, *BLANKS]
 
 def reference_values(expressions: Sequence[Expression], variables: tuple[str, ...], rows: list[Row]) -> list[Row]:
     """`SELECT (expression AS ?result)` for each row, by the reference evaluator over a store that holds the rows."""
-    wanted = " ".join(f"(({expression_text(e)}) AS ?result{i})" for i, e in enumerate(expressions))
+    wanted = " ".join(f"(({expression_to_sparql(e)}) AS ?result{i})" for i, e in enumerate(expressions))
     found = _evaluate(f"SELECT ?row {wanted}", "", _read(expressions, variables), variables, rows)
     return [found[i][1:] for i in range(len(rows))]
 
 
 def reference_holds(expression: Expression, variables: tuple[str, ...], rows: list[Row]) -> list[bool]:
     """Which rows pass `FILTER(expression)`."""
-    test = f"FILTER({expression_text(expression)})"
+    test = f"FILTER({expression_to_sparql(expression)})"
     found = _evaluate("SELECT ?row", test, _read([expression], variables), variables, rows)
     return [i in found for i in range(len(rows))]
 
 
 def _read(expressions: Sequence[Expression], variables: tuple[str, ...]) -> list[str]:
-    return [name for name in variables if any(Variable(name) in mentioned(e) for e in expressions)]
+    return [name for name in variables if any(Variable(name) in expression_variables(e) for e in expressions)]
 
 
 def _evaluate(select: str, tail: str, read: list[str], variables: tuple[str, ...], rows: list[Row]) -> dict[int, Row]:
@@ -103,7 +103,7 @@ def _evaluate(select: str, tail: str, read: list[str], variables: tuple[str, ...
         quads.extend(stored_quad(Quad(subject, NamedNode(_HERE + name), term)) for name, term in cells)
     store = Store()
     store.extend(quads)
-    (answer,) = ReferenceEvaluator(plan, settle(plan, Options()), store).advance({}, None, ended=True)
+    (answer,) = ReferenceEvaluator(plan, resolve_settings(plan, Options()), store).advance({}, None, ended=True)
     return {int(row[0].value.removeprefix(_HERE)): row for row in answer.rows if isinstance(row[0], NamedNode)}
 
 

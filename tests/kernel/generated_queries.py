@@ -21,7 +21,7 @@ from headwater.language.stream_clauses import StreamOperator
 from headwater.terms.model import XSD, Element, Literal, NamedNode, Triple
 from headwater.terms.stored_forms import stored_quad
 from headwater.windows.model import Bounds
-from headwater.windows.settings import Content, Options, QuerySettings, Report, settle
+from headwater.windows.settings import Content, Options, QuerySettings, Report, resolve_settings
 
 EX = "http://example.org/"
 STREAMS = (EX + "s0", EX + "s1")
@@ -266,7 +266,7 @@ class Case:
 
     def plan(self) -> tuple[QueryPlan, QuerySettings]:
         plan = plan_query(parse(self.text), streams=STREAMS)
-        return plan, settle(plan, self.options)
+        return plan, resolve_settings(plan, self.options)
 
     def store(self) -> Store:
         store = Store()

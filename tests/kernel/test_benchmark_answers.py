@@ -18,14 +18,14 @@ from headwater.language.parser import parse
 from headwater.optimizer.statistics import Statistics
 from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.model import Element
-from headwater.windows.settings import settle
+from headwater.windows.settings import resolve_settings
 from tests.shared_data import shared_data
 
 
 def answers(
     plan: QueryPlan, static: Store, streams: dict[str, list[Element]], evaluator: MakeEvaluator
 ) -> list[Answer]:
-    program = Program([RegisteredQuery(plan, settle(plan))], static, 0, evaluator)
+    program = Program([RegisteredQuery(plan, resolve_settings(plan))], static, 0, evaluator)
     return program.advance(streams, ended=list(streams)).answers
 
 

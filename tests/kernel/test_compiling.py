@@ -10,7 +10,7 @@ from pyoxigraph import Store
 from headwater.algebra.build import plan_query
 from headwater.algebra.nodes import ExistsPlan, Node
 from headwater.algebra.presentation import Presentation
-from headwater.algebra.scope import all_variables, expressions_of, nodes, sub_expressions
+from headwater.algebra.scope import all_variables, expressions_of, nodes_of, sub_expressions
 from headwater.kernel.columns.delta import UNBOUND
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.compiling.compiler import Compiler
@@ -30,7 +30,7 @@ from headwater.kernel.operators.triple_times import NewestTimeOperator, TimeTerm
 from headwater.language.parser import parse
 from headwater.optimizer.optimise import optimise
 from headwater.terms.model import XSD, Literal, NamedNode, Variable
-from headwater.windows.settings import settle
+from headwater.windows.settings import resolve_settings
 from tests.kernel.manual_input import ManualInput, ResultBag
 
 EX = "http://example.org/"
@@ -40,7 +40,7 @@ FROM = "FROM STREAM :s [RANGE 10s STEP 1s]"
 def operators(pattern: str, select: str = "*", tail: str = "") -> list[Operator]:
     """All operators of a C-SPARQL query, each once."""
     plan = plan_query(parse(f"PREFIX : <{EX}> SELECT {select} {FROM} WHERE {{ {pattern} }} {tail}"))
-    root, _ = Compiler(optimise(plan).plan, settle(plan), Store(), Vocabulary()).compile()
+    root, _ = Compiler(optimise(plan).plan, resolve_settings(plan), Store(), Vocabulary()).compile()
     found: dict[int, Operator] = {}
 
     def walk(one: Operator) -> None:
@@ -58,7 +58,7 @@ def kinds(pattern: str, select: str = "*", tail: str = "") -> list[type[Operator
 
 
 def exists_plans(node: Node) -> Iterator[ExistsPlan]:
-    for inner in nodes(node):
+    for inner in nodes_of(node):
         for expression in expressions_of(inner):
             yield from (part for part in sub_expressions(expression) if isinstance(part, ExistsPlan))
 
@@ -197,7 +197,7 @@ def test_equal_values_stand_in_the_order_of_their_texts(turned: bool) -> None:
     vocabulary = Vocabulary()
     kinds = [("2.0", "decimal"), ("2", "integer"), ("1", "integer"), ("02", "integer"), ("2.0", "double")]
     terms = [(Literal(text, datatype=NamedNode(XSD + kind)),) for text, kind in (kinds[::-1] if turned else kinds)]
-    presentation = Presentation((), (Variable("v"),), distinct=False, offset=1, limit=4)
+    presentation = Presentation((), (Variable("v"),), is_distinct=False, offset=1, limit=4)
     rows = Presenter(presentation, [], [0], vocabulary).order_and_slice(vocabulary.ids_of_rows(terms, 1))
     found = [str(row[0]).replace(f"^^<{XSD}", " ").rstrip(">") for row in vocabulary.terms_of_rows(rows)]
     assert found == ['"02" integer', '"2" integer', '"2.0" decimal', '"2.0" double']

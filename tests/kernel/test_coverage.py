@@ -18,7 +18,7 @@ from headwater.kernel.evaluator_choice import choose, optimising
 from headwater.kernel.kernel_evaluator import KernelEvaluator
 from headwater.language.parser import parse
 from headwater.reference.reference_evaluator import ReferenceEvaluator
-from headwater.windows.settings import QuerySettings, settle
+from headwater.windows.settings import QuerySettings, resolve_settings
 from tests.language import benchmark_queries, paper_queries
 from tests.shared_data import shared_data
 
@@ -30,7 +30,7 @@ UNKNOWN_FUNCTION = {"taxi 4": "<http://www.opengis.net/def/geosparql/function/di
 
 def reason(text: str) -> str | None:
     plan = plan_query(parse(text), streams=STREAMS)
-    return choose(plan, settle(plan), Store()).reason
+    return choose(plan, resolve_settings(plan), Store()).reason
 
 
 @pytest.mark.parametrize("name", paper_queries.PRINTED)

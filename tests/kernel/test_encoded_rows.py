@@ -17,7 +17,7 @@ from headwater.language.stream_clauses import StreamOperator
 from headwater.sharding.encoded_answers import decode_answers
 from headwater.terms.model import SECOND, Element, Literal, NamedNode, Triple
 from headwater.windows.element_sequences import Elements
-from headwater.windows.settings import Options, settle
+from headwater.windows.settings import Options, resolve_settings
 from tests.kernel.generated_queries import STREAMS, a_case
 from tests.kernel.generated_runs import compared
 
@@ -28,7 +28,7 @@ GAP = 9 * SECOND
 def test_rows_that_come_and_go_after_all_was_new() -> None:
     text = "PREFIX : <http://ex/> SELECT ?s ?o WHERE { STREAM :s [RANGE 3s SLIDE 1s] { ?s :p ?o } }"
     plan = plan_query(parse(text))
-    registered = RegisteredQuery(plan, settle(plan, Options(emit=StreamOperator.RSTREAM)))
+    registered = RegisteredQuery(plan, resolve_settings(plan, Options(emit=StreamOperator.RSTREAM)))
     times = [round_ * GAP + second * SECOND // 2 for round_ in range(4) for second in range(6)]
     p = NamedNode("http://ex/p")
     elements = [

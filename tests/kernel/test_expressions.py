@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from headwater.algebra.build import plan_query
 from headwater.algebra.nodes import Extend, Filter, Project
-from headwater.algebra.scope import mentioned
+from headwater.algebra.scope import expression_variables
 from headwater.kernel.columns.delta import UNBOUND
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.expressions import pyoxigraph_evaluation
@@ -165,7 +165,7 @@ WRITTEN = [
 def test_each_function_and_form(written: str) -> None:
     expression = expression_of(written)
     assert can_evaluate(expression)
-    alone = len(mentioned(expression)) < 2
+    alone = len(expression_variables(expression)) < 2
     check(expression, sampled(3, len(TERMS) if alone else 2 * len(TERMS), seed=len(written)))
 
 

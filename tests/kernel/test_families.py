@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pyoxigraph import Store
 
 from headwater.algebra.plan import QueryPlan
-from headwater.algebra.query_families import ConstantTerm, form_of, with_constants
+from headwater.algebra.query_families import ConstantTerm, form_of, replace_constants
 from headwater.execution.answers import Answer
 from headwater.execution.evaluator import Evaluator
 from headwater.execution.program import Program
@@ -21,7 +21,7 @@ from headwater.kernel.compiling.unsupported import NotForTheKernel
 from headwater.kernel.evaluator_choice import fastest_evaluator
 from headwater.kernel.families.family_evaluator import FamilyEvaluator, families_of, may_be_member
 from headwater.language.stream_clauses import StreamOperator
-from headwater.optimizer.rewrites.bind_equalities import equal_means_same
+from headwater.optimizer.rewrites.bind_equalities import is_equal_only_to_itself
 from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.model import Element, NamedNode
 from headwater.terms.stored_forms import is_kept
@@ -37,7 +37,7 @@ def other_constant(random: Random, term: ConstantTerm) -> ConstantTerm:
 
 
 def variant(plan: QueryPlan, name: str, change: Callable[[ConstantTerm], ConstantTerm]) -> QueryPlan:
-    return replace(plan, name=name, root=with_constants(plan.root, change))
+    return replace(plan, name=name, root=replace_constants(plan.root, change))
 
 
 def variants(case: Case, random: Random) -> list[RegisteredQuery]:
@@ -178,4 +178,4 @@ def _new_member(
 
 def _kind(term: ConstantTerm) -> object:
     """What decides whether a constant that something must be equal to can stand in a pattern instead."""
-    return type(term), isinstance(term, NamedNode) or is_kept(term), equal_means_same(term)
+    return type(term), isinstance(term, NamedNode) or is_kept(term), is_equal_only_to_itself(term)

@@ -11,7 +11,7 @@ from pyoxigraph import Quad, Store
 
 from headwater.algebra.build import plan_query
 from headwater.algebra.nodes import Filter
-from headwater.algebra.scope import nodes
+from headwater.algebra.scope import nodes_of
 from headwater.execution.answers import Answer, plain_text
 from headwater.execution.program import Program
 from headwater.execution.registered import RegisteredQuery
@@ -23,7 +23,7 @@ from headwater.kernel.kernel_evaluator import KernelEvaluator
 from headwater.language.parser import parse
 from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.model import XSD, Element, Literal, NamedNode, Term, Triple
-from headwater.windows.settings import settle
+from headwater.windows.settings import resolve_settings
 
 EX = "http://example.org/"
 STREAM = EX + "s"
@@ -67,7 +67,7 @@ def static() -> Store:
 
 def registered(text: str, name: str) -> RegisteredQuery:
     plan = plan_query(parse(HEAD + text), name=name)
-    return RegisteredQuery(plan, settle(plan))
+    return RegisteredQuery(plan, resolve_settings(plan))
 
 
 def queries(template: str, *constants: str) -> list[RegisteredQuery]:
@@ -119,7 +119,9 @@ def test_an_equality_is_looked_up_and_not_tried() -> None:
     assert [len(answer.rows) for answer in found["q0"]][:3] == [1, 2, 2]
     assert not any(answer.rows for answer in found["q2"])
     family = FamilyEvaluator(members, static())
-    assert not [node for node in nodes(family.plan.root) if isinstance(node, Filter) and "hwf_" in repr(node.condition)]
+    assert not [
+        node for node in nodes_of(family.plan.root) if isinstance(node, Filter) and "hwf_" in repr(node.condition)
+    ]
     assert family.accepts(queries(template, ":attic")[0])
     assert not family.accepts(queries(template, "7")[0])
     assert family.explained("q0").endswith("here <http://example.org/kitchen>")

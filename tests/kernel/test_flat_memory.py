@@ -25,7 +25,7 @@ from headwater.language.parser import parse
 from headwater.terms.element_columns import ElementColumns
 from headwater.terms.ids.term_texts import TermTexts
 from headwater.terms.scanning.scanner import scan
-from headwater.windows.settings import settle
+from headwater.windows.settings import resolve_settings
 
 STREAM, THINNED = "http://example.org/s", "http://example.org/t"
 _ELEMENT = b"""%d\t<urn:s:%d> <urn:knows> <urn:o:%d> .
@@ -110,7 +110,7 @@ def resident_bytes() -> int:
 def run(triples: int, each: int) -> list[Held]:
     """What the program holds after each batch. It must have had answers all the time."""
     plans = [plan_query(parse(text), name=f"q{number}") for number, text in enumerate(QUERIES)]
-    program = Program([RegisteredQuery(plan, settle(plan)) for plan in plans], Store(), 0, KernelEvaluator)
+    program = Program([RegisteredQuery(plan, resolve_settings(plan)) for plan in plans], Store(), 0, KernelEvaluator)
     held: list[Held] = []
     rows: dict[str, int] = {}
     for batch in batches(triples, each):

@@ -19,7 +19,7 @@ from headwater.kernel.kernel_evaluator import KernelEvaluator
 from headwater.language.parser import parse
 from headwater.terms.durations import parse_duration
 from headwater.windows.model import Bounds
-from headwater.windows.settings import Options, settle
+from headwater.windows.settings import Options, resolve_settings
 from tests.execution.test_laws import EX, Case, as_solutions, cases, run_whole
 from tests.reference.naive import Solution
 from tests.scenario_files import Scenario, read_scenario, scenario_paths
@@ -68,7 +68,7 @@ def kernel_program(case: Case) -> Program:
         t0=first.t0,
     )
     plan = plan_query(parse(case.text()))
-    return Program([RegisteredQuery(plan, settle(plan, options))], Store(), 0, KernelEvaluator)
+    return Program([RegisteredQuery(plan, resolve_settings(plan, options))], Store(), 0, KernelEvaluator)
 
 
 @given(cases())
@@ -94,4 +94,4 @@ def test_generated_queries_in_pieces(case: Case, size: int) -> None:
 def test_what_the_kernel_cannot_do_it_says() -> None:
     plan = plan_query(parse(f"SELECT ?x FROM STREAM <{EX}s> [RANGE 1s TUMBLING] WHERE {{ ?x <{EX}p>+ ?y }}"))
     with pytest.raises(NotForTheKernel, match="property path"):
-        KernelEvaluator(plan, settle(plan), Store())
+        KernelEvaluator(plan, resolve_settings(plan), Store())

@@ -18,7 +18,7 @@ from headwater.kernel.kernel_evaluator import KernelEvaluator
 from headwater.language.parser import parse
 from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.model import Element, Literal, NamedNode, Row, Triple
-from headwater.windows.settings import settle
+from headwater.windows.settings import resolve_settings
 
 STREAM = "http://example.org/s"
 HERE = "http://example.org/"
@@ -101,7 +101,7 @@ class Pattern:
 
 def rows(make: MakeEvaluator, text: str, triples: tuple[Triple, ...]) -> list[tuple[Row, ...]]:
     plan = plan_query(parse(text))
-    program = Program([RegisteredQuery(plan, settle(plan))], Store(), 0, make)
+    program = Program([RegisteredQuery(plan, resolve_settings(plan))], Store(), 0, make)
     step = program.advance({STREAM: [Element(500_000, triples)]}, ended=[STREAM])
     return [answer.rows for answer in step.answers]
 
@@ -145,6 +145,6 @@ def test_a_variable_that_is_asked_for_twice_is_there_once(make: MakeEvaluator) -
         (found,) = rows(make, f"SELECT ?x ?x {text} {{ {inner} }} }} }}", (triple,))
         assert found == ((triple.subject,),)
     plan = plan_query(parse(f"DESCRIBE ?x ?x {text} ?x ?z ?y }} }}"))
-    program = Program([RegisteredQuery(plan, settle(plan))], Store(), 0, make)
+    program = Program([RegisteredQuery(plan, resolve_settings(plan))], Store(), 0, make)
     (answer,) = program.advance({STREAM: [Element(500_000, (triple,))]}, ended=[STREAM]).answers
     assert answer.triples == (triple,)

@@ -14,7 +14,7 @@ from headwater.language.parser import parse
 from headwater.language.stream_clauses import StreamOperator
 from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.model import MILLISECOND, Element, NamedNode, Triple
-from headwater.windows.settings import Options, settle
+from headwater.windows.settings import Options, resolve_settings
 
 STREAM = "http://example.org/s"
 QUERY = f"""SELECT ?a ?b ?name WHERE {{
@@ -45,7 +45,7 @@ def places() -> Store:
 
 def made(kind: type[Evaluator], store: Store, emit: StreamOperator = StreamOperator.ISTREAM) -> Evaluator:
     plan = plan_query(parse(QUERY))
-    return kind(plan, settle(plan, Options(emit=emit)), store)  # type: ignore[call-arg]
+    return kind(plan, resolve_settings(plan, Options(emit=emit)), store)  # type: ignore[call-arg]
 
 
 def count_advances(evaluator: KernelEvaluator) -> list[int]:

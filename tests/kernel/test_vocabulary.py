@@ -12,7 +12,7 @@ from headwater.kernel.kernel_evaluator import KernelEvaluator
 from headwater.language.parser import parse
 from headwater.terms.ids.term_ids import encode
 from headwater.terms.model import SECOND, Element, Literal, NamedNode, Row, Term, Triple
-from headwater.windows.settings import settle
+from headwater.windows.settings import resolve_settings
 from tests.kernel.generated_runs import SweepingEvaluator
 
 STREAM = "http://example.org/s"
@@ -23,7 +23,7 @@ def evaluator(body: str, head: str = "*", tail: str = "", *, static: Store | Non
     """A query over a window of two seconds that slides by one, swept at each tick."""
     text = f"SELECT {head} FROM NAMED WINDOW <w> ON <{STREAM}> [RANGE 2s STEP 1s] WHERE {{ {body} }} {tail}"
     plan = plan_query(parse(text))
-    return SweepingEvaluator(plan, settle(plan), static or Store())
+    return SweepingEvaluator(plan, resolve_settings(plan), static or Store())
 
 
 def named(number: int) -> NamedNode:
@@ -121,7 +121,7 @@ def test_without_explicit_sweeps_the_vocabulary_stays_near_what_is_in_use() -> N
     plan = plan_query(
         parse(f"SELECT ?s FROM NAMED WINDOW <w> ON <{STREAM}> [RANGE 2s STEP 1s] WHERE {{ WINDOW <w> {{ ?s ?p ?o }} }}")
     )
-    running = KernelEvaluator(plan, settle(plan), Store())
+    running = KernelEvaluator(plan, resolve_settings(plan), Store())
     each, sizes = 200, []
     for second in range(1, 120):
         advance(running, second, *(Triple(named(second * each + n), P, named(-second * each - n)) for n in range(each)))

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwater.language.errors import QueryError
-from headwater.language.iris import resolve
+from headwater.language.iris import resolve_iri
 from headwater.language.lexer import tokenize
 from headwater.language.parser import parse
 from headwater.terms.durations import read_duration
@@ -87,7 +87,7 @@ def test_durations_scale_with_their_unit(count: int, unit: str, blank: str) -> N
     ],
 )
 def test_resolution_follows_the_examples_of_rfc_3986(reference: str, absolute: str) -> None:
-    assert resolve("http://a/b/c/d;p?q", reference) == absolute
+    assert resolve_iri("http://a/b/c/d;p?q", reference) == absolute
 
 
 def test_an_unclosed_string_takes_linear_time() -> None:

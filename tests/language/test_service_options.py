@@ -6,7 +6,7 @@ import pytest
 
 from headwater.algebra.build import plan_query
 from headwater.algebra.nodes import Service
-from headwater.algebra.scope import nodes
+from headwater.algebra.scope import nodes_of
 from headwater.algebra.to_sparql import to_sparql
 from headwater.explain.plan_text import explain
 from headwater.federation.policy.policies import POLICIES
@@ -19,7 +19,9 @@ PATTERN = "{ ?who <http://example.org/followers> ?n }"
 
 
 def service(clause: str) -> Service:
-    (found,) = [node for node in nodes(plan_query(parse(f"SELECT * {{ {clause} }}")).root) if isinstance(node, Service)]
+    (found,) = [
+        node for node in nodes_of(plan_query(parse(f"SELECT * {{ {clause} }}")).root) if isinstance(node, Service)
+    ]
     return found
 
 

@@ -18,7 +18,7 @@ from headwater.language.errors import QueryError
 from headwater.language.parser import parse
 from headwater.terms.model import SECOND, XSD, BlankNode, Element, Literal, NamedNode, Triple
 from headwater.terms.stored_forms import stored_quad
-from headwater.windows.settings import Content, Options, QuerySettings, settle
+from headwater.windows.settings import Content, Options, QuerySettings, resolve_settings
 
 EX = "http://example/"
 STREAMS = (EX + "s0", EX + "s1")
@@ -61,7 +61,7 @@ class Case:
         return plan_query(parse(self.text), streams=STREAMS)
 
     def settings(self, plan: QueryPlan) -> QuerySettings:
-        return settle(plan, Options(content=self.content, t0=0))
+        return resolve_settings(plan, Options(content=self.content, t0=0))
 
     def store(self) -> Store:
         store = Store()

@@ -21,18 +21,18 @@ from headwater.execution.static_data import StaticData
 from headwater.kernel.evaluator_choice import kernel_or_reference, optimising
 from headwater.language.parser import parse
 from headwater.optimizer.optimise import optimise
-from headwater.optimizer.rules import EVERY_FINISHING
+from headwater.optimizer.rules import ALL_FINISHING
 from headwater.optimizer.statistics import Statistics
 from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.durations import parse_duration
-from headwater.windows.settings import QuerySettings, settle
+from headwater.windows.settings import QuerySettings, resolve_settings
 from tests.scenario_files import read_scenario, scenario_paths
 from tests.shared_data import shared_data
 from tests.test_scenarios import check, registered
 
 
 def with_every_rule(plan: QueryPlan, statistics: Statistics) -> QueryPlan:
-    return optimise(plan, statistics, finishing=EVERY_FINISHING).plan
+    return optimise(plan, statistics, finishing=ALL_FINISHING).plan
 
 
 def optimised(plan: QueryPlan, settings: QuerySettings, static: StaticData) -> Evaluator:
@@ -115,7 +115,7 @@ def test_citybench(dialect: str, tmp_path: Path) -> None:
             return compared[-1]
 
         plan = plan_query(parse(query.text), name=query.name, streams=query.stream_iris)
-        program = Program([RegisteredQuery(plan, settle(plan))], static, 0, both)
+        program = Program([RegisteredQuery(plan, resolve_settings(plan))], static, 0, both)
         program.advance(query.elements(), ended=query.stream_iris)
     assert all(evaluator.compared > 3 for evaluator in compared)
     assert sum(evaluator.changed for evaluator in compared) > 6

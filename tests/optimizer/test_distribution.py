@@ -9,14 +9,14 @@ import pytest
 
 from headwater.algebra.nodes import Aggregation, Extend, Group, Node, Project
 from headwater.algebra.plan import QueryPlan
-from headwater.algebra.scope import nodes
+from headwater.algebra.scope import nodes_of
 from headwater.optimizer.distribution import (
+    AggregateSplit,
     NotDistributable,
     PartiallyDistributable,
-    Split,
     TotallyDistributable,
-    clause_groups,
-    distribution,
+    distribution_of,
+    groups_of_clauses,
 )
 from headwater.terms.model import Element, Term, Triple, Variable
 from headwater.values.aggregates import aggregate
@@ -38,7 +38,7 @@ def case_over(query: str, source: str, seed: int) -> Case:
 
 
 def grouping(plan: QueryPlan) -> Group:
-    return next(node for node in nodes(plan.root) if isinstance(node, Group))
+    return next(node for node in nodes_of(plan.root) if isinstance(node, Group))
 
 
 def names(keys: frozenset[Variable]) -> set[str]:
@@ -62,7 +62,7 @@ def names(keys: frozenset[Variable]) -> set[str]:
 )
 def test_totally(query: str, keys: set[str]) -> None:
     plan = plan_of(query)
-    found = distribution(plan, grouping(plan))
+    found = distribution_of(plan, grouping(plan))
     assert isinstance(found, TotallyDistributable)
     assert names(found.keys) == keys
 
@@ -80,7 +80,7 @@ def test_totally(query: str, keys: set[str]) -> None:
 )
 def test_partially(query: str, partials: list[str]) -> None:
     plan = plan_of(query)
-    found = distribution(plan, grouping(plan))
+    found = distribution_of(plan, grouping(plan))
     assert isinstance(found, PartiallyDistributable)
     assert "x" in names(found.keys)
     assert [split.partial.function for split in found.splits] == partials
@@ -107,20 +107,20 @@ def test_partially(query: str, partials: list[str]) -> None:
 )
 def test_not_and_why(query: str, reason: str) -> None:
     plan = plan_of(query)
-    found = distribution(plan, grouping(plan))
+    found = distribution_of(plan, grouping(plan))
     assert isinstance(found, NotDistributable)
     assert reason in found.reason
 
 
 def test_a_grouping_inside_a_window_reads_that_window() -> None:
     plan = plan_of("SELECT * WHERE { WINDOW :w0 { { SELECT ?x (COUNT(*) AS ?n) { ?x :p ?v } GROUP BY ?x } } }")
-    assert isinstance(distribution(plan, grouping(plan)), TotallyDistributable)
+    assert isinstance(distribution_of(plan, grouping(plan)), TotallyDistributable)
 
 
 def test_aggregate_clauses_are_groupings() -> None:
     plan = plan_of("SELECT * WHERE { ?x :p ?v } AGGREGATE { (?n, SUM(?v), {?x}) (?m, COUNT(?x), {?v}) }", MERGED)
-    (node,) = (node for node in nodes(plan.root) if isinstance(node, Aggregation))
-    assert [distribution(plan, group) for group in clause_groups(node)] == [
+    (node,) = (node for node in nodes_of(plan.root) if isinstance(node, Aggregation))
+    assert [distribution_of(plan, group) for group in groups_of_clauses(node)] == [
         TotallyDistributable(frozenset({Variable("x")})),
         TotallyDistributable(frozenset({Variable("v")})),
     ]
@@ -147,7 +147,7 @@ def test_parts_that_hold_whole_groups_are_united(seed: int) -> None:
     )
     case = case_over(query, WINDOWS, seed)
     plan = case.plan()
-    assert isinstance(distribution(plan, grouping(plan)), TotallyDistributable)
+    assert isinstance(distribution_of(plan, grouping(plan)), TotallyDistributable)
     parts = [answers(part_of(case, number), plan) for number in range(PARTS)]
     united = Counter(row for part in parts for _, rows in part for row in rows)
     assert united == Counter(row for _, rows in answers(case, plan) for row in rows)
@@ -163,9 +163,9 @@ def test_partial_aggregates_are_put_together(by: str, seed: int) -> None:
     case = case_over(query, WINDOWS, seed)
     plan = case.plan()
     group = grouping(plan)
-    found = distribution(plan, group)
+    found = distribution_of(plan, group)
     assert isinstance(found, PartiallyDistributable)
-    held: dict[tuple[object, ...], list[dict[Split, list[Term]]]] = {}
+    held: dict[tuple[object, ...], list[dict[AggregateSplit, list[Term]]]] = {}
     for number in range(PARTS):
         for key, values in partial_states(part_of(case, number), plan, group, found.splits).items():
             held.setdefault(key, []).append(values)
@@ -179,8 +179,8 @@ def test_partial_aggregates_are_put_together(by: str, seed: int) -> None:
 
 
 def partial_states(
-    case: Case, plan: QueryPlan, group: Group, splits: tuple[Split, ...]
-) -> dict[tuple[object, ...], dict[Split, list[Term]]]:
+    case: Case, plan: QueryPlan, group: Group, splits: tuple[AggregateSplit, ...]
+) -> dict[tuple[object, ...], dict[AggregateSplit, list[Term]]]:
     """For each group of a part the values of each aggregate; a part without solutions has no groups at all."""
     keys = tuple(variable for variable, _ in group.keys)
     rows: Node = group.inner
@@ -189,7 +189,7 @@ def partial_states(
         assert split.aggregate.argument is not None
         rows = Extend(rows, name, split.aggregate.argument)
     asked = replace(plan, root=Project(rows, (*keys, *names)), variables=(*keys, *names))
-    found: dict[tuple[object, ...], dict[Split, list[Term]]] = {}
+    found: dict[tuple[object, ...], dict[AggregateSplit, list[Term]]] = {}
     for _, solutions in answers(case, asked):
         for row in solutions:
             values = found.setdefault(row[: len(keys)], {split: [] for split in splits})
@@ -199,7 +199,7 @@ def partial_states(
     return found
 
 
-def merge(split: Split, parts: list[list[Term]]) -> Term | None:
+def merge(split: AggregateSplit, parts: list[list[Term]]) -> Term | None:
     """The partial aggregates of each part first, then what puts them together."""
     partial = (aggregate(split.partial.function, Counter(part)) for part in parts)
     return aggregate(split.merge, Counter(partial))

@@ -6,8 +6,8 @@ import pytest
 
 from headwater.algebra.build import plan_query
 from headwater.algebra.nodes import Bgp, Filter, Node, Project
-from headwater.algebra.scope import nodes
-from headwater.algebra.to_sparql import expression_text
+from headwater.algebra.scope import nodes_of
+from headwater.algebra.to_sparql import expression_to_sparql
 from headwater.language.parser import parse
 from headwater.optimizer.optimise import optimise
 from headwater.optimizer.rewrites import join_filters, push_filters, split_filters
@@ -20,7 +20,9 @@ def places(pattern: str) -> list[tuple[str, str]]:
     moving = (split_filters.RULE, push_filters.RULE)
     root = optimise(plan, rewrites=moving, finishing=(join_filters.RULE,)).plan.root
     assert isinstance(root, Project)
-    return [(expression_text(node.condition), shown(node.inner)) for node in nodes(root) if isinstance(node, Filter)]
+    return [
+        (expression_to_sparql(node.condition), shown(node.inner)) for node in nodes_of(root) if isinstance(node, Filter)
+    ]
 
 
 def shown(node: Node) -> str:

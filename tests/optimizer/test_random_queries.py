@@ -11,8 +11,8 @@ from headwater.algebra.plan import QueryPlan
 from headwater.explain.plan_text import plan_lines
 from headwater.kernel.compiling.unsupported import NotForTheKernel
 from headwater.kernel.kernel_evaluator import KernelEvaluator
-from headwater.optimizer.optimise import Optimised, optimise
-from headwater.optimizer.rules import EVERY_FINISHING, RULES
+from headwater.optimizer.optimise import OptimisedPlan, optimise
+from headwater.optimizer.rules import ALL_FINISHING, RULES
 from headwater.optimizer.statistics import Statistics
 from tests.optimizer.answers import Shown, answers
 from tests.optimizer.random_queries import Case, case_of
@@ -23,10 +23,10 @@ BY_THE_KERNEL = 10
 """Every so many queries are also given to the kernel, which takes longer to set up than to answer."""
 
 
-def optimised(case: Case, plan: QueryPlan) -> Optimised:
+def optimised(case: Case, plan: QueryPlan) -> OptimisedPlan:
     """Every other query with statistics, so that both ways are seen."""
     statistics = Statistics.of(case.static) if case.seed % 2 else None
-    return optimise(plan, statistics, finishing=EVERY_FINISHING)
+    return optimise(plan, statistics, finishing=ALL_FINISHING)
 
 
 def check(seeds: Iterable[int]) -> tuple[Counter[str], int]:
@@ -45,7 +45,7 @@ def check(seeds: Iterable[int]) -> tuple[Counter[str], int]:
     return fired, with_rows
 
 
-def blamed(case: Case, result: Optimised, expected: Shown) -> str:
+def blamed(case: Case, result: OptimisedPlan, expected: Shown) -> str:
     """Which rule was the first to change the answer, and of what it made what."""
     for step in result.steps:
         if answers(case, step.after) != expected:

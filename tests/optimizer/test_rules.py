@@ -10,7 +10,7 @@ import pytest
 from headwater.optimizer.optimise import optimise
 from headwater.optimizer.rewrites import join_filters, split_filters
 from headwater.optimizer.rule import Rule
-from headwater.optimizer.rules import EVERY_FINISHING, RULES
+from headwater.optimizer.rules import ALL_FINISHING, RULES
 from headwater.optimizer.statistics import PredicateCounts, Statistics
 from headwater.terms.model import NamedNode
 from tests.optimizer.answers import answers
@@ -62,5 +62,5 @@ def made(rule: Rule, fixture: Fixture) -> str:
 def test_a_rule_has_nothing_to_do_twice(name: str) -> None:
     """All rules together come to an end: what they made, they leave alone."""
     for fixture in read_fixtures(name):
-        once = optimise(fixture.case(0).plan(), COUNTS, finishing=EVERY_FINISHING).plan
-        assert optimise(once, COUNTS, finishing=EVERY_FINISHING).plan == once, fixture.title
+        once = optimise(fixture.case(0).plan(), COUNTS, finishing=ALL_FINISHING).plan
+        assert optimise(once, COUNTS, finishing=ALL_FINISHING).plan == once, fixture.title

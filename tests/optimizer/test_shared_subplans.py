@@ -19,7 +19,7 @@ def plan(
 
 
 def places(found: SharedSubplan) -> list[tuple[int, tuple[str, ...]]]:
-    return [(place.plan, tuple(v.value for v in place.columns)) for place in found.places]
+    return [(place.plan, tuple(v.value for v in place.columns)) for place in found.occurrences]
 
 
 def test_the_same_pattern_in_two_queries_under_other_names() -> None:
@@ -27,7 +27,7 @@ def test_the_same_pattern_in_two_queries_under_other_names() -> None:
     other = plan("WINDOW :w0 { ?x :p ?y FILTER(?y > 1) } ?z :r ?x", select="?z")
     (found,) = shared_subplans([one, other])
     assert places(found) == [(0, ("a", "b")), (1, ("x", "y"))]
-    assert isinstance(found.places[0].node.children[0], Filter)
+    assert isinstance(found.occurrences[0].node.children[0], Filter)
 
 
 def test_a_window_is_what_it_says_not_its_number() -> None:
@@ -66,21 +66,21 @@ def test_a_part_that_also_stands_alone_is_named_too() -> None:
     one = plan(
         "{ ?x :p ?v MINUS { ?x :q 1 } } UNION { ?y :p ?v MINUS { ?y :q 1 } } UNION { ?z :p ?v OPTIONAL { ?z :q 2 } }"
     )
-    whole, pattern = sorted(shared_subplans([one]), key=lambda found: len(found.places))
-    assert len(whole.places) == 2
-    assert [type(place.node) for place in pattern.places] == [Bgp, Bgp, Bgp]
+    whole, pattern = sorted(shared_subplans([one]), key=lambda found: len(found.occurrences))
+    assert len(whole.occurrences) == 2
+    assert [type(place.node) for place in pattern.occurrences] == [Bgp, Bgp, Bgp]
 
 
 def test_chance_is_not_shared() -> None:
     assert not shared_subplans([plan("BIND(RAND() AS ?r)"), plan("BIND(RAND() AS ?r)")])
     one = plan("?x :p ?v FILTER(RAND() < 0.5)")
-    assert [type(found.places[0].node) for found in shared_subplans([one, one])] == [Bgp]
+    assert [type(found.occurrences[0].node) for found in shared_subplans([one, one])] == [Bgp]
 
 
 def test_service_is_left_alone() -> None:
     one = plan("SERVICE <http://end/point> { ?x :p ?v } ?x :q ?w", "")
     (found,) = shared_subplans([one, one])
-    assert found.places[0].node == Bgp((next(t for t in _triples(one) if t.object == Variable("w")),))
+    assert found.occurrences[0].node == Bgp((next(t for t in _triples(one) if t.object == Variable("w")),))
 
 
 def _triples(given: QueryPlan):

@@ -7,7 +7,7 @@ from importlib import import_module
 import pytest
 
 from headwater.optimizer.optimise import optimise
-from headwater.optimizer.rules import EVERY_FINISHING
+from headwater.optimizer.rules import ALL_FINISHING
 from headwater.optimizer.statistics import Statistics
 from tests.optimizer.answers import answers
 from tests.optimizer.traps import TRAPS, Trap
@@ -21,7 +21,7 @@ def test_the_answers_stay(trap: Trap) -> None:
     plan = case.plan()
     expected = answers(case, plan)
     assert expected
-    assert answers(case, optimise(plan, Statistics(), finishing=EVERY_FINISHING).plan) == expected
+    assert answers(case, optimise(plan, Statistics(), finishing=ALL_FINISHING).plan) == expected
 
 
 @pytest.mark.parametrize("trap", TRAPS, ids=IDS)
@@ -30,4 +30,4 @@ def test_without_its_condition_the_rule_is_wrong(trap: Trap, monkeypatch: pytest
     plan = case.plan()
     expected = answers(case, plan)
     monkeypatch.setattr(import_module(f"headwater.optimizer.{trap.module}"), trap.condition, trap.broken)
-    assert answers(case, optimise(plan, Statistics(), finishing=EVERY_FINISHING).plan) != expected
+    assert answers(case, optimise(plan, Statistics(), finishing=ALL_FINISHING).plan) != expected

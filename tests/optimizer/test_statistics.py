@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 from pyoxigraph import Quad, Store
 
-from headwater.algebra.active_graphs import Source, StaticGraph, default_source
+from headwater.algebra.active_graphs import ActiveGraph, StaticGraph, default_active_graph
 from headwater.algebra.build import plan_query
 from headwater.algebra.nodes import Bgp
 from headwater.algebra.plan import QueryPlan
-from headwater.algebra.scope import nodes
+from headwater.algebra.scope import nodes_of
 from headwater.language.parser import parse
 from headwater.optimizer import statistics
 from headwater.optimizer.optimise import optimise
-from headwater.optimizer.statistics import GUESS, PredicateCounts, Statistics
+from headwater.optimizer.statistics import DEFAULT_COUNTS, PredicateCounts, Statistics
 from headwater.terms.model import Literal, NamedNode
 
 EX = "http://example/"
@@ -40,8 +40,8 @@ def plan(where: str) -> QueryPlan:
 
 def test_triples_subjects_and_objects_are_counted_once() -> None:
     assert COUNTED.graphs[None] == {
-        node("p"): PredicateCounts(3, 2, 2, literals=False),
-        node("q"): PredicateCounts(1, 1, 1, literals=False),
+        node("p"): PredicateCounts(3, 2, 2, has_literals=False),
+        node("q"): PredicateCounts(1, 1, 1, has_literals=False),
     }
     assert COUNTED.graphs[node("g1")][node("p")].triples == 2
     assert COUNTED.windows[0][node("p")].triples == 1
@@ -50,24 +50,24 @@ def test_triples_subjects_and_objects_are_counted_once() -> None:
 def test_it_is_told_where_objects_are_literals() -> None:
     named = [Quad(node("a"), node("name"), Literal("Ann")), *quads("p", "ab")]
     counted = Statistics.of(named).graphs[None]
-    assert counted[node("name")].literals and not counted[node("p")].literals
-    assert (counted[node("name")] + counted[node("p")]).literals
+    assert counted[node("name")].has_literals and not counted[node("p")].has_literals
+    assert (counted[node("name")] + counted[node("p")]).has_literals
 
 
 def test_each_place_has_its_own_counts() -> None:
     some = plan("?x :p ?v")
-    default = default_source(some)
+    default = default_active_graph(some)
     assert COUNTED.counts(some, default, node("p")).triples == 3
     assert COUNTED.counts(some, default, node("absent")).triples == 0
-    assert COUNTED.counts(some, Source((0,)), node("p")).triples == 1
-    assert COUNTED.counts(some, Source((1,)), node("p")) == GUESS
-    assert COUNTED.counts(some, Source((), (StaticGraph("GRAPH", node("g1")),)), node("p")).triples == 2
-    assert COUNTED.counts(some, Source((0,), default.graphs), node("p")).triples == 4
+    assert COUNTED.counts(some, ActiveGraph((0,)), node("p")).triples == 1
+    assert COUNTED.counts(some, ActiveGraph((1,)), node("p")) == DEFAULT_COUNTS
+    assert COUNTED.counts(some, ActiveGraph((), (StaticGraph("GRAPH", node("g1")),)), node("p")).triples == 2
+    assert COUNTED.counts(some, ActiveGraph((0,), default.static_graphs), node("p")).triples == 4
 
 
 def order(where: str, statistics: Statistics | None) -> list[str]:
     """The predicates in the order of the patterns."""
-    found = [n for n in nodes(optimise(plan(where), statistics).plan.root) if isinstance(n, Bgp)]
+    found = [n for n in nodes_of(optimise(plan(where), statistics).plan.root) if isinstance(n, Bgp)]
     return [
         t.predicate.value.removeprefix(EX) for bgp in found for t in bgp.triples if isinstance(t.predicate, NamedNode)
     ]
@@ -95,10 +95,10 @@ def test_of_a_store_only_what_plans_name_is_counted_and_not_all_of_it(monkeypatc
     asked = [plan("?x :p ?v")]
     counted = Statistics.of_store(store, asked)
     assert counted.graphs == {
-        None: {node("p"): PredicateCounts(4, 2, 3, literals=False)},
-        node("g1"): {node("p"): PredicateCounts(2, 1, 2, literals=False)},
+        None: {node("p"): PredicateCounts(4, 2, 3, has_literals=False)},
+        node("g1"): {node("p"): PredicateCounts(2, 1, 2, has_literals=False)},
     }
-    monkeypatch.setattr(statistics, "MOST_COUNTED", 3)
+    monkeypatch.setattr(statistics, "MAX_COUNTED_TRIPLES", 3)
     assert Statistics.of_store(store, asked).graphs[None][node("p")].triples == 3
-    monkeypatch.setattr(statistics, "MOST_GRAPHS", 0)
+    monkeypatch.setattr(statistics, "MAX_COUNTED_GRAPHS", 0)
     assert list(Statistics.of_store(store, asked).graphs) == [None]

@@ -7,12 +7,12 @@ import pytest
 from headwater.algebra.build import plan_query
 from headwater.algebra.nodes import Filter, Service
 from headwater.algebra.plan import QueryPlan
-from headwater.algebra.scope import nodes
+from headwater.algebra.scope import nodes_of
 from headwater.language.expressions import Constant, Operation, VariableReference
 from headwater.language.parser import parse
-from headwater.optimizer.null_rejection import rejects_unbound
+from headwater.optimizer.null_rejection import is_null_rejecting
 from headwater.optimizer.optimise import optimise
-from headwater.optimizer.rewrites.bind_equalities import equal_means_same
+from headwater.optimizer.rewrites.bind_equalities import is_equal_only_to_itself
 from headwater.terms.model import Literal, NamedNode, Row, Variable
 from tests.kernel.expression_pool import TERMS, reference_holds
 
@@ -37,9 +37,9 @@ def test_what_goes_to_an_endpoint_is_as_it_was_written() -> None:
     given = plan(
         "SERVICE <http://end/point> { ?x :p ?v . ?x :q ?w BIND(1 + 1 AS ?k) FILTER(?v > 1 && 1 = 1) } FILTER(?v > 2)"
     )
-    before, after = ([n for n in nodes(p.root) if isinstance(n, Service)] for p in (given, optimise(given).plan))
+    before, after = ([n for n in nodes_of(p.root) if isinstance(n, Service)] for p in (given, optimise(given).plan))
     assert before == after
-    assert any(isinstance(node, Filter) and node.inner in after for node in nodes(optimise(given).plan.root))
+    assert any(isinstance(node, Filter) and node.inner in after for node in nodes_of(optimise(given).plan.root))
 
 
 def test_windows_variables_and_head_stay() -> None:
@@ -56,7 +56,7 @@ def test_a_query_too_deep_to_rewrite_stays_as_it_is() -> None:
 @pytest.mark.parametrize("value", [NamedNode("http://example/a"), Literal("abc"), Literal("2")])
 def test_a_constant_stands_for_itself_only(value: NamedNode | Literal) -> None:
     """`=` is sameTerm for these: asked of the reference, for terms of every kind."""
-    assert equal_means_same(value)
+    assert is_equal_only_to_itself(value)
     test = Operation("=", (VariableReference(Variable("t")), Constant(value)))
     holds = reference_holds(test, ("t",), [(term,) for term in TERMS])
     assert [term for term, held in zip(TERMS, holds, strict=True) if held] == [t for t in TERMS if t == value]
@@ -76,10 +76,10 @@ def test_a_condition_that_rejects_is_never_true_without_the_variable(text: str) 
     """Asked of the reference: whatever ?w is, ?v being unbound."""
     prefix = "PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> "
     given = plan_query(parse(f"{prefix}SELECT * {{ ?v ?p ?w FILTER({text}) }}"))
-    (condition,) = (node.condition for node in nodes(given.root) if isinstance(node, Filter))
+    (condition,) = (node.condition for node in nodes_of(given.root) if isinstance(node, Filter))
     rows: list[Row] = [(None, term) for term in TERMS]
     true_somewhere = any(reference_holds(condition, ("v", "w"), rows))
-    assert not (rejects_unbound(condition, Variable("v")) and true_somewhere)
+    assert not (is_null_rejecting(condition, Variable("v")) and true_somewhere)
 
 
 def test_most_of_them_are_known_to_reject() -> None:
@@ -88,6 +88,6 @@ def test_most_of_them_are_known_to_reject() -> None:
         given = plan_query(
             parse(f"PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> SELECT * {{ ?v ?p ?w FILTER({text}) }}")
         )
-        (condition,) = (node.condition for node in nodes(given.root) if isinstance(node, Filter))
-        known += rejects_unbound(condition, Variable("v"))
+        (condition,) = (node.condition for node in nodes_of(given.root) if isinstance(node, Filter))
+        known += is_null_rejecting(condition, Variable("v"))
     assert known > 12

@@ -10,7 +10,7 @@ from headwater.execution.answers import Answer
 from headwater.execution.registered import RegisteredQuery
 from headwater.language.parser import parse
 from headwater.terms.model import SECOND, Element, NamedNode, Triple
-from headwater.windows.settings import Content, Options, settle
+from headwater.windows.settings import Content, Options, resolve_settings
 from tests.reference_programs import reference_program
 
 STREAM = "http://example/stream"
@@ -27,7 +27,7 @@ def answer(select: str, where: str, content: Content = Content.SET, twice: bool 
     static = Store()
     static.add(Quad(node("c"), node("p"), node("d"), node("g1")))
     static.add(Quad(node("e"), node("p"), node("f"), node("g2")))
-    program = reference_program([RegisteredQuery(plan, settle(plan, Options(content=content)))], static)
+    program = reference_program([RegisteredQuery(plan, resolve_settings(plan, Options(content=content)))], static)
     triple = Triple(node("a"), node("p"), node("b"))
     elements = [Element(SECOND, (triple,), position=(i,)) for i in range(2 if twice else 1)]
     (found,) = program.advance({STREAM: elements}, ended=[STREAM]).answers
@@ -106,7 +106,7 @@ def test_a_group_concatenation_is_a_plain_string_of_any_terms() -> None:
 def test_iri_resolves_against_the_base_of_the_query() -> None:
     text = f"BASE <http://base/x/> SELECT (IRI('../y') AS ?x) FROM STREAM <{STREAM}> [RANGE 1s STEP 1s] WHERE {{}}"
     plan = plan_query(parse(text))
-    program = reference_program([RegisteredQuery(plan, settle(plan))], Store())
+    program = reference_program([RegisteredQuery(plan, resolve_settings(plan))], Store())
     elements = [Element(SECOND, (Triple(node("a"), node("p"), node("b")),))]
     (found,) = program.advance({STREAM: elements}, ended=[STREAM]).answers
     assert found.rows == ((NamedNode("http://base/y"),),)

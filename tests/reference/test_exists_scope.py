@@ -13,7 +13,7 @@ from headwater.kernel.kernel_evaluator import KernelEvaluator
 from headwater.language.parser import parse
 from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.model import Element, Literal, NamedNode, Triple
-from headwater.windows.settings import settle
+from headwater.windows.settings import resolve_settings
 
 STREAM = "http://example.org/s"
 
@@ -40,7 +40,7 @@ def test_a_variable_of_the_same_name_around_the_group(evaluator: MakeEvaluator, 
     text = f"""SELECT * FROM NAMED WINDOW <w> ON <{STREAM}> [RANGE 1s TUMBLING]
                WHERE {{ WINDOW <w> {{ ?x <urn:p> ?v }} {group} }}"""
     plan = plan_query(parse(text))
-    program = Program([RegisteredQuery(plan, settle(plan))], Store(), 0, evaluator)
+    program = Program([RegisteredQuery(plan, resolve_settings(plan))], Store(), 0, evaluator)
     triples = (Triple(NamedNode("urn:x"), NamedNode(f"urn:{p}"), Literal(v)) for p, v in (("p", 1), ("q", 2), ("r", 3)))
     (answer,) = program.advance({STREAM: [Element(500_000, tuple(triples))]}, ended=[STREAM]).answers
     assert len(answer.rows) == expected
@@ -78,7 +78,7 @@ def test_a_minus_removes_only_what_has_something_in_common(
     text = f"""SELECT * FROM NAMED WINDOW <w> ON <{STREAM}> [RANGE 1s TUMBLING]
                WHERE {{ WINDOW <w> {{ ?x <urn:p> ?v }} FILTER EXISTS {{ {inside} }} }}"""
     plan = plan_query(parse(text))
-    program = Program([RegisteredQuery(plan, settle(plan))], Store(), 0, evaluator)
+    program = Program([RegisteredQuery(plan, resolve_settings(plan))], Store(), 0, evaluator)
     triples = (Triple(NamedNode("urn:x"), NamedNode(f"urn:{p}"), Literal(v)) for p, v in (("p", 1), ("q", 2), ("r", 3)))
     (answer,) = program.advance({STREAM: [Element(500_000, tuple(triples))]}, ended=[STREAM]).answers
     assert len(answer.rows) == expected

@@ -10,7 +10,7 @@ from headwater.execution.answers import Answer
 from headwater.execution.registered import RegisteredQuery
 from headwater.language.parser import parse
 from headwater.terms.model import SECOND, Element, Literal, NamedNode, Triple
-from headwater.windows.settings import settle
+from headwater.windows.settings import resolve_settings
 from tests.reference_programs import reference_program
 
 CITY, TRAFFIC = "http://linkedurbandata.org/city#", "http://linkedurbandata.org/traffic#"
@@ -64,7 +64,9 @@ def cars() -> list[Element]:
 
 def evaluations(text: str) -> dict[int, Answer]:
     plan = plan_query(parse(PREFIXES + text))
-    step = reference_program([RegisteredQuery(plan, settle(plan))], city()).advance({STREAM: cars()}, ended=[STREAM])
+    step = reference_program([RegisteredQuery(plan, resolve_settings(plan))], city()).advance(
+        {STREAM: cars()}, ended=[STREAM]
+    )
     return {answer.time: answer for answer in step.answers}
 
 

@@ -18,7 +18,7 @@ from headwater.algebra.build import plan_query
 from headwater.execution.registered import RegisteredQuery
 from headwater.language.parser import parse
 from headwater.terms.model import SECOND, Element, NamedNode, Triple
-from headwater.windows.settings import settle
+from headwater.windows.settings import resolve_settings
 from tests.reference_programs import reference_program
 
 EX = "http://example.org/"
@@ -54,7 +54,7 @@ def endpoint() -> Iterator[str]:
 
 def answers(text: str) -> list[list[tuple[str, ...]]]:
     plan = plan_query(parse(text))
-    program = reference_program([RegisteredQuery(plan, settle(plan))], Store())
+    program = reference_program([RegisteredQuery(plan, resolve_settings(plan))], Store())
     mentions = [
         Element(second * SECOND, (Triple(NamedNode(EX + who), NamedNode(EX + "mentionedIn"), NamedNode(EX + "post")),))
         for second, who in ((1, "anna"), (3, "bert"), (3, "carl"))

@@ -20,7 +20,7 @@ from headwater.language.parser import parse
 from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.model import Element, Literal, NamedNode, Triple
 from headwater.windows.caps import DEFAULT_CAP, WindowCapError
-from headwater.windows.settings import Options, settle
+from headwater.windows.settings import Options, resolve_settings
 from tests.commands.running import headwater
 
 STREAM = "http://example.org/s"
@@ -37,7 +37,7 @@ def elements(count: int) -> list[Element]:
 
 def program(text: str, evaluator: MakeEvaluator, cap: int | None) -> Program:
     plan = plan_query(parse(text))
-    return Program([RegisteredQuery(plan, settle(plan, Options(cap=cap)))], Store(), 0, evaluator)
+    return Program([RegisteredQuery(plan, resolve_settings(plan, Options(cap=cap)))], Store(), 0, evaluator)
 
 
 def counts(program: Program, count: int) -> list[int]:
@@ -64,7 +64,7 @@ def test_a_short_window_over_a_long_batch_is_not_stopped(evaluator: MakeEvaluato
 
 def test_without_a_word_the_cap_is_twenty_million() -> None:
     plan = plan_query(parse(ALL))
-    assert settle(plan).cap == DEFAULT_CAP == 20_000_000
+    assert resolve_settings(plan).cap == DEFAULT_CAP == 20_000_000
 
 
 def write_stream(folder: Path, count: int) -> Path:

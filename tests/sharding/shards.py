@@ -20,7 +20,7 @@ from headwater.sources.feed import Chunk
 from headwater.spark.chunk_bytes import with_columns
 from headwater.terms.model import XSD, Element
 from headwater.terms.packing import pack, unpack
-from headwater.windows.settings import Options, settle
+from headwater.windows.settings import Options, resolve_settings
 
 EX = "http://ex/"
 A, B = EX + "a", EX + "b"
@@ -33,7 +33,7 @@ PREFIX = f"PREFIX : <{EX}> "
 
 def registered(text: str, name: str = "q") -> RegisteredQuery:
     plan = plan_query(parse(PREFIX + text if not text.startswith("REGISTER") else _prefixed(text)), name=name)
-    return RegisteredQuery(plan, settle(plan, Options()))
+    return RegisteredQuery(plan, resolve_settings(plan, Options()))
 
 
 def _prefixed(text: str) -> str:

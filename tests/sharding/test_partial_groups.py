@@ -7,7 +7,7 @@ import random
 import pytest
 
 from headwater.algebra.partitioning import OneShard
-from headwater.algebra.wanted_patterns import wanted_by
+from headwater.algebra.wanted_patterns import wanted_patterns_of
 from headwater.execution.answers import plain_text
 from headwater.kernel.evaluator_choice import fastest_evaluator
 from headwater.reference.reference_evaluator import ReferenceEvaluator
@@ -191,5 +191,5 @@ def test_queries_that_differ_in_a_constant_are_one_family_in_every_shard(tail: s
 def test_keys_that_nobody_sees_are_read_with_their_texts() -> None:
     """The shards' answers have them, and whoever puts groups together tells them apart by the terms."""
     plan = registered(f"SELECT (COUNT(*) AS ?n) {STAR} GROUP BY ?s").plan
-    places = {pattern.predicate: pattern.texts for pattern in wanted_by(plan) or ()}
+    places = {pattern.predicate: pattern.texts for pattern in wanted_patterns_of(plan) or ()}
     assert places == {NamedNode(EX + "value"): "p", NamedNode(EX + "by"): "po"}

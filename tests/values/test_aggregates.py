@@ -18,7 +18,7 @@ from headwater.language.parser import parse
 from headwater.terms.model import SECOND, XSD, BlankNode, Element, Literal, NamedNode, Term, Triple
 from headwater.values.aggregates import aggregate
 from headwater.values.numeric import as_single
-from headwater.windows.settings import Options, settle
+from headwater.windows.settings import Options, resolve_settings
 from tests.reference_programs import reference_program
 
 STREAM = "http://example/stream"
@@ -146,7 +146,7 @@ def answer(select: str, values: list[Literal]) -> list[str]:
     """The answer of a continuous query over values that came in this order."""
     text = f"PREFIX : <http://example/> {select} FROM STREAM <{STREAM}> [RANGE 10s STEP 10s] WHERE {{ ?s :p ?v }}"
     plan = plan_query(parse(text))
-    program = reference_program([RegisteredQuery(plan, settle(plan, Options()))], Store())
+    program = reference_program([RegisteredQuery(plan, resolve_settings(plan, Options()))], Store())
     facts = [Triple(NamedNode(f"http://example/{i}"), P, value) for i, value in enumerate(values)]
     elements = [Element(SECOND, (fact,)) for fact in facts]
     first = program.advance({STREAM: elements}, ended=[STREAM]).answers[0]
@@ -223,6 +223,6 @@ def test_static_data_is_aggregated_alike() -> None:
     for i, text in enumerate(("0.1", "0.2", "0.3")):
         store.add(Quad(NamedNode(f"http://example/{i}"), P, typed(text, "double")))
     plan = plan_query(parse("SELECT (SUM(?v) AS ?a) WHERE { ?s <http://example/p> ?v }"))
-    program = reference_program([RegisteredQuery(plan, settle(plan, Options()))], store)
+    program = reference_program([RegisteredQuery(plan, resolve_settings(plan, Options()))], store)
     (found,) = program.advance({}, ended=[]).answers
     assert shown(found.rows[0][0]) == f"{math.fsum((0.1, 0.2, 0.3))!r}^double"

@@ -12,7 +12,7 @@ from headwater.kernel.kernel_evaluator import KernelEvaluator
 from headwater.language.parser import parse
 from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.model import Element, Literal, NamedNode, Triple
-from headwater.windows.settings import settle
+from headwater.windows.settings import resolve_settings
 
 STREAM = "http://example.org/s"
 
@@ -29,6 +29,6 @@ def test_a_sub_select_that_binds_nothing(evaluator: MakeEvaluator, cut: str, exp
     )
     static = Store()
     static.update("INSERT DATA { <urn:a> <urn:q> 1 }")
-    program = Program([RegisteredQuery(plan, settle(plan))], static, 0, evaluator)
+    program = Program([RegisteredQuery(plan, resolve_settings(plan))], static, 0, evaluator)
     (answer,) = program.advance({STREAM: [Element(500_000, (one, two))]}, ended=[STREAM]).answers
     assert len(answer.rows) == expected

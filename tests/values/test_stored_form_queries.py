@@ -10,7 +10,7 @@ from headwater.execution.registered import RegisteredQuery
 from headwater.language.parser import parse
 from headwater.terms.model import SECOND, XSD, Element, Literal, NamedNode, Triple
 from headwater.terms.stored_forms import stored_quad
-from headwater.windows.settings import Content, Options, settle
+from headwater.windows.settings import Content, Options, resolve_settings
 from tests.reference_programs import reference_program
 
 STREAM = "http://example/stream"
@@ -40,7 +40,9 @@ def answers(
         f"FROM STREAM <{STREAM}> [RANGE {width}s STEP 1s] WHERE {{ {where} }}"
     )
     plan = plan_query(parse(text))
-    program = reference_program([RegisteredQuery(plan, settle(plan, Options(content=content)))], static or Store())
+    program = reference_program(
+        [RegisteredQuery(plan, resolve_settings(plan, Options(content=content)))], static or Store()
+    )
     found = program.advance({STREAM: ELEMENTS}, ended=[STREAM]).answers
     return [sorted(" ".join(shown(term) for term in row) for row in answer.rows) for answer in found]
 

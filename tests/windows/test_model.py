@@ -19,7 +19,7 @@ windows = st.builds(
 
 @given(windows, st.integers(-60, 60))
 def test_an_element_is_in_the_window_from_its_entry_until_its_exit(window: TimeWindow, time: int) -> None:
-    entered, left = window.enter(time), window.leave(time)
+    entered, left = window.entry_instant(time), window.exit_instant(time)
     assert left is not None
     for instant in range(entered - 40, left + 40):
         low, high = window.interval(instant)
@@ -52,8 +52,8 @@ def test_windows_open_at_t0_and_at_every_slide_after() -> None:
 
 def test_now_and_all() -> None:
     assert NOW.interval(7) == (7, 8)
-    assert NOW.leave(7) == 8
+    assert NOW.exit_instant(7) == 8
     low, high = ALL.interval(7)
     assert low < -(10**15)
     assert high == 8
-    assert ALL.leave(7) is None
+    assert ALL.exit_instant(7) is None

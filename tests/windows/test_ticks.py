@@ -17,49 +17,49 @@ def ticker(*windows: Window, report: Report = Report.CLOSE, period: int | None =
 
 
 def test_nothing_is_due_before_the_first_element() -> None:
-    assert list(ticker(TimeWindow(10, 5)).due(100)) == []
+    assert list(ticker(TimeWindow(10, 5)).due_ticks(100)) == []
 
 
 def test_ticks_wait_for_the_watermark_and_come_once() -> None:
     clock = ticker(TimeWindow(10, 5))
     clock.observe(0, [3])
-    assert list(clock.due(5)) == []
-    assert list(clock.due(11)) == [5, 10]
-    assert list(clock.due(11)) == []
+    assert list(clock.due_ticks(5)) == []
+    assert list(clock.due_ticks(11)) == [5, 10]
+    assert list(clock.due_ticks(11)) == []
     clock.observe(0, [21])
-    assert list(clock.due(22)) == [15, 20]
-    assert list(clock.due(None)) == [25, 30]
+    assert list(clock.due_ticks(22)) == [15, 20]
+    assert list(clock.due_ticks(None)) == [25, 30]
 
 
 def test_windows_of_different_slides_are_merged() -> None:
     clock = ticker(TimeWindow(4, 4), TimeWindow(6, 6))
     clock.observe(0, [1])
     clock.observe(1, [1])
-    assert list(clock.due(13)) == [4, 6, 8, 12]
+    assert list(clock.due_ticks(13)) == [4, 6, 8, 12]
 
 
 def test_sliding_windows_tick_where_something_enters_or_leaves() -> None:
     clock = ticker(TimeWindow(10))
     clock.observe(0, [1, 1, 4])
-    assert list(clock.due(None)) == [1, 4, 11, 14]
+    assert list(clock.due_ticks(None)) == [1, 4, 11, 14]
 
 
 def test_count_windows_tick_at_each_full_step() -> None:
     clock = ticker(CountWindow(4, 2))
     clock.observe(0, [1, 2, 3, 5, 8])
-    assert list(clock.due(None)) == [2, 5]
+    assert list(clock.due_ticks(None)) == [2, 5]
 
 
 def test_periods_begin_with_content_and_end_with_it() -> None:
     clock = ticker(TimeWindow(10, 5), report=Report.PERIODIC, period=4)
     clock.observe(0, [3])
-    assert list(clock.due(None)) == [8, 12]
+    assert list(clock.due_ticks(None)) == [8, 12]
 
 
 def test_a_million_ticks_cost_well_under_a_second() -> None:
     clock = ticker(TimeWindow(1_000_000, 1_000))
     clock.observe(0, [0])
     begun = time.perf_counter()
-    count = sum(1 for _ in clock.due(1_000 * 1_000_000))
+    count = sum(1 for _ in clock.due_ticks(1_000 * 1_000_000))
     assert count == 1_000_000
     assert time.perf_counter() - begun < 1.0

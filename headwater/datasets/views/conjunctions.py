@@ -17,12 +17,13 @@ from functools import reduce
 
 from headwater.algebra.nodes import Bgp, Filter, Graph, Join, Node, Unit, Values
 from headwater.algebra.plan import QueryPlan
-from headwater.algebra.scope import mentioned, visible
+from headwater.algebra.query_families import ConstantTerm
+from headwater.algebra.scope import expression_variables, visible_variables
 from headwater.kernel.expressions.compiled_expressions import can_evaluate
 from headwater.language.expressions import Constant, Expression, FunctionCall, Operation, VariableReference
 from headwater.language.patterns import TriplePattern
-from headwater.optimizer.rewrites.bind_equalities import Fixed, equal_means_same
-from headwater.optimizer.rewrites.narrow_static_parts import MOST_LISTED
+from headwater.optimizer.rewrites.bind_equalities import is_equal_only_to_itself
+from headwater.optimizer.rewrites.narrow_static_parts import MAX_LISTED
 from headwater.terms.ids.inline_layout import NO_TERM
 from headwater.terms.ids.term_ids import encode
 from headwater.terms.model import Literal, NamedNode, Variable
@@ -62,13 +63,13 @@ class Conjunction:
         collector = _Collector(plan)
         if not collector.collect(part, default):
             return None
-        variables = tuple(variable.value for variable in visible(part))
+        variables = tuple(variable.value for variable in visible_variables(part))
         if collector.listed - {name for pattern in collector.patterns for name in pattern.variables}:
             return None
         return cls(tuple(dict.fromkeys(collector.patterns)), tuple(collector.conditions), variables, plan.base)
 
     @property
-    def shortest_list(self) -> tuple[str, tuple[Fixed, ...]] | None:
+    def shortest_list(self) -> tuple[str, tuple[ConstantTerm, ...]] | None:
         """The variable to which a condition leaves the fewest terms, with these terms; None if none is restricted."""
         bound = {name for pattern in self.patterns for name in pattern.variables}
         lists = [one for one in map(terms_allowed_by, self.conditions) if one is not None and one[0].value in bound]
@@ -78,7 +79,7 @@ class Conjunction:
         return variable.value, terms
 
 
-def one_of_condition(variable: Variable, terms: Sequence[Fixed]) -> Expression:
+def one_of_condition(variable: Variable, terms: Sequence[ConstantTerm]) -> Expression:
     """The condition that a variable is the same term as one of these."""
     tests: list[Expression] = [
         FunctionCall("SAMETERM", (VariableReference(variable), Constant(term))) for term in terms
@@ -86,13 +87,15 @@ def one_of_condition(variable: Variable, terms: Sequence[Fixed]) -> Expression:
     return reduce(lambda left, right: Operation("||", (left, right)), tests)
 
 
-def terms_allowed_by(condition: Expression) -> tuple[Variable, tuple[Fixed, ...]] | None:
+def terms_allowed_by(condition: Expression) -> tuple[Variable, tuple[ConstantTerm, ...]] | None:
     """The variable of a condition and the only terms for which it can hold; None if it does not list them."""
     match condition:
         case FunctionCall("SAMETERM", (VariableReference(variable), Constant(value))):
             return variable, (value,)
         case Operation("IN", (VariableReference(variable), *listed)):
-            terms = tuple(one.value for one in listed if isinstance(one, Constant) and equal_means_same(one.value))
+            terms = tuple(
+                one.value for one in listed if isinstance(one, Constant) and is_equal_only_to_itself(one.value)
+            )
             return (variable, terms) if len(terms) == len(listed) else None
         case Operation("||", (left, right)):
             one, other = terms_allowed_by(left), terms_allowed_by(right)
@@ -123,7 +126,9 @@ class _Collector:
             case Graph(NamedNode() as name, inner):
                 named = self._plan.named_graphs
                 return self.collect(inner, (encode(name),) if named is None or name in named else ())
-            case Filter(inner, condition) if can_evaluate(condition) and mentioned(condition) <= set(visible(inner)):
+            case Filter(inner, condition) if can_evaluate(condition) and expression_variables(condition) <= set(
+                visible_variables(inner)
+            ):
                 self.conditions.append(condition)
                 return self.collect(inner, graphs)
             case Values((variable,), rows):
@@ -131,7 +136,7 @@ class _Collector:
                 self.listed.add(variable.value)
                 self.conditions += [one_of_condition(variable, terms)] if terms else []
                 # A term that is listed twice would double the solutions.
-                return 0 < len(terms) <= MOST_LISTED and len(set(terms)) == len(rows)
+                return 0 < len(terms) <= MAX_LISTED and len(set(terms)) == len(rows)
         return False
 
     def _collect_pattern(self, triple: TriplePattern, graphs: tuple[int, ...]) -> bool:

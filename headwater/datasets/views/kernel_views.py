@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from headwater.algebra.nodes import Bgp, Node, PathMatch, Project
 from headwater.algebra.plan import QueryKind, QueryPlan
-from headwater.algebra.scope import nodes, visible
+from headwater.algebra.scope import nodes_of, visible_variables
 from headwater.datasets.mapped_files import Ints
 from headwater.datasets.views.conjunctions import Conjunction
 from headwater.datasets.views.pattern_matching import evaluate_conjunction
@@ -28,7 +28,7 @@ from headwater.kernel.operators.constant import ConstantOperator
 from headwater.kernel.operators.operator import Operator
 from headwater.terms.ids.term_ids import term_text
 from headwater.terms.model import NamedNode, Variable
-from headwater.windows.settings import QuerySettings, settle
+from headwater.windows.settings import QuerySettings, resolve_settings
 
 if TYPE_CHECKING:
     from headwater.datasets.linked_data import LinkedData
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
 def evaluate_by_kernel(plan: QueryPlan, part: Node, data: LinkedData, texts: dict[int, bytes]) -> Ints | None:
     """The solutions of a part; None if the kernel cannot evaluate it. `texts` receives those of new terms."""
-    shown = visible(part)
+    shown = visible_variables(part)
     whole = replace(plan, root=Project(part, shown), variables=shown, kind=QueryKind.SELECT, windows=())
     vocabulary = Vocabulary(data.text_of, data.kinds_of)
-    compiler = Compiler(whole, settings := settle(whole), data, vocabulary)
+    compiler = Compiler(whole, settings := resolve_settings(whole), data, vocabulary)
     leaves = Leaves(whole, settings, data, vocabulary, compiler.clock, "none")
     compiler.static_parts = _Conjunctions(whole, settings, data, vocabulary, leaves)
     try:
@@ -70,11 +70,11 @@ class _Conjunctions(StaticParts):
         return Conjunction.of(self._plan, placed(node, graph)) is not None or not _reads_data(node)
 
     def _asked(self, part: Node) -> tuple[Operator, frozenset[str]]:
-        names = tuple(variable.value for variable in visible(part))
+        names = tuple(variable.value for variable in visible_variables(part))
         conjunction = Conjunction.of(self._plan, part)
         if conjunction is not None:
             return ConstantOperator(names, evaluate_conjunction(conjunction, self._data)), frozenset(names)
-        rows = self._vocabulary.ids_of_rows(self._by_definition(part, visible(part)), len(names))
+        rows = self._vocabulary.ids_of_rows(self._by_definition(part, visible_variables(part)), len(names))
         return ConstantOperator(names, rows), frozenset()
 
     def in_static_graphs(self, name: Variable, inner: Node) -> Operator:
@@ -82,4 +82,4 @@ class _Conjunctions(StaticParts):
 
 
 def _reads_data(node: Node) -> bool:
-    return any(isinstance(inner, Bgp | PathMatch) for inner in nodes(node))
+    return any(isinstance(inner, Bgp | PathMatch) for inner in nodes_of(node))

@@ -15,7 +15,7 @@ from typing import Protocol
 
 import numpy as np
 
-from headwater.algebra.scope import mentioned
+from headwater.algebra.scope import expression_variables
 from headwater.datasets.mapped_files import Ints
 from headwater.datasets.statement_columns import GroupKey, Pairs, unite_pairs
 from headwater.datasets.views.conjunctions import ColumnPattern, Conjunction, PatternTerm
@@ -170,12 +170,12 @@ class _BindingTable:
 
     def _filter(self) -> None:
         """Apply every condition whose variables are all bound."""
-        ready = [c for c in self._conditions if {v.value for v in mentioned(c)} <= self._columns.keys()]
+        ready = [c for c in self._conditions if {v.value for v in expression_variables(c)} <= self._columns.keys()]
         for condition in ready:
             self._conditions.remove(condition)
             if not self.size:
                 continue
-            names = tuple(sorted({v.value for v in mentioned(condition)}))
+            names = tuple(sorted({v.value for v in expression_variables(condition)}))
             table = np.empty((self.size, len(names)), dtype=np.int64)
             for index, name in enumerate(names):
                 table[:, index] = self._columns[name]

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from headwater.algebra.nodes import Filter, Graph, Join, LeftJoin, Minus, Node, Project, Union
 from headwater.algebra.plan import QueryPlan
-from headwater.algebra.scope import mentioned, visible
+from headwater.algebra.scope import expression_variables, visible_variables
 from headwater.datasets.mapped_files import Ints
 from headwater.datasets.views.conjunctions import Conjunction
 from headwater.datasets.views.pattern_matching import extend_bindings
@@ -138,7 +138,7 @@ class _ColumnEvaluator:
         table = self.evaluate(left, graph)
         if table is None:
             return None
-        if not {v.value for v in visible(right)} & table.columns.keys():
+        if not {v.value for v in visible_variables(right)} & table.columns.keys():
             # Without shared variables MINUS removes nothing.
             return table
         matches = self._extend_rows(table, right, graph)
@@ -154,7 +154,7 @@ class _ColumnEvaluator:
         return None if one is None or other is None else _concatenate(one, other, one.always_bound & other.always_bound)
 
     def _filter(self, table: SolutionTable, condition: Expression) -> SolutionTable | None:
-        names = tuple(sorted(variable.value for variable in mentioned(condition)))
+        names = tuple(sorted(variable.value for variable in expression_variables(condition)))
         if not can_evaluate(condition) or not set(names) <= table.columns.keys():
             return None
         test = CompiledExpression(condition, names, self._vocabulary, base=self._plan.base)

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headwater.algebra.active_graphs import default_source
+from headwater.algebra.active_graphs import default_active_graph
 from headwater.algebra.nodes import Node
 from headwater.algebra.plan import QueryKind, QueryPlan
-from headwater.algebra.scope import visible
-from headwater.algebra.wanted_patterns import wanted_by
+from headwater.algebra.scope import visible_variables
+from headwater.algebra.wanted_patterns import wanted_patterns_of
 from headwater.datasets.change_log import IdQuad
 from headwater.datasets.mapped_files import Ints
 from headwater.datasets.views.conjunctions import Conjunction
@@ -34,7 +34,7 @@ from headwater.kernel.columns.row_counts import bag_difference
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.compiling.static_views import AskByDefinition, View
 from headwater.kernel.expressions.compiled_expressions import CompiledExpression
-from headwater.optimizer.shared_subplans import key_of
+from headwater.optimizer.shared_subplans import subplan_key
 from headwater.terms.ids.term_ids import encode
 
 if TYPE_CHECKING:
@@ -88,9 +88,9 @@ class ViewCatalog:
 
     def get_view(self, plan: QueryPlan, part: Node, ask: AskByDefinition) -> View:
         """The view of a static part, its columns in the order of the part's variables."""
-        key, columns = key_of(plan, part, default_source(plan))
+        key, columns = subplan_key(plan, part, default_active_graph(plan))
         # Columns are in the order of the part's own variables: equal parts have them in the same order.
-        order = [columns.index(variable) for variable in visible(part)]
+        order = [columns.index(variable) for variable in visible_variables(part)]
         text = repr((key, order, plan.default_graphs, plan.named_graphs))
         entry = self._views.get(text)
         if entry is None or entry.is_stale:
@@ -99,7 +99,7 @@ class ViewCatalog:
         return entry.view
 
     def _create_view(self, key: str, definition: ViewDefinition) -> _CatalogView:
-        wanted = wanted_by(_plan_of(definition.plan, definition.part))
+        wanted = wanted_patterns_of(_plan_of(definition.plan, definition.part))
         patterns = None
         if wanted is not None:
             patterns = frozenset((_id_of(one.subject), _id_of(one.predicate), _id_of(one.object)) for one in wanted)
@@ -249,7 +249,7 @@ def _rows_of(delta: Counter[tuple[int, ...]], sign: int, width: int) -> Ints:
 
 
 def _plan_of(plan: QueryPlan, part: Node) -> QueryPlan:
-    return replace(plan, root=part, variables=visible(part), kind=QueryKind.SELECT)
+    return replace(plan, root=part, variables=visible_variables(part), kind=QueryKind.SELECT)
 
 
 def _id_of(term: object) -> int | None:

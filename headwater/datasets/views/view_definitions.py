@@ -14,7 +14,7 @@ import numpy as np
 
 from headwater.algebra.nodes import Node
 from headwater.algebra.plan import QueryPlan
-from headwater.algebra.scope import visible
+from headwater.algebra.scope import visible_variables
 from headwater.datasets.mapped_files import Ints
 from headwater.datasets.views.conjunctions import Conjunction
 from headwater.datasets.views.kernel_views import evaluate_by_kernel
@@ -47,7 +47,7 @@ class ViewDefinition:
         """The solutions of the part, evaluated on columns where possible. `texts` receives those of new terms."""
         if self.conjunction is not None:
             return evaluate_conjunction(self.conjunction, data)
-        shown = visible(self.part)
+        shown = visible_variables(self.part)
         table = evaluate_on_columns(self.plan, self.part, data)
         if table is not None:
             return table.rows(tuple(variable.value for variable in shown))

@@ -17,7 +17,7 @@ from dataclasses import replace
 from urllib.parse import urlsplit
 
 from headwater.algebra.nodes import Node
-from headwater.algebra.scope import visible
+from headwater.algebra.scope import visible_variables
 from headwater.federation.endpoint.bound_fetcher import BoundFetcher
 from headwater.federation.endpoint.client import Endpoint
 from headwater.federation.endpoint.endpoint_errors import EndpointError, EndpointRefused
@@ -73,7 +73,7 @@ class EndpointFromKey:
         join_variables: Iterable[Variable | str],
         keys_per_request: int = 100,
     ) -> None:
-        node, inner = parse_pattern(pattern) if isinstance(pattern, str) else (pattern, visible(pattern))
+        node, inner = parse_pattern(pattern) if isinstance(pattern, str) else (pattern, visible_variables(pattern))
         self.join_variables = tuple(map(variable_of, join_variables))
         if variable not in self.join_variables:
             raise ValueError(f"SERVICE {variable} needs {variable} among the join variables: it says whom to ask")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from headwater.algebra.build import plan_query
 from headwater.algebra.nodes import Join, Node, OrderBy, Project, Slice, Values
-from headwater.algebra.scope import all_variables, visible
+from headwater.algebra.scope import all_variables, visible_variables
 from headwater.algebra.to_sparql import to_sparql
 from headwater.federation.endpoint.substitution import restrict_pattern
 from headwater.language.expressions import VariableReference
@@ -63,7 +63,9 @@ class RequestQueries:
         variables: Iterable[Variable | str] | None = None,
     ) -> RequestQueries:
         """From a plan node or the text between the braces; by default all visible variables are columns."""
-        node, all_columns = parse_pattern(pattern) if isinstance(pattern, str) else (pattern, visible(pattern))
+        node, all_columns = (
+            parse_pattern(pattern) if isinstance(pattern, str) else (pattern, visible_variables(pattern))
+        )
         columns = all_columns if variables is None else tuple(map(variable_of, variables))
         return cls(node, tuple(map(variable_of, join_variables)), columns)
 
@@ -79,7 +81,7 @@ class RequestQueries:
         pairs = zip(self.join_variables, map(_check_sendable, key), strict=True)
         fixed = {variable: term for variable, term in pairs if term is not None}
         pattern = restrict_pattern(self.pattern, fixed)
-        remaining = set(visible(pattern))
+        remaining = set(visible_variables(pattern))
         return to_sparql(Project(pattern, tuple(v for v in self.variables if v in remaining)))
 
     def select_page(self, limit: int, offset: int, is_ordered: bool = True) -> str:

@@ -41,7 +41,14 @@ from headwater.algebra.nodes import (
     Union,
     Values,
 )
-from headwater.algebra.scope import all_variables, certain, map_expression, mentioned, sub_expressions, visible
+from headwater.algebra.scope import (
+    all_variables,
+    certain_variables,
+    expression_variables,
+    map_expression,
+    sub_expressions,
+    visible_variables,
+)
 from headwater.language.expressions import Constant, Expression, FunctionCall, Operation, VariableReference
 from headwater.language.patterns import (
     Alternative,
@@ -66,7 +73,7 @@ _FALSE = Constant(Literal("false", datatype=NamedNode(XSD + "boolean")))
 
 def restrict_pattern(pattern: Node, fixed: Fixed) -> Node:
     """The pattern reduced to the solutions that are compatible with `fixed`."""
-    columns = set(visible(pattern))
+    columns = set(visible_variables(pattern))
     relevant = {variable: term for variable, term in fixed.items() if variable in columns}
     return _push_terms(pattern, relevant) if relevant else pattern
 
@@ -96,7 +103,11 @@ def _push_terms(node: Node, fixed: Fixed) -> Node:
             extended = Extend(restrict_pattern(inner, inside), variable, _substitute_all(expression, inside))
             return _filter_outside(extended, _difference(fixed, inside))
         case LeftJoin(left, right, condition):
-            inside = {v: t for v, t in fixed.items() if v in certain(left) and v not in _variables_in_exists(condition)}
+            inside = {
+                v: t
+                for v, t in fixed.items()
+                if v in certain_variables(left) and v not in _variables_in_exists(condition)
+            }
             test = None if condition is None else _substitute_all(condition, inside)
             return _filter_outside(
                 LeftJoin(restrict_pattern(left, inside), restrict_pattern(right, inside), test),
@@ -135,15 +146,15 @@ def _restrict_graph(name: NamedNode | Variable, inner: Node, fixed: Fixed) -> No
         return Graph(name, restrict_pattern(inner, rest))
     if isinstance(term, Literal):
         return Filter(Graph(name, inner), _FALSE)
-    if isinstance(inner, Bgp) and name not in visible(inner):
+    if isinstance(inner, Bgp) and name not in visible_variables(inner):
         return Graph(term, restrict_pattern(inner, rest))
     # GRAPH ?g ranges over the graphs that exist; GRAPH <g> {} has a solution even where <g> does not.
     return _filter_outside(Graph(name, restrict_pattern(inner, rest)), {v: t for v, t in fixed.items() if v == name})
 
 
 def _restrict_distinct(node: Node, inner: Node, fixed: Fixed) -> Node:
-    inside = {v: t for v, t in fixed.items() if v in certain(inner)}
-    others = tuple(v for v in visible(inner) if v not in inside)
+    inside = {v: t for v, t in fixed.items() if v in certain_variables(inner)}
+    others = tuple(v for v in visible_variables(inner) if v not in inside)
     if not others:
         return _filter_outside(node, fixed)
     # Some solutions may have lost a fixed variable and some not: that must not make them different.
@@ -164,7 +175,7 @@ def _filter_outside(node: Node, fixed: Fixed) -> Node:
     """The node with a filter for the terms that could not be pushed."""
     if not fixed:
         return node
-    always = certain(node)
+    always = certain_variables(node)
     tests = [_equality(variable, term, variable in always) for variable, term in fixed.items()]
     return Filter(node, reduce(lambda a, b: Operation("&&", (a, b)), tests))
 
@@ -181,7 +192,7 @@ def _equality(variable: Variable, term: NamedNode | Literal, is_bound: bool) -> 
 
 def _pushable(fixed: Fixed, inner: Node, expression: Expression) -> dict[Variable, NamedNode | Literal]:
     """The terms that may be pushed below an expression: it does not read their variable, or finds it always bound."""
-    read, asked, always = mentioned(expression), _variables_in_exists(expression), certain(inner)
+    read, asked, always = expression_variables(expression), _variables_in_exists(expression), certain_variables(inner)
     return {v: t for v, t in fixed.items() if v not in read or (v in always and v not in asked)}
 
 

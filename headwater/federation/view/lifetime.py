@@ -35,7 +35,7 @@ def remaining_ticks_in(window: TimeWindow, entered: int, now: int, period: int |
 
     `period` is the distance of two ticks if the window itself has no slide.
     """
-    leaves = window.leave(entered)
+    leaves = window.exit_instant(entered)
     if leaves is None:
         return None
     step = window.slide or period

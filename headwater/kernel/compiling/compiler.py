@@ -35,12 +35,12 @@ from headwater.algebra.nodes import (
     Unit,
     Window,
 )
-from headwater.algebra.non_literals import resources
+from headwater.algebra.non_literals import non_literal_variables
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.presentation import Presentation
-from headwater.algebra.scope import certain, visible
-from headwater.algebra.translate import conjunction
-from headwater.algebra.unrolled_paths import unrolled
+from headwater.algebra.scope import certain_variables, visible_variables
+from headwater.algebra.translate import conjunction_of
+from headwater.algebra.unrolled_paths import unroll_path
 from headwater.algebra.window_graphs import DEFAULT, window_graph
 from headwater.execution.static_data import StaticData
 from headwater.kernel.aggregation.grouping import AggregateSpec, GroupOperator
@@ -99,7 +99,7 @@ class Compiler:
 
     def compile(self) -> tuple[Operator, Presenter | None]:
         """The operator whose rows are the solutions of the plan, and what ORDER BY and LIMIT make of them."""
-        presentation, below = Presentation.of(self._plan.root)
+        presentation, below = Presentation.extract(self._plan.root)
         if presentation is None:
             return self._node(below, DEFAULT), None
         return self._presented(presentation, below, DEFAULT)
@@ -117,7 +117,7 @@ class Compiler:
     def input(self, node: Node, graph: NamedNode) -> Input:
         """A part of the plan with `graph` as the active one, and what its rows always bind."""
         operator = self._node(node, graph)
-        return Input(operator, frozenset(names(certain(node))), resources(node))
+        return Input(operator, frozenset(names(certain_variables(node))), non_literal_variables(node))
 
     def filtered(self, given: Input, condition: Expression, graph: NamedNode) -> Operator:
         """The rows that satisfy a condition."""
@@ -222,7 +222,7 @@ class Compiler:
             between.append(Variable(self.fresh("m")))
             return between[-1]
 
-        pattern = unrolled(node, fresh)
+        pattern = unroll_path(node, fresh)
         if pattern == node:
             raise NotForTheKernel("a property path of any length over a stream")
         found = self._node(pattern, graph)
@@ -239,7 +239,7 @@ class Compiler:
 
     def _in_each(self, name: Variable, inner: Node, places: Sequence[tuple[NamedNode, NamedNode]]) -> Operator:
         """The pattern in each of some graphs, with `name` bound to what the graph is called."""
-        shown = dict.fromkeys([name.value, *names(visible(inner))])
+        shown = dict.fromkeys([name.value, *names(visible_variables(inner))])
         branches: list[Operator] = [ConstantOperator(tuple(shown), no_rows(len(shown)))] if not places else []
         for label, graph in places:
             called = ConstantOperator((name.value,), self._vocabulary.ids_of_rows([(label,)], 1))
@@ -249,7 +249,7 @@ class Compiler:
         return branches[0] if len(branches) == 1 else UnionOperator(branches)
 
     def _slice(self, node: Slice, graph: NamedNode) -> Operator:
-        presentation, below = Presentation.of(node)
+        presentation, below = Presentation.extract(node)
         if presentation is None:
             raise NotForTheKernel("LIMIT or OFFSET of something that is no sub-query")
         rows, presenter = self._presented(presentation, below, graph)
@@ -299,8 +299,8 @@ class Compiler:
         found: Operator = MultiwayJoinOperator(inputs, tuple(dict.fromkeys(v for one in inputs for v in one.variables)))
         found = projected(found, tuple(v for v in found.variables if v in inner.operator.variables or v not in groups))
         if node.conditions:
-            given = Input(found, inner.sure, resources(node))
-            found = self.filtered(given, conjunction(list(node.conditions)), graph)
+            given = Input(found, inner.sure, non_literal_variables(node))
+            found = self.filtered(given, conjunction_of(list(node.conditions)), graph)
         return found
 
 

@@ -41,8 +41,16 @@ from headwater.algebra.nodes import (
     Values,
     Window,
 )
-from headwater.algebra.scope import all_variables, certain, expressions_of, mentioned, nodes, sub_expressions, visible
-from headwater.algebra.unrolled_paths import may_be_empty
+from headwater.algebra.scope import (
+    all_variables,
+    certain_variables,
+    expression_variables,
+    expressions_of,
+    nodes_of,
+    sub_expressions,
+    visible_variables,
+)
+from headwater.algebra.unrolled_paths import can_be_empty
 from headwater.kernel.columns.delta import UNBOUND
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.compiling.join_inputs import Input, joined
@@ -168,7 +176,7 @@ class Existence:
                 first = self._within(left, graph, outer, around)
                 second = self._beside(right, graph, outer, around)
                 return Input(compiler.left_joined(first, second, condition, graph), first.sure)
-            case Minus(left, right) if not around & frozenset(visible(right)) and is_closed(right, around):
+            case Minus(left, right) if not around & frozenset(visible_variables(right)) and is_closed(right, around):
                 below = self._within(left, graph, outer, around)
                 return Input(MinusOperator(below.operator, compiler.input(right, graph).operator), below.sure)
             case Extend(inner, variable, expression) if variable not in around:
@@ -199,33 +207,35 @@ def is_closed(plan: Node, around: Variables) -> bool:
 
 
 def _chooses(plan: Node, around: Variables) -> bool:
-    shown = around & frozenset(visible(plan))
+    shown = around & frozenset(visible_variables(plan))
     match plan:
         case Bgp() | Values() | Unit():
             return True
         case PathMatch(_, path, _):
-            return not shown or not may_be_empty(path)
+            return not shown or not can_be_empty(path)
         case Join(left, right) | Union(left, right):
             return _chooses(left, around) and _chooses(right, around)
         case Graph(_, inner) | Window(_, _, inner) | Distinct(inner) | Reduced(inner) | OrderBy(inner, _):
             return _chooses(inner, around)
         case Filter(inner, condition):
-            return around & mentioned(condition) <= certain(inner) and _chooses(inner, around)
+            return around & expression_variables(condition) <= certain_variables(inner) and _chooses(inner, around)
         case Extend(inner, variable, expression):
-            sees_itself = around & mentioned(expression) <= certain(inner)
+            sees_itself = around & expression_variables(expression) <= certain_variables(inner)
             return variable not in around and sees_itself and _chooses(inner, around)
         case LeftJoin(left, right, condition):
-            sure = certain(left)
-            seen = frozenset() if condition is None else around & mentioned(condition)
-            settled = around & frozenset(visible(right)) <= sure and seen <= sure | certain(right)
+            sure = certain_variables(left)
+            seen = frozenset() if condition is None else around & expression_variables(condition)
+            settled = around & frozenset(visible_variables(right)) <= sure and seen <= sure | certain_variables(right)
             return settled and _chooses(left, around) and _chooses(right, around)
         case Minus(left, right):
-            return not around & frozenset(visible(right)) and _chooses(left, around) and _chooses(right, around)
+            return (
+                not around & frozenset(visible_variables(right)) and _chooses(left, around) and _chooses(right, around)
+            )
         case Project(inner, _):
             return _chooses(inner, shown)
         case Group(inner, keys, _):
             own = frozenset(variable for variable, expression in keys if expression is None)
-            return shown <= own & certain(inner) and _chooses(inner, shown)
+            return shown <= own & certain_variables(inner) and _chooses(inner, shown)
         case Slice():
             return not shown
     return False
@@ -247,7 +257,7 @@ def _bare(plan: Node, around: Variables) -> Node:
 
 def _timed(plan: Node) -> Variables:
     """The variables whose timestamp is asked for inside a pattern."""
-    parts = (part for node in nodes(plan) for e in expressions_of(node) for part in sub_expressions(e))
+    parts = (part for node in nodes_of(plan) for e in expressions_of(node) for part in sub_expressions(e))
     return frozenset(part.variable for part in parts if isinstance(part, Timestamp))
 
 

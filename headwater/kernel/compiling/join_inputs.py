@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headwater.algebra.non_literals import Known, joined_resources
+from headwater.algebra.non_literals import VariableFacts, non_literals_of_join
 from headwater.kernel.operators.compatible_join import CompatibleJoinOperator
 from headwater.kernel.operators.constant import ConstantOperator
 from headwater.kernel.operators.multiway_join import MultiwayJoinOperator
@@ -31,9 +31,9 @@ class Input:
     resources: frozenset[str] = frozenset()
 
     @property
-    def known(self) -> Known:
+    def known(self) -> VariableFacts:
         """What is known of the rows before there are any."""
-        return Known(frozenset(self.operator.variables), self.sure, self.resources)
+        return VariableFacts(frozenset(self.operator.variables), self.sure, self.resources)
 
 
 def joined(inputs: Sequence[Input]) -> Input:
@@ -53,7 +53,7 @@ def joined(inputs: Sequence[Input]) -> Input:
         rest.remove(nearest)
         result = CompatibleJoinOperator(result, nearest)
     sure: frozenset[str] = frozenset().union(*(one.sure for one in inputs))
-    return Input(result, sure, joined_resources(one.known for one in inputs))
+    return Input(result, sure, non_literals_of_join(one.known for one in inputs))
 
 
 def _multiway(inputs: list[Operator]) -> Operator:

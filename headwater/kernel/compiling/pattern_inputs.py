@@ -15,7 +15,7 @@ from pyoxigraph import DefaultGraph
 
 from headwater.algebra.nodes import Node
 from headwater.algebra.plan import QueryPlan
-from headwater.algebra.scope import expressions_of, nodes, sub_expressions
+from headwater.algebra.scope import expressions_of, nodes_of, sub_expressions
 from headwater.algebra.triple_timestamps import PatternTime
 from headwater.algebra.window_graphs import DEFAULT, window_graph
 from headwater.execution.static_data import StaticData
@@ -150,6 +150,6 @@ class Leaves:
 
 
 def _timestamps(plan: Node) -> Iterator[Timestamp]:
-    for node in nodes(plan):
+    for node in nodes_of(plan):
         for expression in expressions_of(node):
             yield from (part for part in sub_expressions(expression) if isinstance(part, Timestamp))

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from headwater.algebra.nodes import ExistsPlan
-from headwater.algebra.non_literals import joined_resources
+from headwater.algebra.non_literals import non_literals_of_join
 from headwater.algebra.plan import QueryPlan
-from headwater.algebra.scope import conjuncts, map_expression, mentioned, sub_expressions
-from headwater.algebra.translate import conjunction
-from headwater.algebra.triple_timestamps import PatternTime, time_expression
+from headwater.algebra.scope import conjuncts_of, expression_variables, map_expression, sub_expressions
+from headwater.algebra.translate import conjunction_of
+from headwater.algebra.triple_timestamps import PatternTime, timestamp_expression
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.compiling.existence import Existence, PlanCompiler
 from headwater.kernel.compiling.join_inputs import Input, joined
@@ -54,7 +54,7 @@ class RowExpressions:
         streams = [source.stream for source in self.plan.windows]
 
         def change(part: Expression) -> Expression | None:
-            return time_expression(part, here, streams) if isinstance(part, Timestamp) else None
+            return timestamp_expression(part, here, streams) if isinstance(part, Timestamp) else None
 
         written = map_expression(expression, change)
         if not can_evaluate(written):
@@ -63,18 +63,18 @@ class RowExpressions:
 
     def selected(self, given: Input, condition: Expression, graph: NamedNode) -> Operator:
         """FILTER: what the row alone decides first, then patterns, then what may change from tick to tick."""
-        conditions = list(conjuncts(condition))
+        conditions = list(conjuncts_of(condition))
         exists = [c for c in conditions if isinstance(c, ExistsPlan)]
         plain = [c for c in conditions if not _helpers(c)]
         others = [c for c in conditions if _helpers(c) and c not in exists]
         rows = given.operator
         if plain:
-            rows = apply_filter(rows, self.compiled(conjunction(plain), rows.variables, given.resources).test_rows)
+            rows = apply_filter(rows, self.compiled(conjunction_of(plain), rows.variables, given.resources).test_rows)
         for one in exists:
             rows = self._existence.kept(replace(given, operator=rows), one, graph)
         if others:
             shown = rows.variables
-            rows, (test,) = self.prepared(replace(given, operator=rows), [conjunction(others)], graph)
+            rows, (test,) = self.prepared(replace(given, operator=rows), [conjunction_of(others)], graph)
             holds = self.compiled(test, rows.variables, given.resources).test_rows
             rows = self._cut(FilterOperator(rows, holds), shown, others)
         return rows
@@ -93,7 +93,7 @@ class RowExpressions:
         if _helpers(condition):
             return self._existence.left_joined(left, right, condition, graph)
         both = dict.fromkeys((*left.operator.variables, *right.operator.variables))
-        resources = joined_resources([left.known, right.known])
+        resources = non_literals_of_join([left.known, right.known])
         return LeftJoinOperator(
             left.operator, right.operator, self.compiled(condition, tuple(both), resources).test_rows
         )
@@ -117,7 +117,7 @@ class RowExpressions:
 
     def only_needed(self, rows: Operator, expressions: Sequence[Expression], shown: tuple[str, ...]) -> Operator:
         """The rows cut down to some columns and those that expressions read."""
-        read = {v.value for expression in expressions for v in mentioned(expression)}
+        read = {v.value for expression in expressions for v in expression_variables(expression)}
         asked = {part.variable for e in expressions for part in sub_expressions(e) if isinstance(part, Timestamp)}
         read |= {column.value for bound, _, column in self.times if bound & asked}
         kept = dict.fromkeys([*shown, *(v for v in rows.variables if v in read)])

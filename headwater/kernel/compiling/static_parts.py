@@ -10,9 +10,9 @@ from dataclasses import replace
 from functools import reduce
 
 from headwater.algebra.nodes import Bgp, ExistsPlan, Filter, Graph, Join, Node, PathMatch, Project, Service, Window
-from headwater.algebra.non_literals import resources
+from headwater.algebra.non_literals import non_literal_variables
 from headwater.algebra.plan import QueryKind, QueryPlan
-from headwater.algebra.scope import certain, expressions_of, nodes, sub_expressions, visible
+from headwater.algebra.scope import certain_variables, expressions_of, nodes_of, sub_expressions, visible_variables
 from headwater.algebra.window_graphs import DEFAULT
 from headwater.execution.static_data import StaticData
 from headwater.kernel.columns.delta import UNBOUND
@@ -77,7 +77,7 @@ class StaticParts:
 
     def is_untouched(self, node: Node) -> bool:
         """Whether no stream touches a part in whatever graph its patterns are matched."""
-        return all(self._is_static(inner) for inner in nodes(node))
+        return all(self._is_static(inner) for inner in nodes_of(node))
 
     def rows(self, node: Node, graph: NamedNode) -> Operator:
         """The solutions of a static part."""
@@ -85,14 +85,14 @@ class StaticParts:
 
     def _asked(self, part: Node) -> tuple[Operator, frozenset[str]]:
         """The solutions of a part in the default graph, and what really is bound in all of them."""
-        shown = visible(part)
+        shown = visible_variables(part)
         names = tuple(variable.value for variable in shown)
         self.views.append(part)
         if isinstance(self._static, ViewData):
             view = self._static.view(self._plan, part, lambda data: self._by_definition(part, shown, data))
             self.found.append(view.relation.describe())
             if self.follows:
-                return view.followed(names), frozenset(variable.value for variable in certain(part))
+                return view.followed(names), frozenset(variable.value for variable in certain_variables(part))
             return ConstantOperator(names, view.relation), frozenset(names[place] for place in view.sure)
         rows = self._vocabulary.ids_of_rows(self._by_definition(part, shown), len(names))
         self.found.append("asked once of the reference")
@@ -109,7 +109,7 @@ class StaticParts:
     def view(self, parts: list[Placed]) -> Input:
         """Several static parts joined."""
         part = reduce(Join, [placed(*part) for part in parts])
-        return Input(*self._asked(part), resources(part))
+        return Input(*self._asked(part), non_literal_variables(part))
 
     def in_static_graphs(self, name: Variable, inner: Node) -> Operator:
         """`GRAPH ?g` over the graphs that are no stream's, with ?g bound to each."""
@@ -123,7 +123,11 @@ def connected(parts: list[Placed]) -> list[list[Placed]]:
     """The parts in groups such that no two groups share a variable."""
     groups: list[list[Placed]] = []
     for part in parts:
-        mine = [group for group in groups if any(set(visible(part[0])) & set(visible(n)) for n, _ in group)]
+        mine = [
+            group
+            for group in groups
+            if any(set(visible_variables(part[0])) & set(visible_variables(n)) for n, _ in group)
+        ]
         groups = [group for group in groups if group not in mine]
         groups.append([*(p for group in mine for p in group), part])
     return groups

@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headwater.algebra.nodes import ExistsPlan
-from headwater.algebra.scope import mentioned, sub_expressions
+from headwater.algebra.scope import expression_variables, sub_expressions
 from headwater.kernel.columns.delta import UNBOUND, no_rows
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.vocabulary import Vocabulary
@@ -208,7 +208,7 @@ class _Compiler:
         return lambda rows: test_kind(_column_values(source(rows), rows.shape[0]), kind, self._vocabulary)
 
     def _pyoxigraph_expression(self, expression: Expression) -> tuple[PyoxigraphExpression, list[int]]:
-        names = sorted(v.value for v in mentioned(expression) if v.value in self._columns)
+        names = sorted(v.value for v in expression_variables(expression) if v.value in self._columns)
         fallback = PyoxigraphExpression(expression, [Variable(name) for name in names], self._vocabulary, self._base)
         return fallback, [self._columns[name] for name in names]
 

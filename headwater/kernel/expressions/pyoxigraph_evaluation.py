@@ -21,9 +21,9 @@ import numpy as np
 from pyoxigraph import QuerySolutions, Store
 
 from headwater.algebra.nodes import Extend, Unit
-from headwater.algebra.pyoxigraph_expressions import in_engine_words
+from headwater.algebra.pyoxigraph_expressions import rewrite_for_pyoxigraph
 from headwater.algebra.scope import map_expression, sub_expressions
-from headwater.algebra.to_sparql import expression_text, term_text
+from headwater.algebra.to_sparql import expression_to_sparql, term_to_sparql
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.expressions.comparison import ERROR, FALSE, FALSE_ID, TRUE, TRUE_ID, Truths
@@ -59,9 +59,9 @@ class PyoxigraphExpression:
         def renamed(part: Expression) -> Expression | None:
             return VariableReference(names[part.variable]) if isinstance(part, VariableReference) else None
 
-        renamed_expression = in_engine_words(map_expression(expression, renamed))
+        renamed_expression = rewrite_for_pyoxigraph(map_expression(expression, renamed))
         as_stored = exact.over_stored_terms(Extend(Unit(), _RESULT, renamed_expression))
-        self._texts = expression_text(renamed_expression), expression_text(cast(Extend, as_stored).expression)
+        self._texts = expression_to_sparql(renamed_expression), expression_to_sparql(cast(Extend, as_stored).expression)
         self._has_changed_constants = any(
             _is_changed_by_store(part.value) for part in parts if isinstance(part, Constant)
         )
@@ -144,7 +144,7 @@ class PyoxigraphExpression:
     def _query_text(self, rows: list[Row], by_function: list[int], text: str) -> str:
         by_values = [i for i in range(self._width) if i not in by_function]
         head = " ".join(f"?v{i}" for i in by_values)
-        cells = " ".join(f"({k} {' '.join(term_text(row[i]) for i in by_values)})" for k, row in enumerate(rows))
+        cells = " ".join(f"({k} {' '.join(term_to_sparql(row[i]) for i in by_values)})" for k, row in enumerate(rows))
         binds = " ".join(f"BIND(<{_CELL}{i}>(?k) AS ?v{i})" for i in by_function)
         return f"SELECT ?k ?r {{ VALUES (?k {head}) {{ {cells} }} {binds} BIND({text} AS ?r) }}"
 

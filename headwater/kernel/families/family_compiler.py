@@ -13,8 +13,8 @@ from functools import reduce
 
 from headwater.algebra.nodes import Filter, Join, Node
 from headwater.algebra.plan import QueryPlan
-from headwater.algebra.scope import certain, conjuncts, mentioned, visible
-from headwater.algebra.translate import conjunction
+from headwater.algebra.scope import certain_variables, conjuncts_of, expression_variables, visible_variables
+from headwater.algebra.translate import conjunction_of
 from headwater.execution.static_data import StaticData
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.compiling.compiler import Compiler
@@ -66,7 +66,7 @@ class FamilyCompiler(Compiler):
             case Members():
                 return self._table_seen_by(node, graph)
             case Filter(inner, condition):
-                found = self._threshold(inner, list(conjuncts(condition)), graph)
+                found = self._threshold(inner, list(conjuncts_of(condition)), graph)
                 if found is not None:
                     return found
         return super()._node(node, graph)
@@ -80,9 +80,9 @@ class FamilyCompiler(Compiler):
             columns = columns.inner
         chosen = [0, *(place + 1 for place in node.parameters)]
         rows: Operator = ProjectionOperator(self._table, tuple(self._table.variables[column] for column in chosen))
-        rows = RenameOperator(rows, tuple(variable.value for variable in visible(columns)))
+        rows = RenameOperator(rows, tuple(variable.value for variable in visible_variables(columns)))
         everything = frozenset(rows.variables)
-        return self.filtered(Input(rows, everything), conjunction(conditions), graph) if conditions else rows
+        return self.filtered(Input(rows, everything), conjunction_of(conditions), graph) if conditions else rows
 
     def _threshold(self, inner: Node, conditions: list[Expression], graph: NamedNode) -> Operator | None:
         """A filter over a join in which nothing but the filter leads from the rows to the table."""
@@ -92,20 +92,22 @@ class FamilyCompiler(Compiler):
         if not tables or not inputs:
             return None
         rows = reduce(Join, inputs)
-        parameters = {variable for table in tables for variable in visible(table)}
-        if parameters & set(visible(rows)):
+        parameters = {variable for table in tables for variable in visible_variables(table)}
+        if parameters & set(visible_variables(rows)):
             return None
         plain = [condition for condition in conditions if can_evaluate(condition)]
-        tests = [condition for condition in plain if mentioned(condition) & parameters]
+        tests = [condition for condition in plain if expression_variables(condition) & parameters]
         if not tests:
             return None
         others = [condition for condition in plain if condition not in tests]
-        left = self._node(Filter(rows, conjunction(others)) if others else rows, graph)
+        left = self._node(Filter(rows, conjunction_of(others)) if others else rows, graph)
         right = joined([self.input(table, graph) for table in tables]).operator
-        test = self._expressions.compiled(conjunction(tests), (*left.variables, *right.variables))
+        test = self._expressions.compiled(conjunction_of(tests), (*left.variables, *right.variables))
         found = ThresholdJoin(left, right, test.test_rows)
         rest = [condition for condition in conditions if condition not in plain]
-        return self.filtered(Input(found, names(certain(inner))), conjunction(rest), graph) if rest else found
+        return (
+            self.filtered(Input(found, names(certain_variables(inner))), conjunction_of(rest), graph) if rest else found
+        )
 
 
 def names(variables: Iterable[Variable]) -> frozenset[str]:

@@ -182,8 +182,8 @@ class FamilyEvaluator(KernelEvaluator):
                 fresh.append(known[ids])
             known[ids].templates_by_query[name] = self._template_of(plan)
             self._by_name[name] = known[ids]
-            if self.ticker.answered is not None:
-                self._complete_from[name] = self.ticker.answered + 1
+            if self.ticker.last_tick is not None:
+                self._complete_from[name] = self.ticker.last_tick + 1
         self._enter(fresh)
 
     def _new_member(self, values: tuple[int, ...]) -> _Member:
@@ -323,7 +323,7 @@ class FamilyEvaluator(KernelEvaluator):
         unanswered = memory.unanswered | self.newcomers
         self._complete_from = {name: time for name, time in memory.complete_from.items() if name in self._by_name}
         self._split_members(unanswered)
-        if self.ticker.answered is not None:
+        if self.ticker.last_tick is not None:
             self._derive_result()
         self._is_answered = not memory.pending
         for member in self._members.values():

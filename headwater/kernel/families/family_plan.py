@@ -48,9 +48,15 @@ from headwater.algebra.nodes import (
     Window,
 )
 from headwater.algebra.nodes import Join as JoinNode
-from headwater.algebra.query_families import ConstantTerm, Family, hole
-from headwater.algebra.scope import certain, map_expression, mentioned, sub_expressions, visible
-from headwater.algebra.translate import join
+from headwater.algebra.query_families import ConstantTerm, Family, placeholder
+from headwater.algebra.scope import (
+    certain_variables,
+    expression_variables,
+    map_expression,
+    sub_expressions,
+    visible_variables,
+)
+from headwater.algebra.translate import join_nodes
 from headwater.kernel.compiling.unsupported import NotForTheKernel
 from headwater.language.expressions import Aggregate, Constant, Expression, FunctionCall, Timestamp, VariableReference
 from headwater.language.patterns import PatternTerm, TriplePattern
@@ -116,7 +122,7 @@ class _Lifting:
         self.variables = {number: Variable(f"{prefix}p{place}") for place, number in enumerate(family.parameters)}
         self._places = {number: place for place, number in enumerate(family.parameters)}
         self._fixed = family.fixed
-        self._numbers = {hole(number): number for number in range(len(family.fixed))}
+        self._numbers = {placeholder(number): number for number in range(len(family.fixed))}
         self._prefix = prefix
         self._fresh = 0
 
@@ -195,7 +201,7 @@ class _Lifting:
         asked = sorted(part.waiting | reads)
         if not asked and (part.is_tagged or not tag):
             return part.node
-        return join(part.node, self._members([self.variables[number] for number in asked], asked))
+        return join_nodes(part.node, self._members([self.variables[number] for number in asked], asked))
 
     def _members(self, variables: Iterable[Variable], numbers: Iterable[int]) -> Members:
         columns = Values((self.member, *variables), ())
@@ -232,7 +238,7 @@ class _Lifting:
             named = [(v, n) for v, n, o in zip(node.variables, row, opened, strict=True) if o and n is not None]
             rest = [(v, cell) for v, cell, o in zip(node.variables, known, opened, strict=True) if not o]
             written = Values(tuple(v for v, _ in rest), (tuple(cell for _, cell in rest),)) if rest else Unit()
-            branches.append(join(self._members([v for v, _ in named], [n for _, n in named]), written))
+            branches.append(join_nodes(self._members([v for v, _ in named], [n for _, n in named]), written))
         return _Lifted(reduce(Union, branches), is_tagged=True)
 
     def _number(self, cell: ConstantTerm) -> int:
@@ -252,10 +258,10 @@ class _Lifting:
         first, second = self._lifted(left), self._lifted(right)
         if not second.depends:
             return replace(first, node=Minus(first.node, second.node))
-        if not set(visible(left)) & set(visible(right)):
+        if not set(visible_variables(left)) & set(visible_variables(right)):
             # Solutions that share no variable remove nothing; the number must not make them share one.
             return first
-        if not certain(left) & certain(right):
+        if not certain_variables(left) & certain_variables(right):
             raise NotForTheKernel("MINUS over parts that may share no variable and differ from query to query")
         return _Lifted(Minus(self._bound(first, tag=True), self._bound(second)), is_tagged=True)
 
@@ -283,9 +289,9 @@ class _Lifting:
         """Rows for COUNT(DISTINCT *), which must not see the parameters that only a branch of a UNION has."""
         if any(isinstance(part, Timestamp) for expression in expressions for part in sub_expressions(expression)):
             raise NotForTheKernel("COUNT(DISTINCT *) beside timestamp() over a part that differs from query to query")
-        read = frozenset().union(*map(mentioned, expressions))
+        read = frozenset().union(*map(expression_variables, expressions))
         kept = [variable for variable in self.variables.values() if variable in read]
-        return Project(rows, (self.member, *visible(inner), *kept))
+        return Project(rows, (self.member, *visible_variables(inner), *kept))
 
     def _one_group_each(self, rows: Node, aggregates: list[tuple[Variable, Aggregate]]) -> Node:
         """A group for each member: the one that it has, or that of nothing."""

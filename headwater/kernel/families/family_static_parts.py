@@ -16,7 +16,7 @@ from pyoxigraph import Store
 
 from headwater.algebra.nodes import Bgp, Extend, Filter, Graph, Join, LeftJoin, Minus, Node, Project, Values
 from headwater.algebra.plan import QueryPlan
-from headwater.algebra.scope import certain, nodes, visible
+from headwater.algebra.scope import certain_variables, nodes_of, visible_variables
 from headwater.execution.static_data import StaticData
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.vocabulary import Vocabulary
@@ -53,7 +53,7 @@ class FamilyStaticParts(StaticParts):
     def view(self, parts: list[Placed]) -> Input:
         """Several static parts joined: constant, or what the members ask for."""
         node = reduce(Join, [placed(*part) for part in parts])
-        shown = visible(node)
+        shown = visible_variables(node)
         mine = [variable for variable in self._parameters if variable in shown]
         if not mine:
             return super().view(parts)
@@ -66,10 +66,10 @@ class FamilyStaticParts(StaticParts):
         self._followers.append(found)
         self.views.append(node)
         self.found.append("asked for what the members of the family name")
-        return Input(found, frozenset(variable.value for variable in certain(node)))
+        return Input(found, frozenset(variable.value for variable in certain_variables(node)))
 
     def _asking_by_value(self, node: Node, mine: Sequence[Variable]) -> AskFor:
-        shown = visible(node)
+        shown = visible_variables(node)
 
         def ask(keys: Sequence[Key]) -> Ints:
             rows = self._vocabulary.terms_of_rows(np.array(keys, dtype=np.int64))
@@ -82,7 +82,7 @@ class FamilyStaticParts(StaticParts):
         """Look the values up in the view of all values, where the data keeps views."""
         if not isinstance(self._static, ViewData):
             return None
-        shown = visible(node)
+        shown = visible_variables(node)
         relation = self._static.view(self._plan, node, lambda data: self._by_definition(node, shown, data)).relation
         key = tuple(shown.index(variable) for variable in mine)
 
@@ -106,7 +106,7 @@ class FamilyStaticParts(StaticParts):
         if self._plan.default_graphs is not None:
             return False
         named = self._plan.named_graphs
-        graphs = [inner.name for inner in nodes(node) if isinstance(inner, Graph)]
+        graphs = [inner.name for inner in nodes_of(node) if isinstance(inner, Graph)]
         return all(isinstance(graph, NamedNode) and (named is None or graph in named) for graph in graphs)
 
     def _in_place(self, static: Store) -> Dataset:
@@ -143,7 +143,7 @@ def _restricted(node: Node, values: Mapping[Variable, Node]) -> Node:
         case Bgp() | Join():
             parts = list(_parts(node))
             patterns = Bgp(tuple(triple for part in parts if isinstance(part, Bgp) for triple in part.triples))
-            mine = [rows for variable, rows in values.items() if variable in visible(patterns)]
+            mine = [rows for variable, rows in values.items() if variable in visible_variables(patterns)]
             others = [_restricted(part, values) for part in parts if not isinstance(part, Bgp)]
             return reduce(Join, [*mine, *([patterns] if patterns.triples else []), *others])
         case LeftJoin(left, right, condition):

@@ -49,7 +49,7 @@ class Presenter:
         for key, (_, descending) in reversed(list(zip(self._keys, presentation.keys, strict=True))):
             values = list(map(self._key, key(below).tolist()))
             order.sort(key=values.__getitem__, reverse=descending)
-        if presentation.distinct:
+        if presentation.is_distinct:
             first: dict[tuple[int, ...], int] = {}
             for place in order:
                 first.setdefault(tuple(shown[place].tolist()), place)

@@ -1,9 +1,9 @@
-"""Variables that nobody looks at are not made: bindings, aggregates, columns of VALUES and of sub-queries.
+"""Variables that nothing above reads are not computed: BIND, aggregates, columns of VALUES and of sub-queries.
 
     SELECT ?x { { SELECT ?x ?y (?y + 1 AS ?z) { … } } }    →    SELECT ?x { { SELECT ?x { … } } }
 
-How often a solution comes stays the same: rows are narrowed, never merged. A sub-query that hides nothing is only its
-pattern, and can be joined with what stands around it.
+Multiplicities stay the same: rows lose columns and are never merged. A sub-query that projects all its variables is
+replaced by its pattern, which can then be joined with the patterns around it.
 """
 
 from __future__ import annotations
@@ -25,42 +25,42 @@ from headwater.algebra.nodes import (
     Values,
 )
 from headwater.algebra.plan import QueryPlan
-from headwater.algebra.scope import visible
-from headwater.algebra.translate import conjunction
-from headwater.algebra.triple_timestamps import uses_timestamps
-from headwater.optimizer.needs import Needs, needs_below, read_by
+from headwater.algebra.scope import visible_variables
+from headwater.algebra.translate import conjunction_of
+from headwater.algebra.triple_timestamps import has_timestamps
+from headwater.optimizer.required_variables import RequiredVariables, required_of_children, variables_of_expressions
 from headwater.optimizer.rule import Rule
 from headwater.optimizer.statistics import Statistics
 
 
 def drop_unused(plan: QueryPlan, statistics: Statistics | None = None) -> Node:
-    # timestamp() does not see into sub-queries, so that even one that hides nothing means something.
-    return _trimmed(plan.root, frozenset(visible(plan.root)), unpack=not uses_timestamps(plan.root))
+    # timestamp() does not see into sub-queries, so none may be taken away.
+    return _drop_below(plan.root, frozenset(visible_variables(plan.root)), can_unnest=not has_timestamps(plan.root))
 
 
-def _trimmed(node: Node, need: Needs, *, unpack: bool) -> Node:
-    node = _narrowed(node, need)
+def _drop_below(node: Node, need: RequiredVariables, *, can_unnest: bool) -> Node:
+    node = _drop_in_node(node, need)
     if isinstance(node, Service):
         return node
-    below = zip(node.children, needs_below(node, need), strict=True)
-    children = [_trimmed(child, wanted, unpack=unpack) for child, wanted in below]
-    if unpack and not isinstance(node, Distinct | Reduced | Slice):
-        children = [child.inner if hides_nothing(child) else child for child in children]
+    below = zip(node.children, required_of_children(node, need), strict=True)
+    children = [_drop_below(child, wanted, can_unnest=can_unnest) for child, wanted in below]
+    if can_unnest and not isinstance(node, Distinct | Reduced | Slice):
+        children = [child.inner if is_identity_projection(child) else child for child in children]
     return node.with_children(*children)
 
 
-def hides_nothing(node: Node) -> TypeGuard[Project]:
-    """Whether a projection leaves its solutions as they are."""
+def is_identity_projection(node: Node) -> TypeGuard[Project]:
+    """Whether a projection keeps all variables."""
     if not isinstance(node, Project) or isinstance(node.inner, OrderBy):
         return False
-    return frozenset(visible(node.inner)) <= frozenset(node.variables)
+    return frozenset(visible_variables(node.inner)) <= frozenset(node.variables)
 
 
-def _narrowed(node: Node, need: Needs) -> Node:
-    """The node without what nobody needs; itself where that is nothing."""
+def _drop_in_node(node: Node, need: RequiredVariables) -> Node:
+    """The node without the variables that are not needed; the node itself if all are."""
     match node:
         case Extend(inner, variable, _) if variable not in need:
-            return _narrowed(inner, need)
+            return _drop_in_node(inner, need)
         case Project(inner, variables):
             # Without a variable at all, SPARQL's text would show all of them.
             kept = tuple(v for v in variables if v in need) or variables
@@ -74,11 +74,11 @@ def _narrowed(node: Node, need: Needs) -> Node:
             used = tuple((v, aggregate) for v, aggregate in aggregates if v in need)
             return Group(inner, keys, used or aggregates[:1])
         case Aggregation(inner, clauses, conditions):
-            wanted = need | read_by(conditions)
+            wanted = need | variables_of_expressions(conditions)
             mine = tuple(clause for clause in clauses if clause[0] in wanted)
             if mine:
                 return Aggregation(inner, mine, conditions)
-            return _narrowed(Filter(inner, conjunction(list(conditions))) if conditions else inner, need)
+            return _drop_in_node(Filter(inner, conjunction_of(list(conditions))) if conditions else inner, need)
     return node
 
 

@@ -9,30 +9,30 @@ from __future__ import annotations
 
 from headwater.algebra.nodes import Bgp, Graph, Join, Node, Unit, Window
 from headwater.algebra.plan import QueryPlan
-from headwater.optimizer.joins import factors, joined
-from headwater.optimizer.rule import Rule, Where, rewritten
+from headwater.optimizer.joins import join_all, join_operands
+from headwater.optimizer.rule import NodeContext, Rule, rewrite_plan
 from headwater.optimizer.statistics import Statistics
 from headwater.terms.model import NamedNode
 
 
 def merge_patterns(plan: QueryPlan, statistics: Statistics | None = None) -> Node:
-    def change(node: Node, where: Where) -> Node:
+    def change(node: Node, context: NodeContext) -> Node:
         if not isinstance(node, Join):
             return node
         merged: list[Node] = []
-        for factor in factors(node):
-            place = next((i for i, other in enumerate(merged) if read_the_same_graph(other, factor)), None)
+        for factor in join_operands(node):
+            place = next((i for i, other in enumerate(merged) if has_same_graph(other, factor)), None)
             if place is None:
                 merged.append(factor)
             else:
-                merged[place] = _together(merged[place], factor)
-        return joined(merged)
+                merged[place] = _merge(merged[place], factor)
+        return join_all(merged)
 
-    return rewritten(plan, change)
+    return rewrite_plan(plan, change)
 
 
-def read_the_same_graph(one: Node, other: Node) -> bool:
-    """Whether two inputs of a join are matched against one graph that is known by name."""
+def has_same_graph(one: Node, other: Node) -> bool:
+    """Whether two inputs of a join are matched against the same graph, known by its name."""
     match one, other:
         case Bgp(), Bgp():
             return True
@@ -43,13 +43,13 @@ def read_the_same_graph(one: Node, other: Node) -> bool:
     return False
 
 
-def _together(one: Node, other: Node) -> Node:
+def _merge(one: Node, other: Node) -> Node:
     match one, other:
         case Bgp(first), Bgp(second):
             return Bgp((*first, *second))
     (first_inner,), (second_inner,) = one.children, other.children
-    inputs = [*factors(first_inner), *factors(second_inner)]
-    return one.with_children(joined(inputs) if inputs else Unit())
+    inputs = [*join_operands(first_inner), *join_operands(second_inner)]
+    return one.with_children(join_all(inputs) if inputs else Unit())
 
 
 RULE = Rule(

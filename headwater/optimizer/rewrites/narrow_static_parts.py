@@ -1,14 +1,14 @@
-"""A static input of a join keeps only what the stream side can bind, as far as that is known without looking.
+"""A static input of a join keeps only rows that some stream row can join with, as far as the plan alone tells.
 
     Join(Window(w, Filter({?x :at ?v}, c(?v))), {?v :name ?n})     →  Join(…, Filter({?v :name ?n}, c(?v)))
     Join(Window(w, {?v :at ?g}), {?x :owner ?v})                   →  Join(…, Filter({?x :owner ?v}, !isLITERAL(?v)))
     Join(Window(w, Join({?x :at ?v}, Values(?v, :a :b))), …)       →  Join(…, Filter(…, ?v IN (:a, :b)))
 
-A *promise* of the stream side is a condition that is true on all its solutions, whose variables are bound in all of
-them. A solution of the static side on which it is not true has no partner then, where it binds these variables for
-sure, too. Views get smaller, and a source of equalities on the one side is one on the other. The filters then go
-the way of all filters. Promises come from filters, VALUES, constants, and the places of a triple: no subject is a
-literal, every predicate is an IRI.
+An *implied condition* of the stream side is true on all its solutions and reads only variables that all of them bind.
+A solution of the static side that always binds these variables, and on which the condition is not true, joins with
+nothing. So the static side can be filtered by it: its view gets smaller, and other rules move the filter further.
+Conditions are implied by filters, VALUES, constants, and the places of a triple: no subject is a literal, every
+predicate is an IRI.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from headwater.algebra.active_graphs import Source
+from headwater.algebra.active_graphs import ActiveGraph
 from headwater.algebra.nodes import (
     Aggregation,
     Bgp,
@@ -38,111 +38,116 @@ from headwater.algebra.nodes import (
     Window,
 )
 from headwater.algebra.plan import QueryPlan
-from headwater.algebra.scope import certain, conjuncts
-from headwater.algebra.translate import conjunction
+from headwater.algebra.scope import certain_variables, conjuncts_of, expression_variables
+from headwater.algebra.translate import conjunction_of
 from headwater.language.expressions import Constant, Expression, FunctionCall, Operation, VariableReference
 from headwater.language.patterns import TriplePattern
-from headwater.optimizer.dependencies import has_exists, patterns, reads, reads_stream
-from headwater.optimizer.joins import factors, joined
-from headwater.optimizer.rewrites.bind_equalities import equal_means_same, fixed_by
+from headwater.optimizer.dependencies import has_exists, has_stream_pattern, patterns_with_graphs
+from headwater.optimizer.joins import join_all, join_operands
+from headwater.optimizer.rewrites.bind_equalities import equality_of, is_equal_only_to_itself
 from headwater.optimizer.rewrites.filter_static_parts import is_static
-from headwater.optimizer.rewrites.push_filters import may_move
-from headwater.optimizer.rule import Rule, Where, rewritten
+from headwater.optimizer.rewrites.push_filters import can_move
+from headwater.optimizer.rule import NodeContext, Rule, rewrite_plan
 from headwater.optimizer.statistics import Statistics
 from headwater.terms.model import Literal, NamedNode, Term, Variable
 
-Promises = tuple[Expression, ...]
-MOST_LISTED = 64
-"""So many terms of VALUES are worth asking for one by one."""
+Conditions = tuple[Expression, ...]
+MAX_LISTED = 64
+"""The longest list of terms that is worth a filter with IN."""
 
 
 def narrow_static_parts(plan: QueryPlan, statistics: Statistics | None = None) -> Node:
-    def change(node: Node, where: Where) -> Node:
+    def change(node: Node, context: NodeContext) -> Node:
         # Inside EXISTS any variable may have its value from outside.
-        if not isinstance(node, Join) or where.correlated:
+        if not isinstance(node, Join) or context.is_correlated:
             return node
-        inputs, source = factors(node), where.source
-        streams = [one for one in inputs if reads_stream(plan, one, source)]
-        promised = tuple(dict.fromkeys(promise for one in streams for promise in promises(one)))
-        if not promised:
+        inputs, graph = join_operands(node), context.active_graph
+        streams = [one for one in inputs if has_stream_pattern(plan, one, graph)]
+        conditions = tuple(dict.fromkeys(condition for one in streams for condition in implied_conditions(one)))
+        if not conditions:
             return node
-        narrowing = _Narrowing(plan, promised, statistics)
-        narrowed = [narrowing.of(one, source) if is_static(plan, one, source) else one for one in inputs]
+        input_filter = _StaticInputFilter(plan, conditions, statistics)
+        narrowed = [input_filter.filter_input(one, graph) if is_static(plan, one, graph) else one for one in inputs]
         if all(new is old for new, old in zip(narrowed, inputs, strict=True)):
             return node
-        return joined(narrowed)
+        return join_all(narrowed)
 
-    return rewritten(plan, change)
+    return rewrite_plan(plan, change)
 
 
 @dataclass(frozen=True)
-class _Narrowing:
+class _StaticInputFilter:
+    """Filters static inputs by the conditions that the stream side implies."""
+
     plan: QueryPlan
-    promised: Promises
+    conditions: Conditions
     statistics: Statistics | None
 
-    def of(self, node: Node, source: Source) -> Node:
-        """A static input without what has no partner."""
-        known = promises(node)
-        for promise in self.promised:
-            if promise not in known and can_be_compared(node, promise) and self._pays(node, promise, known, source):
-                node = Filter(node, promise)
+    def filter_input(self, node: Node, graph: ActiveGraph) -> Node:
+        """A static input without solutions that join with no stream solution."""
+        known = implied_conditions(node)
+        for condition in self.conditions:
+            is_new = condition not in known and has_all_variables(node, condition)
+            if is_new and self._is_useful(node, condition, known, graph):
+                node = Filter(node, condition)
         return node
 
-    def _pays(self, node: Node, promise: Expression, known: Promises, source: Source) -> bool:
-        """Kinds of terms are asked for only where something may go, and the stronger question once."""
-        variable = _kind_told_by(promise)
+    def _is_useful(self, node: Node, condition: Expression, known: Conditions, graph: ActiveGraph) -> bool:
+        """Tests of the kind of term are added only where they can drop a row, and only the strictest of them."""
+        variable = _term_kind_variable(condition)
         if variable is None:
             return True
-        is_weaker = promise != _is_iri(variable) and _is_iri(variable) in (*known, *self.promised)
-        return not is_weaker and self._may_be_literal(node, variable, source)
+        is_weaker = condition != _is_iri(variable) and _is_iri(variable) in (*known, *self.conditions)
+        return not is_weaker and self._can_be_literal(node, variable, graph)
 
-    def _may_be_literal(self, node: Node, variable: Variable, source: Source) -> bool:
-        """Whether the input may bind a variable to literals, as far as they were counted."""
+    def _can_be_literal(self, node: Node, variable: Variable, graph: ActiveGraph) -> bool:
+        """Whether the input may bind a variable to literals, by the statistics."""
         is_object = False
-        for pattern, where in patterns(self.plan, node, source):
+        for pattern, active_graph in patterns_with_graphs(self.plan, node, graph):
             for triple in pattern.triples if isinstance(pattern, Bgp) else ():
                 if triple.object != variable:
                     continue
                 is_object = True
-                if not self._has_literals(triple.predicate, where):
+                if not self._has_literals(triple.predicate, active_graph):
                     return False
         return is_object
 
-    def _has_literals(self, predicate: object, source: Source) -> bool:
+    def _has_literals(self, predicate: object, graph: ActiveGraph) -> bool:
         if self.statistics is None or not isinstance(predicate, NamedNode):
             return True
-        return self.statistics.counts(self.plan, source, predicate).literals
+        return self.statistics.counts(self.plan, graph, predicate).has_literals
 
 
-def can_be_compared(node: Node, promise: Expression) -> bool:
-    """Whether each solution of the input has the very values that the promise is about."""
-    return reads(promise) <= certain(node)
+def has_all_variables(node: Node, condition: Expression) -> bool:
+    """Whether each solution of the input binds all variables of the condition, so that a join compares them."""
+    return expression_variables(condition) <= certain_variables(node)
 
 
-def promises(node: Node) -> Promises:
+def implied_conditions(node: Node) -> Conditions:
     """Conditions that are true on every solution of a node, over variables that are bound in every one."""
     match node:
         case Bgp(triples):
-            return tuple(one for triple in triples for one in _of_places(triple))
+            return tuple(one for triple in triples for one in _term_kind_conditions(triple))
         case Values(variables, rows):
             columns = zip(variables, zip(*rows, strict=True), strict=True) if rows else ()
-            return tuple(one for variable, terms in columns for one in _listed(variable, terms))
+            return tuple(one for variable, terms in columns for one in _membership(variable, terms))
         case Filter(inner, condition):
-            said = [one for one in conjuncts(condition) if is_a_promise(inner, one)]
-            return (*promises(inner), *(one for condition in said for one in _as_promise(condition)))
+            implied = [one for one in conjuncts_of(condition) if is_implied_by_filter(inner, one)]
+            return (*implied_conditions(inner), *(one for condition in implied for one in _as_membership(condition)))
         case Join(left, right):
-            return (*promises(left), *promises(right))
+            return (*implied_conditions(left), *implied_conditions(right))
         case LeftJoin(left, _, _) | Minus(left, _):
-            return promises(left)
+            return implied_conditions(left)
         case Union(left, right):
-            return of_either(promises(left), promises(right))
-        case Extend(inner, variable, Constant(value)) if equal_means_same(value):
-            return (*promises(inner), *_listed(variable, [value]))
+            return conditions_of_union(implied_conditions(left), implied_conditions(right))
+        case Extend(inner, variable, Constant(value)) if is_equal_only_to_itself(value):
+            return (*implied_conditions(inner), *_membership(variable, [value]))
         case Project(inner, variables):
-            return seen_outside(promises(inner), variables)
+            return project_conditions(implied_conditions(inner), variables)
         case Group(inner, keys, _):
-            return seen_outside(promises(inner), [variable for variable, expression in keys if expression is None])
+            return project_conditions(
+                implied_conditions(inner), [variable for variable, expression in keys if expression is None]
+            )
         case (
             Extend(inner, _, _)
             | Aggregation(inner, _, _)
@@ -153,55 +158,59 @@ def promises(node: Node) -> Promises:
             | OrderBy(inner, _)
             | Slice(inner)
         ):
-            return promises(inner)
+            return implied_conditions(inner)
     return ()
 
 
-def is_a_promise(inner: Node, condition: Expression) -> bool:
-    """Whether a filter says the same wherever its variables have the same values, and they have some."""
-    return may_move(condition) and not has_exists(condition) and reads(condition) <= certain(inner)
+def is_implied_by_filter(inner: Node, condition: Expression) -> bool:
+    """Whether a filter gives a condition that depends on nothing but variables that are always bound."""
+    return (
+        can_move(condition)
+        and not has_exists(condition)
+        and expression_variables(condition) <= certain_variables(inner)
+    )
 
 
-def seen_outside(promised: Promises, variables: Iterable[Variable]) -> Promises:
-    """What is promised of variables that can be seen outside."""
+def project_conditions(conditions: Conditions, variables: Iterable[Variable]) -> Conditions:
+    """The conditions that read only variables that the projection keeps."""
     shown = frozenset(variables)
-    return tuple(one for one in promised if reads(one) <= shown)
+    return tuple(one for one in conditions if expression_variables(one) <= shown)
 
 
-def of_either(left: Promises, right: Promises) -> Promises:
-    """What holds on both sides; of a single variable also that one or the other holds."""
+def conditions_of_union(left: Conditions, right: Conditions) -> Conditions:
+    """The conditions that both branches imply; for a single variable also the disjunction of both branches."""
     both = tuple(one for one in left if one in right)
-    mine, others = _alternatives(left, both), _alternatives(right, both)
+    mine, others = _single_variable_conditions(left, both), _single_variable_conditions(right, both)
     shared = [variable for variable in mine if variable in others]
-    return (*both, *(Operation("||", (conjunction(mine[one]), conjunction(others[one]))) for one in shared))
+    return (*both, *(Operation("||", (conjunction_of(mine[one]), conjunction_of(others[one]))) for one in shared))
 
 
-def _alternatives(promised: Promises, without: Promises) -> dict[Variable, list[Expression]]:
-    """What is promised of single variables, kinds of terms left out."""
-    found: dict[Variable, list[Expression]] = {}
-    for one in promised:
-        read = reads(one)
-        if len(read) == 1 and one not in without and _kind_told_by(one) is None:
-            found.setdefault(next(iter(read)), []).append(one)
-    return found
+def _single_variable_conditions(conditions: Conditions, without: Conditions) -> dict[Variable, list[Expression]]:
+    """The conditions that read one variable, by variable; without those on the kind of term."""
+    by_variable: dict[Variable, list[Expression]] = {}
+    for one in conditions:
+        read = expression_variables(one)
+        if len(read) == 1 and one not in without and _term_kind_variable(one) is None:
+            by_variable.setdefault(next(iter(read)), []).append(one)
+    return by_variable
 
 
-def _as_promise(condition: Expression) -> Promises:
-    """An equality as a list of one: as a constant in its patterns a view could not follow single statements."""
-    found = fixed_by(condition)
-    return (condition,) if found is None else _listed(found[0], [found[1]]) or (condition,)
+def _as_membership(condition: Expression) -> Conditions:
+    """An equality as IN with one term: a constant in its patterns would keep a view from following single changes."""
+    equality = equality_of(condition)
+    return (condition,) if equality is None else _membership(equality[0], [equality[1]]) or (condition,)
 
 
-def _listed(variable: Variable, terms: Sequence[Term | None]) -> Promises:
-    """That a variable is one of a few terms, where no other term is equal to one of them."""
+def _membership(variable: Variable, terms: Sequence[Term | None]) -> Conditions:
+    """`?v IN (…)` for a short list of terms, provided that each of them equals only itself."""
     listed = tuple(Constant(one) for one in dict.fromkeys(terms) if isinstance(one, NamedNode | Literal))
-    if None in terms or len(listed) > MOST_LISTED or not all(equal_means_same(one.value) for one in listed):
+    if None in terms or len(listed) > MAX_LISTED or not all(is_equal_only_to_itself(one.value) for one in listed):
         return ()
     return (Operation("IN", (VariableReference(variable), *listed)),)
 
 
-def _of_places(triple: TriplePattern) -> Promises:
-    """What RDF says of the subject and the predicate of a triple."""
+def _term_kind_conditions(triple: TriplePattern) -> Conditions:
+    """What RDF guarantees: a subject is no literal, a predicate is an IRI."""
     found: list[Expression] = []
     if isinstance(triple.subject, Variable):
         found.append(_is_no_literal(triple.subject))
@@ -218,13 +227,13 @@ def _is_iri(variable: Variable) -> Expression:
     return FunctionCall("ISIRI", (VariableReference(variable),))
 
 
-def _kind_told_by(promise: Expression) -> Variable | None:
-    """The variable of which a promise says what kind of term it is, and nothing more."""
-    read = reads(promise)
+def _term_kind_variable(condition: Expression) -> Variable | None:
+    """The variable of a condition that tests only the kind of its term; None for other conditions."""
+    read = expression_variables(condition)
     if len(read) != 1:
         return None
     (variable,) = read
-    return variable if promise in (_is_no_literal(variable), _is_iri(variable)) else None
+    return variable if condition in (_is_no_literal(variable), _is_iri(variable)) else None
 
 
 RULE = Rule(

@@ -1,4 +1,4 @@
-"""OPTIONAL becomes a join where a later filter throws away every solution in which the optional part is missing.
+"""OPTIONAL becomes a join where a filter above rejects every solution without the optional part.
 
 Filter(LeftJoin(A, B, c), ?b > 3)    →    Filter(Filter(Join(A, B), c), ?b > 3)        ?b comes from B alone
 """
@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from headwater.algebra.nodes import Filter, Join, LeftJoin, Node
 from headwater.algebra.plan import QueryPlan
-from headwater.algebra.scope import visible
+from headwater.algebra.scope import visible_variables
 from headwater.language.expressions import Expression
-from headwater.optimizer.null_rejection import rejects_unbound
-from headwater.optimizer.rule import Rule, Where, rewritten
+from headwater.optimizer.null_rejection import is_null_rejecting
+from headwater.optimizer.rule import NodeContext, Rule, rewrite_plan
 from headwater.optimizer.statistics import Statistics
 from headwater.terms.model import Variable
 
 
 def optional_to_join(plan: QueryPlan, statistics: Statistics | None = None) -> Node:
-    def change(node: Node, where: Where) -> Node:
-        if not isinstance(node, Filter) or may_be_bound_from_outside(where.correlated):
+    def change(node: Node, context: NodeContext) -> Node:
+        if not isinstance(node, Filter) or can_be_bound_outside(context):
             return node
         conditions: list[Expression] = []
         below: Node = node
@@ -26,8 +26,8 @@ def optional_to_join(plan: QueryPlan, statistics: Statistics | None = None) -> N
             below = below.inner
         if not isinstance(below, LeftJoin):
             return node
-        optional = bound_by_the_optional_part_alone(below)
-        if not any(rejects_unbound(condition, v) for condition in conditions for v in optional):
+        optional = optional_only_variables(below)
+        if not any(is_null_rejecting(condition, v) for condition in conditions for v in optional):
             return node
         result: Node = Join(below.left, below.right)
         if below.condition is not None:
@@ -36,17 +36,17 @@ def optional_to_join(plan: QueryPlan, statistics: Statistics | None = None) -> N
             result = Filter(result, condition)
         return result
 
-    return rewritten(plan, change)
+    return rewrite_plan(plan, change)
 
 
-def bound_by_the_optional_part_alone(node: LeftJoin) -> frozenset[Variable]:
-    """What is unbound in every solution without the optional part."""
-    return frozenset(visible(node.right)) - frozenset(visible(node.left))
+def optional_only_variables(node: LeftJoin) -> frozenset[Variable]:
+    """The variables that are unbound in every solution without the optional part."""
+    return frozenset(visible_variables(node.right)) - frozenset(visible_variables(node.left))
 
 
-def may_be_bound_from_outside(correlated: bool) -> bool:
-    """Inside EXISTS a variable of the optional part may have a value though the part is missing."""
-    return correlated
+def can_be_bound_outside(context: NodeContext) -> bool:
+    """Whether a variable of the optional part may have a value from outside, as inside EXISTS."""
+    return context.is_correlated
 
 
 RULE = Rule(

@@ -1,14 +1,14 @@
-"""The inputs of a join in the order in which they cut down the solutions soonest, by counted triples.
+"""The inputs of a join are ordered by estimated size, greedily.
 
-The smallest input comes first; then always the one that adds the fewest solutions to those found so far, among those
-that share a variable with them. Without statistics the order stays as it was written.
+The smallest input comes first; then always the one with the fewest solutions per solution so far, among those that
+share a variable with them. Sizes come from counted triples. Without statistics the order stays as written.
 
     { ?room :in ?floor . ?room :alarm ?a }    →    { ?room :alarm ?a . ?room :in ?floor }    few alarms, many rooms
 """
 
 from __future__ import annotations
 
-from headwater.algebra.active_graphs import Source, default_source, source_inside
+from headwater.algebra.active_graphs import ActiveGraph, active_graph_inside, default_active_graph
 from headwater.algebra.nodes import (
     Bgp,
     Distinct,
@@ -31,111 +31,115 @@ from headwater.algebra.nodes import (
     Window,
 )
 from headwater.algebra.plan import QueryPlan
-from headwater.algebra.scope import nodes, visible
+from headwater.algebra.scope import nodes_of, visible_variables
 from headwater.language.patterns import TriplePattern
-from headwater.optimizer.joins import factors, joined
+from headwater.optimizer.joins import join_all, join_operands
 from headwater.optimizer.rule import Rule
-from headwater.optimizer.statistics import GUESS, Statistics
+from headwater.optimizer.statistics import DEFAULT_COUNTS, Statistics
 from headwater.terms.model import NamedNode, Variable
 
-_FILTERED = 0.3
+_FILTER_SELECTIVITY = 0.3
 """The share of solutions that a filter is assumed to let through."""
 
 
 def order_joins(plan: QueryPlan, statistics: Statistics | None = None) -> Node:
     if statistics is None:
         return plan.root
-    return _Ordering(plan, statistics).node(plan.root, default_source(plan))
+    return _JoinOrderer(plan, statistics).order_below(plan.root, default_active_graph(plan))
 
 
-class _Ordering:
+class _JoinOrderer:
+    """Orders the joins of one plan by its statistics."""
+
     def __init__(self, plan: QueryPlan, statistics: Statistics) -> None:
         self._plan = plan
         self._statistics = statistics
 
-    def node(self, node: Node, source: Source) -> Node:
-        """The node with every join below it in order."""
+    def order_below(self, node: Node, graph: ActiveGraph) -> Node:
+        """The node with every join in it ordered."""
         if isinstance(node, Service):
             return node
         if isinstance(node, Join):
-            inputs = [self.node(factor, source) for factor in factors(node)]
-            # An endpoint is asked about what stands before it.
-            if any(isinstance(part, Service) for factor in inputs for part in nodes(factor)):
-                return joined(inputs)
-            return joined(self._ordered(inputs, source))
+            inputs = [self.order_below(factor, graph) for factor in join_operands(node)]
+            # SERVICE gets its keys from the inputs before it.
+            if any(isinstance(part, Service) for factor in inputs for part in nodes_of(factor)):
+                return join_all(inputs)
+            return join_all(self._order_inputs(inputs, graph))
         if isinstance(node, Bgp):
             singles: list[Node] = [Bgp((triple,)) for triple in node.triples]
-            return joined(self._ordered(singles, source))
-        within = source_inside(self._plan, node, source)
-        return node.with_children(*(self.node(child, within) for child in node.children))
+            return join_all(self._order_inputs(singles, graph))
+        within = active_graph_inside(self._plan, node, graph)
+        return node.with_children(*(self.order_below(child, within) for child in node.children))
 
-    def _ordered(self, inputs: list[Node], source: Source) -> list[Node]:
+    def _order_inputs(self, inputs: list[Node], graph: ActiveGraph) -> list[Node]:
         waiting = list(range(len(inputs)))
         chosen: list[int] = []
         bound: frozenset[Variable] = frozenset()
 
         def cost(number: int) -> tuple[bool, float, int]:
-            apart = bool(chosen) and not bound & frozenset(visible(inputs[number]))
-            return apart, self.solutions(inputs[number], source, bound), number
+            apart = bool(chosen) and not bound & frozenset(visible_variables(inputs[number]))
+            return apart, self.estimate_solutions(inputs[number], graph, bound), number
 
         while waiting:
             best = min(waiting, key=cost)
             waiting.remove(best)
             chosen.append(best)
-            bound |= frozenset(visible(inputs[best]))
+            bound |= frozenset(visible_variables(inputs[best]))
         return [inputs[number] for number in chosen]
 
-    def solutions(self, node: Node, source: Source, bound: frozenset[Variable] = frozenset()) -> float:
-        """About how many solutions a node has for given values of the bound variables."""
+    def estimate_solutions(self, node: Node, graph: ActiveGraph, bound: frozenset[Variable] = frozenset()) -> float:
+        """The estimated number of solutions of a node, given values of the bound variables."""
         match node:
             case Unit():
                 return 1.0
             case Values(_, rows):
                 return float(len(rows))
             case Bgp(triples):
-                return self._patterns(triples, source, bound)
+                return self._estimate_patterns(triples, graph, bound)
             case PathMatch(subject, _, object_):
                 ends = [end for end in (subject, object_) if isinstance(end, Variable) and end not in bound]
-                return float(GUESS.triples ** (len(ends) / 2))
+                return float(DEFAULT_COUNTS.triples ** (len(ends) / 2))
             case Join(left, right):
-                return self.solutions(left, source, bound) * self.solutions(
-                    right, source, bound | frozenset(visible(left))
+                return self.estimate_solutions(left, graph, bound) * self.estimate_solutions(
+                    right, graph, bound | frozenset(visible_variables(left))
                 )
             case Union(left, right):
-                return self.solutions(left, source, bound) + self.solutions(right, source, bound)
+                return self.estimate_solutions(left, graph, bound) + self.estimate_solutions(right, graph, bound)
             case Filter(inner, _):
-                return _FILTERED * self.solutions(inner, source, bound)
+                return _FILTER_SELECTIVITY * self.estimate_solutions(inner, graph, bound)
             case Slice(_, _, int() as limit):
                 return float(limit)
             case LeftJoin(inner, _, _) | Minus(inner, _):
-                return self.solutions(inner, source, bound)
+                return self.estimate_solutions(inner, graph, bound)
             case Extend(inner, _, _) | Project(inner, _) | Distinct(inner) | Reduced(inner):
-                return self.solutions(inner, source, bound)
+                return self.estimate_solutions(inner, graph, bound)
             case Group(inner, keys, _):
-                return self.solutions(inner, source, bound) ** 0.5 if keys else 1.0
+                return self.estimate_solutions(inner, graph, bound) ** 0.5 if keys else 1.0
             case Graph(_, inner) | Window(_, _, inner):
-                return self.solutions(inner, source_inside(self._plan, node, source), bound)
-        return float(GUESS.triples)
+                return self.estimate_solutions(inner, active_graph_inside(self._plan, node, graph), bound)
+        return float(DEFAULT_COUNTS.triples)
 
-    def _patterns(self, triples: tuple[TriplePattern, ...], source: Source, bound: frozenset[Variable]) -> float:
+    def _estimate_patterns(
+        self, triples: tuple[TriplePattern, ...], graph: ActiveGraph, bound: frozenset[Variable]
+    ) -> float:
         found = 1.0
         for triple in triples:
-            found *= self._pattern(triple, source, bound)
-            bound |= frozenset(visible(Bgp((triple,))))
+            found *= self._estimate_pattern(triple, graph, bound)
+            bound |= frozenset(visible_variables(Bgp((triple,))))
         return found
 
-    def _pattern(self, triple: TriplePattern, source: Source, bound: frozenset[Variable]) -> float:
+    def _estimate_pattern(self, triple: TriplePattern, graph: ActiveGraph, bound: frozenset[Variable]) -> float:
         known = triple.predicate if isinstance(triple.predicate, NamedNode) else Variable("any")
-        counts = self._statistics.counts(self._plan, source, known)
+        counts = self._statistics.counts(self._plan, graph, known)
         found = float(counts.triples)
-        if _is_given(triple.subject, bound):
+        if _is_bound(triple.subject, bound):
             found /= max(1, counts.subjects)
-        if _is_given(triple.object, bound):
+        if _is_bound(triple.object, bound):
             found /= max(1, counts.objects)
         return found
 
 
-def _is_given(term: object, bound: frozenset[Variable]) -> bool:
+def _is_bound(term: object, bound: frozenset[Variable]) -> bool:
     return not isinstance(term, Variable) or term in bound
 
 

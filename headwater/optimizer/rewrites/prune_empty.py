@@ -1,4 +1,4 @@
-"""Parts of a plan that can have no solution, and what follows from that.
+"""Parts of a plan that can have no solution are taken away, with what needs them.
 
 Join(P, ∅)  →  ∅        Union(P, ∅)  →  P        LeftJoin(P, ∅)  →  P        Minus(P, ∅)  →  P
 """
@@ -26,26 +26,26 @@ from headwater.algebra.nodes import (
     Window,
 )
 from headwater.algebra.plan import QueryPlan
-from headwater.algebra.scope import nodes, visible
-from headwater.optimizer.rule import Rule, Where, rewritten
+from headwater.algebra.scope import nodes_of, visible_variables
+from headwater.optimizer.rule import NodeContext, Rule, rewrite_plan
 from headwater.optimizer.statistics import Statistics
 
 
 def prune_empty(plan: QueryPlan, statistics: Statistics | None = None) -> Node:
-    def change(node: Node, where: Where) -> Node:
+    def change(node: Node, context: NodeContext) -> Node:
         match node:
             case Join(left, right):
-                return _nothing(node) if is_empty(left) or is_empty(right) else node
+                return _empty_values(node) if is_empty(left) or is_empty(right) else node
             case Union(left, right):
                 return right if is_empty(left) else left if is_empty(right) else node
             case LeftJoin(left, right, _) | Minus(left, right):
                 if is_empty(left):
-                    return _nothing(node)
+                    return _empty_values(node)
                 return left if is_empty(right) else node
             case Slice(_, _, 0):
-                return _nothing(node)
+                return _empty_values(node)
             case Group(inner, keys, _):
-                return _nothing(node) if is_empty(inner) and groups_of_nothing_are_none(keys) else node
+                return _empty_values(node) if is_empty(inner) and has_no_group_if_empty(keys) else node
             case (
                 Filter()
                 | Extend()
@@ -58,29 +58,29 @@ def prune_empty(plan: QueryPlan, statistics: Statistics | None = None) -> Node:
                 | Slice()
                 | Aggregation()
             ):
-                return _nothing(node) if is_empty(node.children[0]) else node
+                return _empty_values(node) if is_empty(node.children[0]) else node
         return node
 
-    root = rewritten(plan, change)
+    root = rewrite_plan(plan, change)
     # The answer keeps its form: a projection stays on top for whoever looks for its variables.
-    return Project(root, visible(plan.root)) if is_empty(root) and not is_empty(plan.root) else root
+    return Project(root, visible_variables(plan.root)) if is_empty(root) and not is_empty(plan.root) else root
 
 
 def is_empty(node: Node) -> bool:
-    """Whether a node is the bag without solutions."""
+    """Whether a node is an empty VALUES."""
     return isinstance(node, Values) and not node.rows
 
 
-def groups_of_nothing_are_none(keys: tuple[object, ...]) -> bool:
-    """Without GROUP BY there is one group even of nothing, with a count of zero."""
+def has_no_group_if_empty(keys: tuple[object, ...]) -> bool:
+    """Whether a grouping of no solutions has no group: without GROUP BY it has one, with a count of zero."""
     return bool(keys)
 
 
-def _nothing(node: Node) -> Node:
-    """No solutions; a part that asks an endpoint stays, because the endpoint may fail."""
-    if is_empty(node) or any(isinstance(part, Service) for part in nodes(node)):
+def _empty_values(node: Node) -> Node:
+    """An empty VALUES in place of the node; a part with SERVICE stays, because its endpoint may fail."""
+    if is_empty(node) or any(isinstance(part, Service) for part in nodes_of(node)):
         return node
-    return Values(visible(node), ())
+    return Values(visible_variables(node), ())
 
 
 RULE = Rule(

@@ -1,4 +1,4 @@
-"""Filters go to the smallest parts of the plan that know their variables, on both sides of a join.
+"""Filters go to the smallest parts of the plan that bind their variables, on both sides of a join.
 
     Filter(Join(A, B), c)        →    Join(Filter(A, c), B)             A decides c alone
     Filter(Join(A, B), c)        →    Join(Filter(A, c), Filter(B, c))  each of them does
@@ -6,8 +6,8 @@
     Filter(LeftJoin(A, B), c)    →    LeftJoin(Filter(A, c), B)         A decides c alone
     LeftJoin(A, B, c)            →    LeftJoin(A, Filter(B, c))         B decides c alone
 
-A *decides* c alone against B where each variable of c is bound for sure in A, or cannot be bound in B: then c has the
-same value, or the same error, on a solution of A as on every solution that a join makes of it. A triple pattern of a
+A *decides* c alone against B if each variable of c is always bound in A, or never bound in B: then c has the same
+value, or the same error, on a solution of A as on every solution of the join that extends it. A triple pattern of a
 basic graph pattern counts as an input of a join.
 """
 
@@ -18,7 +18,7 @@ from dataclasses import replace
 from enum import Enum
 from functools import partial, reduce
 
-from headwater.algebra.active_graphs import Source, source_inside
+from headwater.algebra.active_graphs import ActiveGraph, active_graph_inside
 from headwater.algebra.nodes import (
     Aggregation,
     Bgp,
@@ -38,18 +38,18 @@ from headwater.algebra.nodes import (
     Window,
 )
 from headwater.algebra.plan import QueryPlan
-from headwater.algebra.scope import certain, conjuncts, visible
-from headwater.algebra.translate import conjunction
+from headwater.algebra.scope import certain_variables, conjuncts_of, expression_variables, visible_variables
+from headwater.algebra.translate import conjunction_of
 from headwater.language.expressions import Constant, Expression
-from headwater.optimizer.dependencies import has_exists, is_steady, reads, reads_stream
-from headwater.optimizer.joins import all_visible, joined, single_factors
-from headwater.optimizer.rewrites.bind_equalities import replaced
-from headwater.optimizer.rule import Rule, Where, rewritten
+from headwater.optimizer.dependencies import has_exists, has_stream_pattern, is_deterministic
+from headwater.optimizer.joins import join_all, single_pattern_operands, visible_in_any
+from headwater.optimizer.rewrites.bind_equalities import substitute_in_expression
+from headwater.optimizer.rule import NodeContext, Rule, rewrite_plan
 from headwater.optimizer.statistics import Statistics
 from headwater.terms.model import Variable
 
 
-class Side(Enum):
+class FilterSide(Enum):
     """The inputs of a join that filters may go to."""
 
     STATIC = "static"
@@ -57,166 +57,182 @@ class Side(Enum):
     BOTH = "both"
 
 
-def push_filters(plan: QueryPlan, statistics: Statistics | None = None, side: Side = Side.BOTH) -> Node:
-    pushing = _Pushing(plan, side)
+def push_filters(plan: QueryPlan, statistics: Statistics | None = None, side: FilterSide = FilterSide.BOTH) -> Node:
+    pushing = _FilterPusher(plan, side)
 
-    def change(node: Node, where: Where) -> Node:
+    def change(node: Node, context: NodeContext) -> Node:
         match node:
-            case Filter(inner, condition) if may_move(condition) and looks_inside(inner, condition, where.correlated):
-                return pushing.below(inner, condition, where.source) or node
+            case Filter(inner, condition) if can_move(condition) and is_independent_of_outside(
+                inner, condition, context
+            ):
+                return pushing.try_push_below(inner, condition, context.active_graph) or node
             case LeftJoin(left, right, Expression() as condition):
-                return pushing.into_the_optional_part(left, right, conjuncts(condition), where)
+                return pushing.push_into_optional(left, right, conjuncts_of(condition), context)
             case Aggregation():
-                return pushing.out_of_the_aggregation(node, where.source)
+                return pushing.push_below_aggregation(node, context.active_graph)
         return node
 
-    return rewritten(plan, change)
+    return rewrite_plan(plan, change)
 
 
-def may_move(condition: Expression) -> bool:
-    """Chance, clocks and timestamp() stay where they are; so does what reads no variable."""
-    return is_steady(condition) and bool(reads(condition))
+def can_move(condition: Expression) -> bool:
+    """Whether a condition may be evaluated elsewhere: it is deterministic and reads a variable."""
+    return is_deterministic(condition) and bool(expression_variables(condition))
 
 
-def looks_inside(node: Node, condition: Expression, correlated: bool) -> bool:
-    """Inside EXISTS a variable that the pattern does not bind for sure may have a value from outside."""
-    return not correlated or reads(condition) <= certain(node)
+def is_independent_of_outside(node: Node, condition: Expression, context: NodeContext) -> bool:
+    """Whether the node binds all variables of the condition: inside EXISTS others may have values from outside."""
+    return not context.is_correlated or expression_variables(condition) <= certain_variables(node)
 
 
-def decides(node: Node, others: Iterable[Node], condition: Expression) -> bool:
+def is_decided_by(node: Node, others: Iterable[Node], condition: Expression) -> bool:
     """Whether the condition has the same value on the node as after the join with the others."""
-    read = reads(condition)
-    unsure = read - certain(node)
-    return bool(read & frozenset(visible(node))) and not unsure & all_visible(others)
+    read = expression_variables(condition)
+    unsure = read - certain_variables(node)
+    return bool(read & frozenset(visible_variables(node))) and not unsure & visible_in_any(others)
 
 
-class _Pushing:
-    def __init__(self, plan: QueryPlan, side: Side) -> None:
+class _FilterPusher:
+    """Moves filters down one plan, to one side of joins or to both."""
+
+    def __init__(self, plan: QueryPlan, side: FilterSide) -> None:
         self._plan = plan
         self._side = side
 
-    def sunk(self, node: Node, condition: Expression, source: Source) -> Node:
-        """The node filtered as deep down as possible."""
-        return self.below(node, condition, source) or Filter(node, condition)
+    def push_down(self, node: Node, condition: Expression, graph: ActiveGraph) -> Node:
+        """The node filtered as deep down as possible; by a filter on top of it if not below."""
+        return self.try_push_below(node, condition, graph) or Filter(node, condition)
 
-    def below(self, node: Node, condition: Expression, source: Source) -> Node | None:
-        """The node filtered somewhere below itself; None where the condition cannot go below."""
+    def try_push_below(self, node: Node, condition: Expression, graph: ActiveGraph) -> Node | None:
+        """The node with the filter below it; None if the condition cannot go below."""
         match node:
             case Filter(inner, other):
-                found = self.below(inner, condition, source)
-                return None if found is None else Filter(found, other)
+                filtered = self.try_push_below(inner, condition, graph)
+                return None if filtered is None else Filter(filtered, other)
             case Join() | Bgp():
-                return self._into_join(single_factors(node), condition, source)
+                return self._push_into_join(single_pattern_operands(node), condition, graph)
             case LeftJoin(left, right, test):
-                if not decides(left, [right], condition):
+                if not is_decided_by(left, [right], condition):
                     return None
                 return LeftJoin(
-                    self.sunk(left, condition, source), self._mirrored(left, right, condition, source), test
+                    self.push_down(left, condition, graph),
+                    self._filter_right_side(left, right, condition, graph),
+                    test,
                 )
             case Minus(left, right):
-                return Minus(self.sunk(left, condition, source), self._mirrored(left, right, condition, source))
+                return Minus(
+                    self.push_down(left, condition, graph), self._filter_right_side(left, right, condition, graph)
+                )
             case Union(left, right):
-                return Union(self.sunk(left, condition, source), self.sunk(right, condition, source))
+                return Union(self.push_down(left, condition, graph), self.push_down(right, condition, graph))
             case Extend():
-                return self._below_extend(node, condition, source)
+                return self._push_below_extend(node, condition, graph)
             case Graph(name, inner) | Window(_, name, inner):
-                if not sees_the_same_inside(name, inner, condition):
+                if not is_same_inside_graph(name, inner, condition):
                     return None
-                return node.with_children(self.sunk(inner, condition, source_inside(self._plan, node, source)))
+                return node.with_children(
+                    self.push_down(inner, condition, active_graph_inside(self._plan, node, graph))
+                )
             case Project(inner, variables):
-                if not shows_what_is_read(inner, variables, condition):
+                if not has_projected_variables(inner, variables, condition):
                     return None
-                return Project(self.sunk(inner, condition, source), variables)
+                return Project(self.push_down(inner, condition, graph), variables)
             case Distinct(inner) | Reduced(inner) | OrderBy(inner, _):
-                return node.with_children(self.sunk(inner, condition, source))
+                return node.with_children(self.push_down(inner, condition, graph))
             case Group(inner, keys, _):
                 plain = frozenset(v for v, expression in keys if expression is None)
-                if not keeps_groups(plain, condition):
+                if not is_decided_by_group(plain, condition):
                     return None
-                return node.with_children(self.sunk(inner, condition, source))
+                return node.with_children(self.push_down(inner, condition, graph))
             case Aggregation(inner, clauses, _):
-                if not all(keeps_groups(frozenset(group), condition) for _, _, group in clauses):
+                if not all(is_decided_by_group(frozenset(group), condition) for _, _, group in clauses):
                     return None
-                return node.with_children(self.sunk(inner, condition, source))
+                return node.with_children(self.push_down(inner, condition, graph))
         return None
 
-    def _into_join(self, inputs: list[Node], condition: Expression, source: Source) -> Node | None:
-        """To each input that decides the condition."""
+    def _push_into_join(self, inputs: list[Node], condition: Expression, graph: ActiveGraph) -> Node | None:
+        """The join with the filter on each input that decides the condition."""
         if len(inputs) < 2:
             return None
         chosen = [
-            decides(node, [*inputs[:i], *inputs[i + 1 :]], condition) and self._takes(node, source)
+            is_decided_by(node, [*inputs[:i], *inputs[i + 1 :]], condition) and self._is_on_side(node, graph)
             for i, node in enumerate(inputs)
         ]
         if not any(chosen):
             return None
         pairs = zip(inputs, chosen, strict=True)
-        return joined(self.sunk(node, condition, source) if mine else node for node, mine in pairs)
+        return join_all(self.push_down(node, condition, graph) if mine else node for node, mine in pairs)
 
-    def _takes(self, node: Node, source: Source) -> bool:
-        if self._side is Side.BOTH:
+    def _is_on_side(self, node: Node, graph: ActiveGraph) -> bool:
+        if self._side is FilterSide.BOTH:
             return True
-        return reads_stream(self._plan, node, source) == (self._side is Side.STREAM)
+        return has_stream_pattern(self._plan, node, graph) == (self._side is FilterSide.STREAM)
 
-    def _mirrored(self, left: Node, right: Node, condition: Expression, source: Source) -> Node:
-        """The right side of OPTIONAL or MINUS, without what could only meet left solutions that are filtered out."""
-        return self.sunk(right, condition, source) if is_decided_by_both(left, right, condition) else right
+    def _filter_right_side(self, left: Node, right: Node, condition: Expression, graph: ActiveGraph) -> Node:
+        """The right side of OPTIONAL or MINUS, filtered as well where both sides decide the condition."""
+        return self.push_down(right, condition, graph) if is_decided_by_both(left, right, condition) else right
 
-    def _below_extend(self, node: Extend, condition: Expression, source: Source) -> Node | None:
+    def _push_below_extend(self, node: Extend, condition: Expression, graph: ActiveGraph) -> Node | None:
         inner, variable, expression = node.inner, node.variable, node.expression
-        if reads_the_new_one(variable, condition):
+        if reads_extended_variable(variable, condition):
             if not isinstance(expression, Constant) or has_exists(condition):
                 return None
-            condition = replaced(condition, variable, expression.value)
-        return Extend(self.sunk(inner, condition, source), variable, expression)
+            condition = substitute_in_expression(condition, variable, expression.value)
+        return Extend(self.push_down(inner, condition, graph), variable, expression)
 
-    def into_the_optional_part(self, left: Node, right: Node, conditions: list[Expression], where: Where) -> Node:
-        """OPTIONAL's condition sees both sides; what the right side decides alone goes there, the rest stays."""
+    def push_into_optional(self, left: Node, right: Node, conditions: list[Expression], context: NodeContext) -> Node:
+        """OPTIONAL with those of its conditions that the right side decides alone as filters there."""
         mine = [
             condition
             for condition in conditions
-            if may_move(condition)
-            and decides(right, [left], condition)
-            and looks_inside(right, condition, where.correlated)
+            if can_move(condition)
+            and is_decided_by(right, [left], condition)
+            and is_independent_of_outside(right, condition, context)
         ]
         rest = [c for c in conditions if c not in mine]
-        inner = reduce(lambda node, condition: self.sunk(node, condition, where.source), mine, right)
-        return LeftJoin(left, inner, conjunction(rest) if rest else None)
+        inner = reduce(lambda node, condition: self.push_down(node, condition, context.active_graph), mine, right)
+        return LeftJoin(left, inner, conjunction_of(rest) if rest else None)
 
-    def out_of_the_aggregation(self, node: Aggregation, source: Source) -> Node:
-        """A condition of AGGREGATE that keeps or drops whole groups of every clause can be asked before."""
+    def push_below_aggregation(self, node: Aggregation, graph: ActiveGraph) -> Node:
+        """AGGREGATE with those of its conditions that keep or drop whole groups of every clause as filters below it."""
         groups = [frozenset(group) for _, _, group in node.clauses]
-        early = [c for c in node.conditions if may_move(c) and all(keeps_groups(group, c) for group in groups)]
+        early = [c for c in node.conditions if can_move(c) and all(is_decided_by_group(group, c) for group in groups)]
         rest = tuple(c for c in node.conditions if c not in early)
-        inner = reduce(lambda below, condition: self.sunk(below, condition, source), early, node.inner)
+        inner = reduce(lambda below, condition: self.push_down(below, condition, graph), early, node.inner)
         return Aggregation(inner, node.clauses, rest)
 
 
 def is_decided_by_both(left: Node, right: Node, condition: Expression) -> bool:
-    """Whether solutions of both sides that are compatible agree on the condition."""
-    return not has_exists(condition) and reads(condition) <= certain(left) & certain(right)
+    """Whether compatible solutions of both sides agree on the condition."""
+    return not has_exists(condition) and expression_variables(condition) <= certain_variables(left) & certain_variables(
+        right
+    )
 
 
-def reads_the_new_one(variable: Variable, condition: Expression) -> bool:
-    """What BIND makes is not there below it."""
-    return variable in reads(condition)
+def reads_extended_variable(variable: Variable, condition: Expression) -> bool:
+    """Whether the condition reads the variable of a BIND, which is unbound below it."""
+    return variable in expression_variables(condition)
 
 
-def sees_the_same_inside(name: object, inner: Node, condition: Expression) -> bool:
-    """Inside GRAPH and WINDOW the name is not bound yet, and EXISTS would look at another graph."""
+def is_same_inside_graph(name: object, inner: Node, condition: Expression) -> bool:
+    """Whether a condition has the same value inside GRAPH or WINDOW, where their name is unbound."""
     if has_exists(condition):
         return False
-    return not isinstance(name, Variable) or name not in reads(condition) or name in certain(inner)
+    return (
+        not isinstance(name, Variable)
+        or name not in expression_variables(condition)
+        or name in certain_variables(inner)
+    )
 
 
-def shows_what_is_read(inner: Node, variables: tuple[Variable, ...], condition: Expression) -> bool:
-    """A variable that a sub-query hides is not the one that is meant outside."""
-    return reads(condition) & frozenset(visible(inner)) <= frozenset(variables)
+def has_projected_variables(inner: Node, variables: tuple[Variable, ...], condition: Expression) -> bool:
+    """Whether the projection keeps all variables of the condition: a hidden one is another variable than outside."""
+    return expression_variables(condition) & frozenset(visible_variables(inner)) <= frozenset(variables)
 
 
-def keeps_groups(keys: frozenset[Variable], condition: Expression) -> bool:
+def is_decided_by_group(keys: frozenset[Variable], condition: Expression) -> bool:
     """Whether a condition is true for all solutions of a group or for none."""
-    return not has_exists(condition) and reads(condition) <= keys
+    return not has_exists(condition) and expression_variables(condition) <= keys
 
 
 RULE = Rule(
@@ -225,8 +241,8 @@ RULE = Rule(
     push_filters,
 )
 
-TO_ONE_SIDE = {
+ONE_SIDED_RULES = {
     side: replace(RULE, name=f"push filters to the {side.value} side", rewrite=partial(push_filters, side=side))
-    for side in (Side.STATIC, Side.STREAM)
+    for side in (FilterSide.STATIC, FilterSide.STREAM)
 }
-"""Half of the rule, for those who want to know what each half is worth (`benchmarks.pushdown`)."""
+"""The rule for one side of joins only: what each half is worth is measured in `benchmarks.pushdown`."""

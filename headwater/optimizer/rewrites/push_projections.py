@@ -1,36 +1,38 @@
-"""Streams hand on only the variables that somebody looks at later.
+"""Stream patterns are projected to the variables that operators above read.
 
     WINDOW w { ?o :value ?v FILTER(?v > 3) } P    →    WINDOW w { SELECT ?o { ?o :value ?v FILTER(?v > 3) } } P
 
-Projections are set on single patterns of a window, and on the two sides of OPTIONAL and MINUS, never around a join that
+Projections are put on single patterns of a window and on the two sides of OPTIONAL and MINUS, never around a join that
 is part of a larger join: those are evaluated together, in an order that follows the data. Static patterns stay as
-they are: their store walks from one pattern to the next, which a sub-query would forbid.
+they are: the store evaluates them by index lookups from pattern to pattern, which a sub-query would prevent.
 """
 
 from __future__ import annotations
 
 from enum import Enum
 
-from headwater.algebra.active_graphs import Source, default_source, source_inside
+from headwater.algebra.active_graphs import ActiveGraph, active_graph_inside, default_active_graph
 from headwater.algebra.nodes import Bgp, Graph, Join, LeftJoin, Minus, Node, Project, Service, Window
 from headwater.algebra.plan import QueryPlan
-from headwater.algebra.scope import visible
-from headwater.algebra.triple_timestamps import uses_timestamps
-from headwater.optimizer.dependencies import patterns
-from headwater.optimizer.joins import all_visible, joined
-from headwater.optimizer.needs import Needs, needs_below
+from headwater.algebra.scope import visible_variables
+from headwater.algebra.triple_timestamps import has_timestamps
+from headwater.optimizer.dependencies import patterns_with_graphs
+from headwater.optimizer.joins import join_all, visible_in_any
+from headwater.optimizer.required_variables import RequiredVariables, required_of_children
 from headwater.optimizer.rule import Rule
 from headwater.optimizer.statistics import Statistics
 
 
 def push_projections(plan: QueryPlan, statistics: Statistics | None = None) -> Node:
     # timestamp() does not see into sub-queries, and a projection is one.
-    if uses_timestamps(plan.root):
+    if has_timestamps(plan.root):
         return plan.root
-    return _Projecting(plan).node(plan.root, frozenset(visible(plan.root)), default_source(plan))
+    return _ProjectionPusher(plan).push_below(
+        plan.root, frozenset(visible_variables(plan.root)), default_active_graph(plan)
+    )
 
 
-class _Place(Enum):
+class _Position(Enum):
     """Where a node stands: in a join, as a side of OPTIONAL or MINUS, or anywhere else."""
 
     JOIN = "join"
@@ -38,56 +40,62 @@ class _Place(Enum):
     ELSEWHERE = "elsewhere"
 
 
-class _Projecting:
+class _ProjectionPusher:
+    """Puts projections on the stream patterns of one plan."""
+
     def __init__(self, plan: QueryPlan) -> None:
         self._plan = plan
 
-    def node(self, node: Node, need: Needs, source: Source, place: _Place = _Place.ELSEWHERE) -> Node:
-        """The node with projections on the parts below it, and on itself where its place asks for one."""
+    def push_below(
+        self, node: Node, need: RequiredVariables, graph: ActiveGraph, position: _Position = _Position.ELSEWHERE
+    ) -> Node:
+        """The node with projections on the parts below it, and on itself where its position asks for one."""
         if isinstance(node, Service):
             return node
-        within = source_inside(self._plan, node, source)
-        below = zip(node.children, needs_below(node, need), strict=True)
-        where = _place_below(node, place)
-        renewed = node.with_children(*(self.node(child, wanted, within, where) for child, wanted in below))
+        within = active_graph_inside(self._plan, node, graph)
+        below = zip(node.children, required_of_children(node, need), strict=True)
+        position_below = _position_below(node, position)
+        renewed = node.with_children(
+            *(self.push_below(child, wanted, within, position_below) for child, wanted in below)
+        )
         if isinstance(renewed, Bgp) and len(renewed.triples) > 1:
-            renewed = self._patterns(renewed, need, source)
-        if place is _Place.ELSEWHERE or isinstance(renewed, Window | Graph | Project):
+            renewed = self._project_patterns(renewed, need, graph)
+        if position is _Position.ELSEWHERE or isinstance(renewed, Window | Graph | Project):
             return renewed
         is_join = isinstance(renewed, Join) or (isinstance(renewed, Bgp) and len(renewed.triples) > 1)
-        return renewed if is_join and place is _Place.JOIN else self._projected(renewed, need, source)
+        return renewed if is_join and position is _Position.JOIN else self._project(renewed, need, graph)
 
-    def _patterns(self, node: Bgp, need: Needs, source: Source) -> Node:
+    def _project_patterns(self, node: Bgp, need: RequiredVariables, graph: ActiveGraph) -> Node:
         singles = [Bgp((triple,)) for triple in node.triples]
         found: list[Node] = []
         for i, single in enumerate(singles):
-            others = all_visible(other for j, other in enumerate(singles) if j != i)
-            found.append(self._projected(single, need | others, source))
-        return joined(found)
+            others = visible_in_any(other for j, other in enumerate(singles) if j != i)
+            found.append(self._project(single, need | others, graph))
+        return join_all(found)
 
-    def _projected(self, node: Node, need: Needs, source: Source) -> Node:
-        shown = visible(node)
+    def _project(self, node: Node, need: RequiredVariables, graph: ActiveGraph) -> Node:
+        shown = visible_variables(node)
         kept = tuple(variable for variable in shown if variable in need)
         # Without a variable at all, SPARQL's text would show all of them.
-        if not kept or len(kept) == len(shown) or not self._is_stream(node, source):
+        if not kept or len(kept) == len(shown) or not self._has_single_windows(node, graph):
             return node
         return Project(node, kept)
 
-    def _is_stream(self, node: Node, source: Source) -> bool:
+    def _has_single_windows(self, node: Node, graph: ActiveGraph) -> bool:
         """Whether all patterns of a node are matched against single windows."""
-        places = [where for _, where in patterns(self._plan, node, source)]
-        return bool(places) and all(len(w.windows) == 1 and not w.graphs and w.name is None for w in places)
+        graphs = [active_graph for _, active_graph in patterns_with_graphs(self._plan, node, graph)]
+        return bool(graphs) and all(len(w.windows) == 1 and not w.static_graphs and w.name is None for w in graphs)
 
 
-def _place_below(node: Node, place: _Place) -> _Place:
+def _position_below(node: Node, position: _Position) -> _Position:
     match node:
         case Join():
-            return _Place.JOIN
+            return _Position.JOIN
         case LeftJoin() | Minus():
-            return _Place.SIDE
+            return _Position.SIDE
         case Window() | Graph():
-            return place
-    return _Place.ELSEWHERE
+            return position
+    return _Position.ELSEWHERE
 
 
 RULE = Rule(

@@ -6,14 +6,14 @@ import pytest
 from pyoxigraph import Quad, Store
 
 from headwater.algebra.build import plan_query
-from headwater.algebra.non_literals import resources
+from headwater.algebra.non_literals import non_literal_variables
 from headwater.execution.program import Program
 from headwater.execution.registered import RegisteredQuery
 from headwater.kernel.kernel_evaluator import KernelEvaluator
 from headwater.language.parser import parse
 from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.model import SECOND, XSD, BlankNode, Element, Literal, NamedNode, Triple
-from headwater.windows.settings import settle
+from headwater.windows.settings import resolve_settings
 
 EX = "http://example.org/"
 INTEGER = NamedNode(XSD + "integer")
@@ -73,7 +73,7 @@ def triples(text: str) -> list[Triple]:
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_what_is_never_a_literal(pattern: str) -> None:
     plan = plan_query(parse(f"PREFIX : <{EX}> SELECT * WHERE {{ {pattern} }}"))
-    found = {name for name in resources(plan.root) if len(name) == 1}
+    found = {name for name in non_literal_variables(plan.root) if len(name) == 1}
     assert found == set(PATTERNS[pattern])
 
 
@@ -91,7 +91,7 @@ def test_equality_is_that_of_the_definition(body: str, condition: str) -> None:
     elements = [Element(second * SECOND, tuple(triples(line))) for second, line in enumerate(happened, 1)]
 
     def answers(make: type[KernelEvaluator] | type[ReferenceEvaluator]) -> list[object]:
-        program = Program([RegisteredQuery(plan, settle(plan))], static, 0, make)
+        program = Program([RegisteredQuery(plan, resolve_settings(plan))], static, 0, make)
         return [(a.time, a.rows) for a in program.advance({EX + "s": elements}, ended=[EX + "s"]).answers]
 
     assert answers(KernelEvaluator) == answers(ReferenceEvaluator)

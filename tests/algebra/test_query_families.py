@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from headwater.algebra.build import plan_query
 from headwater.algebra.plan import QueryPlan
-from headwater.algebra.query_families import ConstantTerm, Family, form_of, with_constants
+from headwater.algebra.query_families import ConstantTerm, Family, form_of, replace_constants
 from headwater.language.parser import parse
 from headwater.terms.model import XSD, Literal, NamedNode
 
@@ -112,8 +112,8 @@ def test_constants_can_be_put_in_and_read_again(given_terms: list[ConstantTerm])
     whole = plan()
     form, constants = form_of(whole)
     terms = iter(given_terms)
-    assert with_constants(whole.root, lambda term: term) == whole.root
-    changed = with_constants(form.root, lambda _: next(terms))
+    assert replace_constants(whole.root, lambda term: term) == whole.root
+    changed = replace_constants(form.root, lambda _: next(terms))
     read: list[ConstantTerm] = []
-    with_constants(changed, lambda term: read.append(term) or term)  # type: ignore[func-returns-value]
+    replace_constants(changed, lambda term: read.append(term) or term)  # type: ignore[func-returns-value]
     assert read == given_terms and len(constants) == len(given_terms)

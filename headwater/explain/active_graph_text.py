@@ -1,22 +1,24 @@
-"""Active graphs as people name them: `stream :taxis [RANGE 2h]`, `FROM NAMED :g`."""
+"""Active graphs as text: `stream :taxis [RANGE 2h]`, `FROM NAMED :g`."""
 
 from __future__ import annotations
 
-from headwater.algebra.active_graphs import Source, StaticGraph
+from headwater.algebra.active_graphs import ActiveGraph, StaticGraph
 from headwater.algebra.plan import QueryPlan
 from headwater.explain.notation import Notation
 from headwater.terms.model import NamedNode
 
 
-def source_text(source: Source, plan: QueryPlan, notation: Notation, *, by_number: bool = False) -> str:
+def active_graph_text(
+    active_graph: ActiveGraph, plan: QueryPlan, notation: Notation, *, by_number: bool = False
+) -> str:
     """An active graph in one line, its windows written out or by number."""
-    numbers = source.windows
+    numbers = active_graph.windows
     parts = [f"W{number + 1}" if by_number else window_text(plan, number, notation) for number in numbers]
-    statics = [static_graph_text(graph, notation) for graph in source.graphs]
-    if source.merged and source.windows:
+    statics = [static_graph_text(graph, notation) for graph in active_graph.static_graphs]
+    if active_graph.is_merged and active_graph.windows:
         streams = ("streams " if len(parts) > 1 else "stream ") + ", ".join(parts)
         return f"default graph ({streams} and {', '.join(statics)})"
-    several = f"each of {notation.variable(source.name)}: " if source.name is not None else ""
+    several = f"each of {notation.variable(active_graph.name)}: " if active_graph.name is not None else ""
     shown = [f"window {part}" for part in parts] + statics
     return several + (", ".join(shown) or "no graph")
 
@@ -30,10 +32,10 @@ def static_graph_text(graph: StaticGraph, notation: Notation) -> str:
 
 def window_text(plan: QueryPlan, number: int, notation: Notation) -> str:
     """A window's name and definition: `:W1 on :taxis [RANGE 2h]`."""
-    source = plan.windows[number]
-    stream = notation.iri(source.stream)
-    name = stream if source.label == source.stream.value else f"{label_text(source.label, notation)} on {stream}"
-    return f"{name} [{notation.window(source.spec)}]"
+    window = plan.windows[number]
+    stream = notation.iri(window.stream)
+    name = stream if window.label == window.stream.value else f"{label_text(window.label, notation)} on {stream}"
+    return f"{name} [{notation.window(window.spec)}]"
 
 
 def label_text(label: str, notation: Notation) -> str:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from headwater.terms.element_columns import ElementColumns
 from headwater.terms.model import Element, Literal, NamedNode, Triple
 from headwater.windows.element_sequences import Elements, elements_of, sort_by_position
-from headwater.windows.partitioned_clock import PartedClock
+from headwater.windows.partitioned_clock import PartitionedClock
 from headwater.windows.stream_clock import StreamClock
 
 TRIPLE = Triple(NamedNode("http://ex/s"), NamedNode("http://ex/p"), Literal("1"))
@@ -59,25 +59,29 @@ def admitted(
 def test_any_interleaving_gives_the_same_elements(
     partitions: list[list[int]], delay: int, one: int, other: int, columns: bool
 ) -> None:
-    first, second = PartedClock(delay, skew=FAR), PartedClock(delay, skew=FAR)
+    first, second = PartitionedClock(delay, skew=FAR), PartitionedClock(delay, skew=FAR)
     assert admitted(first, batches(partitions, one)) == admitted(second, batches(partitions, other), columns=columns)
-    assert (first.watermark, first.late, first.seen) == (second.watermark, second.late, second.seen)
-    assert first.seen == sum(map(len, partitions))
+    assert (first.watermark, first.late_count, first.element_count) == (
+        second.watermark,
+        second.late_count,
+        second.element_count,
+    )
+    assert first.element_count == sum(map(len, partitions))
 
 
 @given(st.lists(st.integers(0, 40), max_size=20), st.integers(0, 10), st.integers())
 def test_one_partition_is_like_a_stream(times: list[int], delay: int, seed: int) -> None:
     cut = batches([times], seed)
-    parted, plain = PartedClock(delay, skew=FAR), StreamClock(delay)
+    parted, plain = PartitionedClock(delay, skew=FAR), StreamClock(delay)
     assert admitted(parted, cut) == admitted(plain, cut)
-    assert (parted.watermark, parted.highest) == (plain.watermark, plain.highest)
+    assert (parted.watermark, parted.highest_time) == (plain.watermark, plain.highest_time)
 
 
 @given(Partitions, st.integers(0, 10), st.integers(0, 20), st.integers())
 def test_the_watermark_never_goes_back_and_nothing_older_is_admitted(
     partitions: list[list[int]], delay: int, skew: int, seed: int
 ) -> None:
-    clock = PartedClock(delay, skew=skew)
+    clock = PartitionedClock(delay, skew=skew)
     for batch in batches(partitions, seed):
         before = clock.watermark
         good, _ = clock.admit(sort_by_position(batch))
@@ -87,11 +91,11 @@ def test_the_watermark_never_goes_back_and_nothing_older_is_admitted(
 
 
 def test_the_slowest_partition_holds_the_stream_back_within_the_skew() -> None:
-    clock = PartedClock(1, skew=10)
+    clock = PartitionedClock(1, skew=10)
     clock.admit(records([[12], [4]])[0] + records([[12], [4]])[1])
     assert clock.watermark == 3
     clock.admit([Element(100, (TRIPLE,), position=(0, 1))])
-    assert (clock.watermark, clock.highest) == (89, 100)
+    assert (clock.watermark, clock.highest_time) == (89, 100)
     good, late = clock.admit([Element(88, (TRIPLE,), position=(1, 1)), Element(95, (TRIPLE,), position=(1, 2))])
     assert [one.time for one in elements_of(good)] == [95]
     assert [one.time for one in elements_of(late)] == [88]
