@@ -1,1 +1,1 @@
-"""Public test suites run against Headwater: W3C, CSRBench, CityBench."""
+"""Public test suites run against Headwater: W3C and CSRBench."""

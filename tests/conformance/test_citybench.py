@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, Store
 
-from headwater.conformance.citybench import CityQuery, citybench_programs
 from headwater.conformance.expected_results import comparable
 from headwater.execution.answers import Answer
 from headwater.language.stream_clauses import Dialect, StreamOperator
 from headwater.terms.model import SECOND, Element
 from headwater.windows.settings import Options
+from tests.conformance.citybench import CityQuery, citybench_programs
 from tests.shared_data import shared_data
 
 NAMES = [f"{dialect}/Q{number}" for dialect in ("cqels", "csparql") for number in range(1, 13)]

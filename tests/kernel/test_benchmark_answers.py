@@ -7,7 +7,6 @@ from pyoxigraph import Store
 
 from headwater.algebra.build import plan_query
 from headwater.algebra.plan import QueryPlan
-from headwater.conformance.citybench import citybench_programs
 from headwater.conformance.csrbench import DIALECTS, Bench
 from headwater.execution.answers import Answer
 from headwater.execution.program import MakeEvaluator, Program
@@ -19,6 +18,7 @@ from headwater.optimizer.statistics import Statistics
 from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.model import Element
 from headwater.windows.settings import resolve_settings
+from tests.conformance.citybench import citybench_programs
 from tests.shared_data import shared_data
 
 

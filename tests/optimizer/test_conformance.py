@@ -10,7 +10,6 @@ from pyoxigraph import Quad, Store
 
 from headwater.algebra.build import plan_query
 from headwater.algebra.plan import QueryPlan
-from headwater.conformance.citybench import CityQuery, citybench_programs
 from headwater.conformance.csrbench import DIALECTS, Bench, close_windows
 from headwater.conformance.known_failures import KNOWN_FAILURES
 from headwater.conformance.w3c import cases, run_case
@@ -26,6 +25,7 @@ from headwater.optimizer.statistics import Statistics
 from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.durations import parse_duration
 from headwater.windows.settings import QuerySettings, resolve_settings
+from tests.conformance.citybench import CityQuery, citybench_programs
 from tests.scenario_files import read_scenario, scenario_paths
 from tests.shared_data import shared_data
 from tests.test_scenarios import check, registered

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headwater.conformance.citybench import CityQuery, citybench_programs
 from headwater.engine.engine import Engine
 from headwater.execution.answers import Answer
 from headwater.sources.files import files, memory
 from headwater.terms.timestamps import HOUR
+from tests.conformance.citybench import CityQuery, citybench_programs
 from tests.shared_data import shared_data
 
 
