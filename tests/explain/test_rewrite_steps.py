@@ -50,7 +50,7 @@ def test_a_rule_that_is_left_out_is_shown_with_the_reason() -> None:
     result = optimise(plan)
     assert result.plan == plan
     text = explain_steps(plan, result)
-    assert "Not applied, because a partial count that diff_lines is " in text
+    assert "Not applied, because a partial count that changes is " in text
     assert "\n  push aggregates: " in text
 
 
