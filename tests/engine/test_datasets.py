@@ -195,7 +195,7 @@ def test_a_file_is_read_again_when_it_has_changed(tmp_path: Path) -> None:
 
 def test_a_run_looks_at_its_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     looked = threading.Event()
-    monkeypatch.setattr(RefreshedDataSet, "look", lambda self: looked.set())
+    monkeypatch.setattr(RefreshedDataSet, "refresh", lambda self: looked.set())
     engine = an_engine(tmp_path)
     engine.dataset(write_data(tmp_path), refresh=0.001)
     engine.run(on_answer=lambda _: looked.wait(5) and None)
