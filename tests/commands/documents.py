@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -25,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from headwater.language.parser import parse
-from tests.commands.running import PROJECT, environment
+from tests.commands.running import PROJECT, environment, headwater
 
 _BLOCK = re.compile(
     r"^(?P<mark><!-- not executed: (?P<reason>.+) -->\n\n?)?"
@@ -33,6 +34,8 @@ _BLOCK = re.compile(
     r"(?:\n\n```text\n(?P<printed>(?:(?!```).*\n)*)```$)?",
     re.MULTILINE,
 )
+_SHELL = re.compile(r"^(?!headwater )|[$|;&<>*]")
+"""Commands that need a shell. Others run in this process, which has loaded the compiled code already."""
 _COMMAND = re.compile(r"\$ (?P<command>(?:.*\\\n)*.*\n)(?P<output>(?:.*\n)*)")
 
 
@@ -98,6 +101,12 @@ class Folder:
         return self._program_output(block.body) if block.language == "python" else ""
 
     def _command_output(self, command: str) -> str:
+        line = command.replace("\\\n", "").strip()
+        if not _SHELL.search(line):
+            with contextlib.chdir(self._path):
+                result = headwater(*shlex.split(line)[1:])
+            assert result.exit_code == 0, result.stderr
+            return result.stdout
         with tempfile.TemporaryDirectory() as folder:
             script = Path(folder) / "headwater"
             script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m headwater.cli "$@"\n')

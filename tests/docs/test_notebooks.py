@@ -21,7 +21,7 @@ def executed(name: str) -> NotebookNode:
         warnings.simplefilter("ignore")
         from nbclient import NotebookClient
 
-        notebook = nbformat.read(NOTEBOOKS / name, as_version=4)
+        notebook: NotebookNode = nbformat.read(NOTEBOOKS / name, as_version=4)
         client = NotebookClient(
             notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": NOTEBOOKS}}
         )
