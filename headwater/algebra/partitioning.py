@@ -156,9 +156,9 @@ class _KeyCheck:
                 self._check_exists(node, streams)
                 return self._is_left_keyed(left, right, streams)
             case Filter(inner, _) | Extend(inner, _, _):
-                found = self._is_keyed(inner, streams)
+                is_keyed = self._is_keyed(inner, streams)
                 self._check_exists(node, streams)
-                return found
+                return is_keyed
             case Union(left, right):
                 return self._is_each_keyed(left, right, streams)
             case Graph(name, inner):
@@ -166,21 +166,21 @@ class _KeyCheck:
             case Window(numbers, _, inner):
                 return self._is_keyed(inner, [self._plan.windows[n].stream.value for n in numbers])
             case Distinct(inner) | Reduced(inner) | Project(inner, _):
-                found = self._is_keyed(inner, streams)
-                if found and self._key not in visible_variables(node):
+                is_keyed = self._is_keyed(inner, streams)
+                if is_keyed and self._key not in visible_variables(node):
                     raise _NotPartitionable(f"?{self._key.value} does not leave a sub-query")
-                return found
+                return is_keyed
             case Group(inner, keys, _):
-                found = self._is_keyed(inner, streams)
+                is_keyed = self._is_keyed(inner, streams)
                 self._check_exists(node, streams)
-                if found and not any(variable == self._key and e is None for variable, e in keys):
+                if is_keyed and not any(variable == self._key and e is None for variable, e in keys):
                     raise _NotPartitionable(f"groups are not made by ?{self._key.value}")
-                return found
+                return is_keyed
             case Aggregation(inner, clauses, _):
-                found = self._is_keyed(inner, streams)
-                if found and any(self._key not in keys for _, _, keys in clauses):
+                is_keyed = self._is_keyed(inner, streams)
+                if is_keyed and any(self._key not in keys for _, _, keys in clauses):
                     raise _NotPartitionable(f"an AGGREGATE is not made by ?{self._key.value}")
-                return found
+                return is_keyed
         if not node.children:
             return False
         if any(self._is_keyed(child, streams) for child in node.children):
@@ -188,16 +188,16 @@ class _KeyCheck:
         return False
 
     def _is_left_keyed(self, left: Node, right: Node, streams: list[str]) -> bool:
-        found = self._is_keyed(left, streams)
-        if self._is_keyed(right, streams) and not found:
+        is_keyed = self._is_keyed(left, streams)
+        if self._is_keyed(right, streams) and not is_keyed:
             raise _NotPartitionable("OPTIONAL or MINUS would be repeated in every shard")
-        return found
+        return is_keyed
 
     def _is_each_keyed(self, left: Node, right: Node, streams: list[str]) -> bool:
-        found = (self._is_keyed(left, streams), self._is_keyed(right, streams))
-        if found[0] != found[1]:
+        are_keyed = (self._is_keyed(left, streams), self._is_keyed(right, streams))
+        if are_keyed[0] != are_keyed[1]:
             raise _NotPartitionable("a static branch of UNION would be repeated in every shard")
-        return found[0]
+        return are_keyed[0]
 
     def _check_exists(self, node: Node, streams: list[str]) -> None:
         for expression in expressions_of(node):

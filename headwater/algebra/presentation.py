@@ -65,7 +65,7 @@ class Presentation:
         """
         shows_all = self.needed_variables == self.variables
         if self.limit is None or (self.is_distinct and not shows_all):
-            found: Node = Project(below, self.needed_variables)
-            return Distinct(found) if self.is_distinct and shows_all else found
-        found = Project(OrderBy(below, self.keys) if self.keys else below, self.needed_variables)
-        return Slice(Distinct(found) if self.is_distinct else found, 0, self.offset + self.limit)
+            shard_plan: Node = Project(below, self.needed_variables)
+            return Distinct(shard_plan) if self.is_distinct and shows_all else shard_plan
+        shard_plan = Project(OrderBy(below, self.keys) if self.keys else below, self.needed_variables)
+        return Slice(Distinct(shard_plan) if self.is_distinct else shard_plan, 0, self.offset + self.limit)

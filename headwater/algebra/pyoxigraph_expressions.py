@@ -5,9 +5,9 @@
 - pyoxigraph fails to divide zero by a decimal with digits after the point: if the division of zero by another number
   fails, the rewritten expression is zero. Floats and doubles do not fail.
 
->>> from headwater.algebra import plan_query
+>>> from headwater.algebra.build import plan_query
 >>> from headwater.algebra.to_sparql import expression_to_sparql
->>> from headwater.language import parse
+>>> from headwater.language.parser import parse
 >>> sum_of = plan_query(parse("SELECT (?a + ?b AS ?c) {}")).root.children[0].expression
 >>> expression_to_sparql(rewrite_for_pyoxigraph(sum_of))
 '(?a - (- ?b))'

@@ -169,13 +169,13 @@ def nodes_of(plan: Node) -> Iterator[Node]:
 
 def all_variables(plan: Node) -> frozenset[Variable]:
     """Every variable that stands anywhere in the plan."""
-    found: set[Variable] = set()
+    variables: set[Variable] = set()
     for node in nodes_of(plan):
-        found.update(visible_variables(node))
+        variables.update(visible_variables(node))
         for expression in expressions_of(node):
             for part in sub_expressions(expression):
-                found.update(_own_variables(part))
-    return frozenset(found)
+                variables.update(_own_variables(part))
+    return frozenset(variables)
 
 
 def map_expressions(node: Node, change: Callable[[Expression], Expression]) -> Node:

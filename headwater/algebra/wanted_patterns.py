@@ -31,7 +31,7 @@ def wanted_patterns_of(plan: QueryPlan, *, all_texts: bool = False) -> frozenset
     if plan.kind is QueryKind.DESCRIBE:
         return None
     variables = _variables_with_text(plan)
-    found: set[WantedPattern] = set()
+    patterns: set[WantedPattern] = set()
     for node in nodes_of(plan.root):
         match node:
             case Graph(Variable(), inner) | Window(_, Variable(), inner) if not _has_patterns(inner):
@@ -47,10 +47,10 @@ def wanted_patterns_of(plan: QueryPlan, *, all_texts: bool = False) -> frozenset
                 predicates = _predicates(predicate)
                 if predicates is None:
                     return None
-                found.update(WantedPattern(None, one, None) for one in predicates)
+                patterns.update(WantedPattern(None, one, None) for one in predicates)
             else:
-                found.add(_pattern((subject, predicate, object_), None if all_texts else variables))
-    return frozenset(found)
+                patterns.add(_pattern((subject, predicate, object_), None if all_texts else variables))
+    return frozenset(patterns)
 
 
 def _variables_with_text(plan: QueryPlan) -> frozenset[Variable]:
@@ -94,10 +94,10 @@ def _predicates(path: Path) -> frozenset[NamedNode] | None:
             return frozenset({predicate})
         case ZeroOrMore() | ZeroOrOne() | NegatedSet():
             return None
-    found: frozenset[NamedNode] = frozenset()
+    predicates: frozenset[NamedNode] = frozenset()
     for field in fields(path):
         inner = _predicates(getattr(path, field.name))
         if inner is None:
             return None
-        found |= inner
-    return found
+        predicates |= inner
+    return predicates

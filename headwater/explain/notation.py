@@ -296,10 +296,10 @@ def _before_now(offset: int) -> str:
 
 
 def _exists_names(everything: Iterable[Node]) -> dict[ExistsPlan, str]:
-    found: dict[ExistsPlan, str] = {}
+    names: dict[ExistsPlan, str] = {}
     for node in everything:
         for expression in expressions_of(node):
             for part in sub_expressions(expression):
                 if isinstance(part, ExistsPlan):
-                    found.setdefault(part, f"P{len(found) + 1}")
-    return found
+                    names.setdefault(part, f"P{len(names) + 1}")
+    return names

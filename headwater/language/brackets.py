@@ -2,7 +2,7 @@
 
 A missing bracket shows late: the parser reads on as long as the text makes sense. A person looks at the bracket that
 was opened and never closed, or, for a closing bracket too many, at the beginning of what it should have closed. This
-module is asked only after an error was found.
+module is called only after an error.
 """
 
 from __future__ import annotations

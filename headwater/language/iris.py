@@ -1,6 +1,6 @@
 """Resolution of relative IRI references against a base (RFC 3986, section 5.2; RFC 3987 for IRIs).
 
->>> resolve("http://a/b/c", "../d?x")
+>>> resolve_iri("http://a/b/c", "../d?x")
 'http://a/d?x'
 """
 

@@ -138,7 +138,7 @@ def _hyphenated_variables(text: str) -> re.Pattern[str] | None:
     clause = _AGGREGATE.search(text)
     if clause is None:
         return None
-    names = sorted({found[1] for found in _HYPHENATED.finditer(text, clause.end())}, key=len, reverse=True)
+    names = sorted({match[1] for match in _HYPHENATED.finditer(text, clause.end())}, key=len, reverse=True)
     if not names:
         return None
     return re.compile(rf"[?$](?:{'|'.join(re.escape(name) for name in names)})(?![{_START}{_MORE}])")

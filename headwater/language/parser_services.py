@@ -1,4 +1,4 @@
-"""`SERVICE [SILENT] name [OPTION (…)] {…} [OPTION (…)]` and what may be asked of it (`service_options`)."""
+"""`SERVICE [SILENT] name [OPTION (…)] {…} [OPTION (…)]` with its options (`service_options`)."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class ServiceParser(WindowParser):
         """The clause from its keyword on, which is still to be read."""
         silent = self.peek().key == "SILENT"
         name = self.group_name()
-        found: dict[str, Any] = {}
-        self._options_of(found, name)
+        values: dict[str, Any] = {}
+        self._options_of(values, name)
         pattern = self.group_pattern()
-        self._options_of(found, name)
-        options = ServiceOptions(**found) if found else None
+        self._options_of(values, name)
+        options = ServiceOptions(**values) if values else None
         return ServicePattern(name, pattern, silent, at=keyword.start, options=options)
 
     def group_name(self) -> Variable | NamedNode:
@@ -42,7 +42,7 @@ class ServiceParser(WindowParser):
             self.fail(f"{keyword.text} takes a name and {{ … }}; did you mean SELECT?", keyword, ("SELECT",))
         return name
 
-    def _options_of(self, found: dict[str, Any], endpoint: Variable | NamedNode) -> None:
+    def _options_of(self, values: dict[str, Any], endpoint: Variable | NamedNode) -> None:
         """`OPTION (…)`, if it stands here."""
         if self.accept("OPTION") is None:
             return
@@ -52,9 +52,9 @@ class ServiceParser(WindowParser):
             if token.key not in _OPTIONS:
                 self.unexpected(*_OPTIONS)
             name = self.advance().key.lower()
-            if name in found:
+            if name in values:
                 self.fail(f"{token.text} stands here twice", token)
-            found[name] = self._value(token, endpoint)
+            values[name] = self._value(token, endpoint)
             if self.token.key == ")":
                 self.advance()
                 return

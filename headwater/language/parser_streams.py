@@ -1,4 +1,4 @@
-"""The clauses around a query that speak of streams: REGISTER, FROM STREAM, FROM NAMED WINDOW, AGGREGATE."""
+"""The stream clauses around a query: REGISTER, FROM STREAM, FROM NAMED WINDOW, AGGREGATE."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ class StreamClauseParser(PatternParser):
             return self.iri().value, None
         if token.key == "pname":
             return "", self.advance()
-        found = _NAME.match(self.text, token.start) if token.is_word or token.key == "integer" else None
-        if found is None or (token.key in ("AS", "COMPUTED") and self.peek().key not in ("AS", "COMPUTED")):
+        match = _NAME.match(self.text, token.start) if token.is_word or token.key == "integer" else None
+        if match is None or (token.key in ("AS", "COMPUTED") and self.peek().key not in ("AS", "COMPUTED")):
             self.fail(f"REGISTER {kind.text} needs a name", kind, ("a name", "an IRI"))
-        self.skip_to(found.end())
-        return found[0], None
+        self.skip_to(match.end())
+        return match[0], None
 
     def dataset_clauses(self) -> list[DatasetClause]:
         """All FROM clauses that stand here."""

@@ -73,7 +73,7 @@ class TriplesParser(PathParser):
         return tuple(read)
 
     def triples_of_subject(self) -> None:
-        """One subject with everything said about it."""
+        """One subject with its predicates and objects."""
         begin = self.index
         subject_token = self.token
         needs_predicate = subject_token.key not in _CLOSING or self.peek().key == _CLOSING[subject_token.key]

@@ -48,12 +48,12 @@ class WindowParser(TriplesParser):
         """A duration above zero, in microseconds."""
         start = self.token.start
         try:
-            found = read_duration(self.text, start, _WORDS_AFTER_DURATION)
+            duration = read_duration(self.text, start, _WORDS_AFTER_DURATION)
         except DurationError as problem:
             self.fail(str(problem), problem.offset, ("a duration such as 10m or PT10M",))
-        if found is None:
+        if duration is None:
             self.unexpected("a duration such as 10m or PT10M", hint=f" as {purpose}")
-        length, end = found
+        length, end = duration
         if length == 0:
             self.fail(f"{purpose} must be longer than zero", start)
         self.skip_to(end)
@@ -121,13 +121,13 @@ class WindowParser(TriplesParser):
         return self.number_above_zero("STEP") if counted else self.duration("STEP")
 
     def _timestamp_predicate(self) -> NamedNode:
-        found = _TIMESTAMP_PREDICATE.match(self.text, self.token.start)
-        if found is None:
+        match = _TIMESTAMP_PREDICATE.match(self.text, self.token.start)
+        if match is None:
             self.advance()
             self.unexpected("iri", "pname", hint=": after @ comes the property that holds the time")
-        self.skip_to(found.end())
-        kind = "iri" if found[1].startswith("<") else "pname"
-        return self.resolve_token(Token(kind, found[1], found.start(1), found.end(1)))
+        self.skip_to(match.end())
+        kind = "iri" if match[1].startswith("<") else "pname"
+        return self.resolve_token(Token(kind, match[1], match.start(1), match.end(1)))
 
     def _interval(self) -> WindowSpec:
         """`FROM … TO …`, after FROM."""

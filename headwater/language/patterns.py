@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from headwater.language.query import SelectQuery
 
 PatternTerm: TypeAlias = NamedNode | Literal | BlankNode | Variable
-"""What may stand in a triple pattern. Blank nodes here are variables nobody can name."""
+"""What may stand in a triple pattern. A blank node is a variable without a name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ from headwater.terms.model import Variable
 
 def variables_in_scope(*items: GroupItem) -> frozenset[Variable]:
     """The variables that are in scope after these items of a group."""
-    found: set[Variable] = set()
+    variables: set[Variable] = set()
     waiting: list[GroupItem] = list(items)
     while waiting:
         item = waiting.pop()
@@ -46,7 +46,7 @@ def variables_in_scope(*items: GroupItem) -> frozenset[Variable]:
             for triple in item.triples:
                 for term in (triple.subject, triple.predicate, triple.object):
                     if isinstance(term, Variable):
-                        found.add(term)
+                        variables.add(term)
         elif isinstance(item, GroupPattern):
             waiting += item.items
         elif isinstance(item, OptionalPattern):
@@ -57,14 +57,14 @@ def variables_in_scope(*items: GroupItem) -> frozenset[Variable]:
             waiting.append(item.pattern)
             named = item_name(item)
             if isinstance(named, Variable):
-                found.add(named)
+                variables.add(named)
         elif isinstance(item, BindItem):
-            found.add(item.variable)
+            variables.add(item.variable)
         elif isinstance(item, InlineData):
-            found.update(item.variables)
+            variables.update(item.variables)
         elif isinstance(item, SubSelect):
-            found |= projected_variables(item.query)
-    return frozenset(found)
+            variables |= projected_variables(item.query)
+    return frozenset(variables)
 
 
 def item_name(item: GraphPattern | ServicePattern | StreamPattern | WindowPattern) -> object:

@@ -5,7 +5,7 @@
     ACCURACY 0.75           the share of rows that the endpoint would give now, as estimated (α)
     LATENCY 500ms           how long an evaluation may take (ρ)
     BUDGET 10               how many keys may be refreshed at a tick (γ)
-    PREFER LATENCY          which of the two holds where both cannot; LATENCY unless ACCURACY is said
+    PREFER LATENCY          which of the two holds where both cannot; LATENCY by default
     POLICY WBM              who is refreshed first; a bare word or a string
     STRATEGY VIEW           VIEW keeps a local view, LOOP asks for the window's keys at each tick, HASH for everything
     ENTRIES 10000           how many keys the view may hold
@@ -70,7 +70,7 @@ class ServiceOptions:
 
     @property
     def chosen_strategy(self) -> Strategy:
-        """What was asked for; a local view where nothing was."""
+        """The strategy that was chosen; a local view by default."""
         return Strategy.VIEW if self.strategy is None else self.strategy
 
     def over(self, defaults: ServiceOptions | None) -> ServiceOptions:

@@ -1,7 +1,7 @@
 """The value of a constant expression, computed by pyoxigraph, which defines what expressions mean.
 
->>> from headwater.language import parse
->>> from headwater.algebra import plan_query
+>>> from headwater.language.parser import parse
+>>> from headwater.algebra.build import plan_query
 >>> extend = plan_query(parse("SELECT (1 + 2 * 3 AS ?x) {}")).root.children[0]
 >>> constant_value(extend.expression).value
 '7'
@@ -63,7 +63,9 @@ def effective_boolean_value(expression: Expression) -> bool | None:
 
 @lru_cache(maxsize=4096)
 def _evaluate(expression: Expression) -> object:
-    found = Store().query(f"SELECT ({expression_to_sparql(rewrite_for_pyoxigraph(expression))} AS ?value) WHERE {{}}")
-    assert isinstance(found, QuerySolutions)
-    (solution,) = found
+    solutions = Store().query(
+        f"SELECT ({expression_to_sparql(rewrite_for_pyoxigraph(expression))} AS ?value) WHERE {{}}"
+    )
+    assert isinstance(solutions, QuerySolutions)
+    (solution,) = solutions
     return solution["value"]

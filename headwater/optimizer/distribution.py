@@ -82,9 +82,9 @@ def distribution_of(plan: QueryPlan, group: Group) -> Distribution:
 
 def split_aggregates(group: Group) -> tuple[AggregateSplit, ...] | NotDistributable:
     """All aggregates of a grouping in two steps, or why one of them cannot be split."""
-    found = [split_aggregate(variable, aggregate) for variable, aggregate in group.aggregates]
-    refused = next((one for one in found if isinstance(one, NotDistributable)), None)
-    return refused or tuple(one for one in found if isinstance(one, AggregateSplit))
+    splits = [split_aggregate(variable, aggregate) for variable, aggregate in group.aggregates]
+    refused = next((one for one in splits if isinstance(one, NotDistributable)), None)
+    return refused or tuple(one for one in splits if isinstance(one, AggregateSplit))
 
 
 def groups_of_clauses(node: Aggregation) -> list[Group]:
@@ -100,9 +100,9 @@ def _input_in_graph(node: Node, group: Group) -> Node | None:
     if node == group:
         return group.inner
     for child in node.children:
-        found = _input_in_graph(child, group)
-        if found is not None:
-            return node.with_children(found) if isinstance(node, Graph | Window) else found
+        inner = _input_in_graph(child, group)
+        if inner is not None:
+            return node.with_children(inner) if isinstance(node, Graph | Window) else inner
     return None
 
 
@@ -114,10 +114,10 @@ def partition_keys(plan: QueryPlan, inner: Node) -> frozenset[Variable] | NotDis
     if any(isinstance(node, Service) for node in nodes_of(inner)):
         return NotDistributable("every part would ask the endpoint of SERVICE")
     part = replace(plan, root=inner, kind=QueryKind.SELECT, template=())
-    found = partitionings_of(part, StreamOperator.RSTREAM)
-    if isinstance(found, OneShard):
-        return NotDistributable(found.reason)
-    keys = frozenset(one.variable for one in found) & certain_variables(inner)
+    partitionings = partitionings_of(part, StreamOperator.RSTREAM)
+    if isinstance(partitionings, OneShard):
+        return NotDistributable(partitionings.reason)
+    keys = frozenset(one.variable for one in partitionings) & certain_variables(inner)
     return keys or NotDistributable("no variable by which the streams could be cut is always bound")
 
 

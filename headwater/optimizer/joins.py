@@ -24,10 +24,10 @@ def join_operands(node: Node) -> list[Node]:
 
 def single_pattern_operands(node: Node) -> list[Node]:
     """The operands of nested joins with each triple pattern by itself."""
-    found: list[Node] = []
+    operands: list[Node] = []
     for factor in join_operands(node):
-        found += [Bgp((triple,)) for triple in factor.triples] if isinstance(factor, Bgp) else [factor]
-    return found
+        operands += [Bgp((triple,)) for triple in factor.triples] if isinstance(factor, Bgp) else [factor]
+    return operands
 
 
 def join_all(inputs: Iterable[Node]) -> Node:

@@ -1,7 +1,7 @@
 """Applies the rewrite rules to a plan and records each step.
 
->>> from headwater.algebra import plan_query
->>> from headwater.language import parse
+>>> from headwater.algebra.build import plan_query
+>>> from headwater.language.parser import parse
 >>> plan = plan_query(parse("SELECT ?x { ?x <p:p> ?y OPTIONAL { ?x <p:q> ?z } FILTER(?z > 1 + 1) }"))
 >>> [step.rule.name for step in optimise(plan).steps]
 ['fold constants', 'OPTIONAL to join', 'push filters']

@@ -90,10 +90,10 @@ def variables_of_expressions(expressions: Iterable[Expression]) -> RequiredVaria
 
 def variables_of_aggregates(inner: Node, aggregates: Iterable[Aggregate]) -> RequiredVariables:
     """The variables of the arguments of aggregates; all variables for COUNT(DISTINCT *)."""
-    found: set[Variable] = set()
+    variables: set[Variable] = set()
     for aggregate in aggregates:
         if aggregate.argument is not None:
-            found |= expression_variables(aggregate.argument)
+            variables |= expression_variables(aggregate.argument)
         elif aggregate.distinct:
-            found |= whole_solution_variables(inner)
-    return frozenset(found)
+            variables |= whole_solution_variables(inner)
+    return frozenset(variables)

@@ -66,17 +66,17 @@ def shared_subplans(plans: Sequence[QueryPlan], contexts: Sequence[Hashable] = (
     `contexts`, one for each plan, keeps parts apart that run under different settings. A part that occurs only inside
     larger common parts is not listed.
     """
-    found: dict[SubplanKey, list[Occurrence]] = {}
+    occurrences: dict[SubplanKey, list[Occurrence]] = {}
     inside: dict[SubplanKey, list[SubplanKey | None]] = {}
     for number, plan in enumerate(plans):
         context = contexts[number] if contexts else None
         for node, graph, above in _candidates(plan, plan.root, default_active_graph(plan), None, context):
             key, columns = subplan_key(plan, node, graph, context)
-            found.setdefault(key, []).append(Occurrence(number, node, graph, columns))
+            occurrences.setdefault(key, []).append(Occurrence(number, node, graph, columns))
             inside.setdefault(key, []).append(above)
-    common = {key for key, places in found.items() if len(places) > 1}
+    common = {key for key, same in occurrences.items() if len(same) > 1}
     largest = [key for key in common if not all(above in common for above in inside[key])]
-    return tuple(SharedSubplan(key, tuple(places)) for key, places in found.items() if key in largest)
+    return tuple(SharedSubplan(key, tuple(same)) for key, same in occurrences.items() if key in largest)
 
 
 def _candidates(
@@ -108,7 +108,7 @@ def subplan_key(
     assert isinstance(canonical, Node)
     places: list[tuple[StaticGraph, ...]] = []
     for _, active_graph in patterns_with_graphs(plan, node, graph):
-        # A name in GRAPH stands in the node itself; what stands for a variable is told by the windows and graphs.
+        # A name in GRAPH is part of the node itself; the windows and graphs are those that a variable ranges over.
         naming.windows += [number for number in active_graph.windows if number not in naming.windows]
         places.append(
             tuple(replace(g, name=None) if isinstance(g.name, Variable) else g for g in active_graph.static_graphs)

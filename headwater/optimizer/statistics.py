@@ -7,7 +7,7 @@ graphs when it is loaded; windows are counted while they are read. Defaults stan
 >>> likes, a, b, c = (NamedNode("http://example/" + name) for name in ("likes", "a", "b", "c"))
 >>> counted = Statistics.of([Quad(a, likes, b), Quad(a, likes, c)])
 >>> counted.graphs[None][likes]
-PredicateCounts(triples=2, subjects=1, objects=2, literals=False)
+PredicateCounts(triples=2, subjects=1, objects=2, has_literals=False)
 """
 
 from __future__ import annotations
@@ -99,9 +99,9 @@ class Statistics:
         graphs: dict[NamedNode | None, dict[NamedNode, PredicateCounts]] = {None: {}}
         for by_graph in counted:
             for graph, counts in by_graph.items():
-                found = graphs.setdefault(graph, {})
+                counts_in_graph = graphs.setdefault(graph, {})
                 for predicate in named & counts.keys():
-                    found[predicate] = found.get(predicate, NO_COUNTS) + counts[predicate]
+                    counts_in_graph[predicate] = counts_in_graph.get(predicate, NO_COUNTS) + counts[predicate]
         return cls(graphs if len(graphs) <= MAX_COUNTED_GRAPHS + 1 else {None: graphs[None]})
 
     def counts(self, plan: QueryPlan, active_graph: ActiveGraph, predicate: NamedNode | Variable) -> PredicateCounts:
@@ -109,8 +109,8 @@ class Statistics:
         places: list[Counts | None] = [self.windows.get(number) for number in active_graph.windows]
         for graph in active_graph.static_graphs:
             places += self._static(plan, graph.name, graph.clause)
-        found = [DEFAULT_COUNTS if place is None else _counts_of_predicate(place, predicate) for place in places]
-        return sum(found, NO_COUNTS)
+        counts = [DEFAULT_COUNTS if place is None else _counts_of_predicate(place, predicate) for place in places]
+        return sum(counts, NO_COUNTS)
 
     def _static(self, plan: QueryPlan, name: NamedNode | Variable | None, clause: str) -> list[Counts | None]:
         if clause == "named graphs":
@@ -133,11 +133,11 @@ def _predicates_of(plans: Iterable[QueryPlan]) -> set[NamedNode]:
 
 
 def _count_predicates(store: Countable, graph: NamedNode | None, predicates: Iterable[NamedNode]) -> Counts:
-    found: dict[NamedNode, PredicateCounts] = {}
+    counts: dict[NamedNode, PredicateCounts] = {}
     for predicate in predicates:
         quads = store.quads_for_pattern(None, predicate, None, graph or DefaultGraph())
-        found |= counts_of(islice(quads, MAX_COUNTED_TRIPLES))
-    return found
+        counts |= counts_of(islice(quads, MAX_COUNTED_TRIPLES))
+    return counts
 
 
 def counts_of(quads: Iterable[Quad]) -> dict[NamedNode, PredicateCounts]:

@@ -7,7 +7,7 @@ its content stays as it was at the last one. A window without a slide is advance
     >>> window = TimeWindow(width=10, slide=5)
     >>> window.interval(12)     # advanced last at 10: (0, 10]
     (1, 11)
-    >>> window.enter(3), window.leave(3)
+    >>> window.entry_instant(3), window.exit_instant(3)
     (5, 15)
 """
 

@@ -211,12 +211,12 @@ def _membership(variable: Variable, terms: Sequence[Term | None]) -> Conditions:
 
 def _term_kind_conditions(triple: TriplePattern) -> Conditions:
     """What RDF guarantees: a subject is no literal, a predicate is an IRI."""
-    found: list[Expression] = []
+    conditions: list[Expression] = []
     if isinstance(triple.subject, Variable):
-        found.append(_is_no_literal(triple.subject))
+        conditions.append(_is_no_literal(triple.subject))
     if isinstance(triple.predicate, Variable):
-        found += [_is_no_literal(triple.predicate), _is_iri(triple.predicate)]
-    return tuple(found)
+        conditions += [_is_no_literal(triple.predicate), _is_iri(triple.predicate)]
+    return tuple(conditions)
 
 
 def _is_no_literal(variable: Variable) -> Expression:

@@ -122,21 +122,21 @@ class _JoinOrderer:
     def _estimate_patterns(
         self, triples: tuple[TriplePattern, ...], graph: ActiveGraph, bound: frozenset[Variable]
     ) -> float:
-        found = 1.0
+        size = 1.0
         for triple in triples:
-            found *= self._estimate_pattern(triple, graph, bound)
+            size *= self._estimate_pattern(triple, graph, bound)
             bound |= frozenset(visible_variables(Bgp((triple,))))
-        return found
+        return size
 
     def _estimate_pattern(self, triple: TriplePattern, graph: ActiveGraph, bound: frozenset[Variable]) -> float:
         known = triple.predicate if isinstance(triple.predicate, NamedNode) else Variable("any")
         counts = self._statistics.counts(self._plan, graph, known)
-        found = float(counts.triples)
+        size = float(counts.triples)
         if _is_bound(triple.subject, bound):
-            found /= max(1, counts.subjects)
+            size /= max(1, counts.subjects)
         if _is_bound(triple.object, bound):
-            found /= max(1, counts.objects)
-        return found
+            size /= max(1, counts.objects)
+        return size
 
 
 def _is_bound(term: object, bound: frozenset[Variable]) -> bool:

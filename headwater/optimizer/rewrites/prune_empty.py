@@ -62,7 +62,7 @@ def prune_empty(plan: QueryPlan, statistics: Statistics | None = None) -> Node:
         return node
 
     root = rewrite_plan(plan, change)
-    # The answer keeps its form: a projection stays on top for whoever looks for its variables.
+    # A projection stays on top, because it names the variables of the answer.
     return Project(root, visible_variables(plan.root)) if is_empty(root) and not is_empty(plan.root) else root
 
 

@@ -67,11 +67,11 @@ class _ProjectionPusher:
 
     def _project_patterns(self, node: Bgp, need: RequiredVariables, graph: ActiveGraph) -> Node:
         singles = [Bgp((triple,)) for triple in node.triples]
-        found: list[Node] = []
+        projected: list[Node] = []
         for i, single in enumerate(singles):
             others = visible_in_any(other for j, other in enumerate(singles) if j != i)
-            found.append(self._project(single, need | others, graph))
-        return join_all(found)
+            projected.append(self._project(single, need | others, graph))
+        return join_all(projected)
 
     def _project(self, node: Node, need: RequiredVariables, graph: ActiveGraph) -> Node:
         shown = visible_variables(node)
