@@ -25,10 +25,11 @@ def paths_in(text: str) -> set[str]:
 
 
 def path_exists(path: str) -> bool:
-    """Whether `room/module`, or a path of the project, is there; a `*` stands for anything."""
-    if path.split("/")[0] in ROOMS:
-        return any(True for form in (path, f"{path}.py") for _ in PACKAGE.glob(form))
-    return any(True for form in (path, f"{path}.py") for _ in PROJECT.glob(form))
+    """Whether `room/module`, `room/module.name` or a path of the project is there; a `*` stands for anything."""
+    folder = PACKAGE if path.split("/")[0] in ROOMS else PROJECT
+    if any(True for form in (path, f"{path}.py") for _ in folder.glob(form)):
+        return True
+    return folder is PACKAGE and name_exists(f"headwater.{path.replace('/', '.')}")
 
 
 def name_exists(dotted: str) -> bool:
@@ -66,3 +67,5 @@ def test_wrong_names_are_found() -> None:
     }
     assert [name for name in _DOTTED.findall(text) if not name_exists(name)] == ["headwater.terms.nothing"]
     assert name_exists("headwater.terms.model.Element")
+    assert path_exists("terms/model.Element")
+    assert not path_exists("terms/model.Nothing")
