@@ -51,7 +51,7 @@ from headwater.sources.receivers import (
     check_readable_in_process,
     run_receivers,
 )
-from headwater.sources.records import RecordSource, skews
+from headwater.sources.records import RecordSource, skews_of
 from headwater.sources.source import Source
 from headwater.terms.durations import parse_duration
 from headwater.terms.names import iri_to_name, name_to_iri
@@ -340,7 +340,7 @@ class Engine:
         if self._in_process:
             check_readable_in_process(sources)
         else:
-            description = replace(description, sharding=self._sharding(description.queries), skews=skews(sources))
+            description = replace(description, sharding=self._sharding(description.queries), skews=skews_of(sources))
         return Workload(description, outline, sources)
 
     def _delivery(
@@ -491,7 +491,7 @@ class Engine:
         sources = check_readable_as_frames({stream: self._sources[stream] for stream in outline.inputs})
         if not follow:
             Feed(sources).check()
-        description = replace(description, skews=skews(sources))
+        description = replace(description, skews=skews_of(sources))
         # The streams of record sources end with the DataFrame, not with the records that are there now.
         drain = not any(isinstance(source, RecordSource) for source in sources.values())
         spark = configure_session(self.session())

@@ -56,7 +56,7 @@ def run_in_process(
         if (other := changes.take()) is not None:
             evaluation.replace_program(other.description.program())
             feed = _feed(other, follow, drain)
-        end = feed.next(offset, batch_bytes or _BATCH_BYTES)
+        end = feed.next_offset(offset, batch_bytes or _BATCH_BYTES)
         if changes.is_requested:
             # What came after a change is for those who are there then.
             continue

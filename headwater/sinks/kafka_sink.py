@@ -87,11 +87,11 @@ class KafkaSink:
         if answer.watermark is not None:
             headers["watermark"] = format_time(answer.watermark)
         if self._per == "answer":
-            yield key.encode(), self._text(answer), _headers(headers)
+            yield key.encode(), self._text(answer), _header_list(headers)
             return
-        for number, (position, single) in enumerate(_rows(answer)):
-            place = {**headers, "position": str(position)}
-            yield f"{key}|{number}".encode(), self._text(single), _headers(place)
+        for row_index, (position, single) in enumerate(_split_rows(answer)):
+            row_headers = {**headers, "position": str(position)}
+            yield f"{key}|{row_index}".encode(), self._text(single), _header_list(row_headers)
 
     def _text(self, answer: Answer) -> bytes:
         if self._format == "json":
@@ -103,7 +103,7 @@ class KafkaSink:
         return text.encode("utf-8", "surrogatepass")
 
 
-def _rows(answer: Answer) -> list[tuple[int, Answer]]:
+def _split_rows(answer: Answer) -> list[tuple[int, Answer]]:
     """An answer for each row, with the place of the row, in an order that a repeated run has again."""
     if answer.kind is QueryKind.ASK:
         return [(0, answer)]
@@ -114,5 +114,5 @@ def _rows(answer: Answer) -> list[tuple[int, Answer]]:
     return [(place, replace(answer, triples=(answer.triples[place],))) for place in order]
 
 
-def _headers(values: Mapping[str, str]) -> list[dict[str, object]]:
+def _header_list(values: Mapping[str, str]) -> list[dict[str, object]]:
     return [{"key": key, "value": value.encode()} for key, value in values.items()]

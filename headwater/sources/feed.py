@@ -37,8 +37,7 @@ _CHUNK_BYTES = 16 << 20
 class ReadTask:
     """What one worker reads of a batch: a range of the item with this index, or, without a range, the end of a stream.
 
-    A task without a stream says that the run has begun or, with a version, which version of the data sets holds from
-    now on.
+    A task without a stream marks the beginning of the run or, with a version, a new version of the data sets.
     """
 
     stream: str | None = None
@@ -95,7 +94,7 @@ class Feed:
         """Read what there is now, and nothing that comes later."""
         self._final_items = {stream: source.list_items() for stream, source in self._sources.items()}
 
-    def next(self, start: Offset, limit: int | None = None) -> Offset:
+    def next_offset(self, start: Offset, limit: int | None = None) -> Offset:
         """How far the next batch goes, with at most about `limit` bytes; the same offset where nothing is new."""
         listed = {stream: self._list_items(stream) for stream in self._sources}
         items = {stream: _with_new_items(start.of(stream).items, listed[stream]) for stream in self._sources}

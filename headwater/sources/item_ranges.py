@@ -1,9 +1,9 @@
 """Reading a range of a stream file that may be growing.
 
 A timed N-Quads element can consist of several lines. Where a range ends inside a file, the element at the border is
-read by the range in which it begins. Where it ends because the file did, nobody can know whether more lines of the
-last element will be appended: it is given out as it is, and lines that come later make an element of their own with
-the same time. A window holds the same triples either way.
+read by the range in which it begins. Where it ends because the file did, more lines of the last element may be
+appended later. The element is given out as it is, and later lines make an element of their own with the same time. A
+window holds the same triples either way.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ class RecordSource(_NoItems, ABC):
         """What makes chunks of them."""
 
 
-def skews(sources: Mapping[str, Source]) -> tuple[tuple[str, int], ...]:
+def skews_of(sources: Mapping[str, Source]) -> tuple[tuple[str, int], ...]:
     """How far apart the partitions of the streams that have some may be."""
     found = ((stream, source.skew) for stream, source in sources.items() if isinstance(source, RecordSource))
     return tuple(sorted((stream, skew) for stream, skew in found if skew is not None))

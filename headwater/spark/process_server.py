@@ -3,14 +3,14 @@
 Spark starts about ten Python processes for a streaming query with a Python source and a stateful step, one after the
 other: to look the source up, to make it, to plan its batches, to ask for the names of states, to fork workers. Each
 would spend one to three seconds on imports. Sessions that are started here give Spark a launcher in place of Python
-(`Launcher`), which hands its files, variables and arguments to a server; the server forks, and the fork becomes what
-was asked for (`process_client` has the other side).
+(`Launcher`), which hands its files, variables and arguments to a server. The server forks, and the fork runs
+the requested module (`process_client` is the other side).
 
     Java ─▶ launcher -m pyspark.daemon … ─▶ server ─fork▶ pyspark.daemon ─fork▶ workers
 
 The server imports while Java starts, and ends with the process that started it. No thread may run in a process that
-forks: a server in which one does serves nobody, and the launcher runs Python itself. The same where processes cannot
-be forked or files not be passed on.
+forks: a server with a second thread refuses requests, and the launcher runs Python itself. The same where processes
+cannot be forked or files not be passed on.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Launcher:
             )
 
     def close(self) -> None:
-        """End the server; processes that were asked for run on."""
+        """End the server; the processes that it forked run on."""
         assert self.server.stdin is not None
         self.server.stdin.close()
         self.server.terminate()

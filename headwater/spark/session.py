@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 OLDEST_JAVA = 17
 _GATEWAY_PORT = "PYSPARK_GATEWAY_PORT"
-"""The environment variable with which spark-submit says where its Java process listens."""
+"""The environment variable in which spark-submit gives the port of its Java process."""
 _IS_LOCAL = re.compile(r"local(\[|$)")
 _MOST_JAVA_MEGABYTES = 3072
 

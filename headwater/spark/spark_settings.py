@@ -35,7 +35,7 @@ def session_settings(master: str, java_megabytes: int, java_options: str, shuffl
         "spark.app.name": "headwater",
         "spark.driver.extraJavaOptions": options.strip(),
         "spark.driver.memory": f"{java_megabytes}m",
-        # The name of the machine may have no address, and nobody outside shall connect.
+        # The name of the machine may have no address, and no other machine needs to connect.
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         # No web page, no progress bar and no warnings: answers are printed here.

@@ -1,4 +1,4 @@
-"""The sources of a run as a Spark streaming source: Spark asks how far a batch goes, then has its read tasks done.
+"""The sources of a run as a Spark streaming source: Spark plans a batch, then runs its read tasks on workers.
 
 A row is a chunk: some thousand elements packed into one binary value, because rows are what costs time between
 processes, not bytes. Bad input travels in the same rows, so that counts are exact.
@@ -74,7 +74,7 @@ class ReadTaskPartition(InputPartition):
 
 
 class HeadwaterReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Plans batches on the driver and has read tasks done by the workers."""
+    """Plans batches on the driver and runs read tasks on the workers."""
 
     def __init__(self, feed: Feed, sharding: ShardPlan | None, batch_bytes: int, task_bytes: int) -> None:
         self._feed = feed
@@ -93,7 +93,7 @@ class HeadwaterReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         before = Offset.from_json(start)
-        after = self._feed.next(before, None if isinstance(limit, ReadAllAvailable) else self._batch_bytes)
+        after = self._feed.next_offset(before, None if isinstance(limit, ReadAllAvailable) else self._batch_bytes)
         # Spark compares offsets as text: what is equal must be written as it was.
         return start if after == before else after.to_json()
 

@@ -61,7 +61,7 @@ class EvaluationProcessor(StatefulProcessor):
 
     @cached_property
     def _description(self) -> ProgramDescription:
-        # Spark asks for the states in a process that never sees a row, and need not know the queries.
+        # Spark lists the states in a process that gets no rows, and need not unpack the queries.
         return self._shipped.unpack()
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:
@@ -154,7 +154,7 @@ def observe_counts(rows: DataFrame) -> DataFrame:
     """The same rows, counted batch by batch in Spark's own progress, where every listener finds it.
 
     `event.progress.observedMetrics["headwater"]` has `answers`, `elements`, `late`, `bad`, the last tick as
-    `answered_us`, and `shards`: a JSON text for each shard, with what `counting.BatchMeasure` says of each query.
+    `answered_us`, and `shards`: a JSON text for each shard, with the `counting.BatchMeasure` of each query.
     """
     from pyspark.sql import functions as f
 

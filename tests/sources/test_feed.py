@@ -25,7 +25,7 @@ S = "http://ex/s"
 def offsets(feed: Feed, start: Offset, limit: int | None) -> list[Offset]:
     """The ends of all batches from a start until nothing is new, each once through JSON as in a checkpoint."""
     found = [start]
-    while (end := feed.next(found[-1], limit)) != found[-1]:
+    while (end := feed.next_offset(found[-1], limit)) != found[-1]:
         found.append(Offset.from_json(json.loads(json.dumps(end.to_json()))))
     return found
 
@@ -109,7 +109,7 @@ def test_what_is_appended_is_read_on_from_where_it_was(tmp_path: Path) -> None:
     path = write(tmp_path / "a.tnq", [f"1\t<{S}> <{S}> {integer(1)} ."])
     feed = Feed({S: hw.files(tmp_path)})
     first, end = read_all(feed)
-    planned = feed.next(Offset())
+    planned = feed.next_offset(Offset())
     write(path, [f"1\t<{S}> <{S}> {integer(2)} .", f"2\t<{S}> <{S}> {integer(3)} ."], append=True)
     second, end = read_all(feed, end, size=5)
     found = [element for element in [*first, *second] if isinstance(element, Element)]
@@ -131,7 +131,7 @@ def test_a_large_piece_is_read_in_chunks_and_only_the_first_follows_what_was_the
         stream.writelines(f"1\t<{S}> <{S}> {integer(n)} .\n" for n in range(2, 30))
     whole, _ = read_all(feed, end)
     monkeypatch.setattr("headwater.sources.feed._CHUNK_BYTES", 100)
-    (task,) = feed.read_tasks(end, feed.next(end, None))
+    (task,) = feed.read_tasks(end, feed.next_offset(end, None))
     chunks = list(feed.read(task))
     assert len(chunks) > 5
     assert [element for chunk in chunks for element in elements_in(chunk)] == whole

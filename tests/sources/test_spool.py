@@ -28,7 +28,7 @@ def element(number: int, *, graph: str | None = None) -> Element:
 def read_on(feed: Feed, start: Offset) -> tuple[list[Element], list[BadElement], Offset]:
     elements: list[Element] = []
     bad: list[BadElement] = []
-    end = feed.next(start)
+    end = feed.next_offset(start)
     for task in feed.read_tasks(start, end):
         for chunk in feed.read(task):
             found = chunk.elements

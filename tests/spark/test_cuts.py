@@ -159,7 +159,7 @@ def without_spark(folder: Path, cut: Cut) -> list[Answer]:
     total = sum(path.stat().st_size for path in folder.iterdir())
     limit = None if cut.batches == 1 else -(-total // cut.batches)
     offset, answers, batches = Offset(), list[Answer](), 0
-    while (end := feed.next(offset, limit)) != offset:
+    while (end := feed.next_offset(offset, limit)) != offset:
         size = -(-(limit or total) // cut.partitions)
         tasks = feed.read_tasks(offset, end, size)
         chunks = [chunk for task in tasks for chunk in feed.read(task)]

@@ -38,7 +38,7 @@ class Step:
         self.feed = Feed(sources, datasets=[one.path for one in engine._data.folders])
         self.feed.finish()
         self.ends = [Offset()]
-        while (end := self.feed.next(self.ends[-1], 1500)) != self.ends[-1]:
+        while (end := self.feed.next_offset(self.ends[-1], 1500)) != self.ends[-1]:
             self.ends.append(end)
         self.processor = EvaluationProcessor(Shipped(pickle.dumps(description)))
         self.tester = TwsTester(self.processor)
