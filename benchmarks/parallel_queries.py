@@ -39,8 +39,8 @@ from benchmarks.reporting import (
 from headwater.execution.answers import Answer
 from headwater.execution.program import Program, no_families
 from headwater.execution.registered import RegisteredQuery
-from headwater.kernel.evaluator_choice import fastest_evaluator
-from headwater.kernel.families.family_evaluator import FamilyEvaluator, families_of
+from headwater.kernel.evaluator_choice import make_optimised_evaluator
+from headwater.kernel.families.family_evaluator import FamilyEvaluator, find_families
 from headwater.terms.model import Element
 from headwater.windows.model import TimeWindow
 
@@ -83,8 +83,8 @@ def measure(sizes: Sizes) -> Findings:
 
 
 def _program(scene: Conference, queries: Sequence[RegisteredQuery], *, is_shared: bool) -> Program:
-    families = families_of if is_shared else no_families
-    return Program(queries, scene.store, 0, fastest_evaluator, families=families, is_durable=False)
+    families = find_families if is_shared else no_families
+    return Program(queries, scene.store, 0, make_optimised_evaluator, families=families, is_durable=False)
 
 
 def _evaluations(scene: Conference, name: str, count: int, elements: int) -> float:

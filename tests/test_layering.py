@@ -71,7 +71,7 @@ FOLDERS = ("headwater", "tests", "benchmarks", "examples")
 LONGEST_FILE = 600
 
 
-INTERNAL_ERRORS = {"NotForTheKernel", "UnsupportedByKernel", "RowError", "UnknownTerm", "NotResults", "WrongInput"}
+INTERNAL_ERRORS = {"UnsupportedByKernel", "RowError", "UnknownTerm", "NotResults", "WrongInput"}
 """Exceptions that never reach a user: they are caught inside, become bad elements, or belong to the command line."""
 
 

@@ -37,6 +37,6 @@ def explain(
         evaluator=evaluator,
         static_parts=choice.static_parts,
         shards=describe_sharding(RegisteredQuery(plan, settings)),
-        views=choice.found if data else (),
+        views=choice.view_locations if data else (),
     )
     print(text.rstrip("\n"))

@@ -22,7 +22,7 @@ from headwater.datasets.statement_columns import GroupKey, Pairs, unite_pairs
 from headwater.datasets.views.preparation import FoundView, Preparation
 from headwater.datasets.views.view_catalog import ViewCatalog
 from headwater.execution.static_data import Version
-from headwater.kernel.compiling.static_views import AskByDefinition, View
+from headwater.kernel.compiling.static_views import EvaluateByReference, View
 from headwater.optimizer.statistics import PredicateCounts, Statistics
 from headwater.terms.ids.inline_layout import NO_TERM, is_inline
 from headwater.terms.ids.term_ids import decode_inline, encode
@@ -107,7 +107,7 @@ class LinkedData:
         views = preparation.wait_for_views()
         return views if (preparation.since, preparation.version) == (self.version, version) else {}
 
-    def view(self, plan: QueryPlan, part: Node, ask: AskByDefinition) -> View:
+    def view(self, plan: QueryPlan, part: Node, ask: EvaluateByReference) -> View:
         """The view of a static part, shared by all queries that have the same part."""
         return self._catalog.get_view(plan, part, ask)
 

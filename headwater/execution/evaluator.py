@@ -24,7 +24,7 @@ from headwater.language.stream_clauses import StreamOperator
 from headwater.terms.ids.encoded_rows import EncodedRows
 from headwater.terms.ids.term_texts import Ints
 from headwater.terms.model import Row, Triple
-from headwater.values.templates import Template
+from headwater.values.templates import ConstructTemplate
 from headwater.windows.element_sequences import (
     Elements,
     concat_elements,
@@ -75,7 +75,7 @@ class Evaluator(ABC):
         self.settings = settings
         self.keys = stream_keys(plan)
         self.ticker = Ticker(settings)
-        self._template = Template(plan)
+        self._template = ConstructTemplate(plan)
         self.waiting: dict[StreamKey, Elements] = {}
         self.answered_once = False
         self.newcomers: frozenset[str] = frozenset()
@@ -147,7 +147,7 @@ class Evaluator(ABC):
             released[key] = self._converted(split_at_time(select_elements(elements, ~waits), None)[0])
         for number, key in enumerate(self.keys):
             self._refill(number, released[key])
-        self._recall(state.memory if state.kind == type(self).__name__ else None)
+        self._restore_memory(state.memory if state.kind == type(self).__name__ else None)
 
     @abstractmethod
     def _converted(self, elements: Elements) -> Any:
@@ -170,8 +170,8 @@ class Evaluator(ABC):
         return None
 
     @abstractmethod
-    def _recall(self, memory: Any) -> None:
-        """Everything else is in place: derive what follows from it. Without a memory, all that holds has been said."""
+    def _restore_memory(self, memory: Any) -> None:
+        """Derive the rest, with the windows in place. Without a memory, the result was answered as it is."""
 
     @abstractmethod
     def _add(self, number: int, elements: Any) -> Sequence[int] | npt.NDArray[np.int64]:
@@ -190,7 +190,7 @@ class Evaluator(ABC):
         """Whether some window is not empty."""
 
     @abstractmethod
-    def _said(self, tick: int) -> list[object] | EncodedRows:
+    def _emit(self, tick: int) -> list[object] | EncodedRows:
         """What the streaming operator lets through at a tick: rows, or triples for DESCRIBE, or a verdict."""
 
     @abstractmethod
@@ -244,7 +244,7 @@ class Evaluator(ABC):
         self.answered_once = True
         tick = self.settings.t0 or 0
         self._move(tick, 0)
-        return [self._answer(tick, 0, None, self._said(tick))]
+        return [self._answer(tick, 0, None, self._emit(tick))]
 
     def _at(self, tick: int, watermark: int | None) -> Iterator[Answer]:
         for part in range(self._closings(tick)):
@@ -257,30 +257,30 @@ class Evaluator(ABC):
 
     def _reported(self, tick: int, part: int, watermark: int | None) -> Iterator[Answer]:
         """The answers of a tick that is reported."""
-        said = self._said(tick)
-        if not said and self._is_silent_without_news:
+        emitted = self._emit(tick)
+        if not emitted and self._is_silent_without_news:
             return
-        answer = self._answer(tick, part, watermark, said)
+        answer = self._answer(tick, part, watermark, emitted)
         if not (answer.is_empty and self._is_silent_without_news):
             yield answer
 
-    def _answer(self, tick: int, part: int, watermark: int | None, said: list[object] | EncodedRows) -> Answer:
+    def _answer(self, tick: int, part: int, watermark: int | None, emitted: list[object] | EncodedRows) -> Answer:
         kind = self.plan.kind
         encoded: EncodedRows | None = None
         rows: tuple[Row, ...] = ()
         triples: tuple[Triple, ...] = ()
         verdict: bool | None = None
         match kind:
-            case _ if isinstance(said, EncodedRows):
-                encoded = said
+            case _ if isinstance(emitted, EncodedRows):
+                encoded = emitted
             case QueryKind.SELECT:
-                rows = cast("tuple[Row, ...]", tuple(said))
+                rows = cast("tuple[Row, ...]", tuple(emitted))
             case QueryKind.CONSTRUCT:
-                triples = self._template.instantiate(cast("list[Row]", said), tick)
+                triples = self._template.instantiate(cast("list[Row]", emitted), tick)
             case QueryKind.DESCRIBE:
-                triples = cast("tuple[Triple, ...]", tuple(said))
+                triples = cast("tuple[Triple, ...]", tuple(emitted))
             case QueryKind.ASK:
-                verdict = cast("bool | None", said[0] if said else None)
+                verdict = cast("bool | None", emitted[0] if emitted else None)
         return Answer(
             query=self.plan.name,
             time=tick,

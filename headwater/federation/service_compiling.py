@@ -19,9 +19,9 @@ from headwater.federation.service_rows import ServiceRows, TickSchedule
 from headwater.federation.services import Services
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.compiling.compiler import Compiler
-from headwater.kernel.compiling.join_inputs import UNIT, Input, joined
-from headwater.kernel.compiling.static_parts import Placed, connected
-from headwater.kernel.compiling.unsupported import NotForTheKernel
+from headwater.kernel.compiling.join_inputs import UNIT, JoinInput, join_all
+from headwater.kernel.compiling.static_parts import PlacedPart, group_by_shared_variables
+from headwater.kernel.compiling.unsupported import UnsupportedByKernel
 from headwater.kernel.operators.constant import ConstantOperator
 from headwater.kernel.operators.operator import Operator
 from headwater.kernel.operators.triple_patterns import SharedOperator
@@ -34,16 +34,16 @@ from headwater.windows.settings import QuerySettings
 class _Group:
     """Parts of a join that are joined already; `is_streaming` if one of them reads a stream."""
 
-    input: Input
+    input: JoinInput
     is_streaming: bool
 
     def shared_with(self, node: Service) -> int:
         """How many variables of a SERVICE it always binds."""
-        return len({variable.value for variable in visible_variables(node)} & self.input.sure)
+        return len({variable.value for variable in visible_variables(node)} & self.input.always_bound)
 
     def has_endpoint_of(self, node: Service) -> bool:
         """Whether the endpoint of a SERVICE is known: an IRI, or a variable that this group always binds."""
-        return not isinstance(node.endpoint, Variable) or node.endpoint.value in self.input.sure
+        return not isinstance(node.endpoint, Variable) or node.endpoint.value in self.input.always_bound
 
 
 class ServiceCompiler(Compiler):
@@ -71,10 +71,10 @@ class ServiceCompiler(Compiler):
     def _node(self, node: Node, graph: NamedNode) -> Operator:
         match node:
             case Service():
-                return self._compile_service(Input(ConstantOperator((), UNIT), frozenset()), node, graph).operator
+                return self._compile_service(JoinInput(ConstantOperator((), UNIT), frozenset()), node, graph).operator
             case LeftJoin(left, right, condition) if service_of(right) is not None:
                 before = self._share_input(self.input(left, graph))
-                return self.left_joined(before, self._compile_service(before, right, graph), condition, graph)
+                return self.left_join(before, self._compile_service(before, right, graph), condition, graph)
         return super()._node(node, graph)
 
     def _join(self, node: Node, graph: NamedNode) -> Operator:
@@ -83,28 +83,28 @@ class ServiceCompiler(Compiler):
         if not remote:
             return super()._join(node, graph)
         others = [part for part in parts if part not in remote]
-        return self._join_services([self._group_of(group) for group in connected(others)], remote)
+        return self._join_services([self._group_of(group) for group in group_by_shared_variables(others)], remote)
 
-    def _group_of(self, parts: list[Placed]) -> _Group:
-        return _Group(self.joined_parts(parts), not all(self.static_parts.holds(*part) for part in parts))
+    def _group_of(self, parts: list[PlacedPart]) -> _Group:
+        return _Group(self.join_parts(parts), not all(self.static_parts.is_static(*part) for part in parts))
 
-    def _join_services(self, groups: list[_Group], remote: list[Placed]) -> Operator:
+    def _join_services(self, groups: list[_Group], remote: list[PlacedPart]) -> Operator:
         waiting = list(remote)
         while waiting:
             if not groups:
-                groups = [_Group(Input(ConstantOperator((), UNIT), frozenset()), False)]
+                groups = [_Group(JoinInput(ConstantOperator((), UNIT), frozenset()), False)]
             part, group = self._next_service(waiting, groups)
             waiting.remove(part)
             before = self._share_input(group.input)
             remote_rows = self._compile_service(before, *part)
             columns = set(remote_rows.operator.variables)
             sharing = [one for one in groups if one is not group and columns & set(one.input.operator.variables)]
-            merged = joined([before, remote_rows, *(one.input for one in sharing)])
+            merged = join_all([before, remote_rows, *(one.input for one in sharing)])
             groups = [one for one in groups if one is not group and one not in sharing]
             groups.append(_Group(merged, True))
-        return joined([group.input for group in groups]).operator
+        return join_all([group.input for group in groups]).operator
 
-    def _next_service(self, waiting: Iterable[Placed], groups: Iterable[_Group]) -> tuple[Placed, _Group]:
+    def _next_service(self, waiting: Iterable[PlacedPart], groups: Iterable[_Group]) -> tuple[PlacedPart, _Group]:
         """The SERVICE that shares the most variables with a group, and that group."""
         choices = [
             (group.shared_with(node), group.is_streaming, part, group)
@@ -113,27 +113,27 @@ class ServiceCompiler(Compiler):
             if (node := service_of(part[0])) is not None and group.has_endpoint_of(node)
         ]
         if not choices:
-            raise NotForTheKernel("SERVICE with a variable that the rest of its group does not always bind")
+            raise UnsupportedByKernel("SERVICE with a variable that the rest of its group does not always bind")
         best = max(choices, key=lambda choice: (choice[1] and choice[0] > 0, choice[0]))
         return best[2], best[3]
 
-    def _share_input(self, given: Input) -> Input:
-        return Input(SharedOperator(given.operator, self.clock), given.sure)
+    def _share_input(self, given: JoinInput) -> JoinInput:
+        return JoinInput(SharedOperator(given.operator, self.clock), given.always_bound)
 
-    def _compile_service(self, before: Input, part: Node, graph: NamedNode) -> Input:
+    def _compile_service(self, before: JoinInput, part: Node, graph: NamedNode) -> JoinInput:
         """Compile a SERVICE and the filters around it; its keys come from the input before it."""
         node = service_of(part)
         assert node is not None
-        keys = tuple(variable for variable in visible_variables(node) if variable.value in before.sure)
+        keys = tuple(variable for variable in visible_variables(node) if variable.value in before.always_bound)
         if isinstance(node.endpoint, Variable) and node.endpoint not in keys:
-            raise NotForTheKernel("SERVICE with a variable that the rest of its group does not always bind")
+            raise UnsupportedByKernel("SERVICE with a variable that the rest of its group does not always bind")
         clause = self._services.make_clause(node, keys, self._schedule.slide)
         rows = ServiceRows(before.operator, clause, self._schedule, self.clock, self._terms, self._seconds_spent)
         self.clauses.append(rows)
-        sure = frozenset(variable.value for variable in (*certain_variables(node), *keys))
-        filtered = Input(rows, sure)
+        always_bound = frozenset(variable.value for variable in (*certain_variables(node), *keys))
+        filtered = JoinInput(rows, always_bound)
         for condition in _conditions(part):
-            filtered = Input(self.filtered(filtered, condition, graph), sure)
+            filtered = JoinInput(self.filter_rows(filtered, condition, graph), always_bound)
         return filtered
 
 

@@ -27,9 +27,14 @@ from headwater.federation.services import Services
 from headwater.federation.view.service_quality import Quality
 from headwater.kernel.columns.delta import Delta
 from headwater.kernel.columns.vocabulary import Vocabulary
-from headwater.kernel.compiling.unsupported import NotForTheKernel
-from headwater.kernel.evaluator_choice import Choice, kernel_or_reference, optimising, reference_because
-from headwater.kernel.evaluator_choice import choose as choose_without
+from headwater.kernel.compiling.unsupported import UnsupportedByKernel
+from headwater.kernel.evaluator_choice import (
+    EvaluatorChoice,
+    make_evaluator,
+    make_reference_evaluator,
+    with_optimisation,
+)
+from headwater.kernel.evaluator_choice import choose_evaluator as choose_without_services
 from headwater.kernel.kernel_evaluator import KernelEvaluator
 from headwater.optimizer.optimise import optimise
 from headwater.optimizer.statistics import Statistics
@@ -40,7 +45,7 @@ logger = logging.getLogger(__name__)
 
 
 class ServiceEvaluator(KernelEvaluator):
-    """Evaluates one plan incrementally; raises `NotForTheKernel` where it cannot."""
+    """Evaluates one plan incrementally; raises `UnsupportedByKernel` where it cannot."""
 
     def __init__(self, plan: QueryPlan, settings: QuerySettings, static: StaticData, services: Services) -> None:
         self._begun = 0.0
@@ -73,8 +78,8 @@ class ServiceEvaluator(KernelEvaluator):
         self._begun = time.monotonic()
         return super()._move(tick, part)
 
-    def _answer(self, tick: int, part: int, watermark: int | None, said: list[object] | EncodedRows) -> Answer:
-        answer = super()._answer(tick, part, watermark, said)
+    def _answer(self, tick: int, part: int, watermark: int | None, emitted: list[object] | EncodedRows) -> Answer:
+        answer = super()._answer(tick, part, watermark, emitted)
         seconds = self._seconds_spent()
         for clause in self.clauses:
             clause.record_query_time(max(0.0, seconds - clause.ended_after))
@@ -83,15 +88,15 @@ class ServiceEvaluator(KernelEvaluator):
     def _memory(self) -> object:
         return super()._memory(), [clause.state() for clause in self.clauses]
 
-    def _recall(self, memory: Any) -> None:
+    def _restore_memory(self, memory: Any) -> None:
         if memory is None:
             # Another evaluator had the query before: all rows are requested again.
-            super()._recall(None)
+            super()._restore_memory(None)
             return
         known, states = memory
         for clause, state in zip(self.clauses, states, strict=True):
             clause.restore(state)
-        super()._recall(known)
+        super()._restore_memory(known)
 
 
 def quality_of(clauses: Iterable[ServiceRows]) -> AnswerQuality | None:
@@ -121,20 +126,22 @@ def _to_answer_quality(endpoint: str, quality: Quality) -> AnswerQuality:
 
 def choose_evaluator(
     plan: QueryPlan, settings: QuerySettings, static: StaticData, statistics: Statistics | None = None
-) -> Choice:
+) -> EvaluatorChoice:
     """The evaluator that `make_evaluator_factory` would choose for a plan."""
     clauses = [node for node in nodes_of(plan.root) if isinstance(node, Service)]
     if not clauses:
-        return choose_without(plan, settings, static, statistics)
+        return choose_without_services(plan, settings, static, statistics)
     optimised = optimise(plan, statistics).plan
     compiler = ServiceCompiler(optimised, settings, static, Vocabulary(), Services(), lambda: 0.0)
     try:
         compiler.compile()
-    except NotForTheKernel as reason:
+    except UnsupportedByKernel as reason:
         if any(clause.options is not None for clause in clauses):
             logger.warning("%s: OPTION of SERVICE is not in force, for the query needs %s", plan.name, reason)
-        return Choice(optimised, str(reason))
-    return Choice(optimised, None, tuple(compiler.static_parts.views), tuple(compiler.static_parts.found))
+        return EvaluatorChoice(optimised, str(reason))
+    return EvaluatorChoice(
+        optimised, None, tuple(compiler.static_parts.views), tuple(compiler.static_parts.view_locations)
+    )
 
 
 def make_evaluator_factory(services: Services, statistics: Statistics | None = None) -> MakeEvaluator:
@@ -145,10 +152,10 @@ def make_evaluator_factory(services: Services, statistics: Statistics | None = N
 
     def make(plan: QueryPlan, settings: QuerySettings, static: StaticData) -> Evaluator:
         if not any(isinstance(node, Service) for node in nodes_of(plan.root)):
-            return kernel_or_reference(plan, settings, static)
+            return make_evaluator(plan, settings, static)
         try:
             return ServiceEvaluator(plan, settings, static, services)
-        except NotForTheKernel as reason:
-            return reference_because(reason, plan, settings, static)
+        except UnsupportedByKernel as reason:
+            return make_reference_evaluator(reason, plan, settings, static)
 
-    return optimising(make, statistics)
+    return with_optimisation(make, statistics)

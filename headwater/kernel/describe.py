@@ -1,8 +1,8 @@
 """DESCRIBE: all triples whose subject is a described resource, in the default graph and the windows (see
-`reference.construct.describe`), blank nodes followed.
+`reference.description`), blank nodes followed.
 
-Which resources are described is followed like any result. What is known of them is looked up when a description is
-given: in the windows as they are, and in the static data.
+The described resources are the rows of an incremental result. Their triples are looked up at each answer, in the
+windows as they are and in the static data.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from headwater.terms.model import BlankNode, NamedNode, Term, Triple, Variable
 from headwater.terms.stored_forms import original_triple
 
 
-class Description:
+class ResourceDescriber:
     """Describes the resources of a query's solutions, whose columns are the plan's variables."""
 
     def __init__(self, plan: QueryPlan, static: StaticData, vocabulary: Vocabulary) -> None:
@@ -32,7 +32,7 @@ class Description:
         self._vocabulary = vocabulary
 
     def triples(self, rows: Ints, windows: Sequence[Ints]) -> list[Triple]:
-        """What is known, in the order of the texts, given the triples that each window shows."""
+        """The triples of the resources in some rows, in the order of their texts, given what each window shows."""
         waiting: list[Term | None] = list(self._written)
         waiting += map(self._vocabulary.term_of, np.unique(rows[:, self._columns]).tolist())
         if not waiting:
@@ -40,17 +40,17 @@ class Description:
         shown = np.concatenate([no_rows(3), *windows])
         shown = shown[np.argsort(shown[:, 0], kind="stable")]
         seen: set[Term] = set()
-        found: set[Triple] = set()
+        triples: set[Triple] = set()
         while waiting:
             resource = waiting.pop()
             if not isinstance(resource, NamedNode | BlankNode) or resource in seen:
                 continue
             seen.add(resource)
             for triple in (*self._in_windows(resource, shown), *self._in_static_data(resource)):
-                found.add(triple)
+                triples.add(triple)
                 if isinstance(triple.object, BlankNode):
                     waiting.append(triple.object)
-        return sorted(found, key=str)
+        return sorted(triples, key=str)
 
     def _in_windows(self, resource: NamedNode | BlankNode, shown: Ints) -> Iterable[Triple]:
         number = self._vocabulary.id_of(resource)

@@ -38,7 +38,7 @@ class ResultState:
 
     counts: dict[IdRow, int] = field(default_factory=dict)
     rows: Ints | None = None
-    """The whole result, in place of counts, where nobody had to count it: its rows are handed on as ids."""
+    """The whole result, in place of counts, where it need not be counted: its rows are handed on as ids."""
     answered: list[object] | None = None
     """The whole result as it was at the last answer, where it is needed again."""
 

@@ -24,8 +24,8 @@ from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.columns.window_buffers import TripleBuffer
 from headwater.kernel.compiling.compiler import Compiler
-from headwater.kernel.compiling.static_views import ViewData, texts_outside
-from headwater.kernel.describe import Description
+from headwater.kernel.compiling.static_views import ViewData, outside_texts_of
+from headwater.kernel.describe import ResourceDescriber
 from headwater.kernel.emitter import Emitter, ResultState
 from headwater.kernel.join_measures import JoinMeasures, fix_orders, joins_of, operators, state_bytes
 from headwater.kernel.operators.operator import Operator
@@ -44,11 +44,11 @@ _MOST_SKIPPED_TICKS = 256
 
 
 class KernelEvaluator(Evaluator):
-    """Evaluates one plan incrementally; raises `NotForTheKernel` where it cannot."""
+    """Evaluates one plan incrementally; raises `UnsupportedByKernel` where it cannot."""
 
     kind = "kernel"
     _can_follow_views: ClassVar[bool] = True
-    """Whether everything that is read of views can say how it changes."""
+    """Whether everything that is read of views has deltas."""
 
     def __init__(
         self, plan: QueryPlan, settings: QuerySettings, static: StaticData, make_compiler: MakeCompiler = Compiler
@@ -57,7 +57,7 @@ class KernelEvaluator(Evaluator):
         self._static = static
         self._make_compiler = make_compiler
         self._follows_views = False
-        self.vocabulary = Vocabulary(texts_outside(static))
+        self.vocabulary = Vocabulary(outside_texts_of(static))
         self._skipped_ticks = 0
         """How many ticks were skipped since the windows were moved: see `_required_windows`."""
         self._compile()
@@ -69,7 +69,9 @@ class KernelEvaluator(Evaluator):
         shown = list(range(len(self.root.variables)))
         columns = shown if self._presenter else [self.root.variables.index(v.value) for v in plan.variables]
         self._columns = None if columns == shown else columns
-        self._description = Description(plan, static, self.vocabulary) if plan.kind is QueryKind.DESCRIBE else None
+        self._description = (
+            ResourceDescriber(plan, static, self.vocabulary) if plan.kind is QueryKind.DESCRIBE else None
+        )
         make_result = self._present if self._presenter else self._describe if self._description else None
         self._emitter = Emitter(plan.kind, settings, self.vocabulary, len(columns), make_result)
         self._result = ResultState()
@@ -114,10 +116,12 @@ class KernelEvaluator(Evaluator):
     def _compile(self) -> None:
         """Make the operators, without any rows in them."""
         self._compiler = compiler = self._make_compiler(self.plan, self.settings, self._static, self.vocabulary)
-        compiler.static_parts.follows = self._follows_views
+        compiler.static_parts.follows_views = self._follows_views
         self.root, self._presenter = compiler.compile()
         self._required = self._required_windows(compiler.sources) if self._can_skip_ticks else []
-        self._takes_view_deltas = self._follows_views and isinstance(self._static, ViewData) and not compiler.is_fixed
+        self._takes_view_deltas = (
+            self._follows_views and isinstance(self._static, ViewData) and not compiler.has_unfollowed_data
+        )
         self.vocabulary.pin_terms()
         self._clock = compiler.clock
         self._sources = compiler.sources
@@ -281,7 +285,7 @@ class KernelEvaluator(Evaluator):
     def _holds_something(self) -> bool:
         return any(not buffer.is_empty for buffer in self._buffers)
 
-    def _said(self, tick: int) -> list[object] | EncodedRows:
+    def _emit(self, tick: int) -> list[object] | EncodedRows:
         self._is_answered = True
         return self._emitter.emit(self._result)
 
@@ -309,7 +313,7 @@ class KernelEvaluator(Evaluator):
     def _memory(self) -> object:
         return None if self._is_answered else self._emitter.pending(self._result)
 
-    def _recall(self, memory: Any) -> None:
+    def _restore_memory(self, memory: Any) -> None:
         if self.ticker.last_tick is not None:
             self._derive_result()
             self._emitter.restore(self._result, memory)

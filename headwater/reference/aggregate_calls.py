@@ -1,7 +1,7 @@
-"""Plans whose aggregates are those of `aggregates`, in a form that pyoxigraph can evaluate.
+"""Plans whose aggregates are those of `values.aggregates`, in a form that pyoxigraph can evaluate.
 
 Each aggregate but COUNT of rows or of a variable becomes a call of a function of ours, which sees errors as values of
-their own. (pyoxigraph's COUNT of an expression is an error where one of its values is; SPARQL's passes over those.)
+their own. (pyoxigraph's COUNT of an expression is an error where one of its values is; SPARQL's skips those.)
 
     SUM(?v)    →    <urn:headwater:aggregate:SUM>(COALESCE(?v, <urn:headwater:error>))
 """
@@ -29,38 +29,40 @@ _CALL = INTERNAL + "aggregate:"
 _ERROR = NamedNode(INTERNAL + "error")
 
 
-class Accumulator:
-    """Collects the multiset of a group's values. `as_written` says that the store holds some terms in another form."""
+class AggregateFunction:
+    """Collects the multiset of a group's values, which the store may hold in stored forms."""
 
-    def __init__(self, aggregate: Aggregate, as_written: bool) -> None:
+    def __init__(self, aggregate: Aggregate, has_stored_forms: bool) -> None:
         self._aggregate = aggregate
-        self._as_written = as_written
+        self._has_stored_forms = has_stored_forms
         self._values: Counter[Term] = Counter()
 
     def accumulate(self, element: Term) -> None:
         self._values[element] += 1
 
     def finish(self) -> Term | None:
-        read = original if self._as_written else _as_it_is
+        read = original if self._has_stored_forms else _unchanged
         values = {None if term == _ERROR else read(term): times for term, times in self._values.items()}
-        asked = self._aggregate
-        found = value_of(asked.function, values, distinct=asked.distinct, separator=asked.separator)
-        return None if found is None else stored(found) if self._as_written else found
+        call = self._aggregate
+        result = value_of(call.function, values, distinct=call.distinct, separator=call.separator)
+        return stored(result) if result is not None and self._has_stored_forms else result
 
 
-def _as_it_is(term: Term) -> Term:
+def _unchanged(term: Term) -> Term:
     return term
 
 
-def with_calls(plan: Node) -> Node:
+def with_aggregate_calls(plan: Node) -> Node:
     """The plan with its aggregates replaced by calls; what goes to another engine stays as it is."""
     if isinstance(plan, Service):
         return plan
 
     def inside(expression: Expression) -> Expression | None:
-        return replace(expression, plan=with_calls(expression.plan)) if isinstance(expression, ExistsPlan) else None
+        if isinstance(expression, ExistsPlan):
+            return replace(expression, plan=with_aggregate_calls(expression.plan))
+        return None
 
-    renewed = plan.with_children(*(with_calls(child) for child in plan.children))
+    renewed = plan.with_children(*(with_aggregate_calls(child) for child in plan.children))
     renewed = map_expressions(renewed, lambda e: map_expression(e, inside))
     if not isinstance(renewed, Group):
         return renewed
@@ -68,13 +70,13 @@ def with_calls(plan: Node) -> Node:
 
 
 def _call(aggregate: Aggregate) -> Aggregate:
-    if _is_left(aggregate) or aggregate.argument is None:
+    if _is_built_in(aggregate) or aggregate.argument is None:
         return aggregate
     seen = FunctionCall("COALESCE", (aggregate.argument, Constant(_ERROR)))
     return replace(aggregate, function=str(_name(aggregate)), argument=seen, distinct=False, separator=None)
 
 
-def _is_left(aggregate: Aggregate) -> bool:
+def _is_built_in(aggregate: Aggregate) -> bool:
     """Whether pyoxigraph evaluates an aggregate as it is."""
     return aggregate.function == "COUNT" and isinstance(aggregate.argument, VariableReference | None)
 
@@ -86,7 +88,9 @@ def _name(aggregate: Aggregate) -> NamedNode:
     return NamedNode(f"{_CALL}{aggregate.function}{distinct}{separator}")
 
 
-def functions_of(plan: Node, as_written: bool) -> dict[NamedNode, Callable[[], AggregateFunctionAccumulator]]:
-    """What a store has to be given to evaluate the calls that `with_calls` makes of a plan's aggregates."""
-    found = (a for node in nodes_of(plan) if isinstance(node, Group) for _, a in node.aggregates)
-    return {_name(a): partial(Accumulator, a, as_written) for a in found if not _is_left(a)}
+def aggregate_functions_of(
+    plan: Node, has_stored_forms: bool
+) -> dict[NamedNode, Callable[[], AggregateFunctionAccumulator]]:
+    """What a store has to be given to evaluate the calls that `with_aggregate_calls` makes of a plan's aggregates."""
+    aggregates = (a for node in nodes_of(plan) if isinstance(node, Group) for _, a in node.aggregates)
+    return {_name(a): partial(AggregateFunction, a, has_stored_forms) for a in aggregates if not _is_built_in(a)}

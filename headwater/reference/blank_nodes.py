@@ -30,23 +30,23 @@ FUNCTIONS: dict[NamedNode, Callable[..., Term | None]] = {_NODE: _labelled_node}
 """What a store has to be given to evaluate such queries."""
 
 
-def nodes_per_solution(plan: Node, fresh: Callable[[], Variable]) -> Node:
+def make_nodes_per_solution(plan: Node, new_variable: Callable[[], Variable]) -> Node:
     """The plan with BNODE(label) replaced in each run of bindings."""
 
     def change(node: Node) -> Node:
-        if not isinstance(node, Extend) or not _labels(node.expression):
+        if not isinstance(node, Extend) or not _makes_labelled_nodes(node.expression):
             return node
-        return _with_word(node, fresh())
+        return _with_solution_word(node, new_variable())
 
     return map_plan(plan, change)
 
 
-def _labels(expression: Expression) -> bool:
+def _makes_labelled_nodes(expression: Expression) -> bool:
     parts = sub_expressions(expression)
     return any(isinstance(part, FunctionCall) and part.name == "BNODE" and part.arguments for part in parts)
 
 
-def _with_word(node: Extend, word: Variable) -> Node:
+def _with_solution_word(node: Extend, word: Variable) -> Node:
     """The binding with a word for its solution: that of the bindings below it, if they have one."""
 
     def change(part: Expression) -> Expression | None:

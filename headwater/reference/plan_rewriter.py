@@ -1,4 +1,4 @@
-"""From a continuous plan to plain SPARQL algebra over the dataset of a tick (see `graphs`).
+"""From a continuous plan to plain SPARQL algebra over the dataset of a tick (see `tick_dataset`).
 
 Plain form: a window is a named graph.
 
@@ -53,14 +53,14 @@ from headwater.algebra.unrolled_paths import can_be_empty, complete_path, has_ne
 from headwater.algebra.window_graphs import DEFAULT, INTERNAL, window_graph
 from headwater.language.expressions import Constant, Expression, FunctionCall, Operation, Timestamp, VariableReference
 from headwater.language.patterns import TriplePattern
-from headwater.reference.blank_nodes import nodes_per_solution
+from headwater.reference.blank_nodes import make_nodes_per_solution
 from headwater.reference.tick_dataset import OCCURRENCES, OF, STATIC, TIME, stream_time
 from headwater.terms.model import Literal, NamedNode, Variable
 from headwater.windows.settings import Content
 
 
 @dataclass
-class Rewriter:
+class PlanRewriter:
     """Rewrites one plan; `occurrences` chooses the form."""
 
     plan: QueryPlan
@@ -75,9 +75,9 @@ class Rewriter:
 
     def rewrite(self) -> Node:
         plain = self._expressions_with_times(self._node(self.plan.root, DEFAULT))
-        return nodes_per_solution(plain, self.fresh)
+        return make_nodes_per_solution(plain, self.new_variable)
 
-    def fresh(self) -> Variable:
+    def new_variable(self) -> Variable:
         """A variable that stands nowhere else in the plan."""
         return self._variable("w")
 
@@ -97,7 +97,7 @@ class Rewriter:
                 return self._graph(name, inner)
             case Aggregation():
                 return self._aggregation(node, graph)
-            case Bgp(triples) if self._in_windows(graph):
+            case Bgp(triples) if self._is_window_graph(graph):
                 matches: list[Node] = [self._occurrence(triple, graph) for triple in triples]
                 return reduce(join_nodes, matches)
             case PathMatch():
@@ -105,7 +105,7 @@ class Rewriter:
             case Bgp():
                 return self._inside(node, graph)
             case Group(inner, keys, aggregates) if any(a.distinct and a.argument is None for _, a in aggregates):
-                # Variables of our own would tell equal solutions apart.
+                # Variables of our own would make equal solutions different.
                 counted = Project(self._node(inner, graph), visible_variables(inner))
                 return map_expressions(Group(counted, keys, aggregates), lambda e: self._exists(e, graph))
         renewed = node.with_children(*(self._node(child, graph) for child in node.children))
@@ -119,7 +119,7 @@ class Rewriter:
         Only the solutions that EXISTS judges are in its scope (SPARQL 1.1, section 18.6). A sub-query keeps to that.
         """
         mentions = (expression_variables(expression) for expression in expressions_of(node))
-        if not isinstance(node, Filter | Extend | LeftJoin) or any(found & self._given for found in mentions):
+        if not isinstance(node, Filter | Extend | LeftJoin) or any(variables & self._given for variables in mentions):
             return False
         for part in (part for expression in expressions_of(node) for part in sub_expressions(expression)):
             if isinstance(part, ExistsPlan) and (own := all_variables(part.plan) - scope):
@@ -145,7 +145,7 @@ class Rewriter:
     def _inside(self, node: Node, graph: NamedNode | Variable) -> Node:
         return node if graph == DEFAULT else Graph(graph, node)
 
-    def _in_windows(self, graph: NamedNode | Variable) -> bool:
+    def _is_window_graph(self, graph: NamedNode | Variable) -> bool:
         """Whether occurrences decide what a pattern matches in this graph."""
         if not self.occurrences:
             return False
@@ -158,22 +158,22 @@ class Rewriter:
         if name is None:
             return self._within(graphs[0], inner)
         branches = [
-            join_nodes(self._within(graph, inner), Values((name,), ((self._called(n),),)))
+            join_nodes(self._within(graph, inner), Values((name,), ((self._label_of(n),),)))
             for n, graph in zip(windows, graphs, strict=True)
         ]
         nothing = Values((name, *(v for v in visible_variables(inner) if v != name)), ())
         return reduce(Union, branches) if branches else nothing
 
-    def _called(self, number: int) -> NamedNode:
+    def _label_of(self, number: int) -> NamedNode:
         return NamedNode(self.plan.windows[number].label)
 
     def _within(self, graph: NamedNode, inner: Node) -> Node:
         """The inner plan with a window's graph as the active one."""
         if self.occurrences:
             return self._node(inner, graph)
-        return Graph(graph, self._plain(inner))
+        return Graph(graph, self._rewrite_in_graph(inner))
 
-    def _plain(self, inner: Node) -> Node:
+    def _rewrite_in_graph(self, inner: Node) -> Node:
         # Inside GRAPH the active graph needs no wrapping of each pattern.
         return self._node(inner, DEFAULT)
 
@@ -182,19 +182,19 @@ class Rewriter:
         if isinstance(name, NamedNode):
             if self.occurrences and name in visible_windows:
                 return self._node(inner, name)
-            return Graph(name, self._plain_static(inner))
-        if not self.occurrences and keeps_to_one_graph(inner, name):
-            found = Graph(name, self._plain(inner))
+            return Graph(name, self._rewrite_in_static_graph(inner))
+        if not self.occurrences and is_matched_in_one_graph(inner, name):
+            pattern = Graph(name, self._rewrite_in_graph(inner))
             # Bags keep static triples and occurrences in graphs of ours.
             if len(visible_windows) == len(self.plan.windows) and self.content is Content.SET:
-                return found
-            return Filter(found, Operation("!", (_starts_with(name, INTERNAL),)))
+                return pattern
+            return Filter(pattern, Operation("!", (_starts_with(name, INTERNAL),)))
         graphs = dict.fromkeys([*self.named_graphs, *visible_windows])
         branches = [join_nodes(self._graph(graph, inner), Values((name,), ((graph,),))) for graph in graphs]
         nothing = Values((name, *(v for v in visible_variables(inner) if v != name)), ())
         return reduce(Union, branches) if branches else nothing
 
-    def _plain_static(self, inner: Node) -> Node:
+    def _rewrite_in_static_graph(self, inner: Node) -> Node:
         """A pattern over a static graph of the dataset: nothing in it occurs in time."""
         keep, self.occurrences = self.occurrences, False
         try:
@@ -222,7 +222,7 @@ class Rewriter:
         return LeftJoin(Bgp((triple,)), match)
 
     def _streams(self, graph: NamedNode | Variable) -> list[NamedNode]:
-        """The streams of a graph whose own times some `timestamp(?v, stream)` asks for."""
+        """The streams of a graph whose own times some `timestamp(?v, stream)` reads."""
         if not any(isinstance(p, Timestamp) and p.stream is not None for p in self._all_expressions()):
             return []
         here = (
@@ -252,7 +252,9 @@ class Rewriter:
             groups = Group(self._node(node.inner, graph), keys, ((variable, aggregate),))
             result = Join(result, Project(groups, (*(k for k, _ in keys), variable)))
             if renamed:
-                result = Filter(result, conjunction_of([_same(v, other) for v, other in renamed.items()]))
+                result = Filter(
+                    result, conjunction_of([_same_or_both_unbound(v, other) for v, other in renamed.items()])
+                )
         conditions = [self._exists(condition, graph) for condition in node.conditions]
         return Filter(result, conjunction_of(conditions)) if conditions else result
 
@@ -268,7 +270,7 @@ class Rewriter:
         return map_expressions(renewed, lambda e: map_expression(e, timestamp))
 
 
-def keeps_to_one_graph(inner: Node, name: Variable) -> bool:
+def is_matched_in_one_graph(inner: Node, name: Variable) -> bool:
     """Whether the patterns under `GRAPH ?g` meet in one graph by themselves.
 
     pyoxigraph gives ?g to each pattern and joins on it. By the definition (18.6) the whole is evaluated in one graph
@@ -280,20 +282,20 @@ def keeps_to_one_graph(inner: Node, name: Variable) -> bool:
         case PathMatch(_, path, _):
             return not can_be_empty(path) and not has_negated_set(path)
         case Join(left, right) | Union(left, right):
-            return keeps_to_one_graph(left, name) and keeps_to_one_graph(right, name)
+            return is_matched_in_one_graph(left, name) and is_matched_in_one_graph(right, name)
         case LeftJoin(left, right, None):
-            simple = keeps_to_one_graph(left, name) and keeps_to_one_graph(right, name)
+            simple = is_matched_in_one_graph(left, name) and is_matched_in_one_graph(right, name)
             return simple and name not in visible_variables(inner)
         case Filter(filtered, condition):
             parts = list(sub_expressions(condition))
             plain = not any(isinstance(part, ExistsPlan) for part in parts) and name not in expression_variables(
                 condition
             )
-            return plain and keeps_to_one_graph(filtered, name)
+            return plain and is_matched_in_one_graph(filtered, name)
     return False
 
 
-def _same(left: Variable, right: Variable) -> Expression:
+def _same_or_both_unbound(left: Variable, right: Variable) -> Expression:
     both = (VariableReference(left), VariableReference(right))
     unbound = conjunction_of([Operation("!", (FunctionCall("BOUND", (v,)),)) for v in both])
     return Operation("||", (unbound, FunctionCall("SAMETERM", both)))

@@ -1,4 +1,4 @@
-"""Plans written so that pyoxigraph answers them as the definition says, where it would not by itself.
+"""Rewrites plans so that pyoxigraph evaluates them by the definition, where it would not by itself.
 
 - Some expressions are written in other words (`headwater.algebra.pyoxigraph_expressions`).
 - REDUCED keeps some duplicates, and which depends on the order in which the store gives them. Here it keeps none.
@@ -6,7 +6,7 @@
   group counts its solutions and has to have one.
 - Inside EXISTS it takes the values of the outer solution as bound on both sides of a MINUS, so that sides without a
   common variable have one. Here such a MINUS, which removes nothing, is not there; and where all common variables may
-  be unbound on some side, it says of each solution of its left side what must not exist.
+  be unbound on some side, it is a filter NOT EXISTS of its left side.
 - Variables that a sub-query inside EXISTS keeps to itself have the values of the outer solution in its filters, too,
   where they have the same names. Here they have names of their own.
 - Where an OPTIONAL within another one mentions variables that its own left side may leave unbound, values that come
@@ -39,12 +39,12 @@ from headwater.terms.model import XSD, Literal, NamedNode, Variable
 _NONE = Constant(Literal("0", datatype=NamedNode(XSD + "integer")))
 
 
-def avoided(plan: Node, fresh: Callable[[], Variable]) -> Node:
-    """The plan in terms that leave nothing to the ways of the store; `fresh` makes new variables."""
+def work_around_pyoxigraph(plan: Node, new_variable: Callable[[], Variable]) -> Node:
+    """The plan in a form that pyoxigraph evaluates by the definition."""
 
     def inside_exists(part: Expression) -> Expression | None:
         if isinstance(part, ExistsPlan):
-            return replace(part, plan=map_plan(part.plan, lambda node: _closed(node, fresh)))
+            return replace(part, plan=map_plan(part.plan, lambda node: _isolate_in_exists(node, new_variable)))
         return None
 
     def change(node: Node) -> Node:
@@ -55,11 +55,11 @@ def avoided(plan: Node, fresh: Callable[[], Variable]) -> Node:
                 return left
             case LeftJoin(_, right, _) if _has_open_optional(right):
                 return Project(
-                    map_expressions(node, rewrite_for_pyoxigraph), (*visible_variables(node), *_asked_for(node))
+                    map_expressions(node, rewrite_for_pyoxigraph), (*visible_variables(node), *_outer_variables(node))
                 )
             case Group(inner, keys, aggregates) if keys and not {v for v, _ in keys} & set(visible_variables(inner)):
                 if all(expression is None for _, expression in keys):
-                    count = fresh()
+                    count = new_variable()
                     counted = Group(inner, keys, (*aggregates, (count, Aggregate("COUNT", None))))
                     return Filter(counted, Operation(">", (VariableReference(count), _NONE)))
         return map_expressions(node, rewrite_for_pyoxigraph)
@@ -68,15 +68,15 @@ def avoided(plan: Node, fresh: Callable[[], Variable]) -> Node:
     return map_plan(closed, change)
 
 
-def _closed(node: Node, fresh: Callable[[], Variable]) -> Node:
-    """A node inside EXISTS so that it has of the outer solution what it shall have, and nothing else."""
+def _isolate_in_exists(node: Node, new_variable: Callable[[], Variable]) -> Node:
+    """A node inside EXISTS so that it reads of the outer solution what the definition says, and nothing else."""
     if isinstance(node, Project):
         hidden = sorted(all_variables(node.inner) - set(node.variables), key=str)
-        return rename_variables(node, {variable: fresh() for variable in hidden}) if hidden else node
-    return _without_open_minus(node, fresh)
+        return rename_variables(node, {variable: new_variable() for variable in hidden}) if hidden else node
+    return _without_open_minus(node, new_variable)
 
 
-def _without_open_minus(node: Node, fresh: Callable[[], Variable]) -> Node:
+def _without_open_minus(node: Node, new_variable: Callable[[], Variable]) -> Node:
     """A MINUS none of whose common variables is bound in all solutions of both sides, as a filter of its left side."""
     if not isinstance(node, Minus):
         return node
@@ -88,7 +88,7 @@ def _without_open_minus(node: Node, fresh: Callable[[], Variable]) -> Node:
     meet: list[Expression] = []
     others = [variable for variable in visible_variables(removed) if variable not in common]
     for variable in common:
-        there = fresh()
+        there = new_variable()
         removed = Extend(removed, there, VariableReference(variable))
         pair = VariableReference(variable), VariableReference(there)
         both = Operation("&&", tuple(FunctionCall("BOUND", (one,)) for one in pair))
@@ -96,7 +96,7 @@ def _without_open_minus(node: Node, fresh: Callable[[], Variable]) -> Node:
         meet.append(both)
         others.append(there)
     # What is not shown of a sub-query has no value from outside.
-    shown = Project(removed, (*others, *_asked_for(removed)))
+    shown = Project(removed, (*others, *_outer_variables(removed)))
     condition = reduce(_and, agree, reduce(_or, meet))
     return Filter(node.left, ExistsPlan(Filter(shown, condition), negated=True))
 
@@ -117,9 +117,9 @@ def _has_open_optional(node: Node) -> bool:
     return not isinstance(node, Project) and any(map(_has_open_optional, node.children))
 
 
-def _asked_for(node: Node) -> list[Variable]:
+def _outer_variables(node: Node) -> list[Variable]:
     """The variables that expressions mention and nothing in the pattern binds: inside EXISTS they have outer values."""
-    found = {
+    mentioned_variables = {
         variable for part in nodes_of(node) for one in expressions_of(part) for variable in expression_variables(one)
     }
-    return sorted(found - set(visible_variables(node)), key=str)
+    return sorted(mentioned_variables - set(visible_variables(node)), key=str)

@@ -1,7 +1,7 @@
-"""The definition of a continuous query, executable: at each tick build the window graphs and ask pyoxigraph.
+"""The definition of a continuous query, executable: at each tick it builds the window graphs and queries pyoxigraph.
 
-Nothing here is clever. The one shortcut is that a tick at which no window changed repeats the result of the tick
-before, unless the query asks for something that changes by itself.
+It is slow and obvious. The one shortcut is that a tick at which no window changed repeats the result of the tick
+before, unless the query reads something that changes by itself.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from headwater.execution.window_log import Size
 from headwater.language.expressions import Constant, Expression, FunctionCall
 from headwater.language.stream_clauses import StreamOperator
 from headwater.reference import aggregate_calls, blank_nodes
-from headwater.reference import pyoxigraph_workarounds as quirks
 from headwater.reference.description import describe
-from headwater.reference.plan_rewriter import Rewriter
-from headwater.reference.tick_dataset import Dataset
+from headwater.reference.plan_rewriter import PlanRewriter
+from headwater.reference.pyoxigraph_workarounds import work_around_pyoxigraph
+from headwater.reference.tick_dataset import TickDataset
 from headwater.reference.window_content import WindowBuffer
 from headwater.terms.model import XSD, Element, Literal, NamedNode, Row, Variable
 from headwater.terms.stored_forms import original
 from headwater.terms.timestamps import format_time
 from headwater.values import stored_form_queries as exact
-from headwater.values.row_order import is_ordered, row_text, settled
+from headwater.values.row_order import is_ordered, row_text, with_total_order
 from headwater.windows.element_sequences import Elements, elements_of
 from headwater.windows.settings import QuerySettings
 from headwater.windows.stream_operators import apply_stream_operator
@@ -48,7 +48,7 @@ _FUNCTIONS = {**exact.FUNCTIONS, **blank_nodes.FUNCTIONS}
 
 
 @dataclass(frozen=True)
-class Question:
+class TickQuery:
     """The SPARQL text of a tick, and the aggregate functions that it calls."""
 
     text: str
@@ -62,15 +62,15 @@ class ReferenceEvaluator(Evaluator):
     needs_all_texts = True
 
     def __init__(
-        self, plan: QueryPlan, settings: QuerySettings, static: StaticData, dataset: Dataset | None = None
+        self, plan: QueryPlan, settings: QuerySettings, static: StaticData, dataset: TickDataset | None = None
     ) -> None:
         super().__init__(plan, settings)
         self._static = static
-        self._dataset = Dataset.of(plan, settings.content, static) if dataset is None else dataset
-        self._timed = has_timestamps(plan.root)
-        self._ordered = is_ordered(plan.root)
-        self._writes_inexact = exact.writes_inexact(plan.root)
-        self._questions: dict[tuple[bool, bool], Question] = {}
+        self._dataset = TickDataset.of(plan, settings.content, static) if dataset is None else dataset
+        self._uses_timestamps = has_timestamps(plan.root)
+        self._is_ordered = is_ordered(plan.root)
+        self._has_inexact_literals = exact.has_inexact_literals(plan.root)
+        self._tick_queries: dict[tuple[bool, bool], TickQuery] = {}
         called = {
             part.name
             for node in nodes_of(plan.root)
@@ -79,41 +79,41 @@ class ReferenceEvaluator(Evaluator):
             if isinstance(part, FunctionCall) and isinstance(part.name, str)
         }
         self._base = plan.base if called & _RESOLVING else None
-        self._unsteady = bool(called & _UNSTEADY) or any(isinstance(node, Service) for node in nodes_of(plan.root))
+        self._is_unsteady = bool(called & _UNSTEADY) or any(isinstance(node, Service) for node in nodes_of(plan.root))
         windows = zip(settings.windows, (source.label for source in plan.windows), strict=True)
         self._buffers = [WindowBuffer(window, label, settings.cap) for window, label in windows]
-        self._now: list[object] | None = None
-        self._before: list[object] = []
-        self._stale = True
+        self._result: list[object] | None = None
+        self._last_result: list[object] = []
+        self._is_stale = True
 
-    def _question(self, occurrences: bool, as_written: bool) -> Question:
-        """What is asked at a tick, made when it is first needed."""
-        known = self._questions.get((occurrences, as_written))
+    def _tick_query(self, occurrences: bool, has_stored_forms: bool) -> TickQuery:
+        """The query of a tick, made when it is first needed."""
+        known = self._tick_queries.get((occurrences, has_stored_forms))
         if known is None:
-            rewriter = Rewriter(self.plan, self.settings.content, occurrences, self._dataset.named)
-            root = quirks.avoided(rewriter.rewrite(), rewriter.fresh)
-            root = settled(map_plan(root, lambda node: map_expressions(node, _at_the_tick)))
-            asked = aggregate_calls.with_calls(root)
-            text = to_sparql(exact.over_stored_terms(asked) if as_written else asked)
-            known = Question(text, aggregate_calls.functions_of(root, as_written))
-            self._questions[occurrences, as_written] = known
+            rewriter = PlanRewriter(self.plan, self.settings.content, occurrences, self._dataset.named)
+            root = work_around_pyoxigraph(rewriter.rewrite(), rewriter.new_variable)
+            root = with_total_order(map_plan(root, lambda node: map_expressions(node, _replace_now)))
+            called = aggregate_calls.with_aggregate_calls(root)
+            text = to_sparql(exact.read_originals(called) if has_stored_forms else called)
+            known = TickQuery(text, aggregate_calls.aggregate_functions_of(root, has_stored_forms))
+            self._tick_queries[occurrences, has_stored_forms] = known
         return known
 
     def static_changed(self) -> None:
-        self._dataset = Dataset.of(self.plan, self.settings.content, self._static)
+        self._dataset = TickDataset.of(self.plan, self.settings.content, self._static)
         for number, buffer in enumerate(self._buffers):
             self._dataset.change(number, buffer.shown, [])
-        self._questions.clear()
-        self._stale = True
+        self._tick_queries.clear()
+        self._is_stale = True
 
     def _memory(self) -> list[object]:
-        return self._before if self._now is None else self._now
+        return self._last_result if self._result is None else self._result
 
-    def _recall(self, memory: list[object] | None) -> None:
+    def _restore_memory(self, memory: list[object] | None) -> None:
         tick = self.ticker.last_tick
         if memory is None:
             memory = [] if tick is None or self.settings.emit is StreamOperator.RSTREAM else self._evaluate(tick)
-        self._before = memory
+        self._last_result = memory
 
     def _converted(self, elements: Elements) -> list[Element]:
         return elements_of(elements)
@@ -140,7 +140,7 @@ class ReferenceEvaluator(Evaluator):
         changed = False
         for number, buffer in enumerate(self._buffers):
             changed |= self._dataset.change(number, *buffer.move(tick, part))
-        self._stale |= changed
+        self._is_stale |= changed
         return changed
 
     def _holds_something(self) -> bool:
@@ -150,26 +150,26 @@ class ReferenceEvaluator(Evaluator):
         pairs = zip(self._buffers, self.plan.windows, strict=True)
         return tuple(buffer.view(source.label, tick) for buffer, source in pairs)
 
-    def _said(self, tick: int) -> list[object]:
-        before = self._before if self._now is None else self._now
-        if self._now is None or self._stale or self._unsteady or self._timed:
-            self._now = self._evaluate(tick)
-            self._stale = False
-        return apply_stream_operator(self.settings.emit, self._now, before)
+    def _emit(self, tick: int) -> list[object]:
+        before = self._last_result if self._result is None else self._result
+        if self._result is None or self._is_stale or self._is_unsteady or self._uses_timestamps:
+            self._result = self._evaluate(tick)
+            self._is_stale = False
+        return apply_stream_operator(self.settings.emit, self._result, before)
 
-    def over_same_data(self, root: Node, variables: tuple[Variable, ...]) -> list[Row]:
-        """What another plan answers over the data of this one while its windows are empty: a static part."""
+    def evaluate_static_part(self, root: Node, variables: tuple[Variable, ...]) -> list[Row]:
+        """The solutions of a static part: another plan over the data of this one, while its windows are empty."""
         plan = replace(self.plan, root=root, variables=variables, kind=QueryKind.SELECT)
         return cast("list[Row]", ReferenceEvaluator(plan, self.settings, Store(), self._dataset)._evaluate(0))
 
     def _evaluate(self, tick: int) -> list[object]:
         """The result at a tick: rows, or for DESCRIBE triples, or for ASK a verdict."""
-        occurrences = self._timed or self._dataset.has_duplicates
+        occurrences = self._uses_timestamps or self._dataset.has_duplicates
         if occurrences:
             self._dataset.describe_occurrences(self._buffers)
-        as_written = self._dataset.holds_stored_forms or self._writes_inexact
-        question = self._question(occurrences, as_written)
-        text = question.text
+        has_stored_forms = self._dataset.holds_stored_forms or self._has_inexact_literals
+        query = self._tick_query(occurrences, has_stored_forms)
+        text = query.text
         if _NOW in text:
             moment = Literal(format_time(tick), datatype=NamedNode(XSD + "dateTime"))
             text = text.replace(f"<{_NOW}>", str(moment))
@@ -177,25 +177,25 @@ class ReferenceEvaluator(Evaluator):
             text,
             base_iri=self._base,
             custom_functions=_FUNCTIONS,
-            custom_aggregate_functions=question.aggregates,
+            custom_aggregate_functions=query.aggregates,
         )
         solutions = cast(QuerySolutions, answered)
         positions = {variable.value: i for i, variable in enumerate(solutions.variables)}
         wanted = [positions[variable.value] for variable in self.plan.variables]
         rows: list[Row] = [tuple(solution[i] for i in wanted) for solution in solutions]
-        if as_written:
+        if has_stored_forms:
             rows = [tuple(None if term is None else original(term) for term in row) for row in rows]
         match self.plan.kind:
             case QueryKind.ASK:
                 return [bool(rows)]
             case QueryKind.DESCRIBE:
                 return list(describe(self.plan, rows, self._dataset))
-        if not self._ordered:
+        if not self._is_ordered:
             rows.sort(key=row_text)
         return list(rows)
 
 
-def _at_the_tick(expression: Expression) -> Expression:
+def _replace_now(expression: Expression) -> Expression:
     """NOW() is the tick: a placeholder here, replaced in the text of each tick."""
 
     def change(part: Expression) -> Expression | None:

@@ -3,7 +3,7 @@
 Each window is a named graph; a window that C-SPARQL merges into the default graph is there too. A graph that several
 windows feed holds a triple as long as one of them does.
 
-Plain graphs cannot say how often a triple came, nor when. Where that matters (bags with equal triples, `timestamp()`)
+Plain graphs do not hold how often a triple came, nor when. Where that matters (bags with equal triples, `timestamp()`)
 each *occurrence* of a triple gets a graph of its own, described in a graph of occurrences:
 
     GRAPH <urn:headwater:occurrence:7> { :sensor1 :value 20 }
@@ -21,7 +21,7 @@ from pyoxigraph import DefaultGraph, Quad, Store
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.window_graphs import DEFAULT, INTERNAL, window_graph
 from headwater.execution.static_data import StaticData, select_statements
-from headwater.reference.window_content import Item, WindowBuffer
+from headwater.reference.window_content import WindowBuffer, WindowItem
 from headwater.terms.model import NamedNode, Triple
 from headwater.terms.stored_forms import is_stored_form, stored_triple
 from headwater.values.time_literals import time_literal
@@ -39,7 +39,7 @@ def stream_time(stream: NamedNode) -> NamedNode:
 
 
 @dataclass
-class Dataset:
+class TickDataset:
     """The static graphs of a query and the changing graphs of its windows."""
 
     plan: QueryPlan
@@ -54,7 +54,7 @@ class Dataset:
     _occurrence_quads: list[Quad] = field(default_factory=list)
 
     @classmethod
-    def of(cls, plan: QueryPlan, content: Content, static: StaticData) -> Dataset:
+    def of(cls, plan: QueryPlan, content: Content, static: StaticData) -> TickDataset:
         """A store of the query's own, with what can matter to it of the static graphs that its FROM clauses choose."""
         store = Store()
         default = plan.default_graphs
@@ -81,10 +81,10 @@ class Dataset:
         source = self.plan.windows[number]
         return [window_graph(number, source), *([DEFAULT] if source.in_default_graph else [])]
 
-    def change(self, number: int, entered: Iterable[Item], left: Iterable[Item]) -> bool:
+    def change(self, number: int, entered: Iterable[WindowItem], left: Iterable[WindowItem]) -> bool:
         """Apply what entered and left a window; true where its content, as set or bag, is another one now."""
-        delta: Counter[Triple] = Counter(self._stored(entered))
-        delta.subtract(self._stored(left))
+        delta: Counter[Triple] = Counter(self._stored_triples(entered))
+        delta.subtract(self._stored_triples(left))
         changed = False
         for graph in self.graphs_of(number):
             counts = self._counts.setdefault(graph, Counter())
@@ -103,7 +103,7 @@ class Dataset:
                     self.store.remove(self._quad(triple, graph))
         return changed
 
-    def _stored(self, items: Iterable[Item]) -> Iterator[Triple]:
+    def _stored_triples(self, items: Iterable[WindowItem]) -> Iterator[Triple]:
         """The triples of some items as the store has to see them."""
         for item in items:
             for triple in item.triples:
@@ -134,16 +134,16 @@ class Dataset:
         self.store.extend(self._occurrence_quads)
 
     def _occurrences(self, buffers: list[WindowBuffer]) -> Iterable[Quad]:
-        found: dict[tuple[NamedNode, Triple, tuple[int, ...]], list[tuple[int, NamedNode]]] = {}
+        times_by_occurrence: dict[tuple[NamedNode, Triple, tuple[int, ...]], list[tuple[int, NamedNode]]] = {}
         for number, buffer in enumerate(buffers):
             stream = self.plan.windows[number].stream
             for graph in self.graphs_of(number):
                 for index, item in enumerate(buffer.shown):
-                    for triple in self._stored([item]):
+                    for triple in self._stored_triples([item]):
                         # In a set one occurrence stands for all; in a bag each stands for itself.
                         one: tuple[int, ...] = () if self.content is Content.SET else (number, index)
-                        found.setdefault((graph, triple, one), []).append((item.time, stream))
-        for serial, ((graph, triple, _), times) in enumerate(found.items()):
+                        times_by_occurrence.setdefault((graph, triple, one), []).append((item.time, stream))
+        for serial, ((graph, triple, _), times) in enumerate(times_by_occurrence.items()):
             occurrence = NamedNode(f"{INTERNAL}occurrence:{serial}")
             yield Quad(triple.subject, triple.predicate, triple.object, occurrence)
             yield Quad(occurrence, OF, graph, OCCURRENCES)

@@ -17,7 +17,7 @@ from headwater.windows.model import CountWindow, TimeWindow, Window
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class WindowItem:
     """What a window counts: an element, or a single triple of one."""
 
     time: int
@@ -36,24 +36,24 @@ class WindowBuffer:
     definition: Window
     label: str = ""
     cap: int = DEFAULT_CAP
-    items: list[Item] = field(default_factory=list)
+    items: list[WindowItem] = field(default_factory=list)
     times: list[int] = field(default_factory=list)
     low: int = 0
     high: int = 0
-    taken: int = 0
-    """How many items were forgotten: positions in the stream are `taken` plus positions in the list."""
+    forgotten: int = 0
+    """How many items were forgotten: positions in the stream are `forgotten` plus positions in the list."""
     triples: int = 0
     """How many triples are in view."""
 
     def add(self, elements: Iterable[Element]) -> list[int]:
         """Elements in time order; gives the timestamps of the items that they make."""
         if isinstance(self.definition, TimeWindow):
-            added = [Item(element.time, element.triples) for element in elements]
+            added = [WindowItem(element.time, element.triples) for element in elements]
         elif self.definition.unit == "elements":
-            added = [Item(element.time, element.triples) for element in elements if element.triples]
+            added = [WindowItem(element.time, element.triples) for element in elements if element.triples]
             added.sort(key=lambda item: (item.time, canonical_text(item.triples)))
         else:
-            added = [Item(element.time, (triple,)) for element in elements for triple in element.triples]
+            added = [WindowItem(element.time, (triple,)) for element in elements for triple in element.triples]
             added.sort(key=lambda item: (item.time, str(item.triples[0])))
         self.items.extend(added)
         times = [item.time for item in added]
@@ -65,10 +65,10 @@ class WindowBuffer:
         window = self.definition
         if not isinstance(window, CountWindow) or window.step is None:
             return 1
-        before = (self.taken + bisect_left(self.times, tick)) // window.step
-        return max(1, (self.taken + bisect_left(self.times, tick + 1)) // window.step - before)
+        before = (self.forgotten + bisect_left(self.times, tick)) // window.step
+        return max(1, (self.forgotten + bisect_left(self.times, tick + 1)) // window.step - before)
 
-    def move(self, tick: int, part: int) -> tuple[list[Item], list[Item]]:
+    def move(self, tick: int, part: int) -> tuple[list[WindowItem], list[WindowItem]]:
         """Move the view to a tick; gives the items that entered and those that left."""
         low, high = self._view(tick, part)
         entered = self.items[max(self.high, low) : high]
@@ -85,11 +85,11 @@ class WindowBuffer:
             first, end = window.interval(tick)
             low, high = bisect_left(self.times, first), bisect_left(self.times, end)
         else:
-            arrived = self.taken + bisect_left(self.times, tick + 1)
+            arrived = self.forgotten + bisect_left(self.times, tick + 1)
             if window.step is not None:
                 closings = self.closings(tick)
                 arrived -= arrived % window.step + (closings - 1 - min(part, closings - 1)) * window.step
-            high = arrived - self.taken
+            high = arrived - self.forgotten
             low = max(0, high - window.size)
         return max(low, self.low), max(high, self.high)
 
@@ -97,7 +97,7 @@ class WindowBuffer:
         # In large steps, because deleting from the front of a list moves the rest.
         if self.low > 256 and self.low > len(self.items) // 2:
             del self.items[: self.low], self.times[: self.low]
-            self.taken += self.low
+            self.forgotten += self.low
             self.high -= self.low
             self.low = 0
 
@@ -113,7 +113,7 @@ class WindowBuffer:
     def refill(self, elements: Iterable[Element], counted: int, tick: int | None) -> None:
         """Begin again with what was retained of `counted` items, the view at the last tick."""
         self.add(elements)
-        self.taken = counted - len(self.items) if isinstance(self.definition, CountWindow) else 0
+        self.forgotten = counted - len(self.items) if isinstance(self.definition, CountWindow) else 0
         if tick is not None:
             self.low, self.high = self._view(tick, self.closings(tick) - 1)
             self.triples = sum(len(item.triples) for item in self.shown)
@@ -127,5 +127,5 @@ class WindowBuffer:
         return self.times[self.low] if self.low < len(self.times) else None
 
     @property
-    def shown(self) -> list[Item]:
+    def shown(self) -> list[WindowItem]:
         return self.items[self.low : self.high]

@@ -51,9 +51,9 @@ def families_named(name: EvaluatorName) -> FindFamilies:
     """The finder of queries that are evaluated as one."""
     if name != "auto":
         return no_families
-    from headwater.kernel.families.family_evaluator import families_of
+    from headwater.kernel.families.family_evaluator import find_families
 
-    return families_of
+    return find_families
 
 
 @dataclass(frozen=True, slots=True)

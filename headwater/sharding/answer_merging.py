@@ -22,7 +22,7 @@ from headwater.sharding.partial_groups import GroupMerger, partial_plan_of
 from headwater.sharding.shard_plan import ShardPlan
 from headwater.terms.model import Row
 from headwater.values.row_order import row_text
-from headwater.values.templates import Template
+from headwater.values.templates import ConstructTemplate
 
 _KINDS_WITH_ROWS = (QueryKind.SELECT, QueryKind.CONSTRUCT)
 
@@ -70,12 +70,12 @@ class AnswerMerger:
 
     def __init__(self, queries: Iterable[RegisteredQuery], sharding: ShardPlan) -> None:
         self._plans: dict[str, QueryPlan] = {}
-        self._templates: dict[str, Template] = {}
+        self._templates: dict[str, ConstructTemplate] = {}
         self._presenters: dict[str, _MergedPresenter] = {}
         self._groups: dict[str, GroupMerger] = {}
         for query in queries:
             self._plans[query.plan.name] = query.plan
-            self._templates[query.plan.name] = Template(query.plan)
+            self._templates[query.plan.name] = ConstructTemplate(query.plan)
             presentation = presentation_of(query)
             if presentation is not None:
                 self._presenters[query.plan.name] = _MergedPresenter(presentation, query.plan.base)

@@ -6,7 +6,7 @@ to the engine; then the answer depends on what came first. Here it is the same f
 - SUM and AVG are those of the exact sum, rounded once (see `numeric`); over doubles the sum is what `math.fsum` gives.
 - MIN and MAX follow `value_order`; among equal values the term with the smallest text wins.
 - SAMPLE is the term with the smallest text. GROUP_CONCAT joins the texts in their order.
-- PARTIAL_SUM, which no text can ask for, is the exact sum as a literal: SUM and AVG of the partial sums of the parts of
+- PARTIAL_SUM, which has no syntax, is the exact sum as a literal: SUM and AVG of the partial sums of the parts of
   a group are SUM and AVG of the group (CS10).
 
 An error among the values (None: an unbound variable, an expression without a value) makes the result an error, except

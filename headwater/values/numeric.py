@@ -43,7 +43,7 @@ _SUM_TEXT = re.compile(r"(-?\d+) (-?\d+)@(\d+) (\d+),(\d+),(\d+),(\d+) (\d+),(\d
 _FLOATING = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|(?i:inf|infinity|nan))")
 
 
-class Kind(IntEnum):
+class NumericKind(IntEnum):
     """The numeric types, in the order of their promotion."""
 
     INTEGER = 0
@@ -57,26 +57,26 @@ _INTEGERS = (
     "unsignedLong unsignedInt unsignedShort unsignedByte"
 )
 _KINDS = {
-    **{XSD + name: Kind.INTEGER for name in _INTEGERS.split()},
-    XSD + "decimal": Kind.DECIMAL,
-    XSD + "float": Kind.FLOAT,
-    XSD + "double": Kind.DOUBLE,
+    **{XSD + name: NumericKind.INTEGER for name in _INTEGERS.split()},
+    XSD + "decimal": NumericKind.DECIMAL,
+    XSD + "float": NumericKind.FLOAT,
+    XSD + "double": NumericKind.DOUBLE,
 }
-_DATATYPES = {kind: NamedNode(XSD + kind.name.lower()) for kind in Kind}
+_DATATYPES = {kind: NamedNode(XSD + kind.name.lower()) for kind in NumericKind}
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
     """A number: `exact` in units of 10^-18 for integers and decimals, `floating` for floats and doubles."""
 
-    kind: Kind
+    kind: NumericKind
     exact: int = 0
     floating: float = 0.0
 
     @property
     def value(self) -> Fraction | float:
         """The number itself, to be compared with others."""
-        return self.floating if self.kind >= Kind.FLOAT else Fraction(self.exact, DECIMAL_UNIT)
+        return self.floating if self.kind >= NumericKind.FLOAT else Fraction(self.exact, DECIMAL_UNIT)
 
 
 def number_of(term: Term) -> Number | None:
@@ -86,17 +86,17 @@ def number_of(term: Term) -> Number | None:
     kind = _KINDS.get(term.datatype.value)
     if kind is None:
         return None
-    if kind is Kind.INTEGER:
-        return _integer(term.value)
-    if kind is Kind.DECIMAL:
-        return _decimal(term.value)
+    if kind is NumericKind.INTEGER:
+        return _parse_integer(term.value)
+    if kind is NumericKind.DECIMAL:
+        return _parse_decimal(term.value)
     if _FLOATING.fullmatch(term.value) is None:
         return None
     number = float(term.value)
-    return Number(kind, floating=_single_of(term.value, number) if kind is Kind.FLOAT else number)
+    return Number(kind, floating=_parse_single(term.value, number) if kind is NumericKind.FLOAT else number)
 
 
-def _single_of(text: str, number: float) -> float:
+def _parse_single(text: str, number: float) -> float:
     """The float of 32 bits that a text stands for, of which the double is known."""
     if not math.isfinite(number):
         return number
@@ -104,14 +104,14 @@ def _single_of(text: str, number: float) -> float:
     return as_single(Fraction(text)) if abs(number) > 1e-60 else math.copysign(0.0, number)
 
 
-def _integer(text: str) -> Number | None:
+def _parse_integer(text: str) -> Number | None:
     if _INTEGER.fullmatch(text) is None or len(text) > 4000:
         return None
     value = int(text)
-    return Number(Kind.INTEGER, exact=value * DECIMAL_UNIT) if -_LONG <= value < _LONG else None
+    return Number(NumericKind.INTEGER, exact=value * DECIMAL_UNIT) if -_LONG <= value < _LONG else None
 
 
-def _decimal(text: str) -> Number | None:
+def _parse_decimal(text: str) -> Number | None:
     match = _DECIMAL.fullmatch(text)
     if match is None or len(text) > 4000:
         return None
@@ -120,7 +120,7 @@ def _decimal(text: str) -> Number | None:
     if not re.search("[0-9]", text) or len(fraction) > DECIMAL_DIGITS:
         return None
     exact = int(sign + (whole or "0") + fraction.ljust(DECIMAL_DIGITS, "0"))
-    return Number(Kind.DECIMAL, exact=exact) if -_LONG_DECIMAL <= exact < _LONG_DECIMAL else None
+    return Number(NumericKind.DECIMAL, exact=exact) if -_LONG_DECIMAL <= exact < _LONG_DECIMAL else None
 
 
 def as_double(exact: Fraction) -> float:
@@ -145,13 +145,13 @@ def _nearest_single(numerator: int, denominator: int) -> float:
     if math.isfinite(near) and not _last_bit(near):
         # Rounding twice goes wrong only from a tie; an odd last bit says on which side of it the number was.
         above, below = near.as_integer_ratio()
-        wanted, found = numerator * below, above * denominator
-        if wanted != found:
-            near = math.nextafter(near, math.inf if wanted > found else -math.inf)
-    return _narrowed(near)
+        wanted, rounded = numerator * below, above * denominator
+        if wanted != rounded:
+            near = math.nextafter(near, math.inf if wanted > rounded else -math.inf)
+    return _to_single(near)
 
 
-def _narrowed(number: float) -> float:
+def _to_single(number: float) -> float:
     """The nearest float of 32 bits to a double, or to a count."""
     try:
         single: float = struct.unpack("<f", struct.pack("<f", number))[0]
@@ -187,7 +187,7 @@ class ExactSum:
         """Add a number so many times; a negative number of times takes it away."""
         self.counts[number.kind] += times
         floating = number.floating
-        if number.kind < Kind.FLOAT:
+        if number.kind < NumericKind.FLOAT:
             self.decimal += number.exact * times
         elif math.isfinite(floating):
             self.binary += binary_units(floating) * times
@@ -242,21 +242,21 @@ class ExactSum:
         return sum(self.counts)
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> NumericKind:
         """The kind of the sum: the highest of its numbers, integer where there are none."""
         _, decimals, floats, doubles = self.counts
         if doubles:
-            return Kind.DOUBLE
+            return NumericKind.DOUBLE
         if floats:
-            return Kind.FLOAT
-        return Kind.DECIMAL if decimals else Kind.INTEGER
+            return NumericKind.FLOAT
+        return NumericKind.DECIMAL if decimals else NumericKind.INTEGER
 
     def sum(self) -> Literal | None:
         """SUM: rounded once, in floats and doubles; an error where integers or decimals overflow."""
         kind = self.kind
-        if kind >= Kind.FLOAT:
+        if kind >= NumericKind.FLOAT:
             return floating_literal(kind, self._floating(kind))
-        if kind is Kind.INTEGER:
+        if kind is NumericKind.INTEGER:
             whole = self.decimal // DECIMAL_UNIT
             return integer_literal(whole) if -_LONG <= whole < _LONG else None
         return decimal_literal(self.decimal)
@@ -266,35 +266,35 @@ class ExactSum:
         count, kind = self.count, self.kind
         if not count:
             return integer_literal(0)
-        if kind >= Kind.FLOAT:
+        if kind >= NumericKind.FLOAT:
             return floating_literal(kind, _quotient(kind, self._floating(kind), count))
-        if kind is Kind.INTEGER and not -_LONG <= self.decimal // DECIMAL_UNIT < _LONG:
+        if kind is NumericKind.INTEGER and not -_LONG <= self.decimal // DECIMAL_UNIT < _LONG:
             return None
         if not -_LONG_DECIMAL <= self.decimal < _LONG_DECIMAL:
             return None
         cut = abs(self.decimal) // count
         return decimal_literal(-cut if self.decimal < 0 else cut)
 
-    def _floating(self, kind: Kind) -> float:
+    def _floating(self, kind: NumericKind) -> float:
         if self.nans or (self.infinities and self.negative_infinities):
             return math.nan
         if self.infinities or self.negative_infinities:
             return math.inf if self.infinities else -math.inf
         if not self.decimal:
-            return (_nearest_single if kind is Kind.FLOAT else _nearest_double)(self.binary, _BINARY_UNIT)
+            return (_nearest_single if kind is NumericKind.FLOAT else _nearest_double)(self.binary, _BINARY_UNIT)
         exact = Fraction(self.decimal, DECIMAL_UNIT) + Fraction(self.binary, _BINARY_UNIT)
-        return as_single(exact) if kind is Kind.FLOAT else as_double(exact)
+        return as_single(exact) if kind is NumericKind.FLOAT else as_double(exact)
 
 
-def _quotient(kind: Kind, total: float, count: int) -> float:
-    if kind is Kind.DOUBLE:
+def _quotient(kind: NumericKind, total: float, count: int) -> float:
+    if kind is NumericKind.DOUBLE:
         return total / count
     # The quotient of two floats of 32 bits may be rounded to 64 bits first: 53 digits are more than twice 24.
-    return _narrowed(total / _narrowed(count))
+    return _to_single(total / _to_single(count))
 
 
 def integer_literal(value: int) -> Literal:
-    return Literal(str(value), datatype=_DATATYPES[Kind.INTEGER])
+    return Literal(str(value), datatype=_DATATYPES[NumericKind.INTEGER])
 
 
 def decimal_literal(exact: int) -> Literal | None:
@@ -304,19 +304,19 @@ def decimal_literal(exact: int) -> Literal | None:
     whole, fraction = divmod(abs(exact), DECIMAL_UNIT)
     digits = f"{fraction:018d}".rstrip("0")
     text = f"{'-' if exact < 0 else ''}{whole}{'.' if digits else ''}{digits}"
-    return Literal(text, datatype=_DATATYPES[Kind.DECIMAL])
+    return Literal(text, datatype=_DATATYPES[NumericKind.DECIMAL])
 
 
-def floating_literal(kind: Kind, value: float) -> Literal:
+def floating_literal(kind: NumericKind, value: float) -> Literal:
     """A float or double with the fewest digits that give it back, never in scientific notation."""
     return Literal(_floating_text(kind, value), datatype=_DATATYPES[kind])
 
 
-def _floating_text(kind: Kind, value: float) -> str:
+def _floating_text(kind: NumericKind, value: float) -> str:
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
         return "INF" if value > 0 else "-INF"
-    if kind is Kind.DOUBLE and 1e-4 <= abs(value) < 1e16:
+    if kind is NumericKind.DOUBLE and 1e-4 <= abs(value) < 1e16:
         return repr(value).removesuffix(".0")
-    return np.format_float_positional(np.float32(value) if kind is Kind.FLOAT else value, trim="-")
+    return np.format_float_positional(np.float32(value) if kind is NumericKind.FLOAT else value, trim="-")

@@ -29,15 +29,15 @@ Anything = TypeVar("Anything")
 
 
 def _datatype(term: Term) -> Term | None:
-    found = original(term)
-    return found.datatype if isinstance(found, Literal) else None
+    term = original(term)
+    return term.datatype if isinstance(term, Literal) else None
 
 
 FUNCTIONS: dict[NamedNode, Callable[..., Term | None]] = {_VALUE: original, _DATATYPE: _datatype}
 """What a store has to be given to evaluate such queries."""
 
 
-def writes_inexact(plan: Node) -> bool:
+def has_inexact_literals(plan: Node) -> bool:
     """Whether the query itself writes a literal that the store would change."""
 
     def inexact(part: object) -> bool:
@@ -46,79 +46,79 @@ def writes_inexact(plan: Node) -> bool:
     for node in nodes_of(plan):
         match node:
             case Bgp(triples):
-                found = any(inexact(t.object) for t in triples)
+                is_inexact = any(inexact(t.object) for t in triples)
             case PathMatch(subject, _, object_):
-                found = inexact(subject) or inexact(object_)
+                is_inexact = inexact(subject) or inexact(object_)
             case Values(_, rows):
-                found = any(inexact(cell) for row in rows for cell in row)
+                is_inexact = any(inexact(cell) for row in rows for cell in row)
             case _:
                 parts = (part for e in expressions_of(node) for part in sub_expressions(e))
-                found = any(isinstance(part, Constant) and inexact(part.value) for part in parts)
-        if found:
+                is_inexact = any(isinstance(part, Constant) and inexact(part.value) for part in parts)
+        if is_inexact:
             return True
     return False
 
 
-def over_stored_terms(plan: Node) -> Node:
+def read_originals(plan: Node) -> Node:
     """The plan with its constants in their stored form and its expressions reading originals where values count."""
     match plan:
         case Service():
             # Its text goes to another engine, which knows the originals.
             return plan
         case Bgp(triples):
-            return Bgp(tuple(TriplePattern(t.subject, t.predicate, _kept(t.object)) for t in triples))
+            return Bgp(tuple(TriplePattern(t.subject, t.predicate, _to_stored(t.object)) for t in triples))
         case PathMatch(subject, path, object_):
-            return PathMatch(_kept(subject), path, _kept(object_))
+            return PathMatch(_to_stored(subject), path, _to_stored(object_))
         case Values(variables, rows):
-            return Values(variables, tuple(tuple(_kept(cell) for cell in row) for row in rows))
-    renewed = plan.with_children(*(over_stored_terms(child) for child in plan.children))
+            return Values(variables, tuple(tuple(_to_stored(cell) for cell in row) for row in rows))
+    renewed = plan.with_children(*(read_originals(child) for child in plan.children))
     match renewed:
         case Extend(inner, variable, expression):
-            return Extend(inner, variable, _term(expression))
+            return Extend(inner, variable, _as_term(expression))
         case Group(inner, keys, aggregates):
             return Group(
                 inner,
-                tuple((v, None if e is None else _term(e)) for v, e in keys),
-                tuple((v, _aggregate(a)) for v, a in aggregates),
+                tuple((v, None if e is None else _as_term(e)) for v, e in keys),
+                tuple((v, _as_aggregate(a)) for v, a in aggregates),
             )
-    return map_expressions(renewed, _value)
+    return map_expressions(renewed, _as_value)
 
 
-def _kept(term: Anything) -> Anything:
+def _to_stored(term: Anything) -> Anything:
     return cast(Anything, stored(term)) if isinstance(term, Literal | Triple) else term
 
 
-def _term(expression: Expression) -> Expression:
+def _as_term(expression: Expression) -> Expression:
     """An expression of which the term counts, not the value alone."""
     match expression:
         case VariableReference():
             return expression
         case Constant(value):
-            return Constant(_kept(value))
+            return Constant(_to_stored(value))
         case FunctionCall("IF", (condition, then, otherwise)):
-            return replace(expression, arguments=(_value(condition), _term(then), _term(otherwise)))
+            return replace(expression, arguments=(_as_value(condition), _as_term(then), _as_term(otherwise)))
         case FunctionCall("COALESCE", arguments):
-            return replace(expression, arguments=tuple(map(_term, arguments)))
-    return _value(expression)
+            return replace(expression, arguments=tuple(map(_as_term, arguments)))
+    return _as_value(expression)
 
 
-def _value(expression: Expression) -> Expression:
+def _as_value(expression: Expression) -> Expression:
     """An expression of which only the value counts."""
     match expression:
         case VariableReference():
             return FunctionCall(_VALUE, (expression,))
         case FunctionCall("DATATYPE", (argument,)):
-            return FunctionCall(_DATATYPE, (_term(argument),))
+            return FunctionCall(_DATATYPE, (_as_term(argument),))
         case FunctionCall(name, arguments):
-            inside = _term if name in _OF_TERMS else _value
+            inside = _as_term if name in _OF_TERMS else _as_value
             return replace(expression, arguments=tuple(map(inside, arguments)))
         case Operation(_, operands):
-            return replace(expression, operands=tuple(map(_value, operands)))
+            return replace(expression, operands=tuple(map(_as_value, operands)))
         case ExistsPlan(plan, _):
-            return replace(expression, plan=over_stored_terms(plan))
+            return replace(expression, plan=read_originals(plan))
     return expression
 
 
-def _aggregate(aggregate: Aggregate) -> Aggregate:
+def _as_aggregate(aggregate: Aggregate) -> Aggregate:
     # The functions that evaluate aggregates (see `aggregate_calls`) find the originals themselves.
-    return aggregate if aggregate.argument is None else replace(aggregate, argument=_term(aggregate.argument))
+    return aggregate if aggregate.argument is None else replace(aggregate, argument=_as_term(aggregate.argument))

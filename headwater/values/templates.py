@@ -1,4 +1,4 @@
-"""Solutions become graphs: CONSTRUCT templates and DESCRIBE."""
+"""CONSTRUCT: a template turns solutions into triples."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headwater.terms.model import BlankNode, NamedNode, Row, Term, Triple, Varia
 _RESOURCES = (NamedNode, BlankNode)
 
 
-class Template:
+class ConstructTemplate:
     """The template of a CONSTRUCT query.
 
     A solution followed by the terms that the template itself has makes a longer row, and each triple of the template is
@@ -38,7 +38,7 @@ class Template:
         own = self._own
         for number, row in enumerate(rows):
             if self._has_blank_nodes:
-                own = tuple(_renewed(term, tick, number) for term in self._own)
+                own = tuple(_relabel(term, tick, number) for term in self._own)
             terms = row + own
             for first, second, third in self._triples:
                 subject, predicate, object_ = terms[first], terms[second], terms[third]
@@ -47,7 +47,7 @@ class Template:
         return tuple(made)
 
 
-def _renewed(term: Term | None, tick: int, number: int) -> Term | None:
+def _relabel(term: Term | None, tick: int, number: int) -> Term | None:
     if not isinstance(term, BlankNode):
         return term
     when = f"{tick}" if tick >= 0 else f"m{-tick}"

@@ -1,8 +1,8 @@
 """A total order of terms that follows SPARQL's ORDER BY (section 15.1).
 
 Blank nodes, then IRIs, then literals, then triple terms. Literals whose values SPARQL can compare stand in the order of
-their values. What SPARQL leaves open is settled in one way, whatever else is compared, so that the least of some terms
-does not depend on the order in which they are looked at: numbers (NaN last), date-times, dates, times, durations,
+their values. What SPARQL leaves open is defined here, whatever else is compared, so that the least of some terms does
+not depend on the order in which they are compared: numbers (NaN last), date-times, dates, times, durations,
 strings, booleans, everything else by its text. Times without a zone are read as UTC.
 """
 
@@ -57,8 +57,8 @@ def order_key(term: Term) -> OrderKey:
         language = term.language
         return (_STRING, term.value, language is None, language or "")
     reader = _READERS.get(datatype)
-    found = None if reader is None else reader(term.value)
-    return (_OTHER, term.value, datatype) if found is None else found
+    key = None if reader is None else reader(term.value)
+    return (_OTHER, term.value, datatype) if key is None else key
 
 
 def text_key(term: Term) -> str:

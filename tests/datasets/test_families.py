@@ -13,7 +13,7 @@ from headwater.datasets.loading.temporary_dataset import add_statements
 from headwater.execution.answers import Answer
 from headwater.execution.program import Program, no_families
 from headwater.execution.registered import RegisteredQuery
-from headwater.kernel.families.family_evaluator import FamilyEvaluator, families_of
+from headwater.kernel.families.family_evaluator import FamilyEvaluator, find_families
 from headwater.language.parser import parse
 from headwater.terms.model import Element, Literal, NamedNode, Triple
 from headwater.windows.settings import resolve_settings
@@ -53,7 +53,7 @@ def test_a_family_follows_the_versions_of_the_data(tmp_path: Path) -> None:
         [Quad(iri("person0"), iri("name"), Literal("cleo"))], [Quad(iri("person0"), iri("name"), Literal("ann"))]
     )
     expected, _ = answers(tmp_path, no_families)
-    found, program = answers(tmp_path, families_of)
+    found, program = answers(tmp_path, find_families)
     assert all(isinstance(one, FamilyEvaluator) for one in program.evaluators.values())
     assert [(a.query, a.time, a.rows, a.data_version) for a in found] == [
         (a.query, a.time, a.rows, a.data_version) for a in expected

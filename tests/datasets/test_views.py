@@ -116,7 +116,7 @@ def rows_by_definition(plan: QueryPlan, part: Node, data: StaticData) -> list[Ro
     shown = visible_variables(part)
     root = Project(part, shown)
     whole = replace(plan, root=root, variables=shown)
-    return ReferenceEvaluator(whole, resolve_settings(whole), store).over_same_data(root, shown)
+    return ReferenceEvaluator(whole, resolve_settings(whole), store).evaluate_static_part(root, shown)
 
 
 @pytest.mark.parametrize("text", PARTS)
@@ -130,7 +130,7 @@ def test_a_view_has_the_rows_of_the_definition_before_and_after_changes(
     add_statements(tmp_path / "other", [a_quad(random) for _ in range(15)])
     data = LinkedData([DataSet.open(tmp_path), DataSet.open(tmp_path / "other")])
     viewer = Viewer(data, text)
-    follower = viewer.view().followed(("a",) * viewer.view().relation.width)
+    follower = viewer.view().follow(("a",) * viewer.view().relation.width)
     followed = Counter(map(tuple, follower.advance().added.tolist()))
     for _ in range(18):
         writer = DataSet.open(random.choice([tmp_path, tmp_path / "other"]))

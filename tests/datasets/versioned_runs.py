@@ -20,7 +20,7 @@ from headwater.execution.answers import Answer
 from headwater.execution.program import MakeEvaluator, Program
 from headwater.execution.registered import RegisteredQuery
 from headwater.execution.static_data import StaticData
-from headwater.kernel.evaluator_choice import fastest_evaluator
+from headwater.kernel.evaluator_choice import make_optimised_evaluator
 from headwater.language.stream_clauses import StreamOperator
 from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.model import Element, NamedNode
@@ -166,7 +166,7 @@ def check_by_ticks(number: int, folder: Path, case: Case, changes: list[Change],
             compared(always[one.data_version[0]][place]) for place, one in enumerate(truth) if one.data_version
         ]
     data = LinkedData([DataSet.open(folder, version=1)])
-    found = answers_by_ticks(data, registered, pieces, newest, fastest_evaluator, number)
+    found = answers_by_ticks(data, registered, pieces, newest, make_optimised_evaluator, number)
     assert [*map(compared, found)] == [*map(compared, truth)], f"case {number} by ticks: {case.text}\n{changes}"
     assert [one.data_version for one in found] == [one.data_version for one in truth]
 
@@ -185,7 +185,7 @@ def check_case(number: int, folder: Path) -> bool:
         writer.change(added, removed)
     truth = answers_over(Stores(list(case.quads), changes), registered, pieces, versions, ReferenceEvaluator)
     restarts = random.randrange(3) == 0
-    for evaluator in (ReferenceEvaluator, fastest_evaluator):
+    for evaluator in (ReferenceEvaluator, make_optimised_evaluator):
         data = LinkedData([DataSet.open(folder, version=1)])
         found = answers_over(data, registered, pieces, versions, evaluator, restarts, random)
         what = f"case {number}, {evaluator.__name__}, versions {versions}, restarts {restarts}: {case.text}\n{changes}"

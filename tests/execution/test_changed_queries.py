@@ -17,8 +17,8 @@ from headwater.execution.answers import Answer
 from headwater.execution.late_queries import NOT_YET
 from headwater.execution.program import Program
 from headwater.execution.registered import RegisteredQuery
-from headwater.kernel.evaluator_choice import fastest_evaluator
-from headwater.kernel.families.family_evaluator import families_of
+from headwater.kernel.evaluator_choice import make_optimised_evaluator
+from headwater.kernel.families.family_evaluator import find_families
 from headwater.language.parser import parse
 from headwater.language.stream_clauses import StreamOperator
 from headwater.reference.reference_evaluator import ReferenceEvaluator
@@ -91,7 +91,7 @@ def test_generated_queries_come_and_go(seed: int) -> None:
     first, second, third = (registered(a_case(random, depth=1), name) for name in "abc")
     streams = long_streams(random)
     cuts = sorted(random.randrange(1, 14) * SECOND for _ in range(2))
-    make = random.choice([fastest_evaluator, ReferenceEvaluator])
+    make = random.choice([make_optimised_evaluator, ReferenceEvaluator])
     always = Program([first, second, third], case.store(), 0, ReferenceEvaluator)
     expected = Feed(streams).rest(always)
 
@@ -255,15 +255,17 @@ def test_members_of_a_family_come_and_go() -> None:
 
     alone = Program([one(n) for n in (12, 18, 23)], Store(), 0, ReferenceEvaluator)
     expected = alone.advance(seconds(0, 21)).answers + alone.advance(seconds(21, 40)).answers
-    program = Program([one(12), one(18)], Store(), 0, fastest_evaluator, families=families_of)
+    program = Program([one(12), one(18)], Store(), 0, make_optimised_evaluator, families=find_families)
     found = program.advance(seconds(0, 21)).answers
-    program = continued(program, Program([one(18), one(23)], Store(), 0, fastest_evaluator, families=families_of))
+    program = continued(
+        program, Program([one(18), one(23)], Store(), 0, make_optimised_evaluator, families=find_families)
+    )
     assert len(set(program.evaluators.values())) == 1
     assert program.complete_from("q23") == 20 * SECOND
     found += program.advance(seconds(21, 40)).answers
     gone, came = "q12", "q23"
     assert found == [a for a in expected if a.query != (came if a.time < 20 * SECOND else gone)]
-    program = continued(program, Program([one(23)], Store(), 0, fastest_evaluator, families=families_of))
+    program = continued(program, Program([one(23)], Store(), 0, make_optimised_evaluator, families=find_families))
     assert program.complete_from("q23") == 20 * SECOND
 
 

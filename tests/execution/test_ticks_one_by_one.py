@@ -12,7 +12,7 @@ from headwater.algebra.build import plan_query
 from headwater.execution.answers import Answer
 from headwater.execution.program import MakeEvaluator, Program
 from headwater.execution.registered import RegisteredQuery
-from headwater.kernel.evaluator_choice import fastest_evaluator
+from headwater.kernel.evaluator_choice import make_optimised_evaluator
 from headwater.language.parser import parse
 from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.model import Element, NamedNode, Triple
@@ -58,7 +58,7 @@ def batches(random: Random) -> list[dict[str, Elements]]:
     return [{f"{EX}s": elements[a:b]} for a, b in zip([0, *cuts], [*cuts, 30], strict=True)]
 
 
-@pytest.mark.parametrize("evaluator", [ReferenceEvaluator, fastest_evaluator])
+@pytest.mark.parametrize("evaluator", [ReferenceEvaluator, make_optimised_evaluator])
 def test_queries_that_feed_each_other(evaluator: MakeEvaluator) -> None:
     for seed in range(20):
         whole, stepwise = program(evaluator), program(evaluator)
@@ -70,12 +70,12 @@ def test_queries_that_feed_each_other(evaluator: MakeEvaluator) -> None:
             for step in stepwise.advance_by_ticks(batch or {}, ended, tuple):
                 assert len({(answer.query, answer.time) for answer in step.answers}) == len(step.answers)
                 one_by_one += step.answers
-        said = sorted(map(_said, at_once))
-        assert sorted(map(_said, one_by_one)) == said and len({query for query, *_ in said}) == len(CHAIN)
+        said = sorted(map(_content_of, at_once))
+        assert sorted(map(_content_of, one_by_one)) == said and len({query for query, *_ in said}) == len(CHAIN)
 
 
 def test_a_reader_is_as_far_as_its_feeder() -> None:
-    both = program(fastest_evaluator, [CHAIN[0], READER])
+    both = program(make_optimised_evaluator, [CHAIN[0], READER])
     for batch in batches(Random(1)):
         times: dict[str, list[int]] = {"http://ex/quick": [], "Reader": []}
         for answer in both.advance(batch).answers:
@@ -84,5 +84,5 @@ def test_a_reader_is_as_far_as_its_feeder() -> None:
         assert fed == read
 
 
-def _said(answer: Answer) -> tuple[str, int, str]:
+def _content_of(answer: Answer) -> tuple[str, int, str]:
     return answer.query, answer.time, f"{answer.part} {answer.rows} {answer.triples} {answer.inputs}"

@@ -15,8 +15,8 @@ from random import Random
 from headwater.execution.answers import Answer
 from headwater.execution.program import MakeEvaluator, Program
 from headwater.execution.registered import RegisteredQuery
-from headwater.kernel.compiling.unsupported import NotForTheKernel
-from headwater.kernel.evaluator_choice import optimising
+from headwater.kernel.compiling.unsupported import UnsupportedByKernel
+from headwater.kernel.evaluator_choice import with_optimisation
 from headwater.kernel.kernel_evaluator import KernelEvaluator
 from headwater.optimizer.statistics import Statistics
 from headwater.reference.reference_evaluator import ReferenceEvaluator
@@ -66,7 +66,7 @@ def kernel_answers(case: Case, registered: RegisteredQuery, way: Way, random: Ra
         evaluator: MakeEvaluator = SweepingEvaluator if way.sweeps else KernelEvaluator
         static = case.store()
         if way.optimises:
-            evaluator = optimising(evaluator, Statistics.of_store(static, [registered.plan]))
+            evaluator = with_optimisation(evaluator, Statistics.of_store(static, [registered.plan]))
         return Program([registered], static, 0, evaluator)
 
     running = program()
@@ -125,7 +125,7 @@ def check_case(number: int) -> Counter[str] | None:
     way = Way.of(random)
     try:
         found = kernel_answers(case, registered, way, random)
-    except NotForTheKernel:
+    except UnsupportedByKernel:
         return None
     except Exception as error:
         error.add_note(f"case {number}, {way}: {case.text}")

@@ -11,7 +11,7 @@ from headwater.conformance.csrbench import DIALECTS, Bench
 from headwater.execution.answers import Answer
 from headwater.execution.program import MakeEvaluator, Program
 from headwater.execution.registered import RegisteredQuery
-from headwater.kernel.evaluator_choice import optimising
+from headwater.kernel.evaluator_choice import with_optimisation
 from headwater.kernel.kernel_evaluator import KernelEvaluator
 from headwater.language.parser import parse
 from headwater.optimizer.statistics import Statistics
@@ -35,7 +35,7 @@ def test_csrbench(dialect: str, number: int) -> None:
     bench = Bench(shared_data("csrbench"))
     plan = plan_query(parse(bench.text(dialect, number)))
     streams = {plan.windows[0].stream.value: bench.elements}
-    found = answers(plan, Store(), streams, optimising(KernelEvaluator))
+    found = answers(plan, Store(), streams, with_optimisation(KernelEvaluator))
     assert any(answer.rows for answer in found)
     assert found == answers(plan, Store(), streams, ReferenceEvaluator)
 
@@ -48,7 +48,7 @@ def test_citybench(tmp_path_factory: pytest.TempPathFactory) -> None:
     for query in queries:
         plan = plan_query(parse(query.text), name=query.name, streams=query.stream_iris)
         static, streams = query.static_store(), query.elements()
-        found = answers(plan, static, streams, optimising(KernelEvaluator, Statistics.of_store(static, [plan])))
+        found = answers(plan, static, streams, with_optimisation(KernelEvaluator, Statistics.of_store(static, [plan])))
         said += any(answer.rows for answer in found)
         assert found == answers(plan, static, streams, ReferenceEvaluator), query.name
     assert said > 15

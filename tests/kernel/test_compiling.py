@@ -15,8 +15,8 @@ from headwater.kernel.columns.delta import UNBOUND
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.compiling.compiler import Compiler
 from headwater.kernel.compiling.existence import is_closed
-from headwater.kernel.compiling.join_inputs import Input, joined
-from headwater.kernel.compiling.unsupported import NotForTheKernel
+from headwater.kernel.compiling.join_inputs import JoinInput, join_all
+from headwater.kernel.compiling.unsupported import UnsupportedByKernel
 from headwater.kernel.operators.compatible_join import CompatibleJoinOperator
 from headwater.kernel.operators.left_join import LeftJoinOperator
 from headwater.kernel.operators.mark_existence import ExistenceOperator
@@ -76,7 +76,9 @@ def test_what_may_be_unbound_joins_by_compatibility() -> None:
 
 def test_an_input_that_connects_others_keeps_them_from_multiplying() -> None:
     one, other, between = ManualInput("a"), ManualInput("b"), ManualInput("a", "b")
-    found = joined([Input(one, frozenset("a")), Input(other, frozenset("b")), Input(between, frozenset("a"))]).operator
+    found = join_all(
+        [JoinInput(one, frozenset("a")), JoinInput(other, frozenset("b")), JoinInput(between, frozenset("a"))]
+    ).operator
     assert isinstance(found, CompatibleJoinOperator)
     assert not any(isinstance(below, MultiwayJoinOperator) for below in found.inputs)
     results = ResultBag(found)
@@ -137,7 +139,7 @@ def test_a_pattern_is_closed_while_nothing_in_it_looks_outside(pattern: str, clo
     ],
 )
 def test_what_stays_with_the_reference_says_why(pattern: str, reason: str) -> None:
-    with pytest.raises(NotForTheKernel) as caught:
+    with pytest.raises(UnsupportedByKernel) as caught:
         kinds(pattern)
     assert str(caught.value) == reason
 

@@ -13,8 +13,8 @@ from headwater.conformance.known_failures import KNOWN_FAILURES
 from headwater.conformance.w3c import cases, run_case
 from headwater.execution.evaluator import Evaluator
 from headwater.execution.static_data import StaticData
-from headwater.kernel.compiling.unsupported import NotForTheKernel
-from headwater.kernel.evaluator_choice import choose, optimising
+from headwater.kernel.compiling.unsupported import UnsupportedByKernel
+from headwater.kernel.evaluator_choice import choose_evaluator, with_optimisation
 from headwater.kernel.kernel_evaluator import KernelEvaluator
 from headwater.language.parser import parse
 from headwater.reference.reference_evaluator import ReferenceEvaluator
@@ -30,7 +30,7 @@ UNKNOWN_FUNCTION = {"taxi 4": "<http://www.opengis.net/def/geosparql/function/di
 
 def reason(text: str) -> str | None:
     plan = plan_query(parse(text), streams=STREAMS)
-    return choose(plan, resolve_settings(plan), Store()).reason
+    return choose_evaluator(plan, resolve_settings(plan), Store()).reason
 
 
 @pytest.mark.parametrize("name", paper_queries.PRINTED)
@@ -60,12 +60,12 @@ def test_the_w3c_evaluation_tests_without_property_paths() -> None:
         made += 1
         try:
             return KernelEvaluator(plan, settings, static)
-        except NotForTheKernel as why:
+        except UnsupportedByKernel as why:
             refused[str(why).partition(",")[0]] += 1
             return ReferenceEvaluator(plan, settings, static)
 
     chosen = [c for c in cases(shared_data("w3c")) if c.kind.evaluates and "property-path" not in c.folder]
-    made_first = optimising(kernel_first)
+    made_first = with_optimisation(kernel_first)
     problems = {f"{case.folder}/{case.name}": run_case(case, made_first).problem for case in chosen}
     assert {name for name, problem in problems.items() if problem} == set(KNOWN_FAILURES)
     assert made > 480

@@ -11,7 +11,7 @@ from pyoxigraph import Store
 from headwater.algebra.build import plan_query
 from headwater.execution.program import Program
 from headwater.execution.registered import RegisteredQuery
-from headwater.kernel.evaluator_choice import fastest_evaluator
+from headwater.kernel.evaluator_choice import make_optimised_evaluator
 from headwater.language.parser import parse
 from headwater.language.stream_clauses import StreamOperator
 from headwater.sharding.encoded_answers import decode_answers
@@ -37,7 +37,7 @@ def test_rows_that_come_and_go_after_all_was_new() -> None:
     ]
     said = []
     for encodes in (False, True):
-        program = Program([registered], Store(), 0, fastest_evaluator, encodes_rows=encodes)
+        program = Program([registered], Store(), 0, make_optimised_evaluator, encodes_rows=encodes)
         answers = program.advance({"http://ex/s": elements}, ended=["http://ex/s"]).answers
         assert any(answer.encoded is not None for answer in answers) is encodes
         said.append([*map(compared, decode_answers(answers))])
@@ -62,7 +62,7 @@ def test_ids_and_terms_are_the_same_answers(block: int) -> None:
         ]
         said = []
         for encodes in (False, True):
-            program = Program([registered], case.store(), 10_000_000, fastest_evaluator, encodes_rows=encodes)
+            program = Program([registered], case.store(), 10_000_000, make_optimised_evaluator, encodes_rows=encodes)
             answers = [answer for batch in batches for answer in program.advance(batch).answers]
             answers += program.advance({}, ended=list(STREAMS)).answers
             encoded += sum(answer.encoded is not None for answer in answers)

@@ -17,9 +17,9 @@ from headwater.execution.answers import Answer
 from headwater.execution.evaluator import Evaluator
 from headwater.execution.program import Program
 from headwater.execution.registered import RegisteredQuery
-from headwater.kernel.compiling.unsupported import NotForTheKernel
-from headwater.kernel.evaluator_choice import fastest_evaluator
-from headwater.kernel.families.family_evaluator import FamilyEvaluator, families_of, may_be_member
+from headwater.kernel.compiling.unsupported import UnsupportedByKernel
+from headwater.kernel.evaluator_choice import make_optimised_evaluator
+from headwater.kernel.families.family_evaluator import FamilyEvaluator, can_be_member, find_families
 from headwater.language.stream_clauses import StreamOperator
 from headwater.optimizer.rewrites.bind_equalities import is_equal_only_to_itself
 from headwater.reference.reference_evaluator import ReferenceEvaluator
@@ -43,7 +43,7 @@ def variant(plan: QueryPlan, name: str, change: Callable[[ConstantTerm], Constan
 def variants(case: Case, random: Random) -> list[RegisteredQuery]:
     """A query several times, with other constants in about half of the places."""
     plan, settled = case.plan()
-    assume(may_be_member(plan) and form_of(plan)[1])
+    assume(can_be_member(plan) and form_of(plan)[1])
 
     def change(term: ConstantTerm) -> ConstantTerm:
         return other_constant(random, term) if random.randrange(2) else term
@@ -54,7 +54,7 @@ def variants(case: Case, random: Random) -> list[RegisteredQuery]:
 def family_of(queries: Sequence[RegisteredQuery], static: Store) -> FamilyEvaluator:
     try:
         return FamilyEvaluator(queries, static)
-    except NotForTheKernel:
+    except UnsupportedByKernel:
         assume(False)
         raise
 
@@ -78,7 +78,7 @@ def test_together_as_alone(seed: int) -> None:
     case = a_case(random, depth=1 + seed % 2)
     queries = variants(case, random)
     family_of(queries, case.store())
-    together = Program(queries, case.store(), 0, fastest_evaluator, families=families_of)
+    together = Program(queries, case.store(), 0, make_optimised_evaluator, families=find_families)
     assert len(set(together.evaluators.values())) == 1
     alone = Program(queries, case.store(), 0, ReferenceEvaluator)
     found, expected = (one.advance(whole_streams(case), ended=STREAMS).answers for one in (together, alone))
@@ -94,7 +94,7 @@ def test_in_pieces_with_restarts(seed: int) -> None:
     family_of(queries, case.store())
 
     def program() -> Program:
-        return Program(queries, case.store(), 0, fastest_evaluator, families=families_of)
+        return Program(queries, case.store(), 0, make_optimised_evaluator, families=find_families)
 
     whole = program().advance(whole_streams(case), ended=STREAMS).answers
     running, found = program(), list[Answer]()
@@ -137,7 +137,7 @@ def test_members_come_and_go(seed: int) -> None:
     queries = [RegisteredQuery(query.plan, settled) for query in queries]
     family = family_of(queries, case.store())
     together = Driven(family)
-    alone = {query.plan.name: Driven(fastest_evaluator(query.plan, settled, case.store())) for query in queries}
+    alone = {query.plan.name: Driven(make_optimised_evaluator(query.plan, settled, case.store())) for query in queries}
     present = {query.plan.name for query in queries}
     low = -1
     for number, high in enumerate([500_000, 1_000_001, 1_600_000, 2_300_000, 6_000_000]):
@@ -157,7 +157,7 @@ def test_members_come_and_go(seed: int) -> None:
             new = _new_member(family, queries, f"new{number}", random)
             family.add([new])
             present.add(new.plan.name)
-            late = Driven(fastest_evaluator(new.plan, settled, case.store()))
+            late = Driven(make_optimised_evaluator(new.plan, settled, case.store()))
             late.until(-1, high, case)
             alone[new.plan.name] = late
 

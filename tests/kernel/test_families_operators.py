@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.kernel.columns.ring_index import Ints
-from headwater.kernel.families.family_screening import Screened
-from headwater.kernel.families.member_tables import FamilyView, GivenRows, Key
-from headwater.kernel.families.threshold_join import ThresholdJoin
+from headwater.kernel.families.family_screening import MemberFilterOperator
+from headwater.kernel.families.member_tables import FamilyViewOperator, Key, TableOperator
+from headwater.kernel.families.threshold_join import ThresholdJoinOperator
 from tests.kernel.manual_input import Bag, ManualInput, ResultBag, as_rows
 
 VALUES = st.integers(1, 4)
@@ -28,7 +28,7 @@ def _goes(bag: Bag, share: float) -> list[tuple[int, ...]]:
 @given(CHANGES)
 def test_threshold_join(changes: list[tuple[list[Key], float, list[Key], float]]) -> None:
     left, right = ManualInput("a", "v"), ManualInput("m", "p")
-    join = ResultBag(ThresholdJoin(left, right, lambda rows: rows[:, 1] > rows[:, 3]))
+    join = ResultBag(ThresholdJoinOperator(left, right, lambda rows: rows[:, 1] > rows[:, 3]))
     lefts: Bag = Counter()
     rights: Bag = Counter()
     for added, share, came, going in changes:
@@ -49,7 +49,7 @@ def test_threshold_join(changes: list[tuple[list[Key], float, list[Key], float]]
 def test_screen(changes: list[tuple[list[Key], float, list[Key], float]]) -> None:
     source = ManualInput("s", "o")
     content: Bag = Counter()
-    screen = Screened(source, [1], [1], lambda: as_rows(content.elements(), 2), [(0, 1)])
+    screen = MemberFilterOperator(source, [1], [1], lambda: as_rows(content.elements(), 2), [(0, 1)])
     results = ResultBag(screen)
     members: Bag = Counter()
     for added, share, came, going in changes:
@@ -77,7 +77,7 @@ def test_view(changes: list[tuple[list[Key], float]]) -> None:
         found = [(10 * key[0] + i, key[0]) for key in asked for i in range(key[0])]
         return np.array(found, dtype=np.int64).reshape(len(found), 2)
 
-    view = FamilyView(("x", "p"), [1], [1], ask)
+    view = FamilyViewOperator(("x", "p"), [1], [1], ask)
     results = ResultBag(view)
     members: Bag = Counter()
     for came, going in changes:
@@ -95,7 +95,7 @@ def test_view(changes: list[tuple[list[Key], float]]) -> None:
 
 
 def test_what_is_given_and_taken_before_a_tick_is_not_there() -> None:
-    table = GivenRows(("m",))
+    table = TableOperator(("m",))
     table.give(as_rows([(1,), (2,)], 1))
     table.take(as_rows([(1,)], 1))
     delta = table.advance()

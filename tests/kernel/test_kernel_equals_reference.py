@@ -13,8 +13,8 @@ from pyoxigraph import Store
 from headwater.algebra.build import plan_query
 from headwater.execution.program import Program, StepResult
 from headwater.execution.registered import RegisteredQuery
-from headwater.kernel.compiling.unsupported import NotForTheKernel
-from headwater.kernel.evaluator_choice import fastest_evaluator
+from headwater.kernel.compiling.unsupported import UnsupportedByKernel
+from headwater.kernel.evaluator_choice import make_optimised_evaluator
 from headwater.kernel.kernel_evaluator import KernelEvaluator
 from headwater.language.parser import parse
 from headwater.terms.durations import parse_duration
@@ -31,7 +31,7 @@ RUNNING = [path for path in scenario_paths() if read_scenario(path).error is Non
 def program(scenario: Scenario) -> Program:
     queries = [registered(query, list(scenario.streams)) for query in scenario.queries]
     delay = parse_duration(scenario.delay) if scenario.delay != "0" else 0
-    return Program(queries, scenario.data, delay, fastest_evaluator)
+    return Program(queries, scenario.data, delay, make_optimised_evaluator)
 
 
 @pytest.mark.parametrize("path", RUNNING, ids=lambda path: path.stem)
@@ -93,5 +93,5 @@ def test_generated_queries_in_pieces(case: Case, size: int) -> None:
 
 def test_what_the_kernel_cannot_do_it_says() -> None:
     plan = plan_query(parse(f"SELECT ?x FROM STREAM <{EX}s> [RANGE 1s TUMBLING] WHERE {{ ?x <{EX}p>+ ?y }}"))
-    with pytest.raises(NotForTheKernel, match="property path"):
+    with pytest.raises(UnsupportedByKernel, match="property path"):
         KernelEvaluator(plan, resolve_settings(plan), Store())

@@ -13,7 +13,7 @@ from pyoxigraph import Store
 from headwater.algebra.build import plan_query
 from headwater.execution.program import MakeEvaluator, Program
 from headwater.execution.registered import RegisteredQuery
-from headwater.kernel.compiling.unsupported import NotForTheKernel
+from headwater.kernel.compiling.unsupported import UnsupportedByKernel
 from headwater.kernel.kernel_evaluator import KernelEvaluator
 from headwater.language.parser import parse
 from headwater.reference.reference_evaluator import ReferenceEvaluator
@@ -117,7 +117,7 @@ def check(first: int, queries: int) -> None:
         triples = pattern.triples()
         try:
             by_kernel = rows(KernelEvaluator, text, triples)
-        except NotForTheKernel:
+        except UnsupportedByKernel:
             continue
         assert by_kernel == rows(ReferenceEvaluator, text, triples), f"query {number}: {text}"
         taken += 1

@@ -17,7 +17,7 @@ from headwater.execution.evaluator import Evaluator
 from headwater.execution.program import MakeEvaluator, Program
 from headwater.execution.registered import RegisteredQuery
 from headwater.execution.static_data import StaticData
-from headwater.kernel.evaluator_choice import kernel_or_reference, optimising
+from headwater.kernel.evaluator_choice import make_evaluator, with_optimisation
 from headwater.language.parser import parse
 from headwater.optimizer.optimise import optimise
 from headwater.optimizer.rules import ALL_FINISHING
@@ -42,7 +42,7 @@ def optimised(plan: QueryPlan, settings: QuerySettings, static: StaticData) -> E
 
 
 def optimised_for_the_kernel(plan: QueryPlan, settings: QuerySettings, static: StaticData) -> Evaluator:
-    return optimising(kernel_or_reference, Statistics.of(static.quads_for_pattern(None, None, None)))(
+    return with_optimisation(make_evaluator, Statistics.of(static.quads_for_pattern(None, None, None)))(
         plan, settings, static
     )
 

@@ -9,7 +9,7 @@ import pytest
 
 from headwater.algebra.plan import QueryPlan
 from headwater.explain.plan_text import plan_lines
-from headwater.kernel.compiling.unsupported import NotForTheKernel
+from headwater.kernel.compiling.unsupported import UnsupportedByKernel
 from headwater.kernel.kernel_evaluator import KernelEvaluator
 from headwater.optimizer.optimise import OptimisedPlan, optimise
 from headwater.optimizer.rules import ALL_FINISHING, RULES
@@ -70,7 +70,7 @@ def test_the_kernel_agrees_on_optimised_plans(start: int) -> None:
         plan = case.plan()
         try:
             expected = answers(case, plan, KernelEvaluator)
-        except NotForTheKernel:
+        except UnsupportedByKernel:
             continue
         taken += 1
         after = optimised(case, plan).plan

@@ -8,7 +8,7 @@ from pyoxigraph import Store
 from headwater.algebra.build import plan_query
 from headwater.execution.program import MakeEvaluator, Program
 from headwater.execution.registered import RegisteredQuery
-from headwater.kernel.evaluator_choice import kernel_or_reference
+from headwater.kernel.evaluator_choice import make_evaluator
 from headwater.kernel.kernel_evaluator import KernelEvaluator
 from headwater.language.parser import parse
 from headwater.reference.reference_evaluator import ReferenceEvaluator
@@ -46,7 +46,7 @@ def test_a_variable_of_the_same_name_around_the_group(evaluator: MakeEvaluator, 
     assert len(answer.rows) == expected
 
 
-@pytest.mark.parametrize("evaluator", [ReferenceEvaluator, kernel_or_reference])
+@pytest.mark.parametrize("evaluator", [ReferenceEvaluator, make_evaluator])
 @pytest.mark.parametrize(
     ("inside", "expected"),
     [

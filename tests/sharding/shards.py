@@ -11,8 +11,8 @@ from headwater.algebra.build import plan_query
 from headwater.execution.answers import Answer
 from headwater.execution.program import MakeEvaluator, Program
 from headwater.execution.registered import RegisteredQuery
-from headwater.kernel.evaluator_choice import fastest_evaluator
-from headwater.kernel.families.family_evaluator import families_of
+from headwater.kernel.evaluator_choice import make_optimised_evaluator
+from headwater.kernel.families.family_evaluator import find_families
 from headwater.language.parser import parse
 from headwater.sharding.answer_merging import AnswerMerger, query_of_shard
 from headwater.sharding.shard_plan import ShardPlan
@@ -92,7 +92,10 @@ def cut(streams: dict[str, list[Element]], pieces: int) -> list[list[Chunk]]:
 
 
 def whole_answers(
-    query: RegisteredQuery, streams: dict[str, list[Element]], delay: int, make: MakeEvaluator = fastest_evaluator
+    query: RegisteredQuery,
+    streams: dict[str, list[Element]],
+    delay: int,
+    make: MakeEvaluator = make_optimised_evaluator,
 ) -> list[Answer]:
     program = Program([query], static(), delay, make)
     wanted = {stream: streams[stream] for stream in program.inputs}
@@ -104,14 +107,14 @@ def sharded_answers(
     cutting: ShardPlan,
     batches: Sequence[Sequence[Chunk]],
     delay: int,
-    make: MakeEvaluator = fastest_evaluator,
+    make: MakeEvaluator = make_optimised_evaluator,
     others: Sequence[RegisteredQuery] = (),
 ) -> list[Answer]:
     """The answers of a query, and of others that run beside it, put together after each batch."""
     queries = [query, *others]
     parts_of = [query_of_shard(one, cutting) for one in queries]
     programs = {
-        key: Program(parts_of, static(), delay, make, families=families_of, encodes_rows=True) for key in cutting.keys
+        key: Program(parts_of, static(), delay, make, families=find_families, encodes_rows=True) for key in cutting.keys
     }
     merger, answers = AnswerMerger(queries, cutting), []
     for number, batch in enumerate(batches):

@@ -9,7 +9,7 @@ import pytest
 from headwater.algebra.partitioning import OneShard
 from headwater.algebra.wanted_patterns import wanted_patterns_of
 from headwater.execution.answers import plain_text
-from headwater.kernel.evaluator_choice import fastest_evaluator
+from headwater.kernel.evaluator_choice import make_optimised_evaluator
 from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.sharding.shard_plan import ShardPlan
 from headwater.sharding.shard_planning import plan_shards
@@ -111,7 +111,7 @@ def test_shards_answer_as_one(name: str) -> None:
             found = plan_shards([query], tuple(range(shards)), has_static_default=False)
             assert isinstance(found, ShardPlan), found
             assert found.partial_groups == {"q"}
-            make = ReferenceEvaluator if (number + shards) % 3 == 0 else fastest_evaluator
+            make = ReferenceEvaluator if (number + shards) % 3 == 0 else make_optimised_evaluator
             assert sharded_answers(query, found, cut(streams, pieces), DELAY, make) == expected
         assert any(not answer.is_empty for answer in expected)
 

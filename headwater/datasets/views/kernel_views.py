@@ -21,9 +21,9 @@ from headwater.datasets.views.conjunctions import Conjunction
 from headwater.datasets.views.pattern_matching import evaluate_conjunction
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.compiling.compiler import Compiler
-from headwater.kernel.compiling.pattern_inputs import Leaves
-from headwater.kernel.compiling.static_parts import StaticParts, placed
-from headwater.kernel.compiling.unsupported import NotForTheKernel
+from headwater.kernel.compiling.pattern_inputs import PatternCompiler
+from headwater.kernel.compiling.static_parts import StaticParts, with_graph
+from headwater.kernel.compiling.unsupported import UnsupportedByKernel
 from headwater.kernel.operators.constant import ConstantOperator
 from headwater.kernel.operators.operator import Operator
 from headwater.terms.ids.term_ids import term_text
@@ -40,11 +40,11 @@ def evaluate_by_kernel(plan: QueryPlan, part: Node, data: LinkedData, texts: dic
     whole = replace(plan, root=Project(part, shown), variables=shown, kind=QueryKind.SELECT, windows=())
     vocabulary = Vocabulary(data.text_of, data.kinds_of)
     compiler = Compiler(whole, settings := resolve_settings(whole), data, vocabulary)
-    leaves = Leaves(whole, settings, data, vocabulary, compiler.clock, "none")
-    compiler.static_parts = _Conjunctions(whole, settings, data, vocabulary, leaves)
+    pattern_compiler = PatternCompiler(whole, settings, data, vocabulary, compiler.clock, "none")
+    compiler.static_parts = _Conjunctions(whole, settings, data, vocabulary, pattern_compiler)
     try:
         root, presenter = compiler.compile()
-    except NotForTheKernel:
+    except UnsupportedByKernel:
         return None
     if presenter is not None:
         return None
@@ -61,24 +61,29 @@ class _Conjunctions(StaticParts):
     """Evaluates the conjunctions inside a part on columns."""
 
     def __init__(
-        self, plan: QueryPlan, settings: QuerySettings, data: LinkedData, vocabulary: Vocabulary, leaves: Leaves
+        self,
+        plan: QueryPlan,
+        settings: QuerySettings,
+        data: LinkedData,
+        vocabulary: Vocabulary,
+        pattern_compiler: PatternCompiler,
     ) -> None:
-        super().__init__(plan, settings, data, vocabulary, leaves)
+        super().__init__(plan, settings, data, vocabulary, pattern_compiler)
         self._data = data
 
-    def holds(self, node: Node, graph: NamedNode) -> bool:
-        return Conjunction.of(self._plan, placed(node, graph)) is not None or not _reads_data(node)
+    def is_static(self, node: Node, graph: NamedNode) -> bool:
+        return Conjunction.of(self._plan, with_graph(node, graph)) is not None or not _reads_data(node)
 
-    def _asked(self, part: Node) -> tuple[Operator, frozenset[str]]:
+    def _evaluate_part(self, part: Node) -> tuple[Operator, frozenset[str]]:
         names = tuple(variable.value for variable in visible_variables(part))
         conjunction = Conjunction.of(self._plan, part)
         if conjunction is not None:
             return ConstantOperator(names, evaluate_conjunction(conjunction, self._data)), frozenset(names)
-        rows = self._vocabulary.ids_of_rows(self._by_definition(part, visible_variables(part)), len(names))
+        rows = self._vocabulary.ids_of_rows(self._evaluate_by_reference(part, visible_variables(part)), len(names))
         return ConstantOperator(names, rows), frozenset()
 
     def in_static_graphs(self, name: Variable, inner: Node) -> Operator:
-        raise NotForTheKernel("GRAPH with a variable over static data")
+        raise UnsupportedByKernel("GRAPH with a variable over static data")
 
 
 def _reads_data(node: Node) -> bool:

@@ -103,7 +103,7 @@ def save_view(folder: Path, key: str, version: object, view: View, texts: Mappin
         "version": version,
         "width": view.relation.width,
         "size": view.relation.size,
-        "sure": sorted(view.sure),
+        "sure": sorted(view.always_bound),
         "texts": {str(term_id): text.decode() for term_id, text in texts.items()},
     }
     (unfinished / "view.json").write_text(json.dumps(fields), "utf-8")

@@ -32,7 +32,7 @@ from headwater.datasets.views.stored_views import ViewRelation, load_view, save_
 from headwater.datasets.views.view_definitions import Texts, ViewDefinition, make_view
 from headwater.kernel.columns.row_counts import bag_difference
 from headwater.kernel.columns.vocabulary import Vocabulary
-from headwater.kernel.compiling.static_views import AskByDefinition, View
+from headwater.kernel.compiling.static_views import EvaluateByReference, View
 from headwater.kernel.expressions.compiled_expressions import CompiledExpression
 from headwater.optimizer.shared_subplans import subplan_key
 from headwater.terms.ids.term_ids import encode
@@ -86,7 +86,7 @@ class ViewCatalog:
         self.texts: dict[int, bytes] = {}
         """The texts of terms that views made and no data set has."""
 
-    def get_view(self, plan: QueryPlan, part: Node, ask: AskByDefinition) -> View:
+    def get_view(self, plan: QueryPlan, part: Node, ask: EvaluateByReference) -> View:
         """The view of a static part, its columns in the order of the part's variables."""
         key, columns = subplan_key(plan, part, default_active_graph(plan))
         # Columns are in the order of the part's own variables: equal parts have them in the same order.

@@ -22,7 +22,7 @@ from headwater.datasets.views.pattern_matching import evaluate_conjunction
 from headwater.datasets.views.static_tables import evaluate_on_columns
 from headwater.datasets.views.stored_views import ViewRelation
 from headwater.kernel.columns.delta import UNBOUND
-from headwater.kernel.compiling.static_views import AskByDefinition, View
+from headwater.kernel.compiling.static_views import EvaluateByReference, View
 from headwater.terms.ids.inline_layout import is_inline
 from headwater.terms.ids.term_ids import encode, term_text
 from headwater.terms.model import Row
@@ -41,7 +41,7 @@ class ViewDefinition:
     plan: QueryPlan
     part: Node
     conjunction: Conjunction | None
-    ask: AskByDefinition
+    ask: EvaluateByReference
 
     def find_rows(self, data: LinkedData, texts: Texts) -> Ints:
         """The solutions of the part, evaluated on columns where possible. `texts` receives those of new terms."""

@@ -30,14 +30,14 @@ from headwater.terms.ids.inline_layout import (
     LOWEST_EXPONENT,
     InlineType,
 )
-from headwater.values.numeric import Kind
+from headwater.values.numeric import NumericKind
 
 WHOLE = 0
 FRACTION = 2
 BINARY = 3
 BINARY_DIGITS = 7
 KINDS = BINARY + BINARY_DIGITS
-ERRORS = KINDS + len(Kind)
+ERRORS = KINDS + len(NumericKind)
 """Columns in the row of a group: the digits, then the number of values of each kind, then the number of errors."""
 WIDTH = ERRORS + 1
 FRACTION_DIGITS = 15

@@ -1,10 +1,11 @@
-"""From a plan to operators, for every plan that the kernel can evaluate; the reason why not for the others.
+"""Compiles a plan into operators, or raises `UnsupportedByKernel`.
 
-The plan is taken as it is: what can be rewritten was rewritten by the optimizer (`choice`). Static parts are evaluated
-once, by the definition, and become constant inputs (`static_parts`). Joins are flattened into one multiway join
-(`joining`), triple patterns read the windows behind their graph (`leaves`), EXISTS becomes a semi-join (`existence`).
+The plan is taken as it is: the optimizer has rewritten it before (`evaluator_choice`). Static parts are evaluated once,
+by the reference, and become constant inputs (`static_parts`). Joins are flattened into one multiway join
+(`join_inputs`), triple patterns read the windows behind their graph (`pattern_inputs`), EXISTS becomes a semi-join
+(`existence`).
 
-What an expression asks for beside the values of its row becomes a column of its own: the times of the patterns for
+What an expression reads beside the values of its row becomes a column of its own: the times of the patterns for
 `timestamp()`, the tick for NOW(), the truth of EXISTS.
 """
 
@@ -47,11 +48,11 @@ from headwater.kernel.aggregation.grouping import AggregateSpec, GroupOperator
 from headwater.kernel.columns.delta import no_rows
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.compiling.existence import Variables
-from headwater.kernel.compiling.join_inputs import Input, joined
-from headwater.kernel.compiling.pattern_inputs import Leaves
+from headwater.kernel.compiling.join_inputs import JoinInput, join_all
+from headwater.kernel.compiling.pattern_inputs import PatternCompiler
 from headwater.kernel.compiling.row_expressions import RowExpressions
-from headwater.kernel.compiling.static_parts import Placed, StaticParts, connected
-from headwater.kernel.compiling.unsupported import NotForTheKernel
+from headwater.kernel.compiling.static_parts import PlacedPart, StaticParts, group_by_shared_variables
+from headwater.kernel.compiling.unsupported import UnsupportedByKernel
 from headwater.kernel.operators.constant import ConstantOperator
 from headwater.kernel.operators.distinct import DistinctOperator
 from headwater.kernel.operators.multiway_join import MultiwayJoinOperator
@@ -78,58 +79,60 @@ class Compiler:
             self._prefix += "_"
         self._fresh = 0
         self.clock = TickClock()
-        self._leaves = Leaves(plan, settings, static, vocabulary, self.clock, self._prefix)
-        self.static_parts = StaticParts(plan, settings, static, vocabulary, self._leaves)
-        self._expressions = RowExpressions(self, plan, vocabulary, self._leaves.times)
+        self._pattern_compiler = PatternCompiler(plan, settings, static, vocabulary, self.clock, self._prefix)
+        self.static_parts = StaticParts(plan, settings, static, vocabulary, self._pattern_compiler)
+        self._expressions = RowExpressions(self, plan, vocabulary, self._pattern_compiler.times)
 
     @property
     def sources(self) -> list[TripleSourceOperator]:
         """Where each window's differences go in."""
-        return self._leaves.sources
+        return self._pattern_compiler.sources
 
     @property
     def is_timed(self) -> bool:
-        """Whether the windows have to tell when their triples came."""
-        return self._leaves.is_timed
+        """Whether the plan reads the times of triples."""
+        return self._pattern_compiler.is_timed
 
     @property
-    def is_fixed(self) -> bool:
-        """Whether the operators read something of the static data that does not say how it changes."""
-        return self.static_parts.is_fixed or self._leaves.reads_static_data
+    def has_unfollowed_data(self) -> bool:
+        """Whether the operators read something of the static data that has no deltas."""
+        return self.static_parts.has_unfollowed_data or self._pattern_compiler.reads_static_data
 
     def compile(self) -> tuple[Operator, Presenter | None]:
         """The operator whose rows are the solutions of the plan, and what ORDER BY and LIMIT make of them."""
         presentation, below = Presentation.extract(self._plan.root)
         if presentation is None:
             return self._node(below, DEFAULT), None
-        return self._presented(presentation, below, DEFAULT)
+        return self._compile_presentation(presentation, below, DEFAULT)
 
-    def _presented(self, presentation: Presentation, below: Node, graph: NamedNode) -> tuple[Operator, Presenter]:
+    def _compile_presentation(
+        self, presentation: Presentation, below: Node, graph: NamedNode
+    ) -> tuple[Operator, Presenter]:
         """The rows below ORDER BY and LIMIT, and what chooses among them."""
         given = self.input(below, graph)
         keys = [key for key, _ in presentation.keys]
-        rows, keys = self._expressions.prepared(given, keys, graph)
-        rows = self._expressions.only_needed(rows, keys, names(presentation.variables))
+        rows, keys = self._expressions.with_helper_columns(given, keys, graph)
+        rows = self._expressions.drop_unneeded_columns(rows, keys, names(presentation.variables))
         columns = [rows.column_of(v) for v in names(presentation.variables)]
-        compiled = [self._expressions.compiled(key, rows.variables).compute_values for key in keys]
+        compiled = [self._expressions.compile_expression(key, rows.variables).compute_values for key in keys]
         return rows, Presenter(presentation, compiled, columns, self._vocabulary)
 
-    def input(self, node: Node, graph: NamedNode) -> Input:
+    def input(self, node: Node, graph: NamedNode) -> JoinInput:
         """A part of the plan with `graph` as the active one, and what its rows always bind."""
         operator = self._node(node, graph)
-        return Input(operator, frozenset(names(certain_variables(node))), non_literal_variables(node))
+        return JoinInput(operator, frozenset(names(certain_variables(node))), non_literal_variables(node))
 
-    def filtered(self, given: Input, condition: Expression, graph: NamedNode) -> Operator:
+    def filter_rows(self, given: JoinInput, condition: Expression, graph: NamedNode) -> Operator:
         """The rows that satisfy a condition."""
-        return self._expressions.selected(given, condition, graph)
+        return self._expressions.filter_rows(given, condition, graph)
 
-    def extended(self, given: Input, variable: str, expression: Expression, graph: NamedNode) -> Operator:
+    def extend_rows(self, given: JoinInput, variable: str, expression: Expression, graph: NamedNode) -> Operator:
         """The rows with one more value."""
-        return self._expressions.extended(given, variable, expression, graph)
+        return self._expressions.extend_rows(given, variable, expression, graph)
 
-    def left_joined(self, left: Input, right: Input, condition: Expression | None, graph: NamedNode) -> Operator:
+    def left_join(self, left: JoinInput, right: JoinInput, condition: Expression | None, graph: NamedNode) -> Operator:
         """OPTIONAL."""
-        return self._expressions.left_joined(left, right, condition, graph)
+        return self._expressions.left_join(left, right, condition, graph)
 
     def window_graph(self, number: int) -> NamedNode:
         """The graph of a window."""
@@ -137,19 +140,19 @@ class Compiler:
 
     def time_columns(self, variables: Variables) -> list[str]:
         """The columns that hold the times of patterns that bind one of some variables."""
-        return [column.value for bound, _, column in self._leaves.times if bound & variables]
+        return [column.value for bound, _, column in self._pattern_compiler.times if bound & variables]
 
-    def fresh(self, what: str) -> str:
-        """A name that no text can have."""
+    def new_name(self, what: str) -> str:
+        """A variable name that does not occur in the query."""
         self._fresh += 1
         return f"{self._prefix}{what}{self._fresh}"
 
     def _node(self, node: Node, graph: NamedNode) -> Operator:
-        if self.static_parts.holds(node, graph):
+        if self.static_parts.is_static(node, graph):
             return self.static_parts.rows(node, graph)
         match node:
             case Bgp((triple,)):
-                return self._leaves.pattern(triple, graph)
+                return self._pattern_compiler.pattern(triple, graph)
             case Join() | Bgp():
                 return self._join(node, graph)
             case PathMatch():
@@ -164,17 +167,17 @@ class Compiler:
             case Graph(NamedNode() as name, inner):
                 return self._node(inner, name)
             case Filter(inner, condition):
-                return self.filtered(self.input(inner, graph), condition, graph)
+                return self.filter_rows(self.input(inner, graph), condition, graph)
             case Extend(inner, variable, expression):
-                return self.extended(self.input(inner, graph), variable.value, expression, graph)
+                return self.extend_rows(self.input(inner, graph), variable.value, expression, graph)
             case Union(left, right):
                 return UnionOperator([self._node(left, graph), self._node(right, graph)])
             case LeftJoin(left, right, condition):
-                return self.left_joined(self.input(left, graph), self.input(right, graph), condition, graph)
+                return self.left_join(self.input(left, graph), self.input(right, graph), condition, graph)
             case Minus(left, right):
                 return MinusOperator(self._node(left, graph), self._node(right, graph))
             case Project(inner, variables):
-                return projected(self._node(inner, graph), names(variables))
+                return project(self._node(inner, graph), names(variables))
             case Distinct(inner) | Reduced(inner):
                 return DistinctOperator(self._node(inner, graph))
             case Group(inner, keys, aggregates):
@@ -185,19 +188,19 @@ class Compiler:
                 return self._node(inner, graph)
             case Slice():
                 return self._slice(node, graph)
-        raise NotForTheKernel("SERVICE" if isinstance(node, Service) else f"no operator for {type(node).__name__}")
+        raise UnsupportedByKernel("SERVICE" if isinstance(node, Service) else f"no operator for {type(node).__name__}")
 
     def _join(self, node: Node, graph: NamedNode) -> Operator:
-        return self.joined_parts(list(self._parts(node, graph))).operator
+        return self.join_parts(list(self._parts(node, graph))).operator
 
-    def joined_parts(self, parts: Sequence[Placed]) -> Input:
+    def join_parts(self, parts: Sequence[PlacedPart]) -> JoinInput:
         """The inputs of nested joins in one: static ones that share variables are one view."""
-        static = [part for part in parts if self.static_parts.holds(*part)]
-        inputs = [self.static_parts.view(group) for group in connected(static)]
-        inputs += [self.input(*part) for part in parts if not self.static_parts.holds(*part)]
-        return joined(inputs)
+        static = [part for part in parts if self.static_parts.is_static(*part)]
+        inputs = [self.static_parts.view(group) for group in group_by_shared_variables(static)]
+        inputs += [self.input(*part) for part in parts if not self.static_parts.is_static(*part)]
+        return join_all(inputs)
 
-    def _parts(self, node: Node, graph: NamedNode) -> Iterable[Placed]:
+    def _parts(self, node: Node, graph: NamedNode) -> Iterable[PlacedPart]:
         """The inputs of a join, flattened; triple patterns of one graph are parts of their own."""
         match node:
             case Join(left, right):
@@ -215,25 +218,25 @@ class Compiler:
                 yield node, graph
 
     def _path(self, node: PathMatch, graph: NamedNode) -> Operator:
-        """A path of fixed length; the variables in between are nobody's business."""
+        """A path of fixed length, without the variables in between."""
         between: list[Variable] = []
 
-        def fresh() -> Variable:
-            between.append(Variable(self.fresh("m")))
+        def new_variable() -> Variable:
+            between.append(Variable(self.new_name("m")))
             return between[-1]
 
-        pattern = unroll_path(node, fresh)
+        pattern = unroll_path(node, new_variable)
         if pattern == node:
-            raise NotForTheKernel("a property path of any length over a stream")
-        found = self._node(pattern, graph)
-        return projected(found, tuple(v for v in found.variables if v not in names(between)))
+            raise UnsupportedByKernel("a property path of any length over a stream")
+        steps = self._node(pattern, graph)
+        return project(steps, tuple(v for v in steps.variables if v not in names(between)))
 
     def _graphs(self, name: Variable, inner: Node) -> Operator:
         """GRAPH ?g: the pattern in each static graph and in each stream's, joined with the name of it (18.6)."""
         streams = [(stream, stream) for stream in self.static_parts.streams]
-        if self.static_parts.is_untouched(inner):
-            found = self._in_each(name, inner, streams)
-            return UnionOperator([self.static_parts.in_static_graphs(name, inner), found])
+        if self.static_parts.reads_no_stream(inner):
+            in_streams = self._in_each(name, inner, streams)
+            return UnionOperator([self.static_parts.in_static_graphs(name, inner), in_streams])
         static = [(graph, graph) for graph in self.static_parts.named_graphs]
         return self._in_each(name, inner, [*static, *streams])
 
@@ -244,20 +247,20 @@ class Compiler:
         for label, graph in places:
             called = ConstantOperator((name.value,), self._vocabulary.ids_of_rows([(label,)], 1))
             always = frozenset({name.value})
-            inputs = [Input(called, always, always), self.input(inner, graph)]
-            branches.append(joined(inputs).operator)
+            inputs = [JoinInput(called, always, always), self.input(inner, graph)]
+            branches.append(join_all(inputs).operator)
         return branches[0] if len(branches) == 1 else UnionOperator(branches)
 
     def _slice(self, node: Slice, graph: NamedNode) -> Operator:
         presentation, below = Presentation.extract(node)
         if presentation is None:
-            raise NotForTheKernel("LIMIT or OFFSET of something that is no sub-query")
-        rows, presenter = self._presented(presentation, below, graph)
+            raise UnsupportedByKernel("LIMIT or OFFSET of something that is no sub-query")
+        rows, presenter = self._compile_presentation(presentation, below, graph)
         return RecomputeOperator(rows, presenter.order_and_slice, names(presentation.variables))
 
     def _group(
         self,
-        given: Input,
+        given: JoinInput,
         keys: Iterable[tuple[Variable, Expression | None]],
         aggregates: Iterable[tuple[Variable, Aggregate]],
         graph: NamedNode,
@@ -266,7 +269,7 @@ class Compiler:
         listed = tuple(keys)
         for variable, expression in listed:
             if expression is not None:
-                given = replace(given, operator=self.extended(given, variable.value, expression, graph))
+                given = replace(given, operator=self.extend_rows(given, variable.value, expression, graph))
         specs: list[tuple[str, AggregateSpec]] = []
         for variable, aggregate in aggregates:
             argument = aggregate.argument
@@ -274,41 +277,43 @@ class Compiler:
             if isinstance(argument, VariableReference) and argument.variable.value in given.operator.variables:
                 column = argument.variable.value
             elif argument is not None:
-                column = self.fresh("a")
-                given = replace(given, operator=self.extended(given, column, argument, graph))
+                column = self.new_name("a")
+                given = replace(given, operator=self.extend_rows(given, column, argument, graph))
             spec = AggregateSpec(aggregate.function, column, aggregate.distinct, aggregate.separator)
             specs.append((variable.value, spec))
         source = self._without_helpers(given.operator, names(v for v, _ in listed))
         return GroupOperator(source, names(v for v, _ in listed), tuple(specs), self._vocabulary)
 
     def _without_helpers(self, source: Operator, keys: tuple[str, ...]) -> Operator:
-        """The rows without the times of their patterns, which would tell equal solutions apart, and with every key."""
-        times = {column.value for _, _, column in self._leaves.times}
+        """The rows without the times of their patterns, so that equal solutions stay equal, and with every key."""
+        times = {column.value for _, _, column in self._pattern_compiler.times}
         kept = dict.fromkeys([*(v for v in source.variables if v not in times), *keys])
-        return projected(source, tuple(kept))
+        return project(source, tuple(kept))
 
     def _aggregation(self, node: Aggregation, graph: NamedNode) -> Operator:
         """Each row of P with the aggregates of its groups: ids are compared, so that unbound equals unbound."""
         inner = self.input(node.inner, graph)
         groups = {v.value for _, _, group in node.clauses for v in group}
-        all_there = projected(inner.operator, tuple(dict.fromkeys([*inner.operator.variables, *sorted(groups)])))
+        all_there = project(inner.operator, tuple(dict.fromkeys([*inner.operator.variables, *sorted(groups)])))
         rows = replace(inner, operator=SharedOperator(all_there, self.clock))
         inputs = [rows.operator]
         for variable, aggregate, group in node.clauses:
             inputs.append(self._group(rows, [(v, None) for v in group], [(variable, aggregate)], graph))
-        found: Operator = MultiwayJoinOperator(inputs, tuple(dict.fromkeys(v for one in inputs for v in one.variables)))
-        found = projected(found, tuple(v for v in found.variables if v in inner.operator.variables or v not in groups))
+        result: Operator = MultiwayJoinOperator(
+            inputs, tuple(dict.fromkeys(v for one in inputs for v in one.variables))
+        )
+        result = project(result, tuple(v for v in result.variables if v in inner.operator.variables or v not in groups))
         if node.conditions:
-            given = Input(found, inner.sure, non_literal_variables(node))
-            found = self.filtered(given, conjunction_of(list(node.conditions)), graph)
-        return found
+            given = JoinInput(result, inner.always_bound, non_literal_variables(node))
+            result = self.filter_rows(given, conjunction_of(list(node.conditions)), graph)
+        return result
 
 
 def names(variables: Iterable[Variable]) -> tuple[str, ...]:
     return tuple(variable.value for variable in variables)
 
 
-def projected(source: Operator, shown: tuple[str, ...]) -> Operator:
+def project(source: Operator, shown: tuple[str, ...]) -> Operator:
     """Some columns; a variable that the source lacks is unbound. A join gives any columns in any order by itself."""
     if source.variables == shown:
         return source

@@ -7,8 +7,8 @@ combination K once, and everything inside sees them as columns:
 
     L FILTER EXISTS { P FILTER(?inside > ?outside) }     →     L ⋉ σ(K ⋈ P)        K = δ(π_outside(L))
 
-A value that may be unbound takes part in K under a second name too, with a mark in place of nothing, so that rows are
-told apart by it.
+A value that may be unbound is in K under a second name, too, with a mark where it is unbound, so that unbound values
+are compared like any other.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ from headwater.algebra.scope import (
 from headwater.algebra.unrolled_paths import can_be_empty
 from headwater.kernel.columns.delta import UNBOUND
 from headwater.kernel.columns.ring_index import Ints
-from headwater.kernel.compiling.join_inputs import Input, joined
-from headwater.kernel.compiling.unsupported import NotForTheKernel
+from headwater.kernel.compiling.join_inputs import JoinInput, join_all
+from headwater.kernel.compiling.unsupported import UnsupportedByKernel
 from headwater.kernel.operators.distinct import DistinctOperator
 from headwater.kernel.operators.extend import ColumnFunction, ExtendOperator
 from headwater.kernel.operators.mark_existence import ExistenceOperator
@@ -71,23 +71,25 @@ Variables = frozenset[Variable]
 
 
 class PlanCompiler(Protocol):
-    """What is asked of the compiler of the plan around."""
+    """What is needed of the compiler of the plan around."""
 
     clock: TickClock
 
-    def input(self, node: Node, graph: NamedNode) -> Input: ...
+    def input(self, node: Node, graph: NamedNode) -> JoinInput: ...
 
-    def filtered(self, given: Input, condition: Expression, graph: NamedNode) -> Operator: ...
+    def filter_rows(self, given: JoinInput, condition: Expression, graph: NamedNode) -> Operator: ...
 
-    def extended(self, given: Input, variable: str, expression: Expression, graph: NamedNode) -> Operator: ...
+    def extend_rows(self, given: JoinInput, variable: str, expression: Expression, graph: NamedNode) -> Operator: ...
 
-    def left_joined(self, left: Input, right: Input, condition: Expression | None, graph: NamedNode) -> Operator: ...
+    def left_join(
+        self, left: JoinInput, right: JoinInput, condition: Expression | None, graph: NamedNode
+    ) -> Operator: ...
 
     def window_graph(self, number: int) -> NamedNode: ...
 
     def time_columns(self, variables: Variables) -> list[str]: ...
 
-    def fresh(self, what: str) -> str: ...
+    def new_name(self, what: str) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -99,89 +101,95 @@ class _Pair:
     shared: tuple[str, ...]
 
 
-class Existence:
+class ExistsCompiler:
     """Compiles EXISTS for the compiler of a plan."""
 
     def __init__(self, compiler: PlanCompiler) -> None:
         self._compiler = compiler
 
-    def kept(self, given: Input, exists: ExistsPlan, graph: NamedNode) -> Operator:
+    def keep_rows(self, given: JoinInput, exists: ExistsPlan, graph: NamedNode) -> Operator:
         """The rows for which EXISTS, or NOT EXISTS, is true."""
         pair = self._pair(given, exists.plan, graph)
         rows = SemiJoinOperator(pair.left, pair.right, pair.shared, negated=exists.negated)
-        return _projected(rows, given.operator.variables)
+        return _project(rows, given.operator.variables)
 
-    def marked(self, given: Input, exists: ExistsPlan, graph: NamedNode, name: str) -> Operator:
+    def mark_rows(self, given: JoinInput, exists: ExistsPlan, graph: NamedNode, name: str) -> Operator:
         """The rows with the truth of EXISTS, or NOT EXISTS, in one more column."""
         pair = self._pair(given, exists.plan, graph)
         rows = ExistenceOperator(pair.left, pair.right, pair.shared, name, negated=exists.negated)
-        return _projected(rows, (*given.operator.variables, name))
+        return _project(rows, (*given.operator.variables, name))
 
-    def left_joined(self, left: Input, right: Input, condition: Expression, graph: NamedNode) -> Operator:
-        """OPTIONAL whose condition is more than a test of rows, word for word: what joins and satisfies it, and each
-        left row that nothing does."""
-        rows, shared = self._told_apart(left, left.operator.variables)
-        found = SharedOperator(self._compiler.filtered(joined([rows, right]), condition, graph), self._compiler.clock)
-        alone = SemiJoinOperator(rows.operator, found, shared, negated=True)
+    def left_join(self, left: JoinInput, right: JoinInput, condition: Expression, graph: NamedNode) -> Operator:
+        """OPTIONAL whose condition is more than a test of rows, by its definition: the joined rows that satisfy it, and
+        each left row without such a partner."""
+        rows, shared = self._with_comparable_columns(left, left.operator.variables)
+        matches = SharedOperator(
+            self._compiler.filter_rows(join_all([rows, right]), condition, graph), self._compiler.clock
+        )
+        alone = SemiJoinOperator(rows.operator, matches, shared, negated=True)
         names = dict.fromkeys((*left.operator.variables, *right.operator.variables))
-        return UnionOperator([found, alone], tuple(names))
+        return UnionOperator([matches, alone], tuple(names))
 
-    def _pair(self, given: Input, plan: Node, graph: NamedNode) -> _Pair:
+    def _pair(self, given: JoinInput, plan: Node, graph: NamedNode) -> _Pair:
         columns = given.operator.variables
         around = frozenset(v for v in all_variables(plan) if v.value in columns)
-        pattern = _bare(plan, around)
+        pattern = _strip(plan, around)
         around &= all_variables(pattern)
         if is_closed(pattern, around):
             right = self._compiler.input(pattern, graph).operator
             return _Pair(given.operator, right, tuple(v for v in columns if v in right.variables))
         return self._correlated(given, pattern, graph, around)
 
-    def _correlated(self, given: Input, pattern: Node, graph: NamedNode, around: Variables) -> _Pair:
-        times = self._compiler.time_columns(around & _timed(pattern))
+    def _correlated(self, given: JoinInput, pattern: Node, graph: NamedNode, around: Variables) -> _Pair:
+        times = self._compiler.time_columns(around & _timestamped_variables(pattern))
         outside = [v for v in given.operator.variables if Variable(v) in around or v in times]
-        left, shared = self._told_apart(given, outside)
+        left, shared = self._with_comparable_columns(given, outside)
         columns = tuple(dict.fromkeys([*outside, *shared]))
         values = SharedOperator(DistinctOperator(ProjectionOperator(left.operator, columns)), self._compiler.clock)
-        outer = Input(values, left.sure & frozenset(columns), left.resources & frozenset(columns))
+        outer = JoinInput(values, left.always_bound & frozenset(columns), left.resources & frozenset(columns))
         right = self._within(pattern, graph, outer, around)
         return _Pair(left.operator, right.operator, shared)
 
-    def _told_apart(self, given: Input, outside: Sequence[str]) -> tuple[Input, tuple[str, ...]]:
-        """Rows for several readers, and the columns that are equal where some columns are, unbound ones included."""
+    def _with_comparable_columns(self, given: JoinInput, outside: Sequence[str]) -> tuple[JoinInput, tuple[str, ...]]:
+        """Rows for several readers with columns that compare some of their columns, unbound values included."""
         rows: Operator = given.operator
-        shared = [v for v in outside if v in given.sure]
+        shared = [v for v in outside if v in given.always_bound]
         for name in outside:
-            if name not in given.sure:
-                shared.append(self._compiler.fresh("k"))
-                rows = ExtendOperator(rows, shared[-1], _marking_gaps(rows.column_of(name)))
-        told = Input(SharedOperator(rows, self._compiler.clock), given.sure | frozenset(shared), given.resources)
-        return told, tuple(shared)
+            if name not in given.always_bound:
+                shared.append(self._compiler.new_name("k"))
+                rows = ExtendOperator(rows, shared[-1], _mark_unbound(rows.column_of(name)))
+        rows_with_marks = JoinInput(
+            SharedOperator(rows, self._compiler.clock), given.always_bound | frozenset(shared), given.resources
+        )
+        return rows_with_marks, tuple(shared)
 
-    def _within(self, plan: Node, graph: NamedNode, outer: Input, around: Variables) -> Input:
+    def _within(self, plan: Node, graph: NamedNode, outer: JoinInput, around: Variables) -> JoinInput:
         """The solutions of a pattern under each combination of the values around it, which stay columns."""
         compiler = self._compiler
         if is_closed(plan, around):
-            return joined([outer, compiler.input(plan, graph)])
+            return join_all([outer, compiler.input(plan, graph)])
         match plan:
             case Filter(inner, condition):
                 below = self._within(inner, graph, outer, around)
-                return replace(below, operator=compiler.filtered(below, condition, graph))
+                return replace(below, operator=compiler.filter_rows(below, condition, graph))
             case Join(left, right):
-                return joined([self._within(left, graph, outer, around), self._beside(right, graph, outer, around)])
+                return join_all([self._within(left, graph, outer, around), self._beside(right, graph, outer, around)])
             case Union(left, right):
                 branches = [self._within(branch, graph, outer, around) for branch in (left, right)]
-                both = branches[0].sure & branches[1].sure
-                return Input(UnionOperator([branch.operator for branch in branches]), both)
+                both = branches[0].always_bound & branches[1].always_bound
+                return JoinInput(UnionOperator([branch.operator for branch in branches]), both)
             case LeftJoin(left, right, condition):
                 first = self._within(left, graph, outer, around)
                 second = self._beside(right, graph, outer, around)
-                return Input(compiler.left_joined(first, second, condition, graph), first.sure)
+                return JoinInput(compiler.left_join(first, second, condition, graph), first.always_bound)
             case Minus(left, right) if not around & frozenset(visible_variables(right)) and is_closed(right, around):
                 below = self._within(left, graph, outer, around)
-                return Input(MinusOperator(below.operator, compiler.input(right, graph).operator), below.sure)
+                return JoinInput(
+                    MinusOperator(below.operator, compiler.input(right, graph).operator), below.always_bound
+                )
             case Extend(inner, variable, expression) if variable not in around:
                 below = self._within(inner, graph, outer, around)
-                return Input(compiler.extended(below, variable.value, expression, graph), below.sure)
+                return JoinInput(compiler.extend_rows(below, variable.value, expression, graph), below.always_bound)
             case Graph(NamedNode() as name, inner):
                 return self._within(inner, name, outer, around)
             case Window((number,), None, inner):
@@ -191,11 +199,11 @@ class Existence:
             case Project(inner, variables) if around & all_variables(inner) <= frozenset(variables):
                 below = self._within(inner, graph, outer, around)
                 kept = dict.fromkeys([*outer.operator.variables, *(v.value for v in variables)])
-                return Input(ProjectionOperator(below.operator, tuple(kept)), below.sure & kept.keys())
-        raise NotForTheKernel(f"EXISTS that looks outside from within {type(plan).__name__}")
+                return JoinInput(ProjectionOperator(below.operator, tuple(kept)), below.always_bound & kept.keys())
+        raise UnsupportedByKernel(f"EXISTS that looks outside from within {type(plan).__name__}")
 
-    def _beside(self, plan: Node, graph: NamedNode, outer: Input, around: Variables) -> Input:
-        """A pattern to be joined with what has the values around already."""
+    def _beside(self, plan: Node, graph: NamedNode, outer: JoinInput, around: Variables) -> JoinInput:
+        """A pattern to be joined with rows that have the values around already."""
         return (
             self._compiler.input(plan, graph) if is_closed(plan, around) else self._within(plan, graph, outer, around)
         )
@@ -203,10 +211,10 @@ class Existence:
 
 def is_closed(plan: Node, around: Variables) -> bool:
     """Whether putting values for the variables `around` into a pattern only chooses among its own solutions."""
-    return not around & _timed(plan) and _chooses(plan, around)
+    return not around & _timestamped_variables(plan) and _only_restricts(plan, around)
 
 
-def _chooses(plan: Node, around: Variables) -> bool:
+def _only_restricts(plan: Node, around: Variables) -> bool:
     shown = around & frozenset(visible_variables(plan))
     match plan:
         case Bgp() | Values() | Unit():
@@ -214,54 +222,60 @@ def _chooses(plan: Node, around: Variables) -> bool:
         case PathMatch(_, path, _):
             return not shown or not can_be_empty(path)
         case Join(left, right) | Union(left, right):
-            return _chooses(left, around) and _chooses(right, around)
+            return _only_restricts(left, around) and _only_restricts(right, around)
         case Graph(_, inner) | Window(_, _, inner) | Distinct(inner) | Reduced(inner) | OrderBy(inner, _):
-            return _chooses(inner, around)
+            return _only_restricts(inner, around)
         case Filter(inner, condition):
-            return around & expression_variables(condition) <= certain_variables(inner) and _chooses(inner, around)
+            return around & expression_variables(condition) <= certain_variables(inner) and _only_restricts(
+                inner, around
+            )
         case Extend(inner, variable, expression):
             sees_itself = around & expression_variables(expression) <= certain_variables(inner)
-            return variable not in around and sees_itself and _chooses(inner, around)
+            return variable not in around and sees_itself and _only_restricts(inner, around)
         case LeftJoin(left, right, condition):
-            sure = certain_variables(left)
+            always_bound = certain_variables(left)
             seen = frozenset() if condition is None else around & expression_variables(condition)
-            settled = around & frozenset(visible_variables(right)) <= sure and seen <= sure | certain_variables(right)
-            return settled and _chooses(left, around) and _chooses(right, around)
+            is_determined = around & frozenset(
+                visible_variables(right)
+            ) <= always_bound and seen <= always_bound | certain_variables(right)
+            return is_determined and _only_restricts(left, around) and _only_restricts(right, around)
         case Minus(left, right):
             return (
-                not around & frozenset(visible_variables(right)) and _chooses(left, around) and _chooses(right, around)
+                not around & frozenset(visible_variables(right))
+                and _only_restricts(left, around)
+                and _only_restricts(right, around)
             )
         case Project(inner, _):
-            return _chooses(inner, shown)
+            return _only_restricts(inner, shown)
         case Group(inner, keys, _):
             own = frozenset(variable for variable, expression in keys if expression is None)
-            return shown <= own & certain_variables(inner) and _chooses(inner, shown)
+            return shown <= own & certain_variables(inner) and _only_restricts(inner, shown)
         case Slice():
             return not shown
     return False
 
 
-def _bare(plan: Node, around: Variables) -> Node:
-    """The pattern without what makes no difference to whether it has a solution."""
+def _strip(plan: Node, around: Variables) -> Node:
+    """The pattern without operators that do not decide whether it has a solution."""
     match plan:
         case Distinct(inner) | Reduced(inner) | OrderBy(inner, _) | LeftJoin(inner, _, _):
-            return _bare(inner, around)
+            return _strip(inner, around)
         case Slice(inner, 0, limit) if limit != 0:
-            return _bare(inner, around)
+            return _strip(inner, around)
         case Extend(inner, variable, _) if variable not in around:
-            return _bare(inner, around)
+            return _strip(inner, around)
         case Project(inner, variables) if around & all_variables(inner) <= frozenset(variables):
-            return _bare(inner, around)
+            return _strip(inner, around)
     return plan
 
 
-def _timed(plan: Node) -> Variables:
-    """The variables whose timestamp is asked for inside a pattern."""
+def _timestamped_variables(plan: Node) -> Variables:
+    """The variables whose timestamp is read inside a pattern."""
     parts = (part for node in nodes_of(plan) for e in expressions_of(node) for part in sub_expressions(e))
     return frozenset(part.variable for part in parts if isinstance(part, Timestamp))
 
 
-def _marking_gaps(column: int) -> ColumnFunction:
+def _mark_unbound(column: int) -> ColumnFunction:
     def marked(rows: Ints) -> Ints:
         values = rows[:, column]
         return np.where(values == UNBOUND, NO_ID, values)
@@ -269,5 +283,5 @@ def _marking_gaps(column: int) -> ColumnFunction:
     return marked
 
 
-def _projected(rows: Operator, variables: tuple[str, ...]) -> Operator:
+def _project(rows: Operator, variables: tuple[str, ...]) -> Operator:
     return rows if rows.variables == variables else ProjectionOperator(rows, variables)

@@ -23,37 +23,37 @@ UNIT = np.zeros((1, 0), dtype=np.int64)
 
 
 @dataclass(frozen=True)
-class Input:
+class JoinInput:
     """An input of a join, the variables that are bound in each of its rows, and those that are never a literal."""
 
     operator: Operator
-    sure: frozenset[str]
+    always_bound: frozenset[str]
     resources: frozenset[str] = frozenset()
 
     @property
     def known(self) -> VariableFacts:
-        """What is known of the rows before there are any."""
-        return VariableFacts(frozenset(self.operator.variables), self.sure, self.resources)
+        """What the plan says of the rows."""
+        return VariableFacts(frozenset(self.operator.variables), self.always_bound, self.resources)
 
 
-def joined(inputs: Sequence[Input]) -> Input:
+def join_all(inputs: Sequence[JoinInput]) -> JoinInput:
     """The join of some inputs; its columns are all variables, in the order of their first appearance."""
     if not inputs:
-        return Input(ConstantOperator((), UNIT), frozenset())
+        return JoinInput(ConstantOperator((), UNIT), frozenset())
     times = Counter(variable for one in inputs for variable in one.operator.variables)
     shared = {variable for variable, n in times.items() if n > 1}
-    is_plain = [shared & set(one.operator.variables) <= one.sure for one in inputs]
+    is_plain = [shared & set(one.operator.variables) <= one.always_bound for one in inputs]
     plain = [one.operator for one, plainly in zip(inputs, is_plain, strict=True) if plainly]
     others = [one.operator for one, plainly in zip(inputs, is_plain, strict=True) if not plainly]
-    groups = _connected(plain) if others else [plain]
+    groups = _group_by_shared_variables(plain) if others else [plain]
     result, *rest = [*(_multiway(group) for group in groups if group), *others]
     while rest:
-        # An input that shares nothing multiplies; it waits for one that shares something.
+        # A join without a shared variable multiplies its inputs, so it is left for the end.
         nearest = max(rest, key=lambda one: len(set(one.variables) & set(result.variables)))
         rest.remove(nearest)
         result = CompatibleJoinOperator(result, nearest)
-    sure: frozenset[str] = frozenset().union(*(one.sure for one in inputs))
-    return Input(result, sure, non_literals_of_join(one.known for one in inputs))
+    always_bound: frozenset[str] = frozenset().union(*(one.always_bound for one in inputs))
+    return JoinInput(result, always_bound, non_literals_of_join(one.known for one in inputs))
 
 
 def _multiway(inputs: list[Operator]) -> Operator:
@@ -62,7 +62,7 @@ def _multiway(inputs: list[Operator]) -> Operator:
     return MultiwayJoinOperator(inputs, tuple(dict.fromkeys(variable for one in inputs for variable in one.variables)))
 
 
-def _connected(inputs: list[Operator]) -> list[list[Operator]]:
+def _group_by_shared_variables(inputs: list[Operator]) -> list[list[Operator]]:
     """The inputs in groups that share no variable with each other."""
     groups: list[list[Operator]] = []
     for one in inputs:

@@ -3,7 +3,7 @@
     BAG   pattern = static matches + the matches of every triple of every window
     SET   pattern = the same, each once (`DistinctOperator`), or each with its newest time (`NewestTimeOperator`)
 
-The bindings of a pattern say which triple it was, so a set of bindings is the set of triples, and only triples that
+The bindings of a pattern determine the triple, so a set of bindings is the set of triples, and only triples that
 match something are counted. Equal patterns share one operator, whatever their variables are called.
 """
 
@@ -21,7 +21,7 @@ from headwater.algebra.window_graphs import DEFAULT, window_graph
 from headwater.execution.static_data import StaticData
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.vocabulary import Vocabulary
-from headwater.kernel.compiling.unsupported import NotForTheKernel
+from headwater.kernel.compiling.unsupported import UnsupportedByKernel
 from headwater.kernel.operators.constant import ConstantOperator
 from headwater.kernel.operators.distinct import DistinctOperator
 from headwater.kernel.operators.extend import ExtendOperator
@@ -46,8 +46,8 @@ from headwater.windows.settings import Content, QuerySettings
 Pattern = tuple[int | str, int | str, int | str]
 
 
-class Leaves:
-    """Makes the operators of triple patterns. `sources` are to be told what enters and leaves each window.
+class PatternCompiler:
+    """Compiles triple patterns. `sources` are given the deltas of each window.
 
     `prefix` begins the names of the columns that hold times; `times` lists them as they are made.
     """
@@ -86,7 +86,7 @@ class Leaves:
     def pattern(self, triple: TriplePattern, graph: NamedNode) -> Operator:
         """The solutions of a triple pattern in a graph that some window feeds, with the columns of its times."""
         if isinstance(triple.predicate, Path):
-            raise NotForTheKernel("a property path over a stream")
+            raise UnsupportedByKernel("a property path over a stream")
         parts = (triple.subject, triple.predicate, triple.object)
         variables = list(dict.fromkeys(part for part in parts if isinstance(part, Variable)))
         first, second, third = (
@@ -129,7 +129,7 @@ class Leaves:
         return self._graphs[graph]
 
     def _stamped(self, number: int) -> Operator:
-        """A window's triples, with their time once more under the name of the stream if somebody asks by stream."""
+        """A window's triples, with their time once more under the name of the stream where the plan reads that."""
         if not self._by_stream:
             return self._read[number]
         stream = self._plan.windows[number].stream.value
@@ -144,8 +144,8 @@ class Leaves:
         rows = []
         for graph in self._plan.default_graphs or [DefaultGraph()]:
             for quad in self._static.quads_for_pattern(subject, predicate, object_, graph):
-                found = original_triple(quad.triple)
-                rows.append((found.subject, found.predicate, found.object))
+                written = original_triple(quad.triple)
+                rows.append((written.subject, written.predicate, written.object))
         return self._vocabulary.ids_of_rows(dict.fromkeys(rows), len(TRIPLE))
 
 

@@ -1,9 +1,9 @@
 """Expressions of a plan over the rows of an operator.
 
-What an expression asks for beside its row is given to it as columns:
+What an expression reads beside its row is given to it as columns:
 
-    timestamp(?v)      the times of the patterns that bind ?v, which the leaves have put into the rows
-    NOW()              the tick, joined to the rows where it is asked for (`moments`)
+    timestamp(?v)      the times of the patterns that bind ?v (`pattern_inputs`)
+    NOW()              the tick, joined to the rows (`operators.now`)
     EXISTS {…}         whether it holds (`existence`), where it is not simply a filter
 """
 
@@ -19,9 +19,9 @@ from headwater.algebra.scope import conjuncts_of, expression_variables, map_expr
 from headwater.algebra.translate import conjunction_of
 from headwater.algebra.triple_timestamps import PatternTime, timestamp_expression
 from headwater.kernel.columns.vocabulary import Vocabulary
-from headwater.kernel.compiling.existence import Existence, PlanCompiler
-from headwater.kernel.compiling.join_inputs import Input, joined
-from headwater.kernel.compiling.unsupported import NotForTheKernel
+from headwater.kernel.compiling.existence import ExistsCompiler, PlanCompiler
+from headwater.kernel.compiling.join_inputs import JoinInput, join_all
+from headwater.kernel.compiling.unsupported import UnsupportedByKernel
 from headwater.kernel.expressions.compiled_expressions import CompiledExpression, can_evaluate, is_deterministic
 from headwater.kernel.operators.extend import ExtendOperator
 from headwater.kernel.operators.filter import FilterOperator, apply_filter
@@ -35,18 +35,18 @@ from headwater.terms.model import NamedNode, Variable
 
 @dataclass
 class RowExpressions:
-    """Compiles the expressions of one plan. `times` lists the columns of times that the leaves have made so far."""
+    """Compiles the expressions of one plan. `times` lists the columns of times that patterns have so far."""
 
     compiler: PlanCompiler
     plan: QueryPlan
     vocabulary: Vocabulary
     times: list[PatternTime]
-    _existence: Existence = field(init=False)
+    _exists_compiler: ExistsCompiler = field(init=False)
 
     def __post_init__(self) -> None:
-        self._existence = Existence(self.compiler)
+        self._exists_compiler = ExistsCompiler(self.compiler)
 
-    def compiled(
+    def compile_expression(
         self, expression: Expression, variables: tuple[str, ...], resources: frozenset[str] = frozenset()
     ) -> CompiledExpression:
         """An expression over rows with these columns, of which some are known to be never a literal."""
@@ -58,64 +58,68 @@ class RowExpressions:
 
         written = map_expression(expression, change)
         if not can_evaluate(written):
-            raise NotForTheKernel(_reason(written))
+            raise UnsupportedByKernel(_reason(written))
         return CompiledExpression(written, variables, self.vocabulary, base=self.plan.base, resources=resources)
 
-    def selected(self, given: Input, condition: Expression, graph: NamedNode) -> Operator:
+    def filter_rows(self, given: JoinInput, condition: Expression, graph: NamedNode) -> Operator:
         """FILTER: what the row alone decides first, then patterns, then what may change from tick to tick."""
         conditions = list(conjuncts_of(condition))
         exists = [c for c in conditions if isinstance(c, ExistsPlan)]
-        plain = [c for c in conditions if not _helpers(c)]
-        others = [c for c in conditions if _helpers(c) and c not in exists]
+        plain = [c for c in conditions if not _helper_parts(c)]
+        others = [c for c in conditions if _helper_parts(c) and c not in exists]
         rows = given.operator
         if plain:
-            rows = apply_filter(rows, self.compiled(conjunction_of(plain), rows.variables, given.resources).test_rows)
+            rows = apply_filter(
+                rows, self.compile_expression(conjunction_of(plain), rows.variables, given.resources).test_rows
+            )
         for one in exists:
-            rows = self._existence.kept(replace(given, operator=rows), one, graph)
+            rows = self._exists_compiler.keep_rows(replace(given, operator=rows), one, graph)
         if others:
             shown = rows.variables
-            rows, (test,) = self.prepared(replace(given, operator=rows), [conjunction_of(others)], graph)
-            holds = self.compiled(test, rows.variables, given.resources).test_rows
-            rows = self._cut(FilterOperator(rows, holds), shown, others)
+            rows, (test,) = self.with_helper_columns(replace(given, operator=rows), [conjunction_of(others)], graph)
+            holds = self.compile_expression(test, rows.variables, given.resources).test_rows
+            rows = self._drop_helper_columns(FilterOperator(rows, holds), shown, others)
         return rows
 
-    def extended(self, given: Input, variable: str, expression: Expression, graph: NamedNode) -> Operator:
+    def extend_rows(self, given: JoinInput, variable: str, expression: Expression, graph: NamedNode) -> Operator:
         """BIND: the rows with one more column."""
         shown = (*given.operator.variables, variable)
-        rows, (value,) = self.prepared(given, [expression], graph)
-        compiled = self.compiled(value, rows.variables, given.resources)
-        return self._cut(ExtendOperator(rows, variable, compiled.compute_values), shown, [expression])
+        rows, (value,) = self.with_helper_columns(given, [expression], graph)
+        compiled = self.compile_expression(value, rows.variables, given.resources)
+        return self._drop_helper_columns(ExtendOperator(rows, variable, compiled.compute_values), shown, [expression])
 
-    def left_joined(self, left: Input, right: Input, condition: Expression | None, graph: NamedNode) -> Operator:
+    def left_join(self, left: JoinInput, right: JoinInput, condition: Expression | None, graph: NamedNode) -> Operator:
         """OPTIONAL with its condition, which sees both sides."""
         if condition is None:
             return LeftJoinOperator(left.operator, right.operator)
-        if _helpers(condition):
-            return self._existence.left_joined(left, right, condition, graph)
+        if _helper_parts(condition):
+            return self._exists_compiler.left_join(left, right, condition, graph)
         both = dict.fromkeys((*left.operator.variables, *right.operator.variables))
         resources = non_literals_of_join([left.known, right.known])
         return LeftJoinOperator(
-            left.operator, right.operator, self.compiled(condition, tuple(both), resources).test_rows
+            left.operator, right.operator, self.compile_expression(condition, tuple(both), resources).test_rows
         )
 
-    def prepared(
-        self, given: Input, expressions: Sequence[Expression], graph: NamedNode
+    def with_helper_columns(
+        self, given: JoinInput, expressions: Sequence[Expression], graph: NamedNode
     ) -> tuple[Operator, list[Expression]]:
         """The rows with the columns that expressions need beside theirs, and the expressions reading them."""
         rows = given.operator
         known: dict[Expression, Expression] = {}
-        for part in dict.fromkeys(part for expression in expressions for part in _helpers(expression)):
-            name = self.compiler.fresh("x")
+        for part in dict.fromkeys(part for expression in expressions for part in _helper_parts(expression)):
+            name = self.compiler.new_name("x")
             if isinstance(part, ExistsPlan):
-                rows = self._existence.marked(replace(given, operator=rows), part, graph, name)
+                rows = self._exists_compiler.mark_rows(replace(given, operator=rows), part, graph, name)
             else:
                 now = NowOperator(name, self.compiler.clock, self.vocabulary)
                 everything = frozenset(rows.variables)
-                rows = joined([Input(rows, everything), Input(now, frozenset({name}))]).operator
+                rows = join_all([JoinInput(rows, everything), JoinInput(now, frozenset({name}))]).operator
             known[part] = VariableReference(Variable(name))
         return rows, [map_expression(expression, known.get) for expression in expressions]
 
-    def only_needed(self, rows: Operator, expressions: Sequence[Expression], shown: tuple[str, ...]) -> Operator:
+    def drop_unneeded_columns(
+        self, rows: Operator, expressions: Sequence[Expression], shown: tuple[str, ...]
+    ) -> Operator:
         """The rows cut down to some columns and those that expressions read."""
         read = {v.value for expression in expressions for v in expression_variables(expression)}
         asked = {part.variable for e in expressions for part in sub_expressions(e) if isinstance(part, Timestamp)}
@@ -123,16 +127,18 @@ class RowExpressions:
         kept = dict.fromkeys([*shown, *(v for v in rows.variables if v in read)])
         return rows if tuple(kept) == rows.variables else ProjectionOperator(rows, tuple(kept))
 
-    def _cut(self, rows: Operator, shown: tuple[str, ...], expressions: Sequence[Expression]) -> Operator:
+    def _drop_helper_columns(
+        self, rows: Operator, shown: tuple[str, ...], expressions: Sequence[Expression]
+    ) -> Operator:
         """The rows without the columns that only expressions needed."""
         if rows.variables == shown:
             return rows
         cut = ProjectionOperator(rows, shown)
-        changes = any(not isinstance(part, ExistsPlan) for e in expressions for part in _helpers(e))
+        changes = any(not isinstance(part, ExistsPlan) for e in expressions for part in _helper_parts(e))
         return NetChangeOperator(cut) if changes else cut
 
 
-def _helpers(expression: Expression) -> list[Expression]:
+def _helper_parts(expression: Expression) -> list[Expression]:
     """The parts of an expression that the row does not decide: NOW() and EXISTS."""
     return [part for part in sub_expressions(expression) if isinstance(part, ExistsPlan) or _is_now(part)]
 

@@ -1,4 +1,4 @@
-"""The parts of a plan that no stream touches (CQ6): asked of the reference once, constant from then on.
+"""The parts of a plan that read no stream (CQ6): the reference evaluates them once, and they are constant inputs.
 
 STREAM <rfid> [NOW] {?person :detectedAt ?loc}  GRAPH <floorplan> {?loc :name ?n . ?loc :desc ?d}
                                                 └──────── one view of ?loc ?n ?d ────────┘
@@ -17,8 +17,8 @@ from headwater.algebra.window_graphs import DEFAULT
 from headwater.execution.static_data import StaticData
 from headwater.kernel.columns.delta import UNBOUND
 from headwater.kernel.columns.vocabulary import Vocabulary
-from headwater.kernel.compiling.join_inputs import Input
-from headwater.kernel.compiling.pattern_inputs import Leaves
+from headwater.kernel.compiling.join_inputs import JoinInput
+from headwater.kernel.compiling.pattern_inputs import PatternCompiler
 from headwater.kernel.compiling.static_views import ViewData
 from headwater.kernel.expressions.compiled_expressions import is_deterministic
 from headwater.kernel.operators.constant import ConstantOperator
@@ -29,45 +29,50 @@ from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.model import NamedNode, Row, Variable
 from headwater.windows.settings import QuerySettings
 
-Placed = tuple[Node, NamedNode]
+PlacedPart = tuple[Node, NamedNode]
 """A part of a plan, and the graph in which its patterns are matched."""
 
 
 class StaticParts:
-    """Knows the static parts of one plan and evaluates them. `views` lists those that were asked for."""
+    """Finds the static parts of one plan and evaluates them. `views` lists those that were evaluated."""
 
     def __init__(
-        self, plan: QueryPlan, settings: QuerySettings, static: StaticData, vocabulary: Vocabulary, leaves: Leaves
+        self,
+        plan: QueryPlan,
+        settings: QuerySettings,
+        static: StaticData,
+        vocabulary: Vocabulary,
+        pattern_compiler: PatternCompiler,
     ) -> None:
         self._plan = plan
         self._settings = settings
         self._static = static
         self._vocabulary = vocabulary
-        self._leaves = leaves
+        self._pattern_compiler = pattern_compiler
         self.streams = tuple(dict.fromkeys(source.graph for source in plan.windows if source.graph is not None))
         """The window graphs over which GRAPH ?g ranges."""
         self.views: list[Node] = []
-        self.found: list[str] = []
-        """For each of the views where its rows are."""
-        self.follows = False
-        """Whether views are to say how they change. Until they do, joins read them where they are."""
-        self.is_fixed = False
-        """Whether something was read of the data that does not say how it changes."""
+        self.view_locations: list[str] = []
+        """For each of the views, in words for `explain`, where its rows are."""
+        self.follows_views = False
+        """Whether views are inputs with deltas. Otherwise joins read their relations in place."""
+        self.has_unfollowed_data = False
+        """Whether something was read of the data that has no deltas."""
 
     @property
     def named_graphs(self) -> list[NamedNode]:
         """The static graphs over which GRAPH ?g ranges."""
-        self.is_fixed = True
+        self.has_unfollowed_data = True
         chosen = self._static.named_graphs() if self._plan.named_graphs is None else self._plan.named_graphs
         return [graph for graph in chosen if isinstance(graph, NamedNode) and graph not in self.streams]
 
-    def holds(self, node: Node, graph: NamedNode) -> bool:
-        """Whether no stream touches a part, and nothing in it changes by itself."""
-        if self._leaves.windows_of(graph) and _reads_active_graph(node):
+    def is_static(self, node: Node, graph: NamedNode) -> bool:
+        """Whether a part in a graph reads no stream, and nothing in it changes by itself."""
+        if self._pattern_compiler.windows_of(graph) and _reads_active_graph(node):
             return False
-        return self.is_untouched(node)
+        return self.reads_no_stream(node)
 
-    def _is_static(self, node: Node) -> bool:
+    def _is_static_node(self, node: Node) -> bool:
         if isinstance(node, Window | Service):
             return False
         if isinstance(node, Graph) and (isinstance(node.name, Variable) or node.name in self.streams) and self.streams:
@@ -75,53 +80,55 @@ class StaticParts:
         parts = (part for expression in expressions_of(node) for part in sub_expressions(expression))
         return all(isinstance(part, ExistsPlan) or is_deterministic(part) for part in parts)
 
-    def is_untouched(self, node: Node) -> bool:
-        """Whether no stream touches a part in whatever graph its patterns are matched."""
-        return all(self._is_static(inner) for inner in nodes_of(node))
+    def reads_no_stream(self, node: Node) -> bool:
+        """Whether a part reads no stream, in whatever graph its patterns are matched."""
+        return all(self._is_static_node(inner) for inner in nodes_of(node))
 
     def rows(self, node: Node, graph: NamedNode) -> Operator:
         """The solutions of a static part."""
-        return self._asked(placed(node, graph))[0]
+        return self._evaluate_part(with_graph(node, graph))[0]
 
-    def _asked(self, part: Node) -> tuple[Operator, frozenset[str]]:
-        """The solutions of a part in the default graph, and what really is bound in all of them."""
+    def _evaluate_part(self, part: Node) -> tuple[Operator, frozenset[str]]:
+        """The solutions of a part in the default graph, and the variables that are bound in all of them."""
         shown = visible_variables(part)
         names = tuple(variable.value for variable in shown)
         self.views.append(part)
         if isinstance(self._static, ViewData):
-            view = self._static.view(self._plan, part, lambda data: self._by_definition(part, shown, data))
-            self.found.append(view.relation.describe())
-            if self.follows:
-                return view.followed(names), frozenset(variable.value for variable in certain_variables(part))
-            return ConstantOperator(names, view.relation), frozenset(names[place] for place in view.sure)
-        rows = self._vocabulary.ids_of_rows(self._by_definition(part, shown), len(names))
-        self.found.append("asked once of the reference")
-        sure = frozenset(v for place, v in enumerate(names) if not (rows[:, place] == UNBOUND).any())
-        return ConstantOperator(names, rows), sure
+            view = self._static.view(self._plan, part, lambda data: self._evaluate_by_reference(part, shown, data))
+            self.view_locations.append(view.relation.describe())
+            if self.follows_views:
+                return view.follow(names), frozenset(variable.value for variable in certain_variables(part))
+            return ConstantOperator(names, view.relation), frozenset(names[place] for place in view.always_bound)
+        rows = self._vocabulary.ids_of_rows(self._evaluate_by_reference(part, shown), len(names))
+        self.view_locations.append("asked once of the reference")
+        always_bound = frozenset(v for place, v in enumerate(names) if not (rows[:, place] == UNBOUND).any())
+        return ConstantOperator(names, rows), always_bound
 
-    def _by_definition(self, part: Node, shown: tuple[Variable, ...], data: StaticData | None = None) -> list[Row]:
-        """What the reference finds, over a copy of what can matter to the part; `data` may be at another version."""
+    def _evaluate_by_reference(
+        self, part: Node, shown: tuple[Variable, ...], data: StaticData | None = None
+    ) -> list[Row]:
+        """The solutions by the reference, over a copy of the data that it reads; `data` may be at another version."""
         root = Project(part, shown)
         plan = replace(self._plan, root=root, variables=shown, kind=QueryKind.SELECT)
         static = self._static if data is None else data
-        return ReferenceEvaluator(plan, self._settings, static).over_same_data(root, shown)
+        return ReferenceEvaluator(plan, self._settings, static).evaluate_static_part(root, shown)
 
-    def view(self, parts: list[Placed]) -> Input:
+    def view(self, parts: list[PlacedPart]) -> JoinInput:
         """Several static parts joined."""
-        part = reduce(Join, [placed(*part) for part in parts])
-        return Input(*self._asked(part), non_literal_variables(part))
+        part = reduce(Join, [with_graph(*part) for part in parts])
+        return JoinInput(*self._evaluate_part(part), non_literal_variables(part))
 
     def in_static_graphs(self, name: Variable, inner: Node) -> Operator:
         """`GRAPH ?g` over the graphs that are no stream's, with ?g bound to each."""
-        found: Node = Graph(name, inner)
+        pattern: Node = Graph(name, inner)
         for stream in self.streams:
-            found = Filter(found, Operation("!=", (VariableReference(name), Written(stream))))
-        return self.rows(found, DEFAULT)
+            pattern = Filter(pattern, Operation("!=", (VariableReference(name), Written(stream))))
+        return self.rows(pattern, DEFAULT)
 
 
-def connected(parts: list[Placed]) -> list[list[Placed]]:
-    """The parts in groups such that no two groups share a variable."""
-    groups: list[list[Placed]] = []
+def group_by_shared_variables(parts: list[PlacedPart]) -> list[list[PlacedPart]]:
+    """Parts in groups such that no two groups share a variable."""
+    groups: list[list[PlacedPart]] = []
     for part in parts:
         mine = [
             group
@@ -133,8 +140,8 @@ def connected(parts: list[Placed]) -> list[list[Placed]]:
     return groups
 
 
-def placed(node: Node, graph: NamedNode) -> Node:
-    """A part in the default graph that means the same as a part in some graph."""
+def with_graph(node: Node, graph: NamedNode) -> Node:
+    """The part with its graph written around it, so that it means the same in the default graph."""
     return Graph(graph, node) if graph != DEFAULT and _reads_active_graph(node) else node
 
 

@@ -1,7 +1,7 @@
-"""What the kernel asks of linked data that keeps views: the solutions of a static part as a relation of ids.
+"""What the kernel needs of linked data that keeps views: the solutions of a static part as a relation of ids.
 
-A view is shared: whoever asks for the same part gets the same relation, with the indexes that others have asked for.
-Nobody changes it but the data itself, when it moves to another version; who reads it begins anew then.
+Evaluators of the same part share one relation with its indexes. Only the data changes it, when it moves to another
+version; evaluators that read it then compile their plans anew.
 """
 
 from __future__ import annotations
@@ -18,37 +18,37 @@ from headwater.kernel.columns.relation import Relation
 from headwater.kernel.operators.changing_view import ChangingViewOperator
 from headwater.terms.model import Row
 
-AskByDefinition = Callable[[StaticData], list[Row]]
-"""Has the solutions of a part found by definition, over some data."""
+EvaluateByReference = Callable[[StaticData], list[Row]]
+"""Has the reference evaluate a part over some data."""
 
 
 @dataclass(frozen=True)
 class View:
-    """The solutions of a part, a column for each of its visible variables; `sure` has those that are always bound."""
+    """The solutions of a part, with a column for each visible variable; `always_bound` has the columns without gaps."""
 
     relation: Relation
-    sure: frozenset[int]
+    always_bound: frozenset[int]
     followers: WeakSet[ChangingViewOperator] = field(default_factory=WeakSet)
-    """Who hears of every change."""
+    """The operators that are given every change."""
 
-    def followed(self, variables: tuple[str, ...]) -> ChangingViewOperator:
-        """The rows, and from now on their differences."""
-        found = ChangingViewOperator(variables, self.relation)
-        self.followers.add(found)
-        return found
+    def follow(self, variables: tuple[str, ...]) -> ChangingViewOperator:
+        """An operator that gives the rows, and from now on their deltas."""
+        operator = ChangingViewOperator(variables, self.relation)
+        self.followers.add(operator)
+        return operator
 
 
 @runtime_checkable
 class ViewData(Protocol):
     """Linked data that keeps views."""
 
-    def view(self, plan: QueryPlan, part: Node, ask: AskByDefinition) -> View:
-        """The solutions of a part in the default graph of a plan; `ask` has them found by definition."""
+    def view(self, plan: QueryPlan, part: Node, ask: EvaluateByReference) -> View:
+        """The solutions of a part in the default graph of a plan; `ask` has the reference find them."""
 
     def text_of(self, number: int) -> bytes | None:
         """The text of a hashed id of the data or of a view."""
 
 
-def texts_outside(static: StaticData) -> Callable[[int], bytes | None]:
-    """Where the texts are that no evaluator needs to hold."""
+def outside_texts_of(static: StaticData) -> Callable[[int], bytes | None]:
+    """Where the texts of ids are looked up that no evaluator needs to hold."""
     return static.text_of if isinstance(static, ViewData) else lambda _: None

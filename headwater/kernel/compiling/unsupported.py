@@ -1,7 +1,7 @@
-"""How the kernel says that it has no operator for a part of a plan."""
+"""The error by which the kernel refuses a plan."""
 
 from __future__ import annotations
 
 
-class NotForTheKernel(Exception):
-    """Why a plan stays with the reference evaluator."""
+class UnsupportedByKernel(Exception):
+    """The kernel has no operator for a part of a plan; the message names the part."""

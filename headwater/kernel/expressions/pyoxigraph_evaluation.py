@@ -60,7 +60,7 @@ class PyoxigraphExpression:
             return VariableReference(names[part.variable]) if isinstance(part, VariableReference) else None
 
         renamed_expression = rewrite_for_pyoxigraph(map_expression(expression, renamed))
-        as_stored = exact.over_stored_terms(Extend(Unit(), _RESULT, renamed_expression))
+        as_stored = exact.read_originals(Extend(Unit(), _RESULT, renamed_expression))
         self._texts = expression_to_sparql(renamed_expression), expression_to_sparql(cast(Extend, as_stored).expression)
         self._has_changed_constants = any(
             _is_changed_by_store(part.value) for part in parts if isinstance(part, Constant)

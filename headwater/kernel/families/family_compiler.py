@@ -1,9 +1,9 @@
-"""The plan of a family as operators: what `compiling` makes of it, with the table of the members as one more input.
+"""Compiles the plan of a family: like any plan, with the table of the members as one more input.
 
-- The table is shared by all places that read it, each of which sees the columns it asks for.
-- A static part with parameters is a `FamilyView`: its rows are those that the members ask for, and change with them.
-- A pattern with parameters over a window reads triples that are `Screened` by what the members ask for.
-- A filter that compares rows with parameters to which no join leads is a `ThresholdJoin`.
+- The table is shared by all places that read it, each of which sees some of its columns.
+- A static part with parameters is a `FamilyViewOperator`: its rows are those for the members' values.
+- A pattern with parameters over a window reads only triples with values of members (`MemberFilterOperator`).
+- A filter that compares rows with parameters to which no join leads is a `ThresholdJoinOperator`.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from headwater.algebra.translate import conjunction_of
 from headwater.execution.static_data import StaticData
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.compiling.compiler import Compiler
-from headwater.kernel.compiling.join_inputs import Input, joined
+from headwater.kernel.compiling.join_inputs import JoinInput, join_all
 from headwater.kernel.compiling.row_expressions import RowExpressions
 from headwater.kernel.expressions.compiled_expressions import can_evaluate
-from headwater.kernel.families.family_plan import FamilyPlan, Members
-from headwater.kernel.families.family_screening import Contents, FamilyLeaves
+from headwater.kernel.families.family_plan import FamilyPlan, MemberTable
+from headwater.kernel.families.family_screening import FamilyPatternCompiler, WindowContents
 from headwater.kernel.families.family_static_parts import FamilyStaticParts
-from headwater.kernel.families.member_tables import FollowsMembers, GivenRows
-from headwater.kernel.families.threshold_join import ThresholdJoin
+from headwater.kernel.families.member_tables import MemberFollower, TableOperator
+from headwater.kernel.families.threshold_join import ThresholdJoinOperator
 from headwater.kernel.operators.operator import Operator
 from headwater.kernel.operators.projection import ProjectionOperator
 from headwater.kernel.operators.triple_patterns import RenameOperator, SharedOperator
@@ -35,8 +35,9 @@ from headwater.windows.settings import QuerySettings
 
 
 class FamilyCompiler(Compiler):
-    """Compiles the plan of a family. `table` is what the members are given to and taken from; `followers` are to be
-    told of them, too. `contents` gives the triples that each window shows.
+    """Compiles the plan of a family. Members are added to and removed from `table` and each of the `followers`.
+
+    `contents` gives the triples that each window shows.
     """
 
     def __init__(
@@ -46,33 +47,33 @@ class FamilyCompiler(Compiler):
         static: StaticData,
         vocabulary: Vocabulary,
         family: FamilyPlan,
-        contents: Contents,
+        contents: WindowContents,
     ) -> None:
         super().__init__(plan, settings, static, vocabulary)
-        self.followers: list[FollowsMembers] = []
-        self._leaves = FamilyLeaves(
+        self.followers: list[MemberFollower] = []
+        self._pattern_compiler = FamilyPatternCompiler(
             *(plan, settings, static, vocabulary, self.clock, self._prefix),
             *(family.parameters, contents, self.followers),
         )
         self.static_parts = FamilyStaticParts(
-            *(plan, settings, static, vocabulary, self._leaves), *(family.parameters, self.followers)
+            *(plan, settings, static, vocabulary, self._pattern_compiler), *(family.parameters, self.followers)
         )
-        self._expressions = RowExpressions(self, plan, vocabulary, self._leaves.times)
-        self.table = GivenRows(tuple(variable.value for variable in (family.member, *family.parameters)))
+        self._expressions = RowExpressions(self, plan, vocabulary, self._pattern_compiler.times)
+        self.table = TableOperator(tuple(variable.value for variable in (family.member, *family.parameters)))
         self._table = SharedOperator(self.table, self.clock)
 
     def _node(self, node: Node, graph: NamedNode) -> Operator:
         match node:
-            case Members():
-                return self._table_seen_by(node, graph)
+            case MemberTable():
+                return self._member_columns(node, graph)
             case Filter(inner, condition):
-                found = self._threshold(inner, list(conjuncts_of(condition)), graph)
-                if found is not None:
-                    return found
+                join = self._threshold(inner, list(conjuncts_of(condition)), graph)
+                if join is not None:
+                    return join
         return super()._node(node, graph)
 
-    def _table_seen_by(self, node: Members, graph: NamedNode) -> Operator:
-        """The columns of the table that a place asks for, and of its rows those that conditions leave it."""
+    def _member_columns(self, node: MemberTable, graph: NamedNode) -> Operator:
+        """The columns of the table that a node reads, and of its rows those that satisfy its conditions."""
         columns = node.inner
         conditions: list[Expression] = []
         while isinstance(columns, Filter):
@@ -82,13 +83,13 @@ class FamilyCompiler(Compiler):
         rows: Operator = ProjectionOperator(self._table, tuple(self._table.variables[column] for column in chosen))
         rows = RenameOperator(rows, tuple(variable.value for variable in visible_variables(columns)))
         everything = frozenset(rows.variables)
-        return self.filtered(Input(rows, everything), conjunction_of(conditions), graph) if conditions else rows
+        return self.filter_rows(JoinInput(rows, everything), conjunction_of(conditions), graph) if conditions else rows
 
     def _threshold(self, inner: Node, conditions: list[Expression], graph: NamedNode) -> Operator | None:
         """A filter over a join in which nothing but the filter leads from the rows to the table."""
         parts = list(_parts(inner))
-        tables = [part for part in parts if isinstance(part, Members)]
-        inputs = [part for part in parts if not isinstance(part, Members)]
+        tables = [part for part in parts if isinstance(part, MemberTable)]
+        inputs = [part for part in parts if not isinstance(part, MemberTable)]
         if not tables or not inputs:
             return None
         rows = reduce(Join, inputs)
@@ -101,12 +102,14 @@ class FamilyCompiler(Compiler):
             return None
         others = [condition for condition in plain if condition not in tests]
         left = self._node(Filter(rows, conjunction_of(others)) if others else rows, graph)
-        right = joined([self.input(table, graph) for table in tables]).operator
-        test = self._expressions.compiled(conjunction_of(tests), (*left.variables, *right.variables))
-        found = ThresholdJoin(left, right, test.test_rows)
+        right = join_all([self.input(table, graph) for table in tables]).operator
+        test = self._expressions.compile_expression(conjunction_of(tests), (*left.variables, *right.variables))
+        join = ThresholdJoinOperator(left, right, test.test_rows)
         rest = [condition for condition in conditions if condition not in plain]
         return (
-            self.filtered(Input(found, names(certain_variables(inner))), conjunction_of(rest), graph) if rest else found
+            self.filter_rows(JoinInput(join, names(certain_variables(inner))), conjunction_of(rest), graph)
+            if rest
+            else join
         )
 
 

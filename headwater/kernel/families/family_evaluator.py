@@ -25,7 +25,7 @@ from headwater.execution.registered import RegisteredQuery
 from headwater.execution.static_data import StaticData
 from headwater.kernel.columns.delta import Delta
 from headwater.kernel.columns.ring_index import Ints
-from headwater.kernel.compiling.unsupported import NotForTheKernel
+from headwater.kernel.compiling.unsupported import UnsupportedByKernel
 from headwater.kernel.emitter import Emitter, ResultState
 from headwater.kernel.families.family_compiler import FamilyCompiler
 from headwater.kernel.families.family_plan import family_plan
@@ -34,47 +34,47 @@ from headwater.optimizer.optimise import optimise
 from headwater.optimizer.rewrites import bind_equalities, join_filters, push_filters, split_filters
 from headwater.terms.model import Row
 from headwater.values.numeric import integer_literal
-from headwater.values.templates import Template
+from headwater.values.templates import ConstructTemplate
 
 MOVING_FILTERS = (split_filters.RULE, push_filters.RULE)
-"""The rules that know nothing of tables whose rows come and go, and need not; the others would take them for empty."""
+"""The rules that are right for the table of the members; the others would take it for an empty table."""
 _BINDING = (split_filters.RULE, bind_equalities.RULE)
-FEWEST = 2
-"""From so many queries on a family is worth its table."""
+FEWEST_MEMBERS = 2
+"""The number of queries from which on a family is worth its table."""
 
 
-def families_of(queries: Sequence[RegisteredQuery], static: StaticData) -> list[FamilyEvaluator]:
-    """Evaluators for the queries that differ from others in constants only: `Program(…, families=families_of)`."""
+def find_families(queries: Sequence[RegisteredQuery], static: StaticData) -> list[FamilyEvaluator]:
+    """Make evaluators for queries that differ from others in constants only: `Program(…, families=find_families)`."""
     groups: dict[Form, list[RegisteredQuery]] = {}
     for query in queries:
-        if may_be_member(query.plan):
+        if can_be_member(query.plan):
             groups.setdefault(form_of(query.plan, query.settings)[0], []).append(query)
-    found: list[FamilyEvaluator] = []
-    for members in (alike for group in groups.values() for alike in _told_apart(group)):
-        if len(members) >= FEWEST:
+    families: list[FamilyEvaluator] = []
+    for members in (alike for group in groups.values() for alike in _split_by_bound_form(group)):
+        if len(members) >= FEWEST_MEMBERS:
             try:
-                found.append(FamilyEvaluator(members, static))
-            except NotForTheKernel:
+                families.append(FamilyEvaluator(members, static))
+            except UnsupportedByKernel:
                 continue
-    return found
+    return families
 
 
-def _told_apart(group: list[RegisteredQuery]) -> list[list[RegisteredQuery]]:
-    """Queries of one form in parts that have one form, too, once equalities are constants; then the others."""
+def _split_by_bound_form(group: list[RegisteredQuery]) -> list[list[RegisteredQuery]]:
+    """Split queries of one form by their form once equalities are constants; groups that are too small are one."""
     parts: dict[Form, list[RegisteredQuery]] = {}
     for query in group:
         parts.setdefault(form_of(with_bound_equalities(query.plan), query.settings)[0], []).append(query)
-    large = [part for part in parts.values() if len(part) >= FEWEST]
-    return [*large, [query for part in parts.values() if len(part) < FEWEST for query in part]]
+    large = [part for part in parts.values() if len(part) >= FEWEST_MEMBERS]
+    return [*large, [query for part in parts.values() if len(part) < FEWEST_MEMBERS for query in part]]
 
 
 def with_bound_equalities(plan: QueryPlan) -> QueryPlan:
-    """The plan with constants in its patterns where filters say so: what is looked up need not be compared."""
+    """The plan with constants in its patterns in place of equalities in filters, so that they can be looked up."""
     return optimise(plan, rewrites=_BINDING, finishing=(join_filters.RULE,)).plan
 
 
-def may_be_member(plan: QueryPlan) -> bool:
-    """Whether a query can be one of several: one without a stream is answered once, and DESCRIBE is more than rows."""
+def can_be_member(plan: QueryPlan) -> bool:
+    """Whether a query can be a member: one without a stream is answered once, and DESCRIBE is more than rows."""
     return bool(plan.windows) and plan.kind is not QueryKind.DESCRIBE
 
 
@@ -84,7 +84,7 @@ class _Member:
 
     number: int
     values: tuple[int, ...]
-    templates_by_query: dict[str, Template | None] = field(default_factory=dict)
+    templates_by_query: dict[str, ConstructTemplate | None] = field(default_factory=dict)
     result: ResultState = field(default_factory=ResultState)
     has_answered: bool = False
 
@@ -104,7 +104,7 @@ class FamilyMemory:
 
 
 class FamilyEvaluator(KernelEvaluator):
-    """Evaluates queries of one form together; raises `NotForTheKernel` where it cannot.
+    """Evaluates queries of one form together; raises `UnsupportedByKernel` where it cannot.
 
     `add` and `remove` may be called between two calls of `advance`.
     """
@@ -127,13 +127,13 @@ class FamilyEvaluator(KernelEvaluator):
         self._answer_variables = tuple(variable.value for variable in first.plan.variables)
         make_compiler = partial(FamilyCompiler, family=self._lifted, contents=self._window_contents)
         super().__init__(plan, first.settings, static, make_compiler)
-        self._number_column = 0 if self._presenter is None else self.root.column_of(self._lifted.member.value)
+        self._member_column = 0 if self._presenter is None else self.root.column_of(self._lifted.member.value)
         width = len(self._answer_variables) if self._presenter is None else len(self.root.variables)
         make_result = None if self._presenter is None else self._present
         self._emitter = Emitter(plan.kind, first.settings, self.vocabulary, width, make_result, keeps_answers=True)
         self._members: dict[int, _Member] = {}
         self._by_name: dict[str, _Member] = {}
-        self._templates: dict[object, Template] = {}
+        self._templates: dict[object, ConstructTemplate] = {}
         self._complete_from: dict[str, int] = {}
         self._changed: set[int] = set()
         """The members whose result may have changed since their last answer, by number."""
@@ -141,7 +141,7 @@ class FamilyEvaluator(KernelEvaluator):
         self.add(queries)
 
     def encode_rows(self) -> None:
-        """Each member has its own rows, which are few."""
+        """Rows stay terms: each member has its own, which are few."""
 
     def _recompile(self) -> None:
         super()._recompile()
@@ -156,7 +156,7 @@ class FamilyEvaluator(KernelEvaluator):
 
     def accepts(self, query: RegisteredQuery) -> bool:
         """Whether a query has the form of this family and its constants where they are fixed."""
-        return may_be_member(query.plan) and self._values(query) is not None
+        return can_be_member(query.plan) and self._values(query) is not None
 
     def _values(self, query: RegisteredQuery) -> tuple[ConstantTerm, ...] | None:
         plan = with_bound_equalities(query.plan) if self._binds else query.plan
@@ -215,28 +215,19 @@ class FamilyEvaluator(KernelEvaluator):
                 follower.leave(member.values)
 
     def complete_from(self, name: str) -> int | None:
-        """The instant from which the answers of a query are complete; None where they are from the beginning.
+        """The instant from which the answers of a query are complete; None: since the stream began.
 
         A family's windows hold what they would hold if the query had been there all the time, so for one that came
         later that is the first instant after the last tick that was answered without it.
         """
         return self._complete_from.get(name) if name in self._by_name else None
 
-    def explained(self, name: str) -> str:
-        """How a query is evaluated, in one line for people."""
-        numbers = dict.fromkeys(self._by_name[name].values)
-        values = [self.vocabulary.term_of(number) for number in numbers]
-        shared = f"one plan for {len(self._by_name)} queries"
-        if not values:
-            return f"{shared} that are alike"
-        return f"{shared} that differ in constants only, here {', '.join(map(str, values))}"
-
-    def _template_of(self, plan: QueryPlan) -> Template | None:
+    def _template_of(self, plan: QueryPlan) -> ConstructTemplate | None:
         if plan.kind is not QueryKind.CONSTRUCT:
             return None
         known = self._templates.get(plan.template)
         if known is None:
-            known = self._templates[plan.template] = Template(plan)
+            known = self._templates[plan.template] = ConstructTemplate(plan)
         return known
 
     def _present(self, rows: Ints) -> list[object]:
@@ -263,7 +254,7 @@ class FamilyEvaluator(KernelEvaluator):
         self._count(delta.removed, -1)
 
     def _count(self, rows: Ints, difference: int) -> None:
-        column = self._number_column
+        column = self._member_column
         for row in rows.tolist():
             number = row[column]
             member = self._members.get(number)
@@ -316,7 +307,7 @@ class FamilyEvaluator(KernelEvaluator):
         }
         return FamilyMemory(unanswered, dict(self._complete_from), pending)
 
-    def _recall(self, memory: object) -> None:
+    def _restore_memory(self, memory: object) -> None:
         if not isinstance(memory, FamilyMemory):
             # The queries were evaluated one by one when this was saved.
             memory = FamilyMemory(frozenset(), {}, {})

@@ -57,7 +57,7 @@ from headwater.algebra.scope import (
     visible_variables,
 )
 from headwater.algebra.translate import join_nodes
-from headwater.kernel.compiling.unsupported import NotForTheKernel
+from headwater.kernel.compiling.unsupported import UnsupportedByKernel
 from headwater.language.expressions import Aggregate, Constant, Expression, FunctionCall, Timestamp, VariableReference
 from headwater.language.patterns import PatternTerm, TriplePattern
 from headwater.terms.model import Literal, NamedNode, Variable
@@ -65,7 +65,7 @@ from headwater.values.aggregates import aggregate as aggregate_of
 
 
 @dataclass(frozen=True, slots=True)
-class Members(Window):
+class MemberTable(Window):
     """The table of the members: a window on no stream, whose rows come and go with the queries.
 
     `inner` lists the columns: the number of the member, then the parameters whose places are `parameters`.
@@ -86,21 +86,21 @@ class FamilyPlan:
 def family_plan(family: Family, prefix: str) -> FamilyPlan:
     """The plan whose solutions are those of all members; `prefix` begins names that no query of the family has."""
     lifting = _Lifting(family, prefix)
-    return FamilyPlan(lifting.top(family.form.root), lifting.member, tuple(lifting.variables.values()))
+    return FamilyPlan(lifting.lift_query(family.form.root), lifting.member, tuple(lifting.variables.values()))
 
 
 @dataclass(frozen=True, slots=True)
 class _Lifted:
-    """A part of the plan: whether it has the number of its member, and the parameters that it waits for."""
+    """A part of the plan: whether it has the number of its member, and the parameters still to be joined to it."""
 
     node: Node
-    is_tagged: bool = False
+    has_member: bool = False
     waiting: frozenset[int] = frozenset()
 
     @property
-    def depends(self) -> bool:
+    def is_member_specific(self) -> bool:
         """Whether the part differs from member to member."""
-        return self.is_tagged or bool(self.waiting)
+        return self.has_member or bool(self.waiting)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class _LiftedExpression:
     has_lifted_pattern: bool
 
     @property
-    def depends(self) -> bool:
+    def is_member_specific(self) -> bool:
         return self.has_lifted_pattern or bool(self.reads)
 
 
@@ -126,91 +126,91 @@ class _Lifting:
         self._prefix = prefix
         self._fresh = 0
 
-    def top(self, root: Node) -> Node:
+    def lift_query(self, root: Node) -> Node:
         """The whole query: ORDER BY and LIMIT stay around it, and it is lifted whatever is in it."""
         match root:
             case Slice(inner, _, _) | Distinct(inner) | Reduced(inner):
-                return root.with_children(self.top(inner))
+                return root.with_children(self.lift_query(inner))
             case Project(OrderBy(inner, keys), variables):
-                below, lifted = self._read_by(inner, [key for key, _ in keys])
+                below, lifted = self._lift_with_expressions(inner, [key for key, _ in keys])
                 descends = [down for _, down in keys]
-                ordered = OrderBy(self._bound(below, tag=True), tuple(zip(lifted, descends, strict=True)))
+                ordered = OrderBy(self._join_members(below, tag=True), tuple(zip(lifted, descends, strict=True)))
                 return Project(ordered, (self.member, *variables))
             case Project(inner, variables):
-                return self._selected(self._lifted(inner), variables)
-        raise NotForTheKernel(f"a query that is no selection but {type(root).__name__}")
+                return self._project(self._lift(inner), variables)
+        raise UnsupportedByKernel(f"a query that is no selection but {type(root).__name__}")
 
-    def _lifted(self, node: Node) -> _Lifted:
+    def _lift(self, node: Node) -> _Lifted:
         match node:
             case Bgp(triples):
-                return self._pattern(triples)
+                return self._lift_bgp(triples)
             case Values():
-                return self._rows(node)
+                return self._lift_values(node)
             case JoinNode(left, right):
-                first, second = self._lifted(left), self._lifted(right)
-                tagged = first.is_tagged or second.is_tagged
+                first, second = self._lift(left), self._lift(right)
+                tagged = first.has_member or second.has_member
                 return _Lifted(JoinNode(first.node, second.node), tagged, first.waiting | second.waiting)
             case Graph(NamedNode(), inner) | Window(_, None, inner):
-                below = self._lifted(inner)
+                below = self._lift(inner)
                 return replace(below, node=node.with_children(below.node))
             case Filter(inner, condition):
-                below, (test,) = self._read_by(inner, [condition])
+                below, (test,) = self._lift_with_expressions(inner, [condition])
                 return replace(below, node=Filter(below.node, test))
             case Extend(inner, variable, expression):
-                below, (value,) = self._read_by(inner, [expression])
+                below, (value,) = self._lift_with_expressions(inner, [expression])
                 return replace(below, node=Extend(below.node, variable, value))
             case LeftJoin(left, right, condition):
-                return self._left_join(left, right, condition)
+                return self._lift_left_join(left, right, condition)
             case Minus(left, right):
-                return self._minus(left, right)
+                return self._lift_minus(left, right)
             case Union(left, right):
-                branches = [self._lifted(branch) for branch in (left, right)]
-                if not any(branch.depends for branch in branches):
+                branches = [self._lift(branch) for branch in (left, right)]
+                if not any(branch.is_member_specific for branch in branches):
                     return _Lifted(Union(*(branch.node for branch in branches)))
-                return _Lifted(Union(*(self._bound(branch, tag=True) for branch in branches)), is_tagged=True)
+                return _Lifted(Union(*(self._join_members(branch, tag=True) for branch in branches)), has_member=True)
             case Project(inner, variables):
-                below = self._lifted(inner)
-                if below.depends:
-                    return _Lifted(self._selected(below, variables), is_tagged=True)
+                below = self._lift(inner)
+                if below.is_member_specific:
+                    return _Lifted(self._project(below, variables), has_member=True)
                 return _Lifted(Project(below.node, variables))
             case Group(inner, keys, aggregates):
-                return self._group(inner, keys, aggregates)
+                return self._lift_group(inner, keys, aggregates)
             case Aggregation():
-                return self._aggregation(node)
+                return self._lift_aggregation(node)
             case OrderBy(inner, keys):
-                below, lifted = self._read_by(inner, [key for key, _ in keys])
-                if below.depends:
+                below, lifted = self._lift_with_expressions(inner, [key for key, _ in keys])
+                if below.is_member_specific:
                     # The solutions of a sub-query have no order, and a LIMIT is refused.
-                    return self._lifted(inner)
+                    return self._lift(inner)
                 descends = [down for _, down in keys]
                 return _Lifted(OrderBy(below.node, tuple(zip(lifted, descends, strict=True))))
-        return self._others(node)
+        return self._lift_other(node)
 
-    def _others(self, node: Node) -> _Lifted:
+    def _lift_other(self, node: Node) -> _Lifted:
         """Operators over one input that look at more than a row, and those without a parameter below."""
-        below = [self._lifted(child) for child in node.children]
-        if not any(child.depends for child in below):
+        below = [self._lift(child) for child in node.children]
+        if not any(child.is_member_specific for child in below):
             return _Lifted(node.with_children(*(child.node for child in below)))
         if isinstance(node, Distinct | Reduced | Graph | Window):
-            return _Lifted(node.with_children(self._bound(below[0])), is_tagged=True)
+            return _Lifted(node.with_children(self._join_members(below[0])), has_member=True)
         what = "LIMIT or OFFSET in a sub-query" if isinstance(node, Slice) else type(node).__name__
-        raise NotForTheKernel(f"{what} over a part that differs from query to query")
+        raise UnsupportedByKernel(f"{what} over a part that differs from query to query")
 
-    def _bound(self, part: _Lifted, reads: frozenset[int] = frozenset(), *, tag: bool = False) -> Node:
+    def _join_members(self, part: _Lifted, reads: frozenset[int] = frozenset(), *, tag: bool = False) -> Node:
         """A part with what it waits for, some parameters more and, where it is asked for, the member's number."""
         asked = sorted(part.waiting | reads)
-        if not asked and (part.is_tagged or not tag):
+        if not asked and (part.has_member or not tag):
             return part.node
         return join_nodes(part.node, self._members([self.variables[number] for number in asked], asked))
 
-    def _members(self, variables: Iterable[Variable], numbers: Iterable[int]) -> Members:
+    def _members(self, variables: Iterable[Variable], numbers: Iterable[int]) -> MemberTable:
         columns = Values((self.member, *variables), ())
-        return Members((), None, columns, tuple(self._places[number] for number in numbers))
+        return MemberTable((), None, columns, tuple(self._places[number] for number in numbers))
 
-    def _selected(self, below: _Lifted, variables: tuple[Variable, ...]) -> Node:
-        return Project(self._bound(below, tag=True), (self.member, *variables))
+    def _project(self, below: _Lifted, variables: tuple[Variable, ...]) -> Node:
+        return Project(self._join_members(below, tag=True), (self.member, *variables))
 
-    def _pattern(self, triples: tuple[TriplePattern, ...]) -> _Lifted:
+    def _lift_bgp(self, triples: tuple[TriplePattern, ...]) -> _Lifted:
         waiting: set[int] = set()
 
         def filled(term: PatternTerm) -> PatternTerm:
@@ -226,7 +226,7 @@ class _Lifting:
         patterns = tuple(TriplePattern(filled(t.subject), t.predicate, filled(t.object)) for t in triples)
         return _Lifted(Bgp(patterns), waiting=frozenset(waiting))
 
-    def _rows(self, node: Values) -> _Lifted:
+    def _lift_values(self, node: Values) -> _Lifted:
         """VALUES: a cell that differs is read from the table under the name of its column."""
         numbers = [[None if cell is None else self._number(cell) for cell in row] for row in node.rows]
         cells = [[None if n is None else self._fixed[n] for n in row] for row in numbers]
@@ -239,56 +239,58 @@ class _Lifting:
             rest = [(v, cell) for v, cell, o in zip(node.variables, known, opened, strict=True) if not o]
             written = Values(tuple(v for v, _ in rest), (tuple(cell for _, cell in rest),)) if rest else Unit()
             branches.append(join_nodes(self._members([v for v, _ in named], [n for _, n in named]), written))
-        return _Lifted(reduce(Union, branches), is_tagged=True)
+        return _Lifted(reduce(Union, branches), has_member=True)
 
     def _number(self, cell: ConstantTerm) -> int:
         assert isinstance(cell, NamedNode)
         return self._numbers[cell]
 
-    def _left_join(self, left: Node, right: Node, condition: Expression | None) -> _Lifted:
-        first, second = self._lifted(left), self._lifted(right)
-        test = None if condition is None else self._expression(condition)
+    def _lift_left_join(self, left: Node, right: Node, condition: Expression | None) -> _Lifted:
+        first, second = self._lift(left), self._lift(right)
+        test = None if condition is None else self._lift_expression(condition)
         lifted = None if test is None else test.expression
-        if not second.depends and (test is None or not test.depends):
+        if not second.is_member_specific and (test is None or not test.is_member_specific):
             return replace(first, node=LeftJoin(first.node, second.node, lifted))
-        kept = self._bound(first, frozenset() if test is None else test.reads, tag=True)
-        return _Lifted(LeftJoin(kept, self._bound(second), lifted), is_tagged=True)
+        kept = self._join_members(first, frozenset() if test is None else test.reads, tag=True)
+        return _Lifted(LeftJoin(kept, self._join_members(second), lifted), has_member=True)
 
-    def _minus(self, left: Node, right: Node) -> _Lifted:
-        first, second = self._lifted(left), self._lifted(right)
-        if not second.depends:
+    def _lift_minus(self, left: Node, right: Node) -> _Lifted:
+        first, second = self._lift(left), self._lift(right)
+        if not second.is_member_specific:
             return replace(first, node=Minus(first.node, second.node))
         if not set(visible_variables(left)) & set(visible_variables(right)):
             # Solutions that share no variable remove nothing; the number must not make them share one.
             return first
         if not certain_variables(left) & certain_variables(right):
-            raise NotForTheKernel("MINUS over parts that may share no variable and differ from query to query")
-        return _Lifted(Minus(self._bound(first, tag=True), self._bound(second)), is_tagged=True)
+            raise UnsupportedByKernel("MINUS over parts that may share no variable and differ from query to query")
+        return _Lifted(Minus(self._join_members(first, tag=True), self._join_members(second)), has_member=True)
 
-    def _group(
+    def _lift_group(
         self,
         inner: Node,
         keys: tuple[tuple[Variable, Expression | None], ...],
         aggregates: tuple[tuple[Variable, Aggregate], ...],
     ) -> _Lifted:
         calls: list[Expression] = [call for _, call in aggregates]
-        below, lifted = self._read_by(inner, [*(key for _, key in keys if key is not None), *calls])
+        below, lifted = self._lift_with_expressions(inner, [*(key for _, key in keys if key is not None), *calls])
         own = iter(lifted)
         named = tuple((v, None if key is None else next(own)) for v, key in keys)
         called = [(v, call) for (v, _), call in zip(aggregates, own, strict=True) if isinstance(call, Aggregate)]
-        if not below.depends:
+        if not below.is_member_specific:
             return _Lifted(Group(below.node, named, tuple(called)))
-        rows = self._bound(below)
+        rows = self._join_members(below)
         if any(call.distinct and call.argument is None for _, call in called):
             rows = self._without_parameters(rows, inner, lifted)
         if named:
-            return _Lifted(Group(rows, ((self.member, None), *named), tuple(called)), is_tagged=True)
-        return _Lifted(self._one_group_each(rows, called), is_tagged=True)
+            return _Lifted(Group(rows, ((self.member, None), *named), tuple(called)), has_member=True)
+        return _Lifted(self._one_group_each(rows, called), has_member=True)
 
     def _without_parameters(self, rows: Node, inner: Node, expressions: list[Expression]) -> Node:
         """Rows for COUNT(DISTINCT *), which must not see the parameters that only a branch of a UNION has."""
         if any(isinstance(part, Timestamp) for expression in expressions for part in sub_expressions(expression)):
-            raise NotForTheKernel("COUNT(DISTINCT *) beside timestamp() over a part that differs from query to query")
+            raise UnsupportedByKernel(
+                "COUNT(DISTINCT *) beside timestamp() over a part that differs from query to query"
+            )
         read = frozenset().union(*map(expression_variables, expressions))
         kept = [variable for variable in self.variables.values() if variable in read]
         return Project(rows, (self.member, *visible_variables(inner), *kept))
@@ -299,42 +301,42 @@ class _Lifting:
         inside = {variable: self._new_variable() for variable, _ in aggregates}
         counted = [(size, Aggregate("COUNT", None)), *((inside[v], call) for v, call in aggregates)]
         groups = Group(rows, ((self.member, None),), tuple(counted))
-        found: Node = LeftJoin(self._members([], []), groups)
+        groups_of_all: Node = LeftJoin(self._members([], []), groups)
         for variable, call in aggregates:
             of_nothing = aggregate_of(call.function, {}, distinct=call.distinct, separator=call.separator)
             there = VariableReference(inside[variable])
             if of_nothing is None:
-                found = Extend(found, variable, there)
+                groups_of_all = Extend(groups_of_all, variable, there)
                 continue
             assert isinstance(of_nothing, Literal)
             is_there = FunctionCall("BOUND", (VariableReference(size),))
-            found = Extend(found, variable, FunctionCall("IF", (is_there, there, Constant(of_nothing))))
-        return Project(found, (self.member, *(variable for variable, _ in aggregates)))
+            groups_of_all = Extend(groups_of_all, variable, FunctionCall("IF", (is_there, there, Constant(of_nothing))))
+        return Project(groups_of_all, (self.member, *(variable for variable, _ in aggregates)))
 
-    def _aggregation(self, node: Aggregation) -> _Lifted:
+    def _lift_aggregation(self, node: Aggregation) -> _Lifted:
         calls: list[Expression] = [call for _, call, _ in node.clauses]
-        below, lifted = self._read_by(node.inner, [*calls, *node.conditions])
+        below, lifted = self._lift_with_expressions(node.inner, [*calls, *node.conditions])
         conditions = tuple(lifted[len(calls) :])
-        if not below.depends:
+        if not below.is_member_specific:
             return _Lifted(Aggregation(below.node, node.clauses, conditions))
-        rows = self._bound(below)
+        rows = self._join_members(below)
         clauses = tuple((variable, call, (self.member, *group)) for variable, call, group in node.clauses)
-        return _Lifted(Aggregation(rows, clauses, conditions), is_tagged=True)
+        return _Lifted(Aggregation(rows, clauses, conditions), has_member=True)
 
     def _new_variable(self) -> Variable:
         self._fresh += 1
         return Variable(f"{self._prefix}g{self._fresh}")
 
-    def _read_by(self, inner: Node, expressions: list[Expression]) -> tuple[_Lifted, list[Expression]]:
+    def _lift_with_expressions(self, inner: Node, expressions: list[Expression]) -> tuple[_Lifted, list[Expression]]:
         """An input with all that some expressions read, and the expressions."""
-        below = self._lifted(inner)
-        lifted = [self._expression(expression) for expression in expressions]
-        if any(one.depends for one in lifted):
+        below = self._lift(inner)
+        lifted = [self._lift_expression(expression) for expression in expressions]
+        if any(one.is_member_specific for one in lifted):
             reads = frozenset().union(*(one.reads for one in lifted))
-            below = _Lifted(self._bound(below, reads, tag=True), is_tagged=True)
+            below = _Lifted(self._join_members(below, reads, tag=True), has_member=True)
         return below, [one.expression for one in lifted]
 
-    def _expression(self, expression: Expression) -> _LiftedExpression:
+    def _lift_expression(self, expression: Expression) -> _LiftedExpression:
         reads: set[int] = set()
         has_lifted_pattern = False
 
@@ -349,9 +351,9 @@ class _Lifting:
                     reads.add(number)
                     return VariableReference(self.variables[number])
                 case ExistsPlan(plan, _):
-                    pattern = self._lifted(plan)
-                    has_lifted_pattern |= pattern.depends
-                    return replace(part, plan=self._bound(pattern))
+                    pattern = self._lift(plan)
+                    has_lifted_pattern |= pattern.is_member_specific
+                    return replace(part, plan=self._join_members(pattern))
             return None
 
         return _LiftedExpression(map_expression(expression, change), frozenset(reads), has_lifted_pattern)

@@ -1,11 +1,11 @@
-"""Of the triples of a window, those that a pattern with parameters can match for some member; others are not even kept.
+"""Selects the triples of a window that a pattern with parameters can match for some member.
 
-    ?p0 :value ?v        with the members asking for :s1 and :s2, of a window on thousands of sensors
+    ?p0 :value ?v        with members for :s1 and :s2, of a window on thousands of sensors
 
-    V the values asked for, C what the windows hold:     ΔO = σ_V(ΔC) + σ_(V'−V)(C') − σ_(V−V')(C')
+    V the values of the members, C the content of the windows:     ΔO = σ_V(ΔC) + σ_(V'−V)(C') − σ_(V−V')(C')
 
-What comes and goes is screened by the values that were asked for so far. Where members have come or gone, the triples
-of their values are looked for among all that the windows hold at that moment, which nobody has to remember for that.
+Triples that come and go are compared with the values that members had at the last tick. Where members have come or
+gone, the triples with their values are selected from all that the windows hold at that moment.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from headwater.kernel.columns.delta import Delta, stack_rows
 from headwater.kernel.columns.relation import Relation
 from headwater.kernel.columns.ring_index import Ints, Links
 from headwater.kernel.columns.vocabulary import Vocabulary
-from headwater.kernel.compiling.pattern_inputs import Leaves
-from headwater.kernel.families.member_tables import FollowsMembers, Key, Values
+from headwater.kernel.compiling.pattern_inputs import PatternCompiler
+from headwater.kernel.families.member_tables import Key, MemberFollower, Values
 from headwater.kernel.operators.operator import Operator
 from headwater.kernel.operators.triple_patterns import TickClock
 from headwater.language.patterns import TriplePattern
 from headwater.terms.model import NamedNode, Variable
 from headwater.windows.settings import QuerySettings
 
-Contents = Callable[[], list[Ints]]
+WindowContents = Callable[[], list[Ints]]
 """The triples that each window shows."""
 
 
-class Screened(Operator):
+class MemberFilterOperator(Operator):
     """The rows of `source` that have at `columns` values which members give to the parameters at `places`, and in other
     columns the `constants`. `content` gives all rows of the source as they are now.
 
@@ -56,7 +56,7 @@ class Screened(Operator):
         self._constants = constants
         self._asked: Counter[Key] = Counter()
         self._touched: dict[Key, None] = {}
-        self._passing = Relation(len(columns))
+        self._wanted = Relation(len(columns))
 
     def enter(self, members: Sequence[Values]) -> None:
         """Members have come, each with the values of all parameters of the family."""
@@ -79,52 +79,52 @@ class Screened(Operator):
     def advance(self) -> Delta:
         delta = self._source.advance()
         if not self._touched:
-            return delta.map_rows(self._passed)
-        added, removed = self._passed(delta.added), self._passed(delta.removed)
+            return delta.map_rows(self._select_wanted)
+        added, removed = self._select_wanted(delta.added), self._select_wanted(delta.removed)
         new, gone = self._changed_keys()
         content = self._content()
-        self._passing.take(gone.ids())
-        self._passing.add(new.ids())
+        self._wanted.take(gone.ids())
+        self._wanted.add(new.ids())
         width = len(self.variables)
         return Delta(
-            stack_rows([added, self._chosen(content, new)], width),
-            stack_rows([removed, self._chosen(content, gone)], width),
+            stack_rows([added, self._select(content, new)], width),
+            stack_rows([removed, self._select(content, gone)], width),
         )
 
     def _changed_keys(self) -> tuple[Relation, Relation]:
-        """The values that are asked for since the last tick, and those that are not any more."""
-        touched = np.array(list(self._touched), dtype=np.int64).reshape(len(self._touched), self._passing.width)
+        """The values that members have since the last tick, and those that no member has any more."""
+        touched = np.array(list(self._touched), dtype=np.int64).reshape(len(self._touched), self._wanted.width)
         is_asked = np.array([key in self._asked for key in self._touched], dtype=np.bool_)
         self._touched = {}
-        is_passing = _found(self._passing, touched, np.arange(touched.shape[1], dtype=np.int32))
+        is_passing = _has_wanted_values(self._wanted, touched, np.arange(touched.shape[1], dtype=np.int32))
         new, gone = Relation(touched.shape[1]), Relation(touched.shape[1])
         new.add(touched[is_asked & ~is_passing])
         gone.add(touched[~is_asked & is_passing])
         return new, gone
 
-    def _passed(self, rows: Ints) -> Ints:
-        return self._chosen(rows, self._passing)
+    def _select_wanted(self, rows: Ints) -> Ints:
+        return self._select(rows, self._wanted)
 
-    def _chosen(self, rows: Ints, wanted: Relation) -> Ints:
+    def _select(self, rows: Ints, wanted: Relation) -> Ints:
         if not rows.shape[0] or not wanted.size:
             return rows[:0]
         for column, value in self._constants:
             rows = rows[rows[:, column] == value]
-        return rows[_found(wanted, rows, self._columns)]
+        return rows[_has_wanted_values(wanted, rows, self._columns)]
 
     @property
     def inputs(self) -> tuple[Operator, ...]:
         return (self._source,)
 
     def ids(self) -> Iterable[Ints]:
-        yield self._passing.ids()
+        yield self._wanted.ids()
 
     @property
     def nbytes(self) -> int:
-        return self._passing.nbytes
+        return self._wanted.nbytes
 
 
-def _found(wanted: Relation, rows: Ints, columns: Links) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _has_wanted_values(wanted: Relation, rows: Ints, columns: Links) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """For each row whether its values at some columns are wanted."""
     if not wanted.size or not rows.shape[0]:
         return np.zeros(rows.shape[0], dtype=np.bool_)
@@ -132,8 +132,8 @@ def _found(wanted: Relation, rows: Ints, columns: Links) -> np.ndarray[tuple[int
     return counts > 0
 
 
-class FamilyLeaves(Leaves):
-    """Makes the operators of triple patterns; those of patterns with parameters read screened triples."""
+class FamilyPatternCompiler(PatternCompiler):
+    """Compiles triple patterns; those with parameters read only triples with values of members."""
 
     def __init__(
         self,
@@ -144,8 +144,8 @@ class FamilyLeaves(Leaves):
         clock: TickClock,
         prefix: str,
         parameters: Sequence[Variable],
-        contents: Contents,
-        followers: list[FollowsMembers],
+        contents: WindowContents,
+        followers: list[MemberFollower],
     ) -> None:
         super().__init__(plan, settings, static, vocabulary, clock, prefix)
         self._parameters = parameters
@@ -165,9 +165,9 @@ class FamilyLeaves(Leaves):
 
         constants = [(1, self._vocabulary.id_of(terms[1]))] if isinstance(terms[1], NamedNode) else []
         columns, places = [column for column, _ in asked], [place for _, place in asked]
-        screened = Screened(self._graph(graph), columns, places, content, constants)
+        screened = MemberFilterOperator(self._graph(graph), columns, places, content, constants)
         self._followers.append(screened)
-        # Nobody else reads these triples, so what is made of them is no pattern that others could share.
+        # Only this pattern reads these triples, so it is not shared with equal patterns.
         graphs, patterns = self._graphs, self._patterns
         self._graphs, self._patterns = {graph: screened}, {}
         try:

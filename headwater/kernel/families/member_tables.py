@@ -1,13 +1,13 @@
-"""What the members of a family bring: rows that come and go with the queries, not with the streams.
+"""Inputs of a family's plan whose rows come and go with the queries, not with the streams.
 
-    Δ = what `give` and `take` said since the last tick
+    Δ = the rows of `give` and `take` since the last tick
 
-`GivenRows` is the table of the members itself. A `FamilyView` is a static part of the plan with parameters in it:
+`TableOperator` is the table of the members itself. A `FamilyViewOperator` is a static part with parameters in it:
 
-    ?paper dc:creator ?auth . ?auth foaf:name ?p0         for each value of ?p0 that a member asks for
+    ?paper dc:creator ?auth . ?auth foaf:name ?p0         for each value of ?p0 that a member has
 
-It is asked of the static data for all new values at once, with VALUES, and indexed on its parameters by the join that
-reads it. Values that nobody asks for any more are forgotten.
+It is evaluated over the static data for all new values at once, with VALUES, and indexed on its parameters by the join
+that reads it. The rows of values that no member has any more are dropped.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ Key = tuple[int, ...]
 """Values of some of the parameters of a family."""
 Values = Sequence[int]
 """The values of all of them: what a member is."""
-AskFor = Callable[[Sequence[Key]], Ints]
+LookUp = Callable[[Sequence[Key]], Ints]
 """The rows of a view for some combinations of values of its parameters."""
 
 
-class FollowsMembers(Protocol):
-    """What is told who comes and who goes, before the tick from which on it counts."""
+class MemberFollower(Protocol):
+    """An operator that is given the members that come and go, before the tick from which on they count."""
 
     def enter(self, members: Sequence[Values]) -> None: ...
 
     def leave(self, member: Values) -> None: ...
 
 
-class GivenRows(Operator):
-    """Rows that somebody gives and takes. State: what no tick has seen yet."""
+class TableOperator(Operator):
+    """Rows that are added and removed from outside. State: the changes since the last tick."""
 
     def __init__(self, variables: tuple[str, ...]) -> None:
         self.variables = variables
@@ -71,19 +71,19 @@ class GivenRows(Operator):
 
 @dataclass(slots=True)
 class _Wanted:
-    """The rows for one combination of values, and how many members ask for them."""
+    """The rows for one combination of values, and how many members have it."""
 
     rows: Ints
     members: int = 0
 
 
-class FamilyView(GivenRows):
+class FamilyViewOperator(TableOperator):
     """The rows of a static part for the values that members give to its parameters, which stand at `places`.
 
     State: the rows, by the values of the parameters.
     """
 
-    def __init__(self, variables: tuple[str, ...], columns: Sequence[int], places: Sequence[int], ask: AskFor) -> None:
+    def __init__(self, variables: tuple[str, ...], columns: Sequence[int], places: Sequence[int], ask: LookUp) -> None:
         super().__init__(variables)
         self._columns = list(columns)
         self._places = places

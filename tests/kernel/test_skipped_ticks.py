@@ -1,4 +1,4 @@
-"""Ticks at which a window is empty without which there is no result are passed over, and nobody can tell."""
+"""Ticks are skipped while a window is empty without which there is no result, and the answers are the same."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_only_ticks_with_something_in_view_are_evaluated() -> None:
 
 
 @pytest.mark.parametrize("emit", [StreamOperator.DSTREAM, StreamOperator.RSTREAM])
-def test_where_there_is_something_to_say_no_tick_is_passed_over(emit: StreamOperator) -> None:
+def test_where_there_is_something_to_say_no_tick_is_skipped(emit: StreamOperator) -> None:
     expected = one_by_one(made(ReferenceEvaluator, places(), emit), ELEMENTS)
     evaluator = made(KernelEvaluator, places(), emit)
     assert isinstance(evaluator, KernelEvaluator)
@@ -99,7 +99,7 @@ def test_windows_go_on_after_many_ticks(monkeypatch: pytest.MonkeyPatch) -> None
     assert evaluator.size().rows == 0
 
 
-def test_data_that_changes_after_a_tick_that_was_passed_over() -> None:
+def test_data_that_changes_after_a_tick_that_was_skipped() -> None:
     """The old place is renamed while nobody is in view: the news are those of the person who comes next."""
     stores = places(), places()
     evaluators = made(KernelEvaluator, stores[0]), made(ReferenceEvaluator, stores[1])
