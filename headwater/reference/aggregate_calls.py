@@ -19,7 +19,7 @@ from headwater.algebra.scope import map_expression, map_expressions, nodes
 from headwater.algebra.window_graphs import INTERNAL
 from headwater.language.expressions import Aggregate, Constant, Expression, FunctionCall, VariableReference
 from headwater.terms.model import NamedNode, Term
-from headwater.terms.stored_forms import original, stored
+from headwater.terms.stored_forms import restore_term, to_stored_term
 from headwater.values.aggregates import aggregate as value_of
 
 if TYPE_CHECKING:
@@ -41,11 +41,11 @@ class Accumulator:
         self._values[element] += 1
 
     def finish(self) -> Term | None:
-        read = original if self._as_written else _as_it_is
+        read = restore_term if self._as_written else _as_it_is
         values = {None if term == _ERROR else read(term): times for term, times in self._values.items()}
         asked = self._aggregate
         found = value_of(asked.function, values, distinct=asked.distinct, separator=asked.separator)
-        return None if found is None else stored(found) if self._as_written else found
+        return None if found is None else to_stored_term(found) if self._as_written else found
 
 
 def _as_it_is(term: Term) -> Term:

@@ -56,7 +56,7 @@ def lines_before(lines: Iterable[OffsetLine], end: int | None) -> Iterator[Offse
     return iter(lines) if end is None else takewhile(lambda line: line[0] < end, lines)
 
 
-def shown(line: bytes) -> str:
+def line_to_text(line: bytes) -> str:
     """The line as text for a report; bytes that are not UTF-8 appear as escapes."""
     return line.decode("utf-8", "backslashreplace")
 

@@ -24,7 +24,7 @@ from pyoxigraph import DefaultGraph, RdfFormat
 from headwater.terms.model import BadElement, BlankNode, Element, NamedNode, Quad, Term, Triple
 from headwater.terms.rdf_documents import RdfSyntaxError, read_quads
 from headwater.terms.statements import graph_label, parse_statements
-from headwater.terms.text_lines import LineNumbers, Lines, lines_before, offset_lines, shown
+from headwater.terms.text_lines import LineNumbers, Lines, line_to_text, lines_before, offset_lines
 from headwater.terms.timestamps import format_time, parse_time
 
 GENERATED_AT_TIME = NamedNode("http://www.w3.org/ns/prov#generatedAtTime")
@@ -55,7 +55,7 @@ def read_timed_nquads(
     quads: list[tuple[int, Quad]] = []
     for (position, count, text), quad in zip(numbered, parse_statements([line[2] for line in numbered]), strict=True):
         if isinstance(quad, str):
-            bad.append(BadElement(quad, shown(text), source, (position,), numbers.number(count)))
+            bad.append(BadElement(quad, line_to_text(text), source, (position,), numbers.number(count)))
         else:
             quads.append((position, quad))
     found: list[Element | BadElement] = [*timed_graphs(quads, source), *bad]
@@ -78,7 +78,7 @@ def read_timed_trig(data: bytes, source: str, format: RdfFormat = RdfFormat.TRIG
         cut = f"; the graph {last} is cut short" if last else ""
         rest = b"\n".join(data.split(b"\n")[(error.line or 1) - 1 :])
         reason = f"{error.reason}{cut}; the document was not read on from here"
-        yield BadElement(reason, shown(rest), source, (len(quads),), error.line)
+        yield BadElement(reason, line_to_text(rest), source, (len(quads),), error.line)
         return
     yield from timed_graphs(enumerate(quads), source)
 
@@ -111,7 +111,7 @@ def read_jsonld_lines(
         try:
             quads = list(read_quads(text, format=RdfFormat.JSON_LD, scope=f"{source}#{position}"))
         except RdfSyntaxError as error:
-            yield BadElement(error.reason, shown(text), source, (position, 0), numbers.number(count))
+            yield BadElement(error.reason, line_to_text(text), source, (position, 0), numbers.number(count))
             continue
         for element in timed_graphs(enumerate(quads), source, (position,)):
             if isinstance(element, BadElement):

@@ -18,7 +18,7 @@ from headwater.algebra.scope import expressions_of, map_expressions, nodes, sub_
 from headwater.language.expressions import Aggregate, Constant, Expression, FunctionCall, Operation, VariableReference
 from headwater.language.patterns import TriplePattern
 from headwater.terms.model import Literal, NamedNode, Term, Triple
-from headwater.terms.stored_forms import EXACT, is_kept, original, stored
+from headwater.terms.stored_forms import EXACT, is_kept, restore_term, to_stored_term
 
 _VALUE = NamedNode(EXACT + "value")
 _DATATYPE = NamedNode(EXACT + "datatype")
@@ -29,11 +29,11 @@ Anything = TypeVar("Anything")
 
 
 def _datatype(term: Term) -> Term | None:
-    found = original(term)
+    found = restore_term(term)
     return found.datatype if isinstance(found, Literal) else None
 
 
-FUNCTIONS: dict[NamedNode, Callable[..., Term | None]] = {_VALUE: original, _DATATYPE: _datatype}
+FUNCTIONS: dict[NamedNode, Callable[..., Term | None]] = {_VALUE: restore_term, _DATATYPE: _datatype}
 """What a store has to be given to evaluate such queries."""
 
 
@@ -85,7 +85,7 @@ def over_stored_terms(plan: Node) -> Node:
 
 
 def _kept(term: Anything) -> Anything:
-    return cast(Anything, stored(term)) if isinstance(term, Literal | Triple) else term
+    return cast(Anything, to_stored_term(term)) if isinstance(term, Literal | Triple) else term
 
 
 def _term(expression: Expression) -> Expression:

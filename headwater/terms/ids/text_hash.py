@@ -30,7 +30,7 @@ HASH_MASK = (1 << 63) - 1
 _WORD_MASK = (1 << 64) - 1
 
 
-def text_hash(text: bytes) -> int:
+def hash_text(text: bytes) -> int:
     """63 bits for a text."""
     length = len(text)
     blocks = -(-length // BLOCK_BYTES)
