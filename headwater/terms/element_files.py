@@ -72,7 +72,7 @@ def element_reader(
 ) -> ElementReader:
     """The reader for a stream file. Rows need a template, given compiled or as the path of its file.
 
-    `source` is what bad elements and blank nodes are named after; the path as given if it is not said.
+    `source` is what bad elements and blank nodes are named after; the path where it is None.
     """
     ending = file_ending(path)
     chosen = format or _ENDINGS.get(ending)

@@ -47,7 +47,7 @@ _LABELLED_FORMATS = (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS)
 
 
 class RdfSyntaxError(HeadwaterError, ValueError):
-    """A document that is not what its format asks for; the message says file, line and column."""
+    """A document with a syntax error; the message names file, line and column."""
 
     def __init__(self, reason: str, source: str, line: int | None = None, column: int | None = None) -> None:
         place = ":".join(str(part) for part in (source, line, column) if part is not None)
@@ -94,7 +94,7 @@ def compression_of(path: str | Path) -> str:
 
 
 def open_bytes(path: str | Path) -> IO[bytes]:
-    """The file's bytes, unpacked where its name says that it is compressed."""
+    """The file's bytes, decompressed where the ending of its name is that of a compressed file."""
     if not is_compressed(path):
         return open(path, "rb")
     found: IO[bytes] = _OPENERS[Path(path).suffix.lower()](path)
@@ -102,7 +102,7 @@ def open_bytes(path: str | Path) -> IO[bytes]:
 
 
 def decompress(stream: IO[bytes], path: str | Path) -> IO[bytes]:
-    """The bytes of an open file with such a name; whoever opened it closes it."""
+    """The decompressed bytes of an open file with such a name; the caller closes the file."""
     found: IO[bytes] = _OPENERS[Path(path).suffix.lower()](stream) if is_compressed(path) else stream
     return found
 

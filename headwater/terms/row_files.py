@@ -218,7 +218,7 @@ def parse_json_row(text: str) -> object:
 def cells_of_json(row: object, template: RowTemplate) -> dict[str, str]:
     """The members of a JSON object as cells; those of inner objects as `outer.inner`; absent ones empty.
 
-    A number keeps the digits that it was written with. What the template asks for must not be a list.
+    A number keeps the digits that it was written with. A column of the template must not be a list.
     """
     if not isinstance(row, dict):
         raise RowError("a row must be a JSON object")

@@ -1,13 +1,13 @@
 """Terms as they were written, inside a store that knows numbers only by value.
 
 pyoxigraph's store keeps `"01"^^xsd:integer` as `"1"` and `"-3"^^xsd:negativeInteger` as an `xsd:integer`. Two terms
-would become one, and an answer would show what nobody wrote. So a literal that the store would change goes in under a
-datatype of our own, which the store leaves alone:
+would become one, and an answer would show a term that is not in the data. So a literal that the store would change goes
+in under a datatype of our own, which the store leaves alone:
 
     "01"^^xsd:integer    is stored as    "01"^^<urn:headwater:exact:http://www.w3.org/2001/XMLSchema#integer>
 
-Whoever fills a store that queries will read passes what goes in through `to_stored_quad`; what comes out passes through
-`restore_term`. `headwater.values.stored_form_queries` makes queries read such terms.
+Terms go into a store that queries read through `to_stored_quad`, and come out of it through `restore_term`.
+`headwater.values.stored_form_queries` makes queries read such terms.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _KEPT = {
     XSD + "boolean": re.compile(r"true|false"),
     XSD + "dateTime": re.compile(r"[12][0-9]{3}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3])(?::[0-9]{2}){2}Z?"),
 }
-"""Forms that the store surely keeps, so that most literals are known without asking it."""
+"""Lexical forms that the store surely keeps, so that most literals need no test."""
 
 _PROBE = NamedNode("urn:headwater:asking")
 

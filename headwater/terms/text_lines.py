@@ -26,8 +26,8 @@ _SCAN_BYTES = 1 << 20
 class LineNumbers:
     """Line numbers of a file for lines that were counted from some later place, such as a range's start.
 
-    Where `first` is a function it is asked only when a number is needed: to count the lines before a range
-    means to read them, and usually nobody wants to know.
+    Where `first` is a function it is called only when a line number is needed, for a report: to count the
+    lines before a range means to read them.
     """
 
     def __init__(self, first: int | Callable[[], int] = 1) -> None:
@@ -62,7 +62,7 @@ def line_to_text(line: bytes) -> str:
 
 
 def seek_line(stream: IO[bytes], start: int) -> int:
-    """Move to the first line that begins at the byte `start` or behind it, and say where that is."""
+    """Move to the first line that begins at the byte `start` or behind it; gives its offset."""
     if start <= 0:
         stream.seek(0)
         return 0

@@ -38,7 +38,8 @@ from headwater.terms.scanning.texts import is_same_text
 from headwater.terms.scanning.times import NO_TIME, scan_timestamp
 
 UNSURE_LINE = 128
-"""The mark of a line that the parser shall read. Marks are otherwise those of `patterns`; 0 is a line nobody wants."""
+"""The mark of a line that the parser shall read. Marks are otherwise those of `pattern_tables`; 0 is a line that no
+pattern wants."""
 
 BAD_LINE = 64
 """The mark of a line that the parser refused."""

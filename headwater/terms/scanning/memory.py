@@ -1,9 +1,9 @@
 """Reading bytes inside compiled code: words, and classes of 32 bytes at a time.
 
-Addresses are plain integers, so that a function of the scanner takes and gives nothing but integers. Whoever calls
+Addresses are plain integers, so that a function of the scanner takes and gives nothing but integers. The caller of
 compiled code keeps the memory alive and has put `PADDING` bytes behind the text, which may be read but mean nothing.
 
-A class of bytes is asked of a block of 32: the result has a bit for every byte, the lowest for the first, as in
+A test for a class of bytes takes a block of 32. Its result has a bit for every byte, the lowest for the first, as in
 `stops = iri_stops(address)`; `lowest_bit(stops)` is then the place of the first byte that needs a look.
 """
 

@@ -35,9 +35,9 @@ def scan_range(
 ) -> ScannedColumns:
     """The elements of a file that begin in the bytes from `start` to before `end`; to the end of the file if None.
 
-    `limit` is where the file ended when it was looked at: nothing behind it is read, and a line that it cuts is read as
-    it is. `after_end` says that the file ended at `start` when it was read before: the element there was given out, and
-    what follows it begins a new one.
+    `limit` is the known size of the file: nothing behind it is read, and a line that it cuts is read as it is.
+    `after_end`: the file ended at `start` when it was read before. The element before `start` was given out then, and
+    what follows begins a new one.
     """
     with FileIO(path) as stream:
         size = stream.seek(0, 2) if limit is None else min(limit, stream.seek(0, 2))

@@ -17,7 +17,7 @@ from headwater.terms.scanning.parsed_lines import LineContent, RefusedLine
 from headwater.terms.scanning.pattern_tables import ScanPatterns
 
 _Entry: TypeAlias = tuple[int, int, int]
-"""The id of a term, and start and length of its text; a negative start says that it stands among the rewritten."""
+"""The id of a term, and start and length of its text; a negative start: it is among the rewritten texts."""
 
 _DEFAULT_GRAPH: _Entry = (NO_TERM, 0, 0)
 
