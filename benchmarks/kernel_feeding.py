@@ -8,8 +8,6 @@ from headwater.kernel.columns.delta import Delta, no_rows
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.operators.operator import Operator
 
-"""The id of the integer 0; those of the other integers follow in their order."""
-
 
 class SlidingInput(Operator):
     """A window of `size` rows over given rows.
