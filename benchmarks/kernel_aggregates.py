@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks import kernel_polars
-from benchmarks.kernel_feeding import ZERO, SlidingInput, draw_values, hashed_ids, pairs
+from benchmarks.kernel_feeding import SlidingInput, draw_values, hashed_ids, pairs
 from benchmarks.kernel_sizes import Sizes
 from benchmarks.reporting import Figure, Findings, Points, in_turns, progress, rounded
 from headwater.kernel.aggregation.grouping import AggregateSpec, GroupOperator
@@ -24,6 +24,7 @@ from headwater.kernel.operators.distinct import DistinctOperator
 from headwater.kernel.operators.multiway_join import MultiwayJoinOperator
 from headwater.kernel.operators.operator import Operator
 from headwater.kernel.operators.projection import ProjectionOperator
+from headwater.terms.ids.inline_layout import INTEGER_ZERO
 
 if TYPE_CHECKING:
     import polars as pl
@@ -69,7 +70,9 @@ def _averages(sizes: Sizes) -> Figure:
     for groups in sizes.aggregate_groups:
         progress(f"AVG over a window of {window}: {groups} groups")
         count = _rows_for(window, sizes)
-        rows = pairs(draw_values(random, hashed_ids(random, groups), count), ZERO + random.integers(0, 10_000, count))
+        rows = pairs(
+            draw_values(random, hashed_ids(random, groups), count), INTEGER_ZERO + random.integers(0, 10_000, count)
+        )
         leaf = SlidingInput(("g", "v"), rows, window)
         root = GroupOperator(leaf, ("g",), (("a", AggregateSpec("AVG", "v")),), Vocabulary())
         _add(lines, groups, [leaf], root, partial(_reevaluate_averages, leaf), sizes)
@@ -77,7 +80,7 @@ def _averages(sizes: Sizes) -> Figure:
 
 
 def _reevaluate_averages(leaf: SlidingInput) -> pl.DataFrame:
-    return kernel_polars.averages(leaf.content, ZERO)
+    return kernel_polars.averages(leaf.content, INTEGER_ZERO)
 
 
 def _reevaluate_join(
@@ -102,7 +105,7 @@ def _two_windows(sizes: Sizes, selectivity: float) -> list[SlidingInput]:
     count = _rows_for(window, sizes)
     groups = hashed_ids(random, _GROUPS)
     left = pairs(draw_values(random, groups, count), draw_values(random, keys, count))
-    right = pairs(draw_values(random, keys, count), ZERO + random.integers(0, _VALUES, count))
+    right = pairs(draw_values(random, keys, count), INTEGER_ZERO + random.integers(0, _VALUES, count))
     return [SlidingInput(("g", "y"), left, window), SlidingInput(("y", "v"), right, window)]
 
 

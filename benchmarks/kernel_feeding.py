@@ -7,10 +7,6 @@ import numpy as np
 from headwater.kernel.columns.delta import Delta, no_rows
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.operators.operator import Operator
-from headwater.terms.ids.inline_layout import INTEGER_BIAS, InlineType, inline_id
-
-ZERO = inline_id(InlineType.INTEGER, INTEGER_BIAS)
-"""The id of the integer 0; those of the other integers follow in their order."""
 
 
 class SlidingInput(Operator):

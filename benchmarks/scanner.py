@@ -27,8 +27,8 @@ from benchmarks.reporting import in_turns, machine, print_result, progress, roun
 from headwater.terms.ids.term_ids import encode
 from headwater.terms.model import XSD, Element, NamedNode
 from headwater.terms.scanning.padded_text import PaddedText
-from headwater.terms.scanning.pattern_tables import Pattern, Patterns
-from headwater.terms.scanning.precompile_scanner import warm
+from headwater.terms.scanning.pattern_tables import ScanPattern, ScanPatterns
+from headwater.terms.scanning.precompile_scanner import precompile_scanner
 from headwater.terms.scanning.ranges import scan_range
 from headwater.terms.scanning.scanner import scan
 from headwater.terms.tnq import read_tnq
@@ -68,7 +68,7 @@ def measure(triples: int, rounds: int, folder: Path) -> dict[str, object]:
     lines = list(observations(triples))
     timed.write_text("".join(lines))
     untimed.write_text("".join(line.partition("\t")[2] for line in lines))
-    wanted = Patterns([Pattern(predicate=encode(NamedNode(_TERMS + "value")), texts="s")])
+    wanted = ScanPatterns([ScanPattern(predicate=encode(NamedNode(_TERMS + "value")), texts="s")])
     counts: dict[str, Callable[[], int]] = {
         "scanner": lambda: len(scan_range(timed)),
         "reader": lambda: _count_read(timed),
@@ -104,7 +104,7 @@ def _count_read(path: Path) -> int:
         return sum(len(element.triples) for element in read_tnq(stream, "") if isinstance(element, Element))
 
 
-def _with_texts(path: Path, patterns: Patterns | None) -> int:
+def _with_texts(path: Path, patterns: ScanPatterns | None) -> int:
     scanned = scan_range(path, patterns=patterns, texts="spo")
     if not len(scanned.texts()):
         raise AssertionError("no texts were collected")
@@ -131,7 +131,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a smaller file, some seconds")
     arguments = parser.parse_args()
     facts = machine()
-    warm()
+    precompile_scanner()
     triples, rounds = (100_000, 5) if arguments.quick else (1_000_000, 7)
     with tempfile.TemporaryDirectory() as folder:
         findings = measure(triples, rounds, Path(folder))

@@ -39,7 +39,7 @@ from headwater.execution.answers import Answer
 from headwater.terms.durations import parse_duration
 from headwater.terms.model import Element, Row, Triple
 from headwater.terms.names import name_to_iri
-from headwater.terms.stored_forms import stored_quad
+from headwater.terms.stored_forms import to_stored_quad
 from headwater.terms.timestamps import parse_time
 
 SCENARIOS = Path(__file__).parent / "scenarios"
@@ -133,7 +133,7 @@ def _close_section(scenario: Scenario, section: list[str], body: list[str]) -> N
             graph = name_to_iri(_iri(scenario, words[0])) if words[0] else None
             for triple in _turtle(scenario, "\n".join(lines)):
                 parts = (triple.subject, triple.predicate, triple.object)
-                scenario.data.add(stored_quad(Quad(*parts, graph) if graph is not None else Quad(*parts)))
+                scenario.data.add(to_stored_quad(Quad(*parts, graph) if graph is not None else Quad(*parts)))
         case "query":
             name = words[0] if words[0] and "=" not in words[0] else f"query{len(scenario.queries) or ''}"
             options = dict(word.split("=", 1) for word in words if "=" in word)

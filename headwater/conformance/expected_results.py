@@ -27,13 +27,13 @@ from pyoxigraph import (
 
 from headwater.terms.model import RDF, XSD, BlankNode, Literal, NamedNode, Quad, Row, Term, Triple
 from headwater.terms.rdf_documents import read_quads
-from headwater.terms.writing import json_bindings, write_csv, write_tsv, write_xml
+from headwater.terms.writing import bindings_to_json, write_csv, write_tsv, write_xml
 
 RS = "http://www.w3.org/2001/sw/DataAccess/tests/result-set#"
 _FORMATS = {".srx": QueryResultsFormat.XML, ".srj": QueryResultsFormat.JSON, ".tsv": QueryResultsFormat.TSV}
 _WRITERS: dict[str, Callable[[Sequence[str], Iterable[Row]], str]] = {
     ".srx": write_xml,
-    ".srj": lambda variables, rows: json.dumps(json_bindings(variables, rows)),
+    ".srj": lambda variables, rows: json.dumps(bindings_to_json(variables, rows)),
     ".tsv": write_tsv,
     ".csv": write_csv,
 }

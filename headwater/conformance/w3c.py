@@ -38,7 +38,7 @@ from headwater.language.stream_clauses import Dialect, FromGraph, FromStream, Ra
 from headwater.running.named_evaluators import by_definition
 from headwater.terms.model import SECOND, Element, NamedNode, Triple
 from headwater.terms.rdf_documents import read_quads
-from headwater.terms.stored_forms import stored_quad
+from headwater.terms.stored_forms import to_stored_quad
 from headwater.windows.settings import Options, resolve_settings
 
 STREAM = NamedNode("urn:headwater:w3c")
@@ -117,7 +117,7 @@ def _static_graphs(case: Case, query: ParsedQuery) -> Store:
         graph = NamedNode(iri)
         static.add_graph(graph)
         quads = (Quad(q.subject, q.predicate, q.object, graph) for q in read_quads(path, base_iri=iri))
-        static.extend(map(stored_quad, quads))
+        static.extend(map(to_stored_quad, quads))
     return static
 
 

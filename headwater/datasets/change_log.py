@@ -24,7 +24,7 @@ from headwater.datasets.statement_columns import GroupKey, Pairs, StatementColum
 from headwater.datasets.stored_terms import StoredTerms
 from headwater.terms.ids.inline_layout import NO_TERM, is_inline
 from headwater.terms.ids.term_ids import encode, term_text
-from headwater.terms.ids.term_texts import Kind, Kinds, kinds_of_texts, term_of_text
+from headwater.terms.ids.term_texts import TermKind, TermKinds, kinds_of_texts, term_of_text
 from headwater.terms.model import NamedNode, Quad, Term
 
 IdQuad = tuple[int, int, int, int]
@@ -223,10 +223,10 @@ class UpdatableColumns:
         """The groups that may have statements."""
         return {*self.base.groups, *(key for key, delta in self.deltas.items() if delta.added)}
 
-    def kinds_of(self, ids: Ints) -> Kinds:
+    def kinds_of(self, ids: Ints) -> TermKinds:
         """The kinds of the terms of hashed ids; unknown where the text is not here."""
         kinds = self.base.terms.texts.kinds_of(ids)
-        unknown = np.flatnonzero(kinds == Kind.UNKNOWN).tolist() if self.texts else []
+        unknown = np.flatnonzero(kinds == TermKind.UNKNOWN).tolist() if self.texts else []
         texts = {index: text for index in unknown if (text := self.texts.get(int(ids[index]))) is not None}
         if texts:
             kinds[list(texts)] = kinds_of_texts(texts.values())

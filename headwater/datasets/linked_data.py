@@ -26,9 +26,9 @@ from headwater.kernel.compiling.static_views import EvaluateByReference, View
 from headwater.optimizer.statistics import PredicateCounts, Statistics
 from headwater.terms.ids.inline_layout import NO_TERM, is_inline
 from headwater.terms.ids.term_ids import decode_inline, encode
-from headwater.terms.ids.term_texts import Kind, Kinds, term_of_text
+from headwater.terms.ids.term_texts import TermKind, TermKinds, term_of_text
 from headwater.terms.model import NamedNode, Quad, Term
-from headwater.terms.stored_forms import original, stored_quad
+from headwater.terms.stored_forms import restore_term, to_stored_quad
 
 _REMEMBERED_TERMS = 1 << 16
 
@@ -131,9 +131,9 @@ class LinkedData:
 
     def quads_for_pattern(self, subject: Any, predicate: Any, object: Any, graph_name: Any = None, /) -> Iterator[Quad]:
         """The statements that match, as a store would give them; None stands for anything."""
-        value = object if object is None else original(object)
+        value = object if object is None else restore_term(object)
         wanted = [id_or_none(term) for term in (subject, predicate, value, graph_name)]
-        return (stored_quad(self._quad(quad)) for quad in self.id_quads(*wanted))
+        return (to_stored_quad(self._quad(quad)) for quad in self.id_quads(*wanted))
 
     def id_quads(
         self, subject: int | None, predicate: int | None, object: int | None, graph: int | None
@@ -174,11 +174,11 @@ class LinkedData:
                 return text
         return self._catalog.texts.get(term_id)
 
-    def kinds_of(self, ids: Ints) -> Kinds:
+    def kinds_of(self, ids: Ints) -> TermKinds:
         """The kinds of the terms of hashed ids; unknown where no data set has the text."""
         kinds = np.zeros(ids.shape[0], dtype=np.uint8)
         for columns in self.columns:
-            kinds = np.where(kinds == Kind.UNKNOWN, columns.kinds_of(ids), kinds)
+            kinds = np.where(kinds == TermKind.UNKNOWN, columns.kinds_of(ids), kinds)
         return kinds
 
     def group_keys(self) -> set[GroupKey]:

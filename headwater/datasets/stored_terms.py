@@ -20,11 +20,11 @@ from headwater.datasets.mapped_files import map_bytes, map_ints, write_column
 from headwater.terms.compiled_code import compiled
 from headwater.terms.ids.dictionary import HashCollision
 from headwater.terms.ids.term_ids import encode
-from headwater.terms.ids.term_texts import TermTexts, parse_terms, texts_of
+from headwater.terms.ids.term_texts import TermTexts, parse_terms, texts_of_terms
 from headwater.terms.model import Term
 from headwater.terms.scanning.memory import PADDING
 from headwater.terms.scanning.padded_text import PaddedText
-from headwater.terms.scanning.texts import gather, same_text
+from headwater.terms.scanning.texts import copy_texts, is_same_text
 
 _BYTES_AT_A_TIME = 64 << 20
 _ALL_HASHES = 1 << 63
@@ -51,7 +51,7 @@ def merge_texts(parts: Sequence[TermTexts]) -> TermTexts:
     offsets = np.zeros(int(is_first.sum()) + 1, dtype=np.int64)
     np.cumsum(lengths[is_first], out=offsets[1:])
     blob = PaddedText.empty(int(offsets[-1]))
-    gather(addresses[is_first], offsets, blob.address)
+    copy_texts(addresses[is_first], offsets, blob.address)
     return TermTexts(ids[is_first], offsets, blob.content)
 
 
@@ -60,7 +60,7 @@ def _find_collision(ids, lengths, addresses):  # type: ignore[no-untyped-def]
     """The first index whose text differs from the one before, although both have one id; -1 if there is none."""
     for i in range(1, ids.shape[0]):
         if ids[i] == ids[i - 1] and (
-            lengths[i] != lengths[i - 1] or not same_text(addresses[i], addresses[i - 1], lengths[i])
+            lengths[i] != lengths[i - 1] or not is_same_text(addresses[i], addresses[i - 1], lengths[i])
         ):
             return i
     return -1
@@ -88,7 +88,7 @@ class StoredTerms:
     @classmethod
     def of(cls, terms: Iterable[Term]) -> StoredTerms:
         """Hold the texts of some terms in memory."""
-        texts = texts_of((encode(term), term) for term in terms)
+        texts = texts_of_terms((encode(term), term) for term in terms)
         # Compiled code reads whole words.
         return cls(merge_texts([TermTexts(texts.ids, texts.offsets, PaddedText.of(texts.blob).content)]))
 

@@ -17,7 +17,7 @@ from headwater.datasets.errors import DataSetError
 from headwater.datasets.update_patterns import patterns_of
 from headwater.terms.model import Quad
 from headwater.terms.rdf_documents import BlankNodeNames
-from headwater.terms.stored_forms import original, stored_quad
+from headwater.terms.stored_forms import restore_term, to_stored_quad
 
 if TYPE_CHECKING:
     from headwater.datasets.dataset import DataSet
@@ -53,7 +53,7 @@ def _copy_statements(data: DataSet, patterns: frozenset[WantedPattern] | None) -
     quads: set[Quad] = set()
     for one in everything if patterns is None else patterns:
         for quad in data.quads(one.subject, one.predicate, one.object):
-            quads.add(stored_quad(quad))
+            quads.add(to_stored_quad(quad))
             if len(quads) > LARGEST_COPY:
                 raise DataSetError(
                     f"nothing is changed: the update looks through more than {LARGEST_COPY:,} statements. Name more "
@@ -79,5 +79,5 @@ def _parse_data_block(text: str) -> tuple[list[Quad], list[Quad]] | None:
 
 
 def _original_quad(quad: Quad) -> Quad:
-    written = original(quad.object)
+    written = restore_term(quad.object)
     return quad if written is quad.object else Quad(quad.subject, quad.predicate, written, quad.graph_name)

@@ -14,7 +14,7 @@ from headwater.sources.source import SourceError
 from headwater.terms.model import Quad, Triple
 from headwater.terms.names import name_to_iri
 from headwater.terms.rdf_documents import read_quads
-from headwater.terms.stored_forms import original
+from headwater.terms.stored_forms import restore_term
 
 Given = str | Path | Store | Iterable[Quad | Triple]
 """RDF files by path or pattern, a store, or statements."""
@@ -31,7 +31,7 @@ def read_statements(data: Given) -> list[Quad]:
     if isinstance(data, str | Path):
         return [quad for path in find_files(str(data)) for quad in read_quads(path)]
     if isinstance(data, Store):
-        return [Quad(q.subject, q.predicate, original(q.object), q.graph_name) for q in data]
+        return [Quad(q.subject, q.predicate, restore_term(q.object), q.graph_name) for q in data]
     return [Quad(t.subject, t.predicate, t.object) if isinstance(t, Triple) else t for t in data]
 
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.wanted_patterns import WantedPattern, wanted_patterns_of
 from headwater.terms.model import Literal, Quad
-from headwater.terms.stored_forms import original, stored
+from headwater.terms.stored_forms import restore_term, to_stored_term
 
 Version: TypeAlias = tuple[int, ...]
 """The versions of the data sets of a program, in their order."""
@@ -72,7 +72,7 @@ def select_statements(static: StaticData, plan: QueryPlan, graph: Any) -> Iterat
     for one in patterns:
         if isinstance(one.subject, Literal) or isinstance(one.predicate, Literal):
             continue
-        value = None if one.object is None else stored(one.object)
+        value = None if one.object is None else to_stored_term(one.object)
         found.update(static.quads_for_pattern(one.subject, one.predicate, value, graph))
     yield from found
 
@@ -88,5 +88,5 @@ def _matches(pattern: WantedPattern, quad: Quad) -> bool:
     return (
         pattern.predicate in (None, quad.predicate)
         and pattern.subject in (None, quad.subject)
-        and pattern.object in (None, original(quad.object))
+        and pattern.object in (None, restore_term(quad.object))
     )

@@ -18,7 +18,7 @@ from headwater.kernel.columns.delta import no_rows
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.terms.model import BlankNode, NamedNode, Term, Triple, Variable
-from headwater.terms.stored_forms import original_triple
+from headwater.terms.stored_forms import restore_triple
 
 
 class ResourceDescriber:
@@ -63,4 +63,4 @@ class ResourceDescriber:
     def _in_static_data(self, resource: NamedNode | BlankNode) -> Iterable[Triple]:
         for graph in self._graphs:
             for quad in self._static.quads_for_pattern(resource, None, None, graph):
-                yield original_triple(quad.triple)
+                yield restore_triple(quad.triple)

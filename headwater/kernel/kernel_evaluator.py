@@ -195,7 +195,7 @@ class KernelEvaluator(Evaluator):
     def _counted_items(self, window: CountWindow, elements: ElementColumns) -> ElementColumns:
         """The items that a window counts, those of one instant in the order of their text."""
         if window.unit == "triples":
-            elements = elements.triple_by_triple()
+            elements = elements.split_into_triples()
         if len(elements) < 2 or bool((elements.times[1:] > elements.times[:-1]).all()):
             return elements
         texts = [" ".join(map(str, row)) for row in self.vocabulary.terms_of_rows(elements.triples)]
@@ -203,7 +203,7 @@ class KernelEvaluator(Evaluator):
         graphs = ["\n".join(sorted(texts[low:high])) for low, high in pairwise(starts)]
         times = elements.times.tolist()
         order = sorted(range(len(elements)), key=lambda i: (times[i], graphs[i]))
-        return elements.picked(np.array(order, dtype=np.int64))
+        return elements.select(np.array(order, dtype=np.int64))
 
     def _refill(self, number: int, elements: ElementColumns) -> None:
         self._add(number, elements)

@@ -49,5 +49,5 @@ def warm() -> int:
 
 
 if __name__ == "__main__":
-    scanner.warm()
+    scanner.precompile_scanner()
     warm()

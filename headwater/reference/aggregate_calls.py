@@ -19,7 +19,7 @@ from headwater.algebra.scope import map_expression, map_expressions, nodes_of
 from headwater.algebra.window_graphs import INTERNAL
 from headwater.language.expressions import Aggregate, Constant, Expression, FunctionCall, VariableReference
 from headwater.terms.model import NamedNode, Term
-from headwater.terms.stored_forms import original, stored
+from headwater.terms.stored_forms import restore_term, to_stored_term
 from headwater.values.aggregates import aggregate as value_of
 
 if TYPE_CHECKING:
@@ -41,11 +41,11 @@ class AggregateFunction:
         self._values[element] += 1
 
     def finish(self) -> Term | None:
-        read = original if self._has_stored_forms else _unchanged
+        read = restore_term if self._has_stored_forms else _unchanged
         values = {None if term == _ERROR else read(term): times for term, times in self._values.items()}
         call = self._aggregate
         result = value_of(call.function, values, distinct=call.distinct, separator=call.separator)
-        return stored(result) if result is not None and self._has_stored_forms else result
+        return to_stored_term(result) if result is not None and self._has_stored_forms else result
 
 
 def _unchanged(term: Term) -> Term:

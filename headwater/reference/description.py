@@ -10,7 +10,7 @@ from headwater.algebra.plan import QueryPlan
 from headwater.algebra.window_graphs import window_graph
 from headwater.reference.tick_dataset import TickDataset
 from headwater.terms.model import BlankNode, NamedNode, Row, Term, Triple, Variable
-from headwater.terms.stored_forms import original_triple
+from headwater.terms.stored_forms import restore_triple
 
 
 def describe(plan: QueryPlan, rows: Iterable[Row], dataset: TickDataset) -> tuple[Triple, ...]:
@@ -32,7 +32,7 @@ def describe(plan: QueryPlan, rows: Iterable[Row], dataset: TickDataset) -> tupl
         seen.add(resource)
         for graph in graphs:
             for quad in dataset.store.quads_for_pattern(resource, None, None, graph):
-                triples[original_triple(quad.triple)] = None
+                triples[restore_triple(quad.triple)] = None
                 if isinstance(quad.object, BlankNode):
                     waiting.append(quad.object)
     return tuple(sorted(triples, key=str))

@@ -30,7 +30,7 @@ from headwater.reference.pyoxigraph_workarounds import work_around_pyoxigraph
 from headwater.reference.tick_dataset import TickDataset
 from headwater.reference.window_content import WindowBuffer
 from headwater.terms.model import XSD, Element, Literal, NamedNode, Row, Variable
-from headwater.terms.stored_forms import original
+from headwater.terms.stored_forms import restore_term
 from headwater.terms.timestamps import format_time
 from headwater.values import stored_form_queries as exact
 from headwater.values.row_order import is_ordered, row_text, with_total_order
@@ -184,7 +184,7 @@ class ReferenceEvaluator(Evaluator):
         wanted = [positions[variable.value] for variable in self.plan.variables]
         rows: list[Row] = [tuple(solution[i] for i in wanted) for solution in solutions]
         if has_stored_forms:
-            rows = [tuple(None if term is None else original(term) for term in row) for row in rows]
+            rows = [tuple(None if term is None else restore_term(term) for term in row) for row in rows]
         match self.plan.kind:
             case QueryKind.ASK:
                 return [bool(rows)]

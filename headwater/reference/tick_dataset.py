@@ -23,7 +23,7 @@ from headwater.algebra.window_graphs import DEFAULT, INTERNAL, window_graph
 from headwater.execution.static_data import StaticData, select_statements
 from headwater.reference.window_content import WindowBuffer, WindowItem
 from headwater.terms.model import NamedNode, Triple
-from headwater.terms.stored_forms import is_stored_form, stored_triple
+from headwater.terms.stored_forms import is_stored_form, to_stored_triple
 from headwater.values.time_literals import time_literal
 from headwater.windows.settings import Content
 
@@ -107,7 +107,7 @@ class TickDataset:
         """The triples of some items as the store has to see them."""
         for item in items:
             for triple in item.triples:
-                kept = stored_triple(triple)
+                kept = to_stored_triple(triple)
                 self.holds_stored_forms |= kept is not triple
                 yield kept
 

@@ -20,7 +20,7 @@ from headwater.terms.model import XSD, Literal, NamedNode, Quad
 from headwater.terms.names import name_to_iri
 from headwater.terms.timed_graphs import GENERATED_AT_TIME
 from headwater.terms.timestamps import format_time
-from headwater.terms.writing import json_bindings, nquads, ntriples, write_csv
+from headwater.terms.writing import bindings_to_json, write_csv, write_nquads, write_ntriples
 
 AnswerWriter = Callable[[Answer], str]
 
@@ -29,11 +29,11 @@ def format_answer_json(answer: Answer, *, with_query: bool = False) -> str:
     """One line of JSON. `with_query` adds the name of the query, for runs that have several."""
     body: dict[str, Any]
     if answer.kind is QueryKind.SELECT:
-        body = json_bindings(answer.variables, answer.rows)
+        body = bindings_to_json(answer.variables, answer.rows)
     elif answer.kind is QueryKind.ASK:
         body = {"head": {}, "boolean": answer.boolean}
     else:
-        body = {"head": {}, "graph": ntriples(answer.triples)}
+        body = {"head": {}, "graph": write_ntriples(answer.triples)}
     head = {"head": body.pop("head"), "time_us": answer.time, "time": format_time(answer.time)}
     name = {"query": answer.query} if with_query else {}
     quality = {} if answer.quality is None else {"quality": answer.quality.as_json()}
@@ -59,7 +59,7 @@ def format_answer_nquads(answer: Answer) -> str:
     graph = answer_graph(answer)
     moment = Literal(format_time(answer.time), datatype=NamedNode(XSD + "dateTime"))
     quads = [Quad(t.subject, t.predicate, t.object, graph) for t in answer.to_rdf()]
-    return nquads([Quad(graph, GENERATED_AT_TIME, moment), *quads])
+    return write_nquads([Quad(graph, GENERATED_AT_TIME, moment), *quads])
 
 
 def answer_graph(answer: Answer) -> NamedNode:
@@ -93,7 +93,7 @@ def csv_writer(*, with_query: bool = False) -> AnswerWriter:
 
 
 def answer_writer(format: str, *, with_query: bool = False) -> AnswerWriter:
-    """The writer for `table`, `json`, `csv` or `nquads`."""
+    """The writer for `table`, `json`, `csv` or `write_nquads`."""
     writers: dict[str, AnswerWriter] = {
         "table": lambda answer: format_answer_table(answer, with_query=with_query),
         "json": lambda answer: format_answer_json(answer, with_query=with_query),

@@ -21,7 +21,7 @@ from headwater.sources.payloads import TIME_CELL, Decoder, PayloadFormat, Receiv
 from headwater.sources.records import RecordReader, RecordSource, chunk_of
 from headwater.sources.source import SourceError
 from headwater.terms.model import BadElement, Element
-from headwater.terms.template import Template
+from headwater.terms.template import RowTemplate
 from headwater.terms.template_time import ROW_NUMBER
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def _batch_and_task() -> tuple[str, int]:
     return context.getLocalProperty(_BATCH_PROPERTY) or "", context.partitionId()
 
 
-def dataframe(frame: DataFrame, *, template: Template | str | Path, time: str | None = None) -> DataFrameSource:
+def dataframe(frame: DataFrame, *, template: RowTemplate | str | Path, time: str | None = None) -> DataFrameSource:
     """A stream in a streaming DataFrame; it needs Spark.
 
     `template` says which triples a row means: compiled, a path, or its text. `time` is the column with the time of a

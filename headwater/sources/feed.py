@@ -25,8 +25,8 @@ from headwater.terms.element_columns import ElementColumns
 from headwater.terms.model import BadElement, Element
 
 if TYPE_CHECKING:
-    from headwater.terms.scanning.pattern_tables import Patterns
-    from headwater.terms.scanning.scanned_columns import Scanned
+    from headwater.terms.scanning.pattern_tables import ScanPatterns
+    from headwater.terms.scanning.scanned_columns import ScannedColumns
 
 _CHUNK_ELEMENTS = 4096
 _CHUNK_BYTES = 16 << 20
@@ -82,7 +82,7 @@ class Feed:
         self._sources = dict(sources)
         self._drain = drain
         self._wanted = wanted
-        self._patterns: dict[str, Patterns | None] = {}
+        self._patterns: dict[str, ScanPatterns | None] = {}
         self._final_items: dict[str, list[SourceItem]] | None = None
 
     def check(self) -> None:
@@ -189,7 +189,7 @@ class Feed:
         """Let sources give up what was read up to here: its batch was committed, and is not run again."""
         release_read_items(self._sources, end)
 
-    def _patterns_of(self, stream: str) -> Patterns | None:
+    def _patterns_of(self, stream: str) -> ScanPatterns | None:
         if stream not in self._patterns:
             self._patterns[stream] = compile_patterns(self._wanted.of(stream))
         return self._patterns[stream]
@@ -207,7 +207,9 @@ class Feed:
         return source.line_numbers(name, [position[1:] for position in positions])
 
 
-def _columns_of(scanned: Scanned, item_index: int, *, is_whole: bool) -> tuple[ElementColumns, tuple[BadElement, ...]]:
+def _columns_of(
+    scanned: ScannedColumns, item_index: int, *, is_whole: bool
+) -> tuple[ElementColumns, tuple[BadElement, ...]]:
     """What was scanned of an item, elements and bad lines, with their positions in the stream."""
     positions = np.stack([np.full_like(scanned.element_positions, item_index), scanned.element_positions], axis=1)
     texts = scanned.texts()

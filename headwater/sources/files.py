@@ -23,11 +23,11 @@ from headwater.sources.source import ItemRange, SourceError, SourceItem
 from headwater.terms.element_files import ElementReader, element_reader
 from headwater.terms.model import BadElement, Element, Triple
 from headwater.terms.rdf_documents import file_ending
-from headwater.terms.template import Template
+from headwater.terms.template import RowTemplate
 
 if TYPE_CHECKING:
-    from headwater.terms.scanning.pattern_tables import Patterns
-    from headwater.terms.scanning.scanned_columns import Scanned
+    from headwater.terms.scanning.pattern_tables import ScanPatterns
+    from headwater.terms.scanning.scanned_columns import ScannedColumns
 
 STREAM_ENDINGS = (".tnq", ".nq", ".trig", ".jsonl", ".jsonld", ".csv", ".json", ".ndjson")
 """What is taken from a folder; other files, and those whose name begins with `.` or `_`, are passed over."""
@@ -43,7 +43,7 @@ class FileSource:
     """Stream files named by patterns and folders. Relative names are relative to `base`."""
 
     patterns: tuple[str, ...]
-    template: Template | None = None
+    template: RowTemplate | None = None
     base: str = ""
 
     def check(self) -> None:
@@ -110,7 +110,7 @@ class FileSource:
         except (OSError, ValueError) as error:
             yield BadElement(f"the file cannot be read: {error}", "", item_range.name, (item_range.start,))
 
-    def scan(self, item_range: ItemRange, patterns: Patterns | None) -> Scanned | None:
+    def scan(self, item_range: ItemRange, patterns: ScanPatterns | None) -> ScannedColumns | None:
         try:
             return scan_item_range(self._reader(item_range.name), item_range, patterns)
         except (OSError, ValueError):
@@ -177,7 +177,7 @@ class MemorySource:
         first, end = -(-item_range.start // _ELEMENT_WEIGHT), -(-item_range.end // _ELEMENT_WEIGHT)
         return iter(self.elements[first:end])
 
-    def scan(self, item_range: ItemRange, patterns: Patterns | None) -> Scanned | None:
+    def scan(self, item_range: ItemRange, patterns: ScanPatterns | None) -> ScannedColumns | None:
         return None
 
     def text_at(self, name: str, position: tuple[int, ...]) -> str | None:
@@ -187,7 +187,7 @@ class MemorySource:
         return [None] * len(positions)
 
 
-def files(pattern: str | Path, *patterns: str | Path, template: Template | str | Path | None = None) -> FileSource:
+def files(pattern: str | Path, *patterns: str | Path, template: RowTemplate | str | Path | None = None) -> FileSource:
     """A stream in files: paths, glob patterns (`**` goes through all sub-folders) or folders.
 
     CSV and JSON rows need a `template`, compiled or as the path of its file. A file that grows is read on from where it
@@ -195,7 +195,7 @@ def files(pattern: str | Path, *patterns: str | Path, template: Template | str |
     """
     if isinstance(template, str | Path):
         try:
-            template = Template.load(template)
+            template = RowTemplate.load(template)
         except OSError as error:
             raise SourceError(
                 f"cannot read the template {template}: {error.strerror or error}; check its path"

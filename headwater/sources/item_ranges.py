@@ -15,12 +15,12 @@ from headwater.sources.source import ItemRange
 from headwater.terms.element_files import ElementReader, StreamFormat
 from headwater.terms.model import BadElement, Element
 from headwater.terms.rdf_documents import is_compressed
-from headwater.terms.text_lines import count_lines, seek_line, shown
-from headwater.terms.tnq import key_before, read_tnq
+from headwater.terms.text_lines import count_lines, line_to_text, seek_line
+from headwater.terms.tnq import find_key_before, read_tnq
 
 if TYPE_CHECKING:
-    from headwater.terms.scanning.pattern_tables import Patterns
-    from headwater.terms.scanning.scanned_columns import Scanned
+    from headwater.terms.scanning.pattern_tables import ScanPatterns
+    from headwater.terms.scanning.scanned_columns import ScannedColumns
 
 
 def read_item_range(reader: ElementReader, item_range: ItemRange) -> Iterator[Element | BadElement]:
@@ -50,7 +50,9 @@ def read_item_range(reader: ElementReader, item_range: ItemRange) -> Iterator[El
         yield from reader.read_range(item_range.start, item_range.end)
 
 
-def scan_item_range(reader: ElementReader, item_range: ItemRange, patterns: Patterns | None) -> Scanned | None:
+def scan_item_range(
+    reader: ElementReader, item_range: ItemRange, patterns: ScanPatterns | None
+) -> ScannedColumns | None:
     """The elements that begin in a range of timed lines, as columns; None for other formats and ranges."""
     is_plain = reader.format is StreamFormat.TNQ and not is_compressed(reader.path)
     if (
@@ -86,7 +88,7 @@ def _read_timed_lines(reader: ElementReader, item_range: ItemRange) -> Iterator[
             offset,
             lambda: count_lines(reader.path, offset) + 1,
             end=item_range.end,
-            continues=None if item_range.is_after_end else key_before(reader.path, offset),
+            continues=None if item_range.is_after_end else find_key_before(reader.path, offset),
         )
 
 
@@ -109,7 +111,7 @@ def _appended_rest_of_line(reader: ElementReader, start: int) -> list[BadElement
         return []
     reason = "the rest of a line of which the beginning was read before; append whole lines"
     line = count_lines(reader.path, start) + 1
-    return [BadElement(reason, shown(rest.rstrip(b"\r\n")), reader.source, (start,), line)]
+    return [BadElement(reason, line_to_text(rest.rstrip(b"\r\n")), reader.source, (start,), line)]
 
 
 def can_read_lines(reader: ElementReader, size: int) -> bool:

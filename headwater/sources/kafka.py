@@ -27,7 +27,7 @@ from headwater.sources.records import RecordReader, RecordSource, chunk_of
 from headwater.sources.source import SourceError
 from headwater.terms.durations import parse_duration
 from headwater.terms.model import MILLISECOND, BadElement, Element
-from headwater.terms.template import Template
+from headwater.terms.template import RowTemplate
 from headwater.terms.timestamps import parse_time
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def kafka(
     topic: str,
     *topics: str,
     format: str | None = None,
-    template: Template | str | Path | None = None,
+    template: RowTemplate | str | Path | None = None,
     time: str | None = None,
     start: str = "earliest",
     skew: int | str = "1m",

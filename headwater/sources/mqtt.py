@@ -22,7 +22,7 @@ from headwater.sources.payloads import Decoder
 from headwater.sources.receivers import ReceivedSource, Receiver
 from headwater.sources.source import SourceError
 from headwater.sources.spool import KEEP_SECONDS, Spool
-from headwater.terms.template import Template
+from headwater.terms.template import RowTemplate
 
 if TYPE_CHECKING:
     from paho.mqtt.client import Client
@@ -153,7 +153,7 @@ def mqtt(
     topic: str,
     *,
     format: str | None = None,
-    template: Template | str | Path | None = None,
+    template: RowTemplate | str | Path | None = None,
     time: str | None = None,
     qos: int = 1,
     client: str | None = None,

@@ -33,10 +33,10 @@ from pyoxigraph import DefaultGraph, RdfFormat
 from headwater.sources.source import SourceError
 from headwater.terms.model import BadElement, BlankNode, Element, Literal, NamedNode, Quad, Triple
 from headwater.terms.rdf_documents import RdfSyntaxError, read_quads
-from headwater.terms.row_files import json_cells, json_row, named_cells
+from headwater.terms.row_files import cells_by_column, cells_of_json, parse_json_row
 from headwater.terms.statements import graph_label
-from headwater.terms.template import Template
-from headwater.terms.text_lines import shown
+from headwater.terms.template import RowTemplate
+from headwater.terms.text_lines import line_to_text
 from headwater.terms.timed_graphs import GENERATED_AT_TIME, timed_graphs
 from headwater.terms.timestamps import parse_time
 from headwater.terms.tnq import read_tnq
@@ -91,7 +91,7 @@ class ReceivedMessage:
         return f"{self.source}#{'.'.join(map(str, self.position))}"
 
     def bad(self, reason: str) -> BadElement:
-        return BadElement(reason, shown(self.payload or b""), self.source, self.position)
+        return BadElement(reason, line_to_text(self.payload or b""), self.source, self.position)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +99,12 @@ class Decoder:
     """Makes elements of messages. It can be sent to workers."""
 
     format: PayloadFormat
-    template: Template | None = None
+    template: RowTemplate | None = None
     time: str | None = None
 
     @classmethod
     def of(
-        cls, format: str | None = None, *, template: Template | str | Path | None = None, time: str | None = None
+        cls, format: str | None = None, *, template: RowTemplate | str | Path | None = None, time: str | None = None
     ) -> Decoder:
         """A decoder; a `SourceError` that says what to write where the parts do not fit together.
 
@@ -151,12 +151,12 @@ class Decoder:
         quads = list(read_quads(payload, format=_RDF[self.format], scope=message.scope))
         return _elements_of_graphs(quads, message, self.time)
 
-    def _cells(self, payload: bytes, template: Template) -> dict[str, str]:
+    def _cells(self, payload: bytes, template: RowTemplate) -> dict[str, str]:
         text = payload.decode()
         if self.format is PayloadFormat.JSON:
-            return json_cells(json_row(text), template)
+            return cells_of_json(parse_json_row(text), template)
         if self.format is PayloadFormat.CSV:
-            return named_cells(text.rstrip("\r\n"), template.columns or (), template)
+            return cells_by_column(text.rstrip("\r\n"), template.columns or (), template)
         return {TEXT_CELL: text.strip()}
 
     def element(self, cells: Mapping[str, str], message: ReceivedMessage) -> Element | None:
@@ -168,7 +168,7 @@ class Decoder:
         return self.template.element(row, 0, message.position, prefix)
 
 
-def with_time_rule(template: Template | str | Path, time: str | None) -> Template:
+def with_time_rule(template: RowTemplate | str | Path, time: str | None) -> RowTemplate:
     """A template with the given rule for the time, or with the time of the message where it has none.
 
     A `str` with a line break is the template itself, another one its path.
@@ -186,13 +186,13 @@ def with_time_rule(template: Template | str | Path, time: str | None) -> Templat
         )
     try:
         # Of several lines @time the last one counts.
-        return Template(text if rule is None else f"{text}\n@time {rule}\n", name)
+        return RowTemplate(text if rule is None else f"{text}\n@time {rule}\n", name)
     except ValueError as error:
         raise SourceError(str(error)) from None
 
 
-def _template_text(template: Template | str | Path) -> tuple[str, str]:
-    if isinstance(template, Template):
+def _template_text(template: RowTemplate | str | Path) -> tuple[str, str]:
+    if isinstance(template, RowTemplate):
         return template.text, template.name
     if isinstance(template, str) and "\n" in template:
         return template, "<template>"

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from headwater.terms.scanning.pattern_tables import Patterns
-    from headwater.terms.scanning.scanned_columns import Scanned
+    from headwater.terms.scanning.pattern_tables import ScanPatterns
+    from headwater.terms.scanning.scanned_columns import ScannedColumns
 
 
 class RecordReader(Protocol):
@@ -52,7 +52,7 @@ class _NoItems:
     def read(self, item_range: ItemRange) -> Iterator[Element | BadElement]:
         return iter(())
 
-    def scan(self, item_range: ItemRange, patterns: Patterns | None) -> Scanned | None:
+    def scan(self, item_range: ItemRange, patterns: ScanPatterns | None) -> ScannedColumns | None:
         return None
 
     def text_at(self, name: str, position: tuple[int, ...]) -> str | None:

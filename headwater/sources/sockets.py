@@ -19,7 +19,7 @@ from headwater.sources.payloads import Decoder, PayloadFormat
 from headwater.sources.receivers import ReceivedSource, Receiver
 from headwater.sources.source import SourceError
 from headwater.sources.spool import KEEP_SECONDS, Spool
-from headwater.terms.template import Template
+from headwater.terms.template import RowTemplate
 
 _CONNECT_SECONDS = 10.0
 _POLL_SECONDS = 0.2
@@ -97,7 +97,7 @@ def tcp(
     port: int,
     *,
     format: str | None = None,
-    template: Template | str | Path | None = None,
+    template: RowTemplate | str | Path | None = None,
     time: str | None = None,
     spool: str | Path | None = None,
     keep: float = KEEP_SECONDS,
@@ -122,7 +122,7 @@ def websocket(
     url: str,
     *,
     format: str | None = None,
-    template: Template | str | Path | None = None,
+    template: RowTemplate | str | Path | None = None,
     time: str | None = None,
     spool: str | Path | None = None,
     keep: float = KEEP_SECONDS,

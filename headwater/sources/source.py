@@ -10,8 +10,8 @@ from headwater.errors import HeadwaterError
 from headwater.terms.model import BadElement, Element
 
 if TYPE_CHECKING:
-    from headwater.terms.scanning.pattern_tables import Patterns
-    from headwater.terms.scanning.scanned_columns import Scanned
+    from headwater.terms.scanning.pattern_tables import ScanPatterns
+    from headwater.terms.scanning.scanned_columns import ScannedColumns
 
 
 class SourceError(HeadwaterError, RuntimeError):
@@ -69,7 +69,7 @@ class Source(Protocol):
     def read(self, item_range: ItemRange) -> Iterator[Element | BadElement]:
         """The elements that begin in a range, with their positions in the item."""
 
-    def scan(self, item_range: ItemRange, patterns: Patterns | None) -> Scanned | None:
+    def scan(self, item_range: ItemRange, patterns: ScanPatterns | None) -> ScannedColumns | None:
         """The same as columns of ids, only triples that match a pattern; None where only `read` is possible."""
 
     def text_at(self, name: str, position: tuple[int, ...]) -> str | None:

@@ -26,8 +26,8 @@ from headwater.terms.model import BadElement, Element
 from headwater.terms.timestamps import format_time
 
 if TYPE_CHECKING:
-    from headwater.terms.scanning.pattern_tables import Patterns
-    from headwater.terms.scanning.scanned_columns import Scanned
+    from headwater.terms.scanning.pattern_tables import ScanPatterns
+    from headwater.terms.scanning.scanned_columns import ScannedColumns
 
 FILE_BYTES = 64 << 20
 FILE_SECONDS = 3600.0
@@ -132,7 +132,7 @@ class SpoolSource:
         for one in self._files.read(item_range):
             yield one if isinstance(one, Element) else _unpack_unreadable(one)
 
-    def scan(self, item_range: ItemRange, patterns: Patterns | None) -> Scanned | None:
+    def scan(self, item_range: ItemRange, patterns: ScanPatterns | None) -> ScannedColumns | None:
         scanned = self._files.scan(item_range, patterns)
         return None if scanned is None else replace(scanned, bad=tuple(map(_unpack_unreadable, scanned.bad)))
 

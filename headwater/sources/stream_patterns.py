@@ -12,7 +12,7 @@ from headwater.terms.ids.term_ids import encode
 from headwater.terms.model import Term
 
 if TYPE_CHECKING:
-    from headwater.terms.scanning.pattern_tables import Patterns as ScannedPatterns
+    from headwater.terms.scanning.pattern_tables import ScanPatterns
 
 
 @dataclass(frozen=True)
@@ -34,16 +34,15 @@ class WantedPatterns:
 ALL_TRIPLES = WantedPatterns()
 
 
-def compile_patterns(patterns: frozenset[WantedPattern] | None) -> ScannedPatterns | None:
+def compile_patterns(patterns: frozenset[WantedPattern] | None) -> ScanPatterns | None:
     """Patterns as the scanner takes them."""
     if patterns is None:
         return None
-    from headwater.terms.scanning.pattern_tables import ANY, Pattern
-    from headwater.terms.scanning.pattern_tables import Patterns as ScannedPatterns
+    from headwater.terms.scanning.pattern_tables import ANY, ScanPattern, ScanPatterns
 
     def id_of(term: Term | None) -> int:
         return ANY if term is None else encode(term)
 
-    return ScannedPatterns(
-        Pattern(id_of(one.subject), id_of(one.predicate), id_of(one.object), one.texts) for one in patterns
+    return ScanPatterns(
+        ScanPattern(id_of(one.subject), id_of(one.predicate), id_of(one.object), one.texts) for one in patterns
     )

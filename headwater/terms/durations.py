@@ -49,7 +49,7 @@ def read_duration(text: str, start: int, words_after: frozenset[str]) -> tuple[i
     """
     iso = _ISO.match(text, start)
     if iso is not None and iso.end() > start + 1 and any(iso.groups()):
-        return _iso_duration(iso), iso.end()
+        return _parse_iso_duration(iso), iso.end()
     total = Fraction(0)
     position = start
     smallest: Fraction | None = None
@@ -58,7 +58,7 @@ def read_duration(text: str, start: int, words_after: frozenset[str]) -> tuple[i
         if unit is None or unit.upper() in words_after:
             if smallest is not None:
                 raise DurationError("this number has no unit", part.start())
-            return _whole(Fraction(part[1]) * _UNITS["ms"], start), part.end(1)
+            return _to_whole_microseconds(Fraction(part[1]) * _UNITS["ms"], start), part.end(1)
         factor = _UNITS.get(unit.lower())
         if factor is None:
             raise DurationError(f"{unit} is no unit of time; use one of {KNOWN_UNITS}", part.start(3))
@@ -67,10 +67,10 @@ def read_duration(text: str, start: int, words_after: frozenset[str]) -> tuple[i
         total += Fraction(part[1]) * factor
         smallest = factor
         position = part.end()
-    return (_whole(total, start), position) if smallest is not None else None
+    return (_to_whole_microseconds(total, start), position) if smallest is not None else None
 
 
-def _iso_duration(match: re.Match[str]) -> int:
+def _parse_iso_duration(match: re.Match[str]) -> int:
     total = Fraction(0)
     for number, unit in zip(match.groups(), _ISO_UNITS, strict=True):
         if number is None:
@@ -78,10 +78,10 @@ def _iso_duration(match: re.Match[str]) -> int:
         if unit is None:
             raise DurationError("years and months have no fixed length; use days", match.start())
         total += Fraction(number) * _UNITS[unit]
-    return _whole(total, match.start())
+    return _to_whole_microseconds(total, match.start())
 
 
-def _whole(duration: Fraction, start: int) -> int:
+def _to_whole_microseconds(duration: Fraction, start: int) -> int:
     if duration.denominator != 1:
         raise DurationError("a duration is a whole number of microseconds", start)
     if duration > _LONGEST:

@@ -1,12 +1,12 @@
 """Elements as columns of ids: what a scanner reads, what travels between processes, what the kernel takes in.
 
-    times      when each element is
+    times      the time of each element
     starts     where each element's triples begin, and one more entry for the end of the last
     triples    subject, predicate and object of each triple, as ids
-    positions  where each element stood in its source (`Element.position`), a row of numbers each
-    texts      the terms of hashed ids, as far as somebody may ask for them
+    positions  the position of each element in its source (`Element.position`), a row of integers each
+    texts      the texts of hashed ids that an answer or an expression may need
 
-A source may leave out triples that no query asks for; the elements stay, with fewer triples or none.
+A source may leave out triples that match no pattern of a query; the elements stay, with fewer triples or none.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from headwater.terms.ids.term_ids import decode_inline, encode, is_inline
 from headwater.terms.ids.term_texts import (
     Ints,
     TermTexts,
-    different,
-    joined_texts,
-    picked_texts,
+    concat_texts,
+    deduplicate_ids,
+    select_texts,
     term_of_text,
-    texts_of,
+    texts_of_terms,
 )
 from headwater.terms.model import Element, Term, Triple
 
@@ -47,20 +47,20 @@ class ElementColumns:
         return int(self.times.shape[0])
 
     @classmethod
-    def of(cls, elements: Sequence[Element], encoded: Callable[[Term], int] = encode) -> ElementColumns:
-        """The columns of elements, with the text of every hashed term; `encoded` may remember ids."""
-        ids = list(chain.from_iterable(_ids(element, encoded) for element in elements))
+    def of(cls, elements: Sequence[Element], encode: Callable[[Term], int] = encode) -> ElementColumns:
+        """The columns of elements, with the text of every hashed term; `encode` may be a function that caches ids."""
+        ids = list(chain.from_iterable(_ids_of(element, encode) for element in elements))
         triples = np.array(ids, dtype=np.int64).reshape(-1, 3)
         terms = {t for element in elements for triple in element.triples for t in triple}
-        hashed = ((encoded(term), term) for term in terms)
-        texts = texts_of(pair for pair in hashed if not is_inline(pair[0]))
+        hashed = ((encode(term), term) for term in terms)
+        texts = texts_of_terms(pair for pair in hashed if not is_inline(pair[0]))
         return cls.without_texts(elements, triples, (texts,) if len(texts) else ())
 
     @classmethod
     def without_texts(
         cls, elements: Sequence[Element], triples: Ints, texts: tuple[TermTexts, ...] = ()
     ) -> ElementColumns:
-        """The columns of elements whose ids are known, and whose terms whoever asks knows."""
+        """The columns of elements whose ids and texts are known to the caller."""
         if len(elements) == 1:
             (one,) = elements
             starts = np.array((0, len(one.triples)), dtype=np.int64)
@@ -78,42 +78,42 @@ class ElementColumns:
 
     def elements(self) -> list[Element]:
         """The elements as objects. Every term must have its text."""
-        known = {number: term_of_text(text) for texts in self.texts for number, text in texts.items()}
+        terms = {term_id: term_of_text(text) for texts in self.texts for term_id, text in texts.items()}
         starts, times, positions = self.starts.tolist(), self.times.tolist(), self.positions.tolist()
         ids = self.triples.tolist()
 
-        def term(number: int) -> Term:
-            found = known.get(number)
-            if found is None:
-                found = known[number] = decode_inline(number)
-            return found
+        def term_of(term_id: int) -> Term:
+            term = terms.get(term_id)
+            if term is None:
+                term = terms[term_id] = decode_inline(term_id)
+            return term
 
-        made = [Triple(term(s), term(p), term(o)) for s, p, o in ids]  # type: ignore[arg-type]
+        triples = [Triple(term_of(s), term_of(p), term_of(o)) for s, p, o in ids]  # type: ignore[arg-type]
         return [
-            Element(times[i], tuple(made[starts[i] : starts[i + 1]]), position=tuple(positions[i]))
+            Element(times[i], tuple(triples[starts[i] : starts[i + 1]]), position=tuple(positions[i]))
             for i in range(len(times))
         ]
 
-    def picked(self, places: Ints | npt.NDArray[np.bool_]) -> ElementColumns:
-        """Some of the elements, by number or by mask."""
-        numbers = np.flatnonzero(places) if places.dtype == np.bool_ else places
-        if numbers.shape[0] == len(self) and (places.dtype == np.bool_ or bool((np.diff(numbers) == 1).all())):
+    def select(self, places: Ints | npt.NDArray[np.bool_]) -> ElementColumns:
+        """Some of the elements, by their indexes or by a mask."""
+        indexes = np.flatnonzero(places) if places.dtype == np.bool_ else places
+        if indexes.shape[0] == len(self) and (places.dtype == np.bool_ or bool((np.diff(indexes) == 1).all())):
             return self
-        counts = (self.starts[1:] - self.starts[:-1])[numbers]
-        starts = np.zeros(numbers.shape[0] + 1, dtype=np.int64)
+        counts = (self.starts[1:] - self.starts[:-1])[indexes]
+        starts = np.zeros(indexes.shape[0] + 1, dtype=np.int64)
         np.cumsum(counts, out=starts[1:])
         within = np.arange(int(starts[-1])) - np.repeat(starts[:-1], counts)
-        rows = np.repeat(self.starts[numbers], counts) + within
+        rows = np.repeat(self.starts[indexes], counts) + within
         return replace(
             self,
-            times=self.times[numbers],
+            times=self.times[indexes],
             starts=starts,
             triples=self.triples[rows],
-            positions=self.positions[numbers],
+            positions=self.positions[indexes],
         )
 
     def slice(self, low: int, high: int) -> ElementColumns:
-        """Neighbouring elements; they share memory with these."""
+        """The elements from `low` to before `high`, which share memory with these."""
         if low == 0 and high == len(self):
             return self
         begin, end = self.starts[low], self.starts[high]
@@ -126,12 +126,12 @@ class ElementColumns:
         )
 
     def in_time_order(self) -> ElementColumns:
-        """The same elements by time, those of one instant as they came."""
+        """The same elements sorted by time, those of one instant in arrival order."""
         if len(self) < 2 or bool((self.times[1:] >= self.times[:-1]).all()):
             return self
-        return self.picked(np.argsort(self.times, kind="stable"))
+        return self.select(np.argsort(self.times, kind="stable"))
 
-    def triple_by_triple(self) -> ElementColumns:
+    def split_into_triples(self) -> ElementColumns:
         """Each triple as an element of its own."""
         counts = self.starts[1:] - self.starts[:-1]
         if bool((counts == 1).all()):
@@ -144,15 +144,15 @@ class ElementColumns:
         )
 
     def with_own_texts(self) -> ElementColumns:
-        """Without the texts of terms that these elements do not have, and each text once."""
-        ids = different(self.triples)
+        """The same elements with the texts of their own terms only, each once."""
+        ids = deduplicate_ids(self.triples)
         own: list[TermTexts] = []
         for texts in self.texts:
-            found = picked_texts(texts, ids)
-            if len(found):
-                own.append(found)
-                ids = np.setdiff1d(ids, found.ids, assume_unique=True)
-        return replace(self, texts=(joined_texts(own),) if own else ())
+            selected = select_texts(texts, ids)
+            if len(selected):
+                own.append(selected)
+                ids = np.setdiff1d(ids, selected.ids, assume_unique=True)
+        return replace(self, texts=(concat_texts(own),) if own else ())
 
     def with_positions(self, positions: Ints) -> ElementColumns:
         return replace(self, positions=positions)
@@ -165,8 +165,8 @@ class ElementColumns:
         )
 
 
-def joined(parts: Iterable[ElementColumns]) -> ElementColumns:
-    """The elements of several, one behind the other."""
+def concat_columns(parts: Iterable[ElementColumns]) -> ElementColumns:
+    """The elements of several columns, one after the other."""
     full = [part for part in parts if len(part)]
     if len(full) == 1:
         return full[0]
@@ -180,13 +180,13 @@ def joined(parts: Iterable[ElementColumns]) -> ElementColumns:
         np.concatenate([part.times for part in full]),
         np.concatenate([*starts, ends[-1:]]),
         np.concatenate([part.triples for part in full]),
-        np.concatenate([_widened(part.positions, width) for part in full]),
+        np.concatenate([_widen_positions(part.positions, width) for part in full]),
         tuple(texts.values()),
         all(part.is_whole for part in full),
     )
 
 
-def _widened(positions: Ints, width: int) -> Ints:
+def _widen_positions(positions: Ints, width: int) -> Ints:
     if positions.shape[1] == width:
         return positions
     wide = np.zeros((positions.shape[0], width), dtype=np.int64)
@@ -194,11 +194,11 @@ def _widened(positions: Ints, width: int) -> Ints:
     return wide
 
 
-def _ids(element: Element, encoded: Callable[[Term], int]) -> Iterable[int]:
+def _ids_of(element: Element, encode: Callable[[Term], int]) -> Iterable[int]:
     for triple in element.triples:
-        yield encoded(triple.subject)
-        yield encoded(triple.predicate)
-        yield encoded(triple.object)
+        yield encode(triple.subject)
+        yield encode(triple.predicate)
+        yield encode(triple.object)
 
 
 NO_ELEMENTS = ElementColumns(

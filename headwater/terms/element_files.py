@@ -30,12 +30,12 @@ from pyoxigraph import RdfFormat
 
 from headwater.errors import SettingError
 from headwater.terms.model import BadElement, Element
-from headwater.terms.rdf_documents import BROKEN_PACKING, file_ending, is_compressed, open_bytes, packing
+from headwater.terms.rdf_documents import BROKEN_COMPRESSION, compression_of, file_ending, is_compressed, open_bytes
 from headwater.terms.row_files import read_csv, read_csv_header, read_json_array, read_json_lines
-from headwater.terms.template import Template
+from headwater.terms.template import RowTemplate
 from headwater.terms.text_lines import LineNumbers, byte_ranges, count_lines, offset_lines, seek_line
 from headwater.terms.timed_graphs import read_jsonld_lines, read_timed_nquads, read_timed_trig
-from headwater.terms.tnq import key_before, read_tnq
+from headwater.terms.tnq import find_key_before, read_tnq
 
 
 class StreamFormat(StrEnum):
@@ -66,13 +66,13 @@ _WHOLE_FORMATS = (StreamFormat.N_QUADS, StreamFormat.TRIG)
 def element_reader(
     path: str | Path,
     *,
-    template: Template | str | Path | None = None,
+    template: RowTemplate | str | Path | None = None,
     format: StreamFormat | None = None,
     source: str | None = None,
 ) -> ElementReader:
     """The reader for a stream file. Rows need a template, given compiled or as the path of its file.
 
-    `source` is what bad elements and blank nodes are named after; the path as given if it is not said.
+    `source` is what bad elements and blank nodes are named after; the path where it is None.
     """
     ending = file_ending(path)
     chosen = format or _ENDINGS.get(ending)
@@ -87,7 +87,7 @@ def element_reader(
         raise SettingError(f"{path}: rows need a template that says which triples a row means")
     if template is not None and chosen not in _ROW_FORMATS:
         raise SettingError(f"{path}: a template is for CSV and JSON rows, not for {chosen}")
-    compiled = Template.load(template) if isinstance(template, str | Path) else template
+    compiled = RowTemplate.load(template) if isinstance(template, str | Path) else template
     return ElementReader(Path(path), chosen, compiled, source or str(path))
 
 
@@ -140,7 +140,7 @@ class ElementReader:
 
     path: Path
     format: StreamFormat
-    template: Template | None
+    template: RowTemplate | None
     source: str
 
     def split_ranges(self, size: int) -> list[tuple[int, int]]:
@@ -162,8 +162,8 @@ class ElementReader:
         elif start == 0:
             try:
                 yield from self._read_whole()
-            except BROKEN_PACKING as error:
-                yield BadElement(f"broken {packing(self.path)} file: {error}", "", self.source)
+            except BROKEN_COMPRESSION as error:
+                yield BadElement(f"broken {compression_of(self.path)} file: {error}", "", self.source)
 
     def _read_whole(self) -> Iterator[Element | BadElement]:
         with open_bytes(self.path) as stream:
@@ -195,7 +195,7 @@ class ElementReader:
                 return
             first_line = self._line_number_at(offset)
             if self.format is StreamFormat.TNQ:
-                continues = key_before(self.path, offset)
+                continues = find_key_before(self.path, offset)
                 yield from read_tnq(stream, self.source, offset, first_line, end=end, continues=continues)
             elif self.template is None:
                 yield from read_jsonld_lines(stream, self.source, offset, first_line, end=end)
@@ -207,7 +207,7 @@ class ElementReader:
         return lambda: count_lines(self.path, offset) + 1
 
     def _read_csv_with_header(
-        self, stream: IO[bytes], template: Template, start: int, end: int | None
+        self, stream: IO[bytes], template: RowTemplate, start: int, end: int | None
     ) -> Iterator[Element | BadElement]:
         header = read_csv_header(offset_lines(stream), self.source, template, LineNumbers())
         header_end = stream.tell()

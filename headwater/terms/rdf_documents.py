@@ -39,15 +39,15 @@ FORMATS: dict[str, RdfFormat] = {
     ".jsonld": RdfFormat.JSON_LD,
     ".json": RdfFormat.JSON_LD,
 }
-_UNPACKING: dict[str, Callable[[Any], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-_PACKINGS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz"}
-BROKEN_PACKING = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError)
+_OPENERS: dict[str, Callable[[Any], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_COMPRESSIONS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz"}
+BROKEN_COMPRESSION = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError)
 """What reading a compressed file raises where it is damaged."""
 _LABELLED_FORMATS = (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS)
 
 
 class RdfSyntaxError(HeadwaterError, ValueError):
-    """A document that is not what its format asks for; the message says file, line and column."""
+    """A document with a syntax error; the message names file, line and column."""
 
     def __init__(self, reason: str, source: str, line: int | None = None, column: int | None = None) -> None:
         place = ":".join(str(part) for part in (source, line, column) if part is not None)
@@ -74,7 +74,7 @@ def rdf_format(path: str | Path) -> RdfFormat:
     except KeyError:
         raise SettingError(
             f"{path}: cannot tell the RDF format from the file ending {ending!r}; "
-            f"use one of {', '.join(FORMATS)} (or that and {', '.join(_UNPACKING)}), or say the format"
+            f"use one of {', '.join(FORMATS)} (or that and {', '.join(_OPENERS)}), or say the format"
         ) from None
 
 
@@ -85,25 +85,25 @@ def file_ending(path: str | Path) -> str:
 
 
 def is_compressed(path: str | Path) -> bool:
-    return Path(path).suffix.lower() in _UNPACKING
+    return Path(path).suffix.lower() in _OPENERS
 
 
-def packing(path: str | Path) -> str:
+def compression_of(path: str | Path) -> str:
     """How a file of such a name is compressed, in words."""
-    return _PACKINGS.get(Path(path).suffix.lower(), "compressed")
+    return _COMPRESSIONS.get(Path(path).suffix.lower(), "compressed")
 
 
 def open_bytes(path: str | Path) -> IO[bytes]:
-    """The file's bytes, unpacked where its name says that it is compressed."""
+    """The file's bytes, decompressed where the ending of its name is that of a compressed file."""
     if not is_compressed(path):
         return open(path, "rb")
-    found: IO[bytes] = _UNPACKING[Path(path).suffix.lower()](path)
+    found: IO[bytes] = _OPENERS[Path(path).suffix.lower()](path)
     return found
 
 
-def unpacked(stream: IO[bytes], path: str | Path) -> IO[bytes]:
-    """The bytes of an open file with such a name; whoever opened it closes it."""
-    found: IO[bytes] = _UNPACKING[Path(path).suffix.lower()](stream) if is_compressed(path) else stream
+def decompress(stream: IO[bytes], path: str | Path) -> IO[bytes]:
+    """The decompressed bytes of an open file with such a name; the caller closes the file."""
+    found: IO[bytes] = _OPENERS[Path(path).suffix.lower()](stream) if is_compressed(path) else stream
     return found
 
 
@@ -126,13 +126,13 @@ def read_quads(
             raise SettingError("say the format of an RDF document that is given as bytes")
         label = name or "<bytes>"
         default_scope = blake2b(source, digest_size=16).hexdigest()
-        yield from _renamed(_parse(source, format, base_iri, label), format, scope, default_scope)
+        yield from _rename_nodes(_parse(source, format, base_iri, label), format, scope, default_scope)
         return
     path = Path(source)
     chosen = format or rdf_format(path)
     base = base_iri or path.resolve().as_uri()
     with open_bytes(path) as stream:
-        yield from _renamed(_parse(stream, chosen, base, name or str(path)), chosen, scope, str(path))
+        yield from _rename_nodes(_parse(stream, chosen, base, name or str(path)), chosen, scope, str(path))
 
 
 def _parse(data: bytes | IO[bytes], format: RdfFormat, base_iri: str | None, name: str) -> Iterator[Quad]:
@@ -140,11 +140,11 @@ def _parse(data: bytes | IO[bytes], format: RdfFormat, base_iri: str | None, nam
         yield from parse(data, format=format, base_iri=base_iri)
     except SyntaxError as error:
         raise RdfSyntaxError.from_parser(error, name) from None
-    except BROKEN_PACKING as error:
-        raise RdfSyntaxError(f"broken {packing(name)} file ({error})", name) from None
+    except BROKEN_COMPRESSION as error:
+        raise RdfSyntaxError(f"broken {compression_of(name)} file ({error})", name) from None
 
 
-def _renamed(quads: Iterable[Quad], format: RdfFormat, scope: str | None, default_scope: str) -> Iterator[Quad]:
+def _rename_nodes(quads: Iterable[Quad], format: RdfFormat, scope: str | None, default_scope: str) -> Iterator[Quad]:
     if scope is None and format in _LABELLED_FORMATS:
         return iter(quads)
     rename = BlankNodeNames(default_scope if scope is None else scope)

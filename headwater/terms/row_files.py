@@ -14,23 +14,23 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from headwater.terms.model import BadElement, Element
-from headwater.terms.template import Template
+from headwater.terms.template import RowTemplate
 from headwater.terms.template_terms import RowError
 from headwater.terms.template_time import ROW_NUMBER
-from headwater.terms.text_lines import LineNumbers, Lines, OffsetLine, lines_before, offset_lines, shown
+from headwater.terms.text_lines import LineNumbers, Lines, OffsetLine, line_to_text, lines_before, offset_lines
 
 
-def _no_number(name: str) -> str:
+def _refuse_constant(name: str) -> str:
     raise ValueError(f"{name} is not a JSON value")
 
 
-_JSON = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=_no_number)
+_JSON = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=_refuse_constant)
 
 
 class _RowReader:
     """Applies a template to rows of one source."""
 
-    def __init__(self, template: Template, source: str) -> None:
+    def __init__(self, template: RowTemplate, source: str) -> None:
         self._template = template
         self._blank_scope = "b" + blake2b(source.encode(errors="surrogatepass"), digest_size=8).hexdigest()
 
@@ -47,7 +47,7 @@ class CsvHeader(NamedTuple):
     line: int
 
 
-def read_csv_header(lines: Iterator[OffsetLine], source: str, template: Template, numbers: LineNumbers) -> CsvHeader:
+def read_csv_header(lines: Iterator[OffsetLine], source: str, template: RowTemplate, numbers: LineNumbers) -> CsvHeader:
     """Takes the lines up to the first one that is not blank, and reads column names from it."""
     for line in lines:
         if not line[2].strip(b" "):
@@ -58,7 +58,7 @@ def read_csv_header(lines: Iterator[OffsetLine], source: str, template: Template
             if len(set(names)) < len(names):
                 raise RowError(f"the header line has the same column twice: {', '.join(names)}")
         except ValueError as error:
-            return CsvHeader(None, _bad(error, line, source, numbers), number)
+            return CsvHeader(None, _bad_row(error, line, source, numbers), number)
         return CsvHeader(names, None, number)
     return CsvHeader(None, None, 0)
 
@@ -78,7 +78,7 @@ def split_cells(line: str, delimiters: str) -> Sequence[str]:
 def read_csv(
     lines: Lines,
     source: str,
-    template: Template,
+    template: RowTemplate,
     first_position: int = 0,
     first_line: int | Callable[[], int] = 1,
     *,
@@ -106,34 +106,34 @@ def read_csv(
         try:
             if columns is None:
                 raise RowError("the row has no column names, because the header line cannot be read")
-            cells = named_cells(line[2].decode(), columns, template)
+            cells = cells_by_column(line[2].decode(), columns, template)
             number = numbers.number(line[1]) - header.line if template.uses_row_number else 0
             element = reader.element(cells, number, line[0])
         except ValueError as error:
-            yield _bad(error, line, source, numbers)
+            yield _bad_row(error, line, source, numbers)
         else:
             if element is not None:
                 yield element
 
 
-def named_cells(line: str, columns: tuple[str, ...], template: Template) -> dict[str, str]:
+def cells_by_column(line: str, columns: tuple[str, ...], template: RowTemplate) -> dict[str, str]:
     """The cells of a line by column; a `RowError` where there are too few, or too many."""
     cells = split_cells(line, template.delimiters)
-    if len(cells) < len(columns) or (len(cells) > len(columns) and not template.more_columns):
+    if len(cells) < len(columns) or (len(cells) > len(columns) and not template.has_more_columns):
         raise RowError(f"the row has {len(cells)} cells, but there are {len(columns)} columns")
     return dict(zip(columns, cells, strict=False))
 
 
-def _bad(error: ValueError, line: OffsetLine, source: str, numbers: LineNumbers) -> BadElement:
+def _bad_row(error: ValueError, line: OffsetLine, source: str, numbers: LineNumbers) -> BadElement:
     position, count, text = line
     reason = "the row is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else str(error)
-    return BadElement(reason, shown(text), source, (position,), numbers.number(count))
+    return BadElement(reason, line_to_text(text), source, (position,), numbers.number(count))
 
 
 def read_json_lines(
     lines: Lines,
     source: str,
-    template: Template,
+    template: RowTemplate,
     first_position: int = 0,
     first_line: int | Callable[[], int] = 1,
     *,
@@ -146,17 +146,17 @@ def read_json_lines(
         if not line[2].strip(b" "):
             continue
         try:
-            cells = json_cells(json_row(line[2].decode()), template)
+            cells = cells_of_json(parse_json_row(line[2].decode()), template)
             number = numbers.number(line[1]) if template.uses_row_number else 0
             element = reader.element(cells, number, line[0])
         except (ValueError, RecursionError) as error:
-            yield _bad(ValueError(str(error)), line, source, numbers)
+            yield _bad_row(ValueError(str(error)), line, source, numbers)
         else:
             if element is not None:
                 yield element
 
 
-def read_json_array(data: bytes, source: str, template: Template) -> Iterator[Element | BadElement]:
+def read_json_array(data: bytes, source: str, template: RowTemplate) -> Iterator[Element | BadElement]:
     """The elements of a JSON array of objects; positions and row numbers count its members.
 
     Where the JSON itself breaks off, the members before are elements, the rest is one `BadElement`.
@@ -168,7 +168,7 @@ def read_json_array(data: bytes, source: str, template: Template) -> Iterator[El
             yield BadElement(member.reason, member.text, source, (number - 1,), member.line)
             return
         try:
-            element = reader.element(json_cells(member, template), number, number - 1)
+            element = reader.element(cells_of_json(member, template), number, number - 1)
         except ValueError as error:
             yield BadElement(str(error), json.dumps(member, ensure_ascii=False), source, (number - 1,))
         else:
@@ -207,31 +207,31 @@ def _after_blanks(text: str, place: int) -> int:
 
 def _broken_array(text: str, place: int, reason: str) -> BadElement:
     rest = text[place:].encode("utf-8", "surrogateescape")
-    return BadElement(f"{reason}; the rest was not read", shown(rest), "", (), text.count("\n", 0, place) + 1)
+    return BadElement(f"{reason}; the rest was not read", line_to_text(rest), "", (), text.count("\n", 0, place) + 1)
 
 
-def json_row(text: str) -> object:
+def parse_json_row(text: str) -> object:
     """A JSON text as Python objects, each number as the digits that it was written with."""
     return _JSON.decode(text)
 
 
-def json_cells(row: object, template: Template) -> dict[str, str]:
+def cells_of_json(row: object, template: RowTemplate) -> dict[str, str]:
     """The members of a JSON object as cells; those of inner objects as `outer.inner`; absent ones empty.
 
-    A number keeps the digits that it was written with. What the template asks for must not be a list.
+    A number keeps the digits that it was written with. A column of the template must not be a list.
     """
     if not isinstance(row, dict):
         raise RowError("a row must be a JSON object")
     cells = dict.fromkeys(template.used_columns - {ROW_NUMBER}, "")
-    _collect(row, "", cells, template)
+    _collect_cells(row, "", cells, template)
     return cells
 
 
-def _collect(row: Mapping[str, object], prefix: str, cells: dict[str, str], template: Template) -> None:
+def _collect_cells(row: Mapping[str, object], prefix: str, cells: dict[str, str], template: RowTemplate) -> None:
     for key, value in row.items():
         name = prefix + key
         if isinstance(value, dict):
-            _collect(value, f"{name}.", cells, template)
+            _collect_cells(value, f"{name}.", cells, template)
         elif isinstance(value, list):
             if name in template.used_columns:
                 raise RowError(f"the member {name!r} is a list; a template can use single values only")

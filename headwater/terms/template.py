@@ -53,8 +53,8 @@ from pyoxigraph import RdfFormat, parse
 from headwater.errors import HeadwaterError
 from headwater.terms.model import BlankNode, Element, NamedNode, Term, Triple
 from headwater.terms.rdf_documents import RdfSyntaxError
-from headwater.terms.template_terms import RELATIVE_BASE, Builder, Placeholders, Row
-from headwater.terms.template_time import ROW_NUMBER, TimeRule, time_rule
+from headwater.terms.template_terms import RELATIVE_BASE, Placeholders, TemplateRow, TermBuilder
+from headwater.terms.template_time import ROW_NUMBER, TimeRule, parse_time_rule
 
 _DIRECTIVE = re.compile(r"@(time|where|columns|delimiter|if|end)\b[ \t]*(.*)")
 _WHERE = re.compile(r"\{([^{}]+)\}\s*(!?=)\s*(.*)")
@@ -70,7 +70,7 @@ class _Group(NamedTuple):
     """Triples with one condition, as places in the list of the terms that they are made of."""
 
     condition: str | None
-    builders: tuple[Builder, ...]
+    builders: tuple[TermBuilder, ...]
     triples: tuple[tuple[int, int, int], ...]
 
 
@@ -81,14 +81,14 @@ class _Block:
     lines: list[str]
 
 
-class Template:
-    """A compiled template. `Template.load(path)` reads one, `element` applies it to a row."""
+class RowTemplate:
+    """A compiled template. `RowTemplate.load(path)` reads one, `element` applies it to a row."""
 
     def __init__(self, text: str, name: str = "<template>") -> None:
         self.text = text
         self.name = name
         self.columns: tuple[str, ...] | None = None
-        self.more_columns = False
+        self.has_more_columns = False
         self.delimiters = ","
         self._wheres: list[tuple[str, bool, str]] = []
         self._placeholders = Placeholders(text)
@@ -102,12 +102,12 @@ class Template:
             try:
                 directive, rest = match.group(1), match.group(2).strip()
                 if directive == "time":
-                    time = time_rule(rest, self._placeholders)
+                    time = parse_time_rule(rest, self._placeholders)
                 elif directive in ("if", "end"):
-                    blocks.append(_Block(_condition(directive, rest, blocks[-1]), number + 1, []))
+                    blocks.append(_Block(_parse_condition(directive, rest, blocks[-1]), number + 1, []))
                     continue
                 else:
-                    self._set(directive, rest)
+                    self._apply_directive(directive, rest)
             except ValueError as error:
                 raise TemplateError(f"{name}:{number}: {error}") from None
             blocks[-1].lines.append("")
@@ -127,14 +127,14 @@ class Template:
         )
 
     @classmethod
-    def load(cls, path: str | Path) -> Template:
+    def load(cls, path: str | Path) -> RowTemplate:
         """The template in a file."""
         return cls(Path(path).read_text(encoding="utf-8"), str(path))
 
-    def __reduce__(self) -> tuple[type[Template], tuple[str, str]]:
-        return Template, (self.text, self.name)
+    def __reduce__(self) -> tuple[type[RowTemplate], tuple[str, str]]:
+        return RowTemplate, (self.text, self.name)
 
-    def _set(self, directive: str, rest: str) -> None:
+    def _apply_directive(self, directive: str, rest: str) -> None:
         if directive == "where":
             match = _WHERE.fullmatch(rest)
             if match is None:
@@ -143,8 +143,8 @@ class Template:
             self._wheres.append((column.strip(), operator == "=", value))
         elif directive == "columns":
             names = tuple(rest.replace(",", " ").split())
-            self.more_columns = names[-1:] == (_MORE_COLUMNS,)
-            self.columns = names[:-1] if self.more_columns else names
+            self.has_more_columns = names[-1:] == (_MORE_COLUMNS,)
+            self.columns = names[:-1] if self.has_more_columns else names
             if not self.columns or len(set(self.columns)) < len(self.columns):
                 raise ValueError("@columns needs different names, separated by blanks")
         else:
@@ -164,18 +164,18 @@ class Template:
 
     def _compile_block(self, block: _Block, prefixes: str, blank_nodes: dict[BlankNode, int]) -> _Group:
         numbers: dict[Term, int] = {}
-        builders: list[Builder] = []
+        builders: list[TermBuilder] = []
         triples: list[tuple[int, int, int]] = []
         prefix_lines = prefixes.count("\n")
         try:
-            hidden = self._placeholders.hide("\n".join(block.lines))
-            source = f"{prefixes}{hidden}\n".encode()
+            turtle = self._placeholders.hide("\n".join(block.lines))
+            source = f"{prefixes}{turtle}\n".encode()
             for quad in parse(source, format=RdfFormat.TURTLE, base_iri=RELATIVE_BASE):
                 places = []
                 for term in (quad.subject, quad.predicate, quad.object):
                     if term not in numbers:
                         numbers[term] = len(builders)
-                        builders.append(self._placeholders.builder(term, blank_nodes))
+                        builders.append(self._placeholders.make_builder(term, blank_nodes))
                     places.append(numbers[term])
                 subject, predicate, value = places
                 triples.append((subject, predicate, value))
@@ -193,13 +193,13 @@ class Template:
         """The element that a row means, or None where `@where` leaves it out; a `RowError` for a bad row."""
         if self.uses_row_number and ROW_NUMBER not in cells:
             cells = {**cells, ROW_NUMBER: str(number)}
-        row = Row(cells, blank_prefix)
+        row = TemplateRow(cells, blank_prefix)
         for column, wanted, value in self._wheres:
             if (row.cell(column) == value) is not wanted:
                 return None
         return Element(self._time(row), tuple(self._triples(row)), None, position)
 
-    def _triples(self, row: Row) -> Iterable[Triple]:
+    def _triples(self, row: TemplateRow) -> Iterable[Triple]:
         for condition, builders, triples in self._groups:
             if condition is not None and row.cell(condition) == "":
                 continue
@@ -211,7 +211,7 @@ class Template:
                     yield Triple(cast(NamedNode, s), cast(NamedNode, p), o)
 
 
-def _condition(directive: str, rest: str, open_block: _Block) -> str | None:
+def _parse_condition(directive: str, rest: str, open_block: _Block) -> str | None:
     if directive == "end":
         if open_block.condition is None:
             raise ValueError("@end without @if")

@@ -31,15 +31,15 @@ class Placeholder:
     """`{column}`, or `{+column}` for a value that is (a part of) an IRI already and keeps its / : ? #."""
 
     column: str
-    keeps_reserved: bool = False
+    is_iri_text: bool = False
 
 
-Parts: TypeAlias = tuple[str | Placeholder, ...]
+TextParts: TypeAlias = tuple[str | Placeholder, ...]
 """Text with placeholders in between."""
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TemplateRow:
     """The cells of a row by column, and the prefix of the labels of the blank nodes that it makes."""
 
     cells: Mapping[str, str]
@@ -52,7 +52,7 @@ class Row:
             raise RowError(f"no column {column!r} in this row (its columns: {', '.join(self.cells)})") from None
 
 
-Builder: TypeAlias = Callable[[Row], Term | None]
+TermBuilder: TypeAlias = Callable[[TemplateRow], Term | None]
 """Makes a term from a row; None where a literal has an empty cell."""
 
 
@@ -63,13 +63,13 @@ class Placeholders:
         self._word = "HeadwaterSlot"
         while self._word in text:
             self._word += "X"
-        self._found: list[Placeholder] = []
+        self._placeholders: list[Placeholder] = []
         self._pattern = re.compile(self._word + r"([0-9]+)z")
 
     @property
     def columns(self) -> set[str]:
         """The columns that were seen so far."""
-        return {placeholder.column for placeholder in self._found}
+        return {placeholder.column for placeholder in self._placeholders}
 
     def hide(self, text: str) -> str:
         """The text with a word for each placeholder; `{{` and `}}` become single braces."""
@@ -81,23 +81,23 @@ class Placeholders:
             plus, column = match.groups()
             if column is None:
                 raise ValueError(f"a single {whole!r}: write {{column}} for a placeholder or {whole * 2} for a brace")
-            self._found.append(Placeholder(column.strip(), bool(plus)))
-            return f"{self._word}{len(self._found) - 1}z"
+            self._placeholders.append(Placeholder(column.strip(), bool(plus)))
+            return f"{self._word}{len(self._placeholders) - 1}z"
 
         return _PLACEHOLDER.sub(word_for, text)
 
-    def parts(self, text: str) -> Parts:
+    def split_parts(self, text: str) -> TextParts:
         """The text of a parsed term, cut at the words."""
         pieces = self._pattern.split(text)
-        found = (self._found[int(piece)] if index % 2 else piece for index, piece in enumerate(pieces))
+        found = (self._placeholders[int(piece)] if index % 2 else piece for index, piece in enumerate(pieces))
         return tuple(part for part in found if part != "")
 
-    def builder(self, term: Term, blank_nodes: dict[BlankNode, int]) -> Builder:
+    def make_builder(self, term: Term, blank_nodes: dict[BlankNode, int]) -> TermBuilder:
         """The function that makes this term of the template from a row; `blank_nodes` numbers its nodes."""
         if isinstance(term, NamedNode):
-            return self._iri_builder(term)
+            return self._make_iri_builder(term)
         if isinstance(term, Literal):
-            return self._literal_builder(term)
+            return self._make_literal_builder(term)
         if isinstance(term, BlankNode):
             if self._pattern.search(term.value):
                 raise ValueError("a placeholder in the label of a blank node: each row has its own nodes anyway")
@@ -107,35 +107,35 @@ class Placeholders:
             raise ValueError("a triple term with a placeholder or a blank node is not possible in a template")
         return lambda row: term
 
-    def _iri_builder(self, term: NamedNode) -> Builder:
-        parts = self.parts(term.value)
+    def _make_iri_builder(self, term: NamedNode) -> TermBuilder:
+        parts = self.split_parts(term.value)
         if term.value.startswith(RELATIVE_BASE):
             first = str(parts[0]).removeprefix(RELATIVE_BASE)
             parts = (first, *parts[1:]) if first else parts[1:]
-            if not (parts and isinstance(parts[0], Placeholder) and parts[0].keeps_reserved):
+            if not (parts and isinstance(parts[0], Placeholder) and parts[0].is_iri_text):
                 relative = term.value.removeprefix(RELATIVE_BASE)
                 shown = self._pattern.sub("{…}", relative)
                 raise ValueError(f"<{shown}> is a relative IRI: write it in full, or begin it with {{+column}}")
         if len(parts) == 1 and isinstance(parts[0], str):
             return lambda row: term
-        return lambda row: iri_from(parts, row)
+        return lambda row: fill_iri(parts, row)
 
-    def _literal_builder(self, term: Literal) -> Builder:
-        parts = self.parts(term.value)
+    def _make_literal_builder(self, term: Literal) -> TermBuilder:
+        parts = self.split_parts(term.value)
         language, direction = term.language, term.direction
-        datatype = self._iri_builder(term.datatype)
+        datatype = self._make_iri_builder(term.datatype)
         if not self._pattern.search(term.value + term.datatype.value):
             return lambda row: term
         if language is not None:
 
-            def tagged(row: Row) -> Term | None:
-                text = filled(parts, row)
+            def tagged(row: TemplateRow) -> Term | None:
+                text = fill_text(parts, row)
                 return None if text is None else Literal(text, language=language, direction=direction)
 
             return tagged
 
-        def typed(row: Row) -> Term | None:
-            text = filled(parts, row)
+        def typed(row: TemplateRow) -> Term | None:
+            text = fill_text(parts, row)
             if text is None:
                 return None
             type_iri = datatype(row)
@@ -144,7 +144,7 @@ class Placeholders:
         return typed
 
 
-def filled(parts: Parts, row: Row) -> str | None:
+def fill_text(parts: TextParts, row: TemplateRow) -> str | None:
     """The text with the row's cells in it as they are; None where one of them is empty."""
     texts = []
     for part in parts:
@@ -155,7 +155,7 @@ def filled(parts: Parts, row: Row) -> str | None:
     return "".join(texts)
 
 
-def iri_from(parts: Parts, row: Row) -> NamedNode:
+def fill_iri(parts: TextParts, row: TemplateRow) -> NamedNode:
     """The IRI with the row's cells in it, percent-encoded; a `RowError` where that gives no IRI."""
     texts = []
     for part in parts:
@@ -165,7 +165,7 @@ def iri_from(parts: Parts, row: Row) -> NamedNode:
         cell = row.cell(part.column)
         if cell == "":
             raise RowError(f"the column {part.column!r} is empty, but an IRI needs it")
-        if part.keeps_reserved:
+        if part.is_iri_text:
             texts.append(_NOT_IN_IRIS.sub(lambda match: quote(match.group(), safe=""), cell))
         else:
             texts.append(cell if cell.isalnum() and cell.isascii() else quote(cell, safe=""))

@@ -19,13 +19,13 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from headwater.terms.durations import parse_duration
-from headwater.terms.template_terms import Placeholders, Row, RowError, filled
-from headwater.terms.timestamps import LATEST, format_time, parse_time, within_calendar
+from headwater.terms.template_terms import Placeholders, RowError, TemplateRow, fill_text
+from headwater.terms.timestamps import LATEST, check_in_calendar, format_time, parse_time
 
 ROW_NUMBER = "row"
 """The built-in column that holds the number of the row, counted from 1."""
 
-TimeRule: TypeAlias = Callable[[Row], int]
+TimeRule: TypeAlias = Callable[[TemplateRow], int]
 
 _EVERY = re.compile(r"(.+?)\s+every\s+(.+)")
 _AS = re.compile(r"(.*\})\s+as\s+(.+)")
@@ -39,17 +39,17 @@ _FAR_OUTSIDE_CALENDAR = 10**18
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def time_rule(text: str, placeholders: Placeholders) -> TimeRule:
+def parse_time_rule(text: str, placeholders: Placeholders) -> TimeRule:
     """The function that gives a row's time in microseconds; a `ValueError` where the text is no rule."""
     if "{" not in text:
-        return _every_rule(text, placeholders)
+        return _parse_every_rule(text, placeholders)
     as_match = _AS.fullmatch(text)
     column_text, form = as_match.groups() if as_match else (text, "")
-    read = _reader(form)
-    parts = placeholders.parts(placeholders.hide(column_text))
+    read = _parse_reader(form)
+    parts = placeholders.split_parts(placeholders.hide(column_text))
 
-    def rule(row: Row) -> int:
-        cell = filled(parts, row)
+    def rule(row: TemplateRow) -> int:
+        cell = fill_text(parts, row)
         if cell is None:
             raise RowError(f"no time: {column_text} is empty")
         try:
@@ -60,7 +60,7 @@ def time_rule(text: str, placeholders: Placeholders) -> TimeRule:
     return rule
 
 
-def _every_rule(text: str, placeholders: Placeholders) -> TimeRule:
+def _parse_every_rule(text: str, placeholders: Placeholders) -> TimeRule:
     match = _EVERY.fullmatch(text)
     if match is None:
         raise ValueError(
@@ -70,7 +70,7 @@ def _every_rule(text: str, placeholders: Placeholders) -> TimeRule:
     start, step = parse_time(match.group(1)), parse_duration(match.group(2))
     placeholders.hide(f"{{{ROW_NUMBER}}}")
 
-    def rule(row: Row) -> int:
+    def rule(row: TemplateRow) -> int:
         time = start + (int(row.cell(ROW_NUMBER)) - 1) * step
         if time > LATEST:
             raise RowError(f"no time: the step leads beyond {format_time(LATEST)}")
@@ -79,23 +79,23 @@ def _every_rule(text: str, placeholders: Placeholders) -> TimeRule:
     return rule
 
 
-def _reader(form: str) -> Callable[[str], int]:
+def _parse_reader(form: str) -> Callable[[str], int]:
     if not form:
         return lru_cache(maxsize=1024)(parse_time)
     if form in _UNITS:
-        return lambda cell: _from_number(cell, _UNITS[form])
+        return lambda cell: _parse_number(cell, _UNITS[form])
     if "%" not in form:
         raise ValueError(f"@time … as {form}: expected {', '.join(_UNITS)} or a pattern such as %Y-%m-%d")
 
     def read(cell: str) -> int:
         time = datetime.strptime(cell, form)
         aware = time if time.tzinfo else time.replace(tzinfo=UTC)
-        return within_calendar((aware - _EPOCH) // timedelta(microseconds=1), cell)
+        return check_in_calendar((aware - _EPOCH) // timedelta(microseconds=1), cell)
 
     return read
 
 
-def _from_number(cell: str, factor: Decimal) -> int:
+def _parse_number(cell: str, factor: Decimal) -> int:
     try:
         number = Decimal(cell) * factor
         small_enough = abs(number) < _FAR_OUTSIDE_CALENDAR
@@ -103,4 +103,4 @@ def _from_number(cell: str, factor: Decimal) -> int:
         raise ValueError(f"{cell!r} is not a number") from None
     if not small_enough:
         raise ValueError(f"{cell!r} is not a time in the years 0001 to 9999")
-    return within_calendar(math.floor(number), cell)
+    return check_in_calendar(math.floor(number), cell)

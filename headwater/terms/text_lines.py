@@ -26,8 +26,8 @@ _SCAN_BYTES = 1 << 20
 class LineNumbers:
     """Line numbers of a file for lines that were counted from some later place, such as a range's start.
 
-    Where `first` is a function it is asked only when a number is needed: to count the lines before a range
-    means to read them, and usually nobody wants to know.
+    Where `first` is a function it is called only when a line number is needed, for a report: to count the
+    lines before a range means to read them.
     """
 
     def __init__(self, first: int | Callable[[], int] = 1) -> None:
@@ -56,13 +56,13 @@ def lines_before(lines: Iterable[OffsetLine], end: int | None) -> Iterator[Offse
     return iter(lines) if end is None else takewhile(lambda line: line[0] < end, lines)
 
 
-def shown(line: bytes) -> str:
+def line_to_text(line: bytes) -> str:
     """The line as text for a report; bytes that are not UTF-8 appear as escapes."""
     return line.decode("utf-8", "backslashreplace")
 
 
 def seek_line(stream: IO[bytes], start: int) -> int:
-    """Move to the first line that begins at the byte `start` or behind it, and say where that is."""
+    """Move to the first line that begins at the byte `start` or behind it; gives its offset."""
     if start <= 0:
         stream.seek(0)
         return 0

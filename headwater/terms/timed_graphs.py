@@ -24,7 +24,7 @@ from pyoxigraph import DefaultGraph, RdfFormat
 from headwater.terms.model import BadElement, BlankNode, Element, NamedNode, Quad, Term, Triple
 from headwater.terms.rdf_documents import RdfSyntaxError, read_quads
 from headwater.terms.statements import graph_label, parse_statements
-from headwater.terms.text_lines import LineNumbers, Lines, lines_before, offset_lines, shown
+from headwater.terms.text_lines import LineNumbers, Lines, line_to_text, lines_before, offset_lines
 from headwater.terms.timestamps import format_time, parse_time
 
 GENERATED_AT_TIME = NamedNode("http://www.w3.org/ns/prov#generatedAtTime")
@@ -32,10 +32,10 @@ GENERATED_AT_TIME = NamedNode("http://www.w3.org/ns/prov#generatedAtTime")
 
 @dataclass(slots=True)
 class _Graph:
-    """What a document says about one name: as a graph, and as a subject of the default graph."""
+    """The quads of one graph name: in that graph, and with it as the subject in the default graph."""
 
     position: int
-    named: bool = False
+    is_named: bool = False
     triples: list[Triple] = field(default_factory=list)
     times: list[Term] = field(default_factory=list)
     strays: list[Triple] = field(default_factory=list)
@@ -55,7 +55,7 @@ def read_timed_nquads(
     quads: list[tuple[int, Quad]] = []
     for (position, count, text), quad in zip(numbered, parse_statements([line[2] for line in numbered]), strict=True):
         if isinstance(quad, str):
-            bad.append(BadElement(quad, shown(text), source, (position,), numbers.number(count)))
+            bad.append(BadElement(quad, line_to_text(text), source, (position,), numbers.number(count)))
         else:
             quads.append((position, quad))
     found: list[Element | BadElement] = [*timed_graphs(quads, source), *bad]
@@ -78,13 +78,13 @@ def read_timed_trig(data: bytes, source: str, format: RdfFormat = RdfFormat.TRIG
         cut = f"; the graph {last} is cut short" if last else ""
         rest = b"\n".join(data.split(b"\n")[(error.line or 1) - 1 :])
         reason = f"{error.reason}{cut}; the document was not read on from here"
-        yield BadElement(reason, shown(rest), source, (len(quads),), error.line)
+        yield BadElement(reason, line_to_text(rest), source, (len(quads),), error.line)
         return
     yield from timed_graphs(enumerate(quads), source)
 
 
 def _whole_graphs(quads: list[Quad]) -> Iterator[Quad]:
-    """Of a document that breaks off: the complete graphs, and what the default graph says of them."""
+    """Of a document that breaks off: the complete graphs, and their times in the default graph."""
     whole = {quad.graph_name for quad in quads if not isinstance(quad.graph_name, DefaultGraph)}
     if quads:
         whole.discard(quads[-1].graph_name)
@@ -111,7 +111,7 @@ def read_jsonld_lines(
         try:
             quads = list(read_quads(text, format=RdfFormat.JSON_LD, scope=f"{source}#{position}"))
         except RdfSyntaxError as error:
-            yield BadElement(error.reason, shown(text), source, (position, 0), numbers.number(count))
+            yield BadElement(error.reason, line_to_text(text), source, (position, 0), numbers.number(count))
             continue
         for element in timed_graphs(enumerate(quads), source, (position,)):
             if isinstance(element, BadElement):
@@ -136,7 +136,7 @@ def timed_graphs(
                 graph.strays.append(quad.triple)
             continue
         graph = graphs.setdefault(graph_name, _Graph(position))
-        graph.named = True
+        graph.is_named = True
         graph.triples.append(quad.triple)
         if is_time and quad.subject == graph_name:
             graph.times.append(quad.object)
@@ -150,7 +150,7 @@ def _elements_of(
     source: str,
     position: tuple[int, ...],
 ) -> Iterator[Element | BadElement]:
-    if graph.named or (graph.times and not graph.strays):
+    if graph.is_named or (graph.times and not graph.strays):
         time = _time_of(name, graph.times)
         if isinstance(time, int):
             label = None if isinstance(name, Triple) else graph_label(name)
@@ -160,7 +160,7 @@ def _elements_of(
     if graph.strays:
         reason = f"triples about {name} in the default graph: a stream element is a named graph with a time"
         lost = graph.strays
-        if not graph.named:
+        if not graph.is_named:
             lost = [*lost, *(Triple(name, GENERATED_AT_TIME, time) for time in graph.times)]
         yield BadElement(reason, _text_of(lost), source, position)
 

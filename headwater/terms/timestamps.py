@@ -48,7 +48,7 @@ def parse_time(value: str | int | Term) -> int:
     in the years 0001 to 9999.
     """
     if isinstance(value, int):
-        return within_calendar(value * MILLISECOND, str(value))
+        return check_in_calendar(value * MILLISECOND, str(value))
     if isinstance(value, Literal):
         text = value.value.strip()
     elif isinstance(value, str):
@@ -58,7 +58,7 @@ def parse_time(value: str | int | Term) -> int:
     match = _DATE_TIME.fullmatch(text)
     if match is None:
         if _INTEGER.fullmatch(text):
-            return within_calendar(int(text) * MILLISECOND, text)
+            return check_in_calendar(int(text) * MILLISECOND, text)
         raise ValueError(
             f"{text!r} is not a time: expected an xsd:dateTime such as 2014-08-01T07:50:00Z, "
             "or an integer of milliseconds since 1970"
@@ -73,7 +73,7 @@ def parse_time(value: str | int | Term) -> int:
         if int(zone_minutes) > 59 or offset > 14 * HOUR:
             raise ValueError(f"{text!r} is not a time: the zone must lie between -14:00 and +14:00")
         instant += -offset if sign == "+" else offset
-    return within_calendar(instant, text)
+    return check_in_calendar(instant, text)
 
 
 def civil_time(
@@ -95,7 +95,7 @@ def civil_time(
     return days * DAY + hour * HOUR + minute * MINUTE + second * SECOND + micros
 
 
-def within_calendar(instant: int, text: str) -> int:
+def check_in_calendar(instant: int, text: str) -> int:
     """The instant itself; a `ValueError` that names the text where it is not in the years 0001 to 9999."""
     if EARLIEST <= instant <= LATEST:
         return instant

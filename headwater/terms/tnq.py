@@ -24,7 +24,7 @@ from pyoxigraph import DefaultGraph
 
 from headwater.terms.model import BadElement, BlankNode, Element, NamedNode, Quad, Triple
 from headwater.terms.statements import graph_label, parse_statement, parse_statements
-from headwater.terms.text_lines import LineNumbers, Lines, OffsetLine, lines_backwards, offset_lines, shown
+from headwater.terms.text_lines import LineNumbers, Lines, OffsetLine, line_to_text, lines_backwards, offset_lines
 from headwater.terms.timestamps import parse_time
 
 _BLOCK_LINES = 4096
@@ -53,15 +53,15 @@ def read_tnq(
     """The elements of timed N-Quads in the order of their positions, which are the byte offsets of lines.
 
     Of a range that ends at the byte `end`, elements are read that begin before it; their lines may lie
-    behind. `continues` is the key of the element that was open before the first line (`key_before`): the
+    behind. `continues` is the key of the element that was open before the first line (`find_key_before`): the
     lines that belong to it are left to the range that it begins in.
     """
     numbered = offset_lines(lines, first_position)
-    statements = _statements(_blocks(numbered, end), source, LineNumbers(first_line))
-    return _group(statements, end, continues)
+    statements = _read_statements(_blocks(numbered, end), source, LineNumbers(first_line))
+    return _group_lines(statements, end, continues)
 
 
-def key_before(path: Path, offset: int) -> ElementKey | None:
+def find_key_before(path: Path, offset: int) -> ElementKey | None:
     """The key of the last good line before the line that begins at `offset`, if there is one."""
     for line in lines_backwards(path, offset):
         time_text, tab, statement = line.partition(b"\t")
@@ -88,7 +88,7 @@ def _blocks(lines: Iterator[OffsetLine], end: int | None) -> Iterator[list[Offse
         yield block
 
 
-def _statements(
+def _read_statements(
     blocks: Iterable[list[OffsetLine]], source: str, numbers: LineNumbers
 ) -> Iterator[_Statement | BadElement]:
     times: dict[bytes, int | str] = {}
@@ -111,11 +111,11 @@ def _statements(
         quads = iter(parse_statements(texts))
         for line, time in entries:
             if isinstance(time, str):
-                yield _bad(line, time, source, numbers)
+                yield _bad_line(line, time, source, numbers)
                 continue
             quad = next(quads)
             if isinstance(quad, str):
-                yield _bad(line, quad, source, numbers)
+                yield _bad_line(line, quad, source, numbers)
             else:
                 yield _Statement(line[0], time, quad)
 
@@ -127,12 +127,12 @@ def _time_or_reason(text: bytes) -> int | str:
         return str(error)
 
 
-def _bad(line: OffsetLine, reason: str, source: str, numbers: LineNumbers) -> BadElement:
+def _bad_line(line: OffsetLine, reason: str, source: str, numbers: LineNumbers) -> BadElement:
     position, count, text = line
-    return BadElement(reason, shown(text), source, (position,), numbers.number(count))
+    return BadElement(reason, line_to_text(text), source, (position,), numbers.number(count))
 
 
-def _group(
+def _group_lines(
     statements: Iterable[_Statement | BadElement], end: int | None, continues: ElementKey | None
 ) -> Iterator[Element | BadElement]:
     position = -1

@@ -49,7 +49,7 @@ def term_to_json(term: Term) -> dict[str, Any]:
     return found
 
 
-def json_bindings(variables: Sequence[str], rows: Iterable[Row]) -> dict[str, Any]:
+def bindings_to_json(variables: Sequence[str], rows: Iterable[Row]) -> dict[str, Any]:
     """A SELECT answer as a SPARQL results JSON object; an unbound variable is absent from its binding."""
     bindings = [
         {variable: term_to_json(term) for variable, term in zip(variables, row, strict=True) if term is not None}
@@ -58,7 +58,7 @@ def json_bindings(variables: Sequence[str], rows: Iterable[Row]) -> dict[str, An
     return {"head": {"vars": list(variables)}, "results": {"bindings": bindings}}
 
 
-def json_boolean(value: bool) -> dict[str, Any]:
+def boolean_to_json(value: bool) -> dict[str, Any]:
     """An ASK answer as a SPARQL results JSON object."""
     return {"head": {}, "boolean": value}
 
@@ -135,17 +135,17 @@ def write_tsv(variables: Sequence[str], rows: Iterable[Row]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def ntriples(triples: Iterable[Triple]) -> str:
+def write_ntriples(triples: Iterable[Triple]) -> str:
     """A graph as N-Triples, one line per triple in the given order."""
     return "".join(f"{triple} .\n" for triple in triples)
 
 
-def nquads(quads: Iterable[Quad]) -> str:
+def write_nquads(quads: Iterable[Quad]) -> str:
     """A data set as N-Quads, one line per quad in the given order."""
     return "".join(f"{quad} .\n" for quad in quads)
 
 
-def turtle(triples: Iterable[Triple], prefixes: Mapping[str, str] | None = None) -> str:
+def write_turtle(triples: Iterable[Triple], prefixes: Mapping[str, str] | None = None) -> str:
     """A graph as Turtle; `prefixes` maps names such as `ex` to the IRIs that they stand for."""
     data = serialize(triples, format=RdfFormat.TURTLE, prefixes=dict(prefixes or {}))
     return (data or b"").decode()

@@ -18,7 +18,7 @@ from headwater.algebra.scope import expressions_of, map_expressions, nodes_of, s
 from headwater.language.expressions import Aggregate, Constant, Expression, FunctionCall, Operation, VariableReference
 from headwater.language.patterns import TriplePattern
 from headwater.terms.model import Literal, NamedNode, Term, Triple
-from headwater.terms.stored_forms import EXACT, is_kept, original, stored
+from headwater.terms.stored_forms import EXACT, is_kept, restore_term, to_stored_term
 
 _VALUE = NamedNode(EXACT + "value")
 _DATATYPE = NamedNode(EXACT + "datatype")
@@ -29,11 +29,11 @@ Anything = TypeVar("Anything")
 
 
 def _datatype(term: Term) -> Term | None:
-    term = original(term)
+    term = restore_term(term)
     return term.datatype if isinstance(term, Literal) else None
 
 
-FUNCTIONS: dict[NamedNode, Callable[..., Term | None]] = {_VALUE: original, _DATATYPE: _datatype}
+FUNCTIONS: dict[NamedNode, Callable[..., Term | None]] = {_VALUE: restore_term, _DATATYPE: _datatype}
 """What a store has to be given to evaluate such queries."""
 
 
@@ -85,7 +85,7 @@ def read_originals(plan: Node) -> Node:
 
 
 def _to_stored(term: Anything) -> Anything:
-    return cast(Anything, stored(term)) if isinstance(term, Literal | Triple) else term
+    return cast(Anything, to_stored_term(term)) if isinstance(term, Literal | Triple) else term
 
 
 def _as_term(expression: Expression) -> Expression:

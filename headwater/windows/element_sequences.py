@@ -14,8 +14,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from headwater.terms.element_columns import ElementColumns
-from headwater.terms.element_columns import joined as joined_columns
+from headwater.terms.element_columns import ElementColumns, concat_columns
 from headwater.terms.ids.term_texts import Ints
 from headwater.terms.model import Element
 
@@ -46,7 +45,7 @@ def elements_of(elements: Elements) -> list[Element]:
 def select_elements(elements: Elements, mask: npt.NDArray[np.bool_]) -> Elements:
     """The elements at which the mask is true."""
     if isinstance(elements, ElementColumns):
-        return elements.picked(mask)
+        return elements.select(mask)
     return [element for element, wanted in zip(elements, mask.tolist(), strict=True) if wanted]
 
 
@@ -61,7 +60,7 @@ def concat_elements(sequences: Iterable[Elements]) -> Elements:
     if len(nonempty) == 1:
         return nonempty[0]
     if any(isinstance(elements, ElementColumns) for elements in nonempty):
-        return joined_columns(e if isinstance(e, ElementColumns) else ElementColumns.of(e) for e in nonempty)
+        return concat_columns(e if isinstance(e, ElementColumns) else ElementColumns.of(e) for e in nonempty)
     return [element for elements in nonempty for element in elements_of(elements)]
 
 
@@ -70,7 +69,7 @@ def sort_by_position(elements: Elements) -> Elements:
     if not isinstance(elements, ElementColumns):
         return sorted(elements, key=lambda element: element.position)
     columns = [elements.positions[:, i] for i in reversed(range(elements.positions.shape[1]))]
-    return elements.picked(np.lexsort(columns)) if columns else elements
+    return elements.select(np.lexsort(columns)) if columns else elements
 
 
 def number_elements(elements: Elements, first: int) -> Elements:

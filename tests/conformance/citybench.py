@@ -28,7 +28,7 @@ from headwater.running.named_evaluators import by_definition
 from headwater.terms.element_files import ElementReader, element_reader
 from headwater.terms.model import Element, NamedNode
 from headwater.terms.rdf_documents import read_quads
-from headwater.terms.stored_forms import stored_quad
+from headwater.terms.stored_forms import to_stored_quad
 from headwater.terms.timestamps import HOUR
 from headwater.windows.settings import Options, resolve_settings
 
@@ -99,7 +99,7 @@ class CityQuery:
 
 @cache
 def _statements(path: Path) -> tuple[Quad, ...]:
-    return tuple(map(stored_quad, read_quads(path)))
+    return tuple(map(to_stored_quad, read_quads(path)))
 
 
 def _in_graph(quads: Iterable[Quad], graph: NamedNode) -> Iterable[Quad]:

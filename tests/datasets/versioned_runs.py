@@ -24,7 +24,7 @@ from headwater.kernel.evaluator_choice import make_optimised_evaluator
 from headwater.language.stream_clauses import StreamOperator
 from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.model import Element, NamedNode
-from headwater.terms.stored_forms import stored_quad
+from headwater.terms.stored_forms import to_stored_quad
 from headwater.windows.settings import Report
 from tests.kernel.generated_queries import GRAPHS, STREAMS, Case, a_case, a_triple
 from tests.kernel.generated_runs import compared
@@ -57,7 +57,7 @@ class Stores:
         self._store = Store()
         for graph in GRAPHS:
             self._store.add_graph(NamedNode(graph))
-        self._store.extend(map(stored_quad, self._contents[version[0] - 1]))
+        self._store.extend(map(to_stored_quad, self._contents[version[0] - 1]))
 
     def quads_for_pattern(self, *pattern: Any) -> Iterator[Quad]:
         return self._store.quads_for_pattern(*pattern)

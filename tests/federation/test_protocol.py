@@ -18,7 +18,7 @@ from headwater.federation.endpoint.protocol import (
     read_results,
 )
 from headwater.terms.model import XSD, BlankNode, Literal, NamedNode, Row, Triple
-from headwater.terms.writing import json_bindings, json_boolean, write_xml, write_xml_boolean
+from headwater.terms.writing import bindings_to_json, boolean_to_json, write_xml, write_xml_boolean
 
 URL = "http://example.org/sparql"
 QUERY = 'SELECT * WHERE { ?s ?p "ä&b=c+d %" }'
@@ -58,12 +58,12 @@ def test_get_keeps_the_parameters_that_the_address_has() -> None:
 @given(st.lists(st.tuples(terms, terms), max_size=4))
 def test_json_and_xml_give_what_was_written(rows: list[Row]) -> None:
     expected = ResultTable(("x", "y"), tuple(rows))
-    assert read_results(json.dumps(json_bindings(["x", "y"], rows)).encode()) == expected
+    assert read_results(json.dumps(bindings_to_json(["x", "y"], rows)).encode()) == expected
     assert read_results(write_xml(["x", "y"], rows).encode()) == expected
 
 
 def test_verdicts() -> None:
-    assert read_results(json.dumps(json_boolean(True)).encode()) is True
+    assert read_results(json.dumps(boolean_to_json(True)).encode()) is True
     assert read_results(write_xml_boolean(False).encode()) is False
 
 
@@ -116,14 +116,14 @@ def test_garbage_is_called_so(body: bytes, says: str) -> None:
 @given(st.data())
 def test_every_part_of_a_result_is_no_result(data: st.DataObject) -> None:
     rows: list[Row] = [(A,), (Literal("b"),)]
-    bodies = [json.dumps(json_bindings(["x"], rows)), write_xml(["x"], rows), write_xml_boolean(True)]
+    bodies = [json.dumps(bindings_to_json(["x"], rows)), write_xml(["x"], rows), write_xml_boolean(True)]
     body = data.draw(st.sampled_from(bodies)).rstrip().encode()
     with pytest.raises(NotResults):
         read_results(body[: data.draw(st.integers(0, len(body) - 1))])
 
 
 def test_the_blank_nodes_of_two_answers_are_different_and_those_of_one_the_same() -> None:
-    body = json.dumps(json_bindings(["x", "y"], [(BlankNode("b0"), BlankNode("b0"))])).encode()
+    body = json.dumps(bindings_to_json(["x", "y"], [(BlankNode("b0"), BlankNode("b0"))])).encode()
     first = read_results(body, scope=blank_node_scope(URL, "SELECT 1"))
     again = read_results(body, scope=blank_node_scope(URL, "SELECT 1"))
     other = read_results(body, scope=blank_node_scope(URL, "SELECT 2"))
@@ -135,7 +135,7 @@ def test_the_blank_nodes_of_two_answers_are_different_and_those_of_one_the_same(
 
 def test_blank_nodes_inside_triple_terms_have_the_scope_too() -> None:
     inside = Triple(BlankNode("b0"), A, Literal("1"))
-    found = read_results(json.dumps(json_bindings(["x"], [(inside,)])).encode(), scope="s")
+    found = read_results(json.dumps(bindings_to_json(["x"], [(inside,)])).encode(), scope="s")
     assert isinstance(found, ResultTable)
     assert found.rows == ((Triple(BlankNode("esb0"), A, Literal("1")),),)
 

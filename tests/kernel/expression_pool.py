@@ -13,7 +13,7 @@ from headwater.language.expressions import Expression
 from headwater.language.parser import parse
 from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.model import RDF, XSD, BlankNode, Literal, NamedNode, Row, Term, Variable
-from headwater.terms.stored_forms import stored_quad
+from headwater.terms.stored_forms import to_stored_quad
 from headwater.windows.settings import Options, resolve_settings
 
 
@@ -100,7 +100,7 @@ def _evaluate(select: str, tail: str, read: list[str], variables: tuple[str, ...
         subject = NamedNode(f"{_HERE}{i}")
         quads.append(Quad(subject, NamedNode(RDF + "type"), NamedNode(_HERE + "Row")))
         cells = ((name, term) for name, term in zip(variables, row, strict=True) if name in read and term is not None)
-        quads.extend(stored_quad(Quad(subject, NamedNode(_HERE + name), term)) for name, term in cells)
+        quads.extend(to_stored_quad(Quad(subject, NamedNode(_HERE + name), term)) for name, term in cells)
     store = Store()
     store.extend(quads)
     (answer,) = ReferenceEvaluator(plan, resolve_settings(plan, Options()), store).advance({}, None, ended=True)

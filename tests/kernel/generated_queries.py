@@ -19,7 +19,7 @@ from headwater.algebra.plan import QueryPlan
 from headwater.language.parser import parse
 from headwater.language.stream_clauses import StreamOperator
 from headwater.terms.model import XSD, Element, Literal, NamedNode, Triple
-from headwater.terms.stored_forms import stored_quad
+from headwater.terms.stored_forms import to_stored_quad
 from headwater.windows.model import Bounds
 from headwater.windows.settings import Content, Options, QuerySettings, Report, resolve_settings
 
@@ -272,7 +272,7 @@ class Case:
         store = Store()
         for graph in GRAPHS:
             store.add_graph(NamedNode(graph))
-        store.extend(map(stored_quad, self.quads))
+        store.extend(map(to_stored_quad, self.quads))
         return store
 
 

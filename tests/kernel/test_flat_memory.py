@@ -114,7 +114,7 @@ def run(triples: int, each: int) -> list[Held]:
     held: list[Held] = []
     rows: dict[str, int] = {}
     for batch in batches(triples, each):
-        thinned = batch.picked(np.arange(0, len(batch), _ONE_IN)).with_own_texts()
+        thinned = batch.select(np.arange(0, len(batch), _ONE_IN)).with_own_texts()
         for answer in program.advance({STREAM: batch, THINNED: thinned}).answers:
             rows[answer.query] = rows.get(answer.query, 0) + len(answer.rows)
         held.append(Held.by(program))

@@ -17,7 +17,7 @@ from headwater.algebra.plan import QueryPlan
 from headwater.language.errors import QueryError
 from headwater.language.parser import parse
 from headwater.terms.model import SECOND, XSD, BlankNode, Element, Literal, NamedNode, Triple
-from headwater.terms.stored_forms import stored_quad
+from headwater.terms.stored_forms import to_stored_quad
 from headwater.windows.settings import Content, Options, QuerySettings, resolve_settings
 
 EX = "http://example/"
@@ -329,7 +329,7 @@ class Maker:
             triples = self.data(16)
             elements.append(tuple(Element((i // 2 + 1) * SECOND, (t,), None, (i,)) for i, t in enumerate(triples)))
         content = self.random.choice((Content.SET, Content.SET, Content.BAG))
-        quads = tuple(map(stored_quad, static))
+        quads = tuple(map(to_stored_quad, static))
         return Case(self.seed, self.query(), content, quads, (elements[0], elements[1]))
 
 

@@ -15,7 +15,7 @@ from headwater.language.expressions import Expression, Operation
 from headwater.optimizer.constant_values import effective_boolean_value
 from headwater.optimizer.distribution import AggregateSplit
 from headwater.terms.model import SECOND, Element, NamedNode, Triple, Variable
-from headwater.terms.stored_forms import stored_quad
+from headwater.terms.stored_forms import to_stored_quad
 from headwater.windows.settings import Content
 from tests.optimizer.random_queries import EX, PREFIXES, STREAMS, Case
 
@@ -46,7 +46,7 @@ class Trap:
         for number, graph in enumerate(self.graphs, 1):
             quads += _quads(graph, NamedNode(f"{EX}g{number}"))
         first, second = (_elements(turtle) for turtle in self.streams)
-        return Case(0, text, self.content, tuple(map(stored_quad, quads)), (first, second))
+        return Case(0, text, self.content, tuple(map(to_stored_quad, quads)), (first, second))
 
 
 def _quads(turtle: str, graph: NamedNode | None = None) -> list[Quad]:

@@ -15,7 +15,7 @@ from headwater.execution.answers import Answer
 from headwater.running.progress import RunSummary
 from headwater.sources.files import memory
 from headwater.terms.model import Quad
-from headwater.terms.stored_forms import original_triple
+from headwater.terms.stored_forms import restore_triple
 from tests.scenario_files import Scenario, compare, read_scenario, scenario_paths
 
 RUNNING = [path for path in scenario_paths() if read_scenario(path).error is None]
@@ -27,7 +27,7 @@ def engine(scenario: Scenario, spark: SparkSession | None) -> Engine:
         made.stream(stream, memory(elements))
     quads = []
     for quad in scenario.data:
-        triple = original_triple(quad.triple)
+        triple = restore_triple(quad.triple)
         quads.append(Quad(triple.subject, triple.predicate, triple.object, quad.graph_name))
     made.dataset(quads)
     for query in scenario.queries:

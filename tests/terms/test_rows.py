@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from headwater.terms.element_files import StreamFormat, element_reader
 from headwater.terms.model import BadElement, Element, Literal
 from headwater.terms.row_files import read_csv, read_json_array, read_json_lines
-from headwater.terms.template import Template
+from headwater.terms.template import RowTemplate
 from headwater.terms.timestamps import parse_time
 from tests.shared_data import shared_data
 
-SIMPLE = Template('@time {t}\n<http://x/{row}> <http://x/v> "{v}" .')
+SIMPLE = RowTemplate('@time {t}\n<http://x/{row}> <http://x/v> "{v}" .')
 OBSERVATION = """
 @prefix ssn: <http://purl.oclc.org/NET/ssnx/ssn#> .
 @prefix sao: <http://purl.oclc.org/NET/sao/> .
@@ -52,11 +52,11 @@ def test_missing_columns_and_broken_headers_are_reported_for_each_row() -> None:
 
 
 def test_columns_and_delimiters_of_the_template() -> None:
-    template = Template('@columns t v ...\n@delimiter |,\n@time {t}\n<http://x/a> <http://x/v> "{v}" .')
+    template = RowTemplate('@columns t v ...\n@delimiter |,\n@time {t}\n<http://x/a> <http://x/v> "{v}" .')
     found = list(read_csv(b"1|a,b\n2,c\n3\n", "s.csv", template))
     assert [e.triples[0].object for e in found if isinstance(e, Element)] == [Literal("a"), Literal("c")]
     assert bad_lines(found) == [3]
-    tabbed = Template('@delimiter tab\n@time {t}\n<http://x/a> <http://x/v> "{v}" .')
+    tabbed = RowTemplate('@delimiter tab\n@time {t}\n<http://x/a> <http://x/v> "{v}" .')
     (element,) = read_csv(b"t\tv\n1\ta,b\n", "s.csv", tabbed)
     assert isinstance(element, Element)
     assert element.triples[0].object == Literal("a,b")
@@ -81,7 +81,7 @@ def test_csv_in_ranges(tmp_path_factory, rows: list[tuple[str, str]], size: int,
 
 
 def test_json_lines_and_arrays(tmp_path: Path) -> None:
-    template = Template(
+    template = RowTemplate(
         """@time {t}
 @where {ok} = true
 <http://x/{id}> <http://x/v> "{v.x}" ; <http://x/w> "{w}" ; <http://x/n> "{row}" ."""
@@ -131,7 +131,7 @@ def test_json_lines_in_ranges(tmp_path: Path) -> None:
 
 
 def read_shared(template: str, *parts: str) -> list[Element]:
-    reader = element_reader(shared_data(*parts), template=Template(OBSERVATION + template))
+    reader = element_reader(shared_data(*parts), template=RowTemplate(OBSERVATION + template))
     found = list(reader.read())
     in_ranges = [e for start, end in reader.split_ranges(300_000) for e in reader.read_range(start, end)]
     assert in_ranges == found

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from headwater.terms.model import XSD, BadElement, BlankNode, Element, Literal, NamedNode
 from headwater.terms.row_files import read_csv
-from headwater.terms.template import Template, TemplateError
+from headwater.terms.template import RowTemplate, TemplateError
 
 HEAD = "@time {t}\n@prefix ex: <http://example.org/> .\n@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .\n"
 EX = "http://example.org/"
 
 
 def rows(template: str, csv: str) -> list[Element | BadElement]:
-    return list(read_csv(csv.encode(), "s.csv", Template(template)))
+    return list(read_csv(csv.encode(), "s.csv", RowTemplate(template)))
 
 
 def element(template: str, csv: str) -> Element:
@@ -154,11 +154,11 @@ def test_no_times(rule: str, cell: str) -> None:
 )
 def test_wrong_templates(template: str, message: str) -> None:
     with pytest.raises(TemplateError, match=message):
-        Template(template)
+        RowTemplate(template)
 
 
 def test_a_template_can_be_sent_to_another_process() -> None:
-    template = Template(HEAD + '<http://x/{v}> ex:p "{v}" .', "a.template")
+    template = RowTemplate(HEAD + '<http://x/{v}> ex:p "{v}" .', "a.template")
     copy = pickle.loads(pickle.dumps(template))
     assert copy.name == "a.template"
     text = b"t,v\n1,2\n"

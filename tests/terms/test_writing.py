@@ -14,14 +14,14 @@ from pyoxigraph import QueryResultsFormat, QuerySolutions, RdfFormat, parse, par
 from headwater.terms.ids.term_ids import term_text
 from headwater.terms.model import XSD, BlankNode, Literal, NamedNode, Quad, Row, Term, Triple
 from headwater.terms.writing import (
-    json_bindings,
-    json_boolean,
-    nquads,
-    ntriples,
+    bindings_to_json,
+    boolean_to_json,
     term_to_json,
-    turtle,
     write_csv,
+    write_nquads,
+    write_ntriples,
     write_tsv,
+    write_turtle,
     write_xml,
     write_xml_boolean,
 )
@@ -41,7 +41,7 @@ def read_back(text: str, format: QueryResultsFormat) -> list[Row]:
 
 @given(rows_of_terms)
 def test_json_round_trip(rows: list[Row]) -> None:
-    assert read_back(json.dumps(json_bindings(VARIABLES, rows)), QueryResultsFormat.JSON) == rows
+    assert read_back(json.dumps(bindings_to_json(VARIABLES, rows)), QueryResultsFormat.JSON) == rows
 
 
 @given(rows_of_terms)
@@ -79,7 +79,7 @@ def test_csv_is_as_in_the_recommendation() -> None:
 
 
 def test_json_is_as_in_the_recommendation() -> None:
-    assert json_boolean(True) == {"head": {}, "boolean": True}
+    assert boolean_to_json(True) == {"head": {}, "boolean": True}
     assert term_to_json(Literal("1", datatype=NamedNode(XSD + "integer"))) == {
         "type": "literal",
         "value": "1",
@@ -87,7 +87,7 @@ def test_json_is_as_in_the_recommendation() -> None:
     }
     assert term_to_json(Literal("a", language="en")) == {"type": "literal", "value": "a", "xml:lang": "en"}
     assert term_to_json(BlankNode("b0")) == {"type": "bnode", "value": "b0"}
-    assert json_bindings(["x", "y"], [(NamedNode(EX), None)]) == {
+    assert bindings_to_json(["x", "y"], [(NamedNode(EX), None)]) == {
         "head": {"vars": ["x", "y"]},
         "results": {"bindings": [{"x": {"type": "uri", "value": EX}}]},
     }
@@ -96,7 +96,7 @@ def test_json_is_as_in_the_recommendation() -> None:
 @pytest.mark.parametrize("value", [True, False])
 def test_booleans(value: bool) -> None:
     for text, format in (
-        (json.dumps(json_boolean(value)), QueryResultsFormat.JSON),
+        (json.dumps(boolean_to_json(value)), QueryResultsFormat.JSON),
         (write_xml_boolean(value), QueryResultsFormat.XML),
     ):
         assert bool(parse_query_results(text.encode(), format=format)) is value
@@ -104,19 +104,19 @@ def test_booleans(value: bool) -> None:
 
 def test_a_row_of_the_wrong_length_is_an_error() -> None:
     with pytest.raises(ValueError):
-        json_bindings(["x", "y"], [(None,)])
+        bindings_to_json(["x", "y"], [(None,)])
 
 
 @given(st.lists(triples, max_size=6))
 def test_graphs_round_trip(graph: list[Triple]) -> None:
-    lines = list(parse(ntriples(graph).encode(), format=RdfFormat.N_TRIPLES))
+    lines = list(parse(write_ntriples(graph).encode(), format=RdfFormat.N_TRIPLES))
     assert [quad.triple for quad in lines] == graph
     quads = [Quad(t.subject, t.predicate, t.object, NamedNode(EX + "g")) for t in graph]
-    assert list(parse(nquads(quads).encode(), format=RdfFormat.N_QUADS)) == quads
-    text = turtle(graph, {"ex": EX})
+    assert list(parse(write_nquads(quads).encode(), format=RdfFormat.N_QUADS)) == quads
+    text = write_turtle(graph, {"ex": EX})
     assert {quad.triple for quad in parse(text.encode(), format=RdfFormat.TURTLE)} == set(graph)
 
 
 def test_turtle_uses_prefixes() -> None:
-    text = turtle([Triple(NamedNode(EX + "a"), NamedNode(EX + "b"), NamedNode(EX + "c"))], {"ex": EX})
+    text = write_turtle([Triple(NamedNode(EX + "a"), NamedNode(EX + "b"), NamedNode(EX + "c"))], {"ex": EX})
     assert "ex:a ex:b ex:c" in text

@@ -9,7 +9,7 @@ from headwater.algebra.build import plan_query
 from headwater.execution.registered import RegisteredQuery
 from headwater.language.parser import parse
 from headwater.terms.model import SECOND, XSD, Element, Literal, NamedNode, Triple
-from headwater.terms.stored_forms import stored_quad
+from headwater.terms.stored_forms import to_stored_quad
 from headwater.windows.settings import Content, Options, resolve_settings
 from tests.reference_programs import reference_program
 
@@ -102,7 +102,7 @@ def test_what_is_computed_is_computed_from_values(select: str, expected: list[st
 
 def test_a_static_graph_keeps_its_terms_too() -> None:
     static = Store()
-    static.add(stored_quad(Quad(NamedNode("http://example/s"), NamedNode("http://example/q"), number("01"))))
+    static.add(to_stored_quad(Quad(NamedNode("http://example/s"), NamedNode("http://example/q"), number("01"))))
     assert answers("SELECT ?x ?v", "?x :p ?v . :s :q ?v", static=static)[2] == ["a 01^integer"]
     assert answers("SELECT ?v", ":s :q ?v FILTER(?v = 1)", static=static)[2] == ["01^integer"]
 

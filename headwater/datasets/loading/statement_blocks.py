@@ -20,7 +20,14 @@ from headwater.datasets.mapped_files import Ints
 from headwater.terms.ids.inline_layout import NO_TERM
 from headwater.terms.ids.term_texts import TermTexts
 from headwater.terms.model import BadElement
-from headwater.terms.rdf_documents import BROKEN_PACKING, RdfSyntaxError, packing, rdf_format, read_quads, unpacked
+from headwater.terms.rdf_documents import (
+    BROKEN_COMPRESSION,
+    RdfSyntaxError,
+    compression_of,
+    decompress,
+    rdf_format,
+    read_quads,
+)
 from headwater.terms.scanning.formats import LineFormat
 from headwater.terms.scanning.scanner import scan
 
@@ -60,7 +67,7 @@ def read_blocks(path: Path, graph: int | None = None, start: int = 0, lines: int
 
 def _read_lines(path: Path, format: LineFormat, start: int, lines: int) -> Iterator[StatementBlock]:
     with open(path, "rb") as raw:
-        stream = unpacked(raw, path)
+        stream = decompress(raw, path)
         position, rest = start, b""
         try:
             stream.seek(start)
@@ -73,10 +80,9 @@ def _read_lines(path: Path, format: LineFormat, start: int, lines: int) -> Itera
                 position += len(whole)
                 yield _scan_block(whole, path, format, lines, position, raw)
                 lines += whole.count(b"\n")
-        except BROKEN_PACKING as error:
-            yield _error_block(
-                str(path), f"broken {packing(path)} file ({error}); what stands behind this line was not read", lines
-            )
+        except BROKEN_COMPRESSION as error:
+            reason = f"broken {compression_of(path)} file ({error}); what stands behind this line was not read"
+            yield _error_block(str(path), reason, lines)
             rest = b""
         block = _scan_block(rest, path, format, lines, position + len(rest), raw)
         yield replace(block, read=path.stat().st_size, is_last=True)

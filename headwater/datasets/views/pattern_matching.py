@@ -21,7 +21,7 @@ from headwater.datasets.statement_columns import GroupKey, Pairs, unite_pairs
 from headwater.datasets.views.conjunctions import ColumnPattern, Conjunction, PatternTerm
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.expressions.compiled_expressions import CompiledExpression
-from headwater.terms.ids.term_texts import Kinds
+from headwater.terms.ids.term_texts import TermKinds
 
 _MANY = 4096
 """From this many keys on it pays to sort them before they are looked up."""
@@ -38,7 +38,7 @@ class ColumnReader(Protocol):
 
     def text_of(self, term_id: int) -> bytes | None: ...
 
-    def kinds_of(self, ids: Ints) -> Kinds: ...
+    def kinds_of(self, ids: Ints) -> TermKinds: ...
 
 
 def evaluate_conjunction(conjunction: Conjunction, data: ColumnReader) -> Ints:

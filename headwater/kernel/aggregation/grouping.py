@@ -40,10 +40,9 @@ from headwater.kernel.columns.row_ids import enlarge
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.operators.operator import Operator
 from headwater.terms.compiled_code import compiled
-from headwater.terms.ids.inline_layout import INTEGER_BIAS, InlineType, inline_id
+from headwater.terms.ids.inline_layout import INTEGER_ZERO
 
 _ONE_GROUP = np.zeros(1, dtype=np.int64)
-_ZERO = inline_id(InlineType.INTEGER, INTEGER_BIAS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +104,7 @@ class CountAccumulator:
 
     def counts(self, groups: Ints) -> Ints:
         """COUNT of some groups, as ids."""
-        counts: Ints = self.table[groups] + _ZERO
+        counts: Ints = self.table[groups] + INTEGER_ZERO
         return counts
 
     def ids(self) -> Ints:

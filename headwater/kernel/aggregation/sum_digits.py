@@ -18,16 +18,15 @@ from headwater.terms.compiled_code import compiled
 from headwater.terms.ids.compiled_decoding import (
     DECIMAL,
     VALUE_CLASSES,
+    split_double_bits,
     type_of_id,
     value_of_id,
     value_to_decimal,
     value_to_double,
 )
 from headwater.terms.ids.inline_layout import (
-    DOUBLE_SIGN,
-    FRACTION_BITS,
     INTEGER_BIAS,
-    LOWEST_EXPONENT,
+    TENS,
     InlineType,
 )
 from headwater.values.numeric import NumericKind
@@ -52,7 +51,6 @@ _BITS, _LAST_BITS, _QUOTIENT = (
     int(InlineType.DOUBLE_BITS_SCIENTIFIC),
     int(InlineType.QUOTIENT),
 )
-_POWERS = np.array([10**i for i in range(FRACTION_DIGITS + 1)], dtype=np.int64)
 
 
 @compiled(inline="always")
@@ -63,8 +61,8 @@ def _add_whole(table, group, whole):  # type: ignore[no-untyped-def]
 
 @compiled(inline="always")
 def _add_decimal(table, group, mantissa, scale):  # type: ignore[no-untyped-def]
-    whole = mantissa // _POWERS[scale]
-    fraction = table[group, FRACTION] + (mantissa - whole * _POWERS[scale]) * _POWERS[FRACTION_DIGITS - scale]
+    whole = mantissa // TENS[scale]
+    fraction = table[group, FRACTION] + (mantissa - whole * TENS[scale]) * TENS[FRACTION_DIGITS - scale]
     if fraction >= _UNIT:
         fraction -= _UNIT
         whole += 1
@@ -87,9 +85,8 @@ def _add_shifted(table, group, sign, size, exponent):  # type: ignore[no-untyped
 @compiled(inline="always")
 def _add_floating(table, group, sign, kind, value):  # type: ignore[no-untyped-def]
     if kind >= _BITS:
-        size = np.int64(1) << FRACTION_BITS | value & ((np.int64(1) << FRACTION_BITS) - 1)
-        exponent = (value >> FRACTION_BITS & 31) + LOWEST_EXPONENT - FRACTION_BITS
-        _add_shifted(table, group, -sign if value & DOUBLE_SIGN else sign, size, exponent)
+        is_negative, size, exponent = split_double_bits(value)
+        _add_shifted(table, group, -sign if is_negative else sign, size, exponent)
         return
     number = value_to_double(VALUE_CLASSES[kind], value)
     if number == 0.0:

@@ -27,12 +27,11 @@ from headwater.kernel.aggregation.sum_digits import (
 )
 from headwater.terms.compiled_code import compiled
 from headwater.terms.ids.compiled_encoding import decimal_to_id, double_to_id, float_to_id, quotient_to_id
-from headwater.terms.ids.inline_layout import INTEGER_BIAS, NO_ID, InlineType, inline_id
+from headwater.terms.ids.inline_layout import INTEGER_ZERO, NO_ID, TENS
 
 _NO_ID = np.int64(NO_ID)
-_ZERO = np.int64(inline_id(InlineType.INTEGER, INTEGER_BIAS))
+_ZERO = np.int64(INTEGER_ZERO)
 _UNIT = np.int64(10**FRACTION_DIGITS)
-_POWERS = np.array([10**i for i in range(19)], dtype=np.int64)
 _BILLION = np.int64(10**9)
 _LARGEST_WHOLE = np.int64(1) << 25
 _LARGEST_COUNT = np.int64(1) << 31
@@ -85,7 +84,7 @@ def _strip_zeros(number, places):  # type: ignore[no-untyped-def]
 @compiled(inline="always")
 def _scale(whole, fraction, places):  # type: ignore[no-untyped-def]
     """whole x 10^places + fraction; negative if that is too large."""
-    power = _POWERS[places]
+    power = TENS[places]
     if np.float64(whole) * np.float64(power) > _LARGEST_NUMERATOR:
         return np.int64(-1)
     return whole * power + fraction

@@ -19,7 +19,7 @@ from headwater.kernel.columns.ring_index import PREFETCH_DISTANCE, Ints, Links
 from headwater.kernel.columns.row_ids import enlarge, grow_capacity
 from headwater.terms.compiled_code import compiled
 from headwater.terms.ids.dictionary import HashCollision
-from headwater.terms.ids.term_texts import Kinds, TermTexts, kinds_of_beginnings, term_of_text
+from headwater.terms.ids.term_texts import TermKinds, TermTexts, kinds_of_beginnings, term_of_text
 
 _FEWEST_SLOTS = 64
 
@@ -192,7 +192,7 @@ class TextTable:
         _gather(self._starts, self._blob, places, offsets, blob)
         return TermTexts(self._ids[places], offsets, blob)
 
-    def kinds_at(self, places: Ints) -> Kinds:
+    def kinds_at(self, places: Ints) -> TermKinds:
         """The kinds of the terms at some places."""
         starts = self._starts[places]
         return kinds_of_beginnings(self._blob[starts], self._blob[starts + 1])

@@ -21,18 +21,18 @@ from headwater.terms.ids.dictionary import HashCollision
 from headwater.terms.ids.encoded_rows import EncodedRows
 from headwater.terms.ids.term_ids import decode_inline, encode, is_inline, term_text
 from headwater.terms.ids.term_texts import (
-    Kind,
-    Kinds,
+    TermKind,
+    TermKinds,
     TermTexts,
-    as_columns,
-    as_term_texts,
-    different,
-    joined_texts,
+    concat_texts,
+    deduplicate_ids,
     kinds_of_texts,
     term_of_text,
+    texts_of_ids,
+    texts_of_mapping,
 )
 from headwater.terms.model import Row, Term
-from headwater.terms.scanning.byte_hashes import text_hashes
+from headwater.terms.scanning.byte_hashes import hash_texts
 from headwater.values.row_order import SEPARATOR
 
 _CACHE_SIZE = 1 << 16
@@ -68,7 +68,7 @@ class Vocabulary:
     def __init__(
         self,
         find_text: Callable[[int], bytes | None] = lambda _: None,
-        find_kinds: Callable[[Ints], Kinds] | None = None,
+        find_kinds: Callable[[Ints], TermKinds] | None = None,
     ) -> None:
         self._find_text = find_text
         self._find_kinds = find_kinds
@@ -141,19 +141,19 @@ class Vocabulary:
 
     def encode_rows(self, ids: Ints) -> EncodedRows:
         """Rows of ids with the texts of their hashed ids, so that others can decode them."""
-        hashed = different(ids[ids >= 0])
+        hashed = deduplicate_ids(ids[ids >= 0])
         places = self._texts.places(hashed)
         is_here = places >= 0
         texts = self._texts.texts_at(places[is_here])
         if not is_here.all():
-            others = as_term_texts({term_id: self.text_of(term_id) for term_id in hashed[~is_here].tolist()})
-            texts = joined_texts([texts, others])
+            others = texts_of_mapping({term_id: self.text_of(term_id) for term_id in hashed[~is_here].tolist()})
+            texts = concat_texts([texts, others])
         return EncodedRows(ids, texts)
 
-    def kinds_of(self, ids: Ints) -> Kinds:
+    def kinds_of(self, ids: Ints) -> TermKinds:
         """The kind of term of each hashed id."""
         kinds = np.zeros(ids.shape[0], np.uint8) if self._find_kinds is None else self._find_kinds(ids)
-        unknown = np.flatnonzero(kinds == Kind.UNKNOWN)
+        unknown = np.flatnonzero(kinds == TermKind.UNKNOWN)
         places = self._texts.places(ids[unknown])
         is_here = places >= 0
         kinds[unknown[is_here]] = self._texts.kinds_at(places[is_here])
@@ -176,8 +176,8 @@ class Vocabulary:
 
     def ids_of_texts(self, texts: Sequence[bytes]) -> Ints:
         """The hashed ids of terms that are given as texts."""
-        hashes = text_hashes(texts)
-        self._texts.add(as_columns(hashes, texts))
+        hashes = hash_texts(texts)
+        self._texts.add(texts_of_ids(hashes, texts))
         return hashes
 
     def ids_of_rows(self, rows: Iterable[Row], width: int) -> Ints:

@@ -40,7 +40,7 @@ from headwater.kernel.operators.union import UnionOperator
 from headwater.language.expressions import Timestamp
 from headwater.language.patterns import Path, TriplePattern
 from headwater.terms.model import NamedNode, Variable
-from headwater.terms.stored_forms import original_triple
+from headwater.terms.stored_forms import restore_triple
 from headwater.windows.settings import Content, QuerySettings
 
 Pattern = tuple[int | str, int | str, int | str]
@@ -144,7 +144,7 @@ class PatternCompiler:
         rows = []
         for graph in self._plan.default_graphs or [DefaultGraph()]:
             for quad in self._static.quads_for_pattern(subject, predicate, object_, graph):
-                written = original_triple(quad.triple)
+                written = restore_triple(quad.triple)
                 rows.append((written.subject, written.predicate, written.object))
         return self._vocabulary.ids_of_rows(dict.fromkeys(rows), len(TRIPLE))
 

@@ -41,6 +41,7 @@ from headwater.terms.ids.compiled_decoding import (
     value_to_single,
 )
 from headwater.terms.ids.inline_layout import (
+    DOUBLE_SIGN,
     INSTANT_DIGIT_BITS,
     NO_TERM,
     OFFSET_DIGIT_BITS,
@@ -206,8 +207,8 @@ def compare_with_table(rows, column, lowest, highest, inside, outside, truths): 
         value = value_of_id(term_id)
         cell = kind << SCALE_BITS | (value & _CELL_MASK[kind])
         value >>= _SHIFT[kind]
-        if VALUE_CLASSES[kind] == DOUBLE_BITS and value >> 57:
-            value = np.int64(-1) - (value & ((np.int64(1) << 57) - 1))
+        if VALUE_CLASSES[kind] == DOUBLE_BITS and value & DOUBLE_SIGN:
+            value = np.int64(-1) - (value & (DOUBLE_SIGN - 1))
         truth = inside[cell] if lowest[cell] <= value <= highest[cell] else outside[cell]
         truths[i] = truth
         undecided += truth == UNDECIDED

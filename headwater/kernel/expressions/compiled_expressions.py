@@ -59,7 +59,7 @@ from headwater.language.expressions import (
     VariableReference,
 )
 from headwater.terms.ids.inline_layout import NO_ID
-from headwater.terms.ids.term_texts import Kind
+from headwater.terms.ids.term_texts import TermKind
 from headwater.terms.model import XSD, Literal, NamedNode, Variable
 
 Test: TypeAlias = Callable[[Ints], Truths]
@@ -204,7 +204,7 @@ class _Compiler:
             return lambda rows: np.full(rows.shape[0], FALSE, dtype=np.uint8)
         return lambda rows: (rows[:, column] != UNBOUND).view(np.uint8) * np.uint8(TRUE)
 
-    def _kind_test(self, kind: Kind, source: Source) -> Test:
+    def _kind_test(self, kind: TermKind, source: Source) -> Test:
         return lambda rows: test_kind(_column_values(source(rows), rows.shape[0]), kind, self._vocabulary)
 
     def _pyoxigraph_expression(self, expression: Expression) -> tuple[PyoxigraphExpression, list[int]]:

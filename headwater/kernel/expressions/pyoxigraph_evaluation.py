@@ -29,7 +29,7 @@ from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.expressions.comparison import ERROR, FALSE, FALSE_ID, TRUE, TRUE_ID, Truths
 from headwater.language.expressions import Constant, Expression, FunctionCall, VariableReference
 from headwater.terms.model import XSD, BlankNode, Literal, NamedNode, Row, Term, Triple, Variable
-from headwater.terms.stored_forms import is_kept, original, stored
+from headwater.terms.stored_forms import is_kept, restore_term, to_stored_term
 from headwater.values import stored_form_queries as exact
 
 Key: TypeAlias = int | tuple[int, ...]
@@ -126,7 +126,7 @@ class PyoxigraphExpression:
         ]
         as_stored = self._has_changed_constants or any(_is_changed_by_store(term) for row in rows for term in row)
         if as_stored:
-            rows = [tuple(None if term is None else stored(term) for term in row) for row in rows]
+            rows = [tuple(None if term is None else to_stored_term(term) for term in row) for row in rows]
         by_function = self._columns_by_function(rows)
         cells: dict[NamedNode, Callable[..., Term | None]] = {
             NamedNode(f"{_CELL}{i}"): partial(_cell, rows, i) for i in by_function
@@ -138,7 +138,7 @@ class PyoxigraphExpression:
         )
         results: list[Term | None] = [None] * len(rows)
         for row_number, term in cast(QuerySolutions, solutions):
-            results[int(row_number.value)] = original(term) if as_stored and term is not None else term
+            results[int(row_number.value)] = restore_term(term) if as_stored and term is not None else term
         return results
 
     def _query_text(self, rows: list[Row], by_function: list[int], text: str) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.expressions.comparison import insert_ids
-from headwater.terms.ids.term_texts import Kind
+from headwater.terms.ids.term_texts import TermKind
 
 _CACHE_SIZE = 65_536
 _SMALLEST_TABLE = 64
@@ -35,7 +35,7 @@ class ResourceIds:
         self._looked_up |= new
         new_ids = np.fromiter(new, dtype=np.int64, count=len(new))
         kinds = self._vocabulary.kinds_of(new_ids)
-        new_ids = new_ids[(kinds == Kind.IRI) | (kinds == Kind.BLANK)]
+        new_ids = new_ids[(kinds == TermKind.IRI) | (kinds == TermKind.BLANK)]
         if not new_ids.shape[0]:
             return False
         self._resources = np.concatenate([self._resources, new_ids])

@@ -14,14 +14,14 @@ from headwater.kernel.columns.delta import UNBOUND
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.expressions.comparison import ERROR, FALSE, TRUE, Truths
-from headwater.terms.ids.term_texts import Kind
+from headwater.terms.ids.term_texts import TermKind
 
-KIND_TESTS: dict[str, Kind] = {"ISIRI": Kind.IRI, "ISBLANK": Kind.BLANK, "ISLITERAL": Kind.LITERAL}
+KIND_TESTS: dict[str, TermKind] = {"ISIRI": TermKind.IRI, "ISBLANK": TermKind.BLANK, "ISLITERAL": TermKind.LITERAL}
 
 
-def test_kind(column: Ints, kind: Kind, vocabulary: Vocabulary) -> Truths:
+def test_kind(column: Ints, kind: TermKind, vocabulary: Vocabulary) -> Truths:
     """Whether the term of each id is of this kind; an error for `UNBOUND`."""
-    truths = np.full(column.shape[0], _truth_of(kind is Kind.LITERAL), dtype=np.uint8)
+    truths = np.full(column.shape[0], _truth_of(kind is TermKind.LITERAL), dtype=np.uint8)
     truths[column == UNBOUND] = ERROR
     is_hashed = column >= 0
     if is_hashed.any():

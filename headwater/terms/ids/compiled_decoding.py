@@ -83,6 +83,14 @@ def value_class_of(term_id):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def split_double_bits(value):  # type: ignore[no-untyped-def]
+    """Of double bits: whether they are negative, and size and exponent of the number ± size x 2^exponent."""
+    size = _FRACTION | (value & (_FRACTION - 1))
+    exponent = ((value >> FRACTION_BITS) & 31) + LOWEST_EXPONENT - FRACTION_BITS
+    return value & DOUBLE_SIGN != 0, size, exponent
+
+
+@compiled
 def value_to_double(value_class, value):  # type: ignore[no-untyped-def]
     """A number as a double, correctly rounded; a quotient as it is before it is cut."""
     if value_class == INTEGER:

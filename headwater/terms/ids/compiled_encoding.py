@@ -1,6 +1,6 @@
 """From values to inline ids (`headwater.terms.ids.inline_layout`), for compiled code.
 
-`pack_*` put bits together; whoever calls them has checked that the parts fit. `*_to_id` take a computed number and give
+`pack_*` put bits together; the caller has checked that the parts fit. `*_to_id` take a computed number and give
 `NO_ID` where no id holds its text, or where it is not sure which text Python code would write:
 
 - integers and decimals are exact. A quotient is cut after 18 digits; where it then has more digits than a decimal

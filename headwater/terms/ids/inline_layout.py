@@ -19,7 +19,7 @@ Values, by type (`biased` means that half of the range is added, so ids sort as 
   the number is mantissa / 10^scale. Both are exact as doubles, so one division rounds correctly.
 - scientific notation of double and float (`1.25E2`): biased mantissa, 4 bits k; mantissa x 10^(k - 10).
 - double bits: sign, 5 bits of exponent, 52 bits of fraction: every double with 2^-11 <= |x| < 2^21.
-- boolean: bit 0 is the truth value, bit 1 says that it was written `1` or `0`.
+- boolean: bit 0 is the truth value, bit 1 is set where it was written `1` or `0`.
 - string: up to seven bytes of UTF-8, left aligned, padded with zero bytes (so ids sort as the strings do).
 - date: day number of the calendar, 11 bits of zone.
 - dateTime, without zone or in UTC: biased microseconds of 55 bits, 3 bits for the digits of the fraction.
@@ -37,7 +37,7 @@ from enum import IntEnum
 import numpy as np
 
 ID_FORMAT = 2
-"""Counts the changes of which id a term has: what keeps ids on a disk says which it has. 2: floats of up to 30 bits."""
+"""The version of the mapping from terms to ids, written beside ids on disk. 2: floats of up to 30 bits."""
 
 VALUE_BITS = 58
 VALUE_MASK = (1 << VALUE_BITS) - 1
@@ -72,7 +72,7 @@ DENOMINATOR_MASK = (1 << DENOMINATOR_BITS) - 1
 QUOTIENT_DIGITS = 18
 STRING_BYTES = 7
 TENS = np.array([10**k for k in range(19)], dtype=np.int64)
-POWERS = 10.0 ** np.arange(23)
+POWERS = np.array([float(10**k) for k in range(23)])
 
 
 class InlineType(IntEnum):
@@ -106,6 +106,10 @@ BITS_TYPES = frozenset({InlineType.DOUBLE_BITS, InlineType.DOUBLE_BITS_SCIENTIFI
 def inline_id(kind: InlineType, value: int) -> int:
     """The id of an inline type and its 58 bits of value."""
     return NO_TERM + (kind << VALUE_BITS | value)
+
+
+INTEGER_ZERO = inline_id(InlineType.INTEGER, INTEGER_BIAS)
+"""The id of the integer 0; `INTEGER_ZERO + n` is that of n."""
 
 
 def is_inline(term_id: int) -> bool:

@@ -28,7 +28,7 @@ from headwater.terms.ids.inline_layout import (
     is_inline,
 )
 from headwater.terms.ids.inline_numbers import InlineValue
-from headwater.terms.ids.text_hash import text_hash
+from headwater.terms.ids.text_hash import hash_text
 from headwater.terms.model import XSD, Literal, NamedNode, Term, Triple
 
 _ENCODERS: dict[str, Callable[[str], InlineValue | None]] = {
@@ -77,7 +77,7 @@ def encode(term: Term) -> int:
             found = encoder(term.value)
             if found is not None:
                 return inline_id(*found)
-    return term_hash(term)
+    return hash_term(term)
 
 
 def term_text(term: Term) -> str:
@@ -85,9 +85,9 @@ def term_text(term: Term) -> str:
     return f"<<( {term} )>>" if isinstance(term, Triple) else str(term)
 
 
-def term_hash(term: Term) -> int:
+def hash_term(term: Term) -> int:
     """63 bits for the term's canonical N-Triples text (`headwater.terms.ids.text_hash`)."""
-    return text_hash(term_text(term).encode())
+    return hash_text(term_text(term).encode())
 
 
 def decode_inline(term_id: int) -> Literal:
@@ -99,4 +99,4 @@ def decode_inline(term_id: int) -> Literal:
     return Literal(text(term_id & VALUE_MASK), datatype=datatype)
 
 
-__all__ = ["decode_inline", "encode", "is_inline", "term_hash", "term_text"]
+__all__ = ["decode_inline", "encode", "hash_term", "is_inline", "term_text"]

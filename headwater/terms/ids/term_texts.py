@@ -1,7 +1,7 @@
 """From terms to the texts that columns carry, and back (CQ5).
 
-Only terms that an answer or an expression may need have a text; an inline id needs none. Texts are in N-Triples syntax
-and become terms one by one when somebody asks.
+Only terms that an answer or an expression may need have a text; an inline id needs none. Texts are in N-Triples syntax.
+They are parsed one by one, when a term is needed.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from headwater.terms.ids.term_ids import term_text
 from headwater.terms.model import BlankNode, Literal, NamedNode, Term
 
 Ints = npt.NDArray[np.int64]
-Kinds = npt.NDArray[np.uint8]
-"""A `Kind` for each of some ids."""
+TermKinds = npt.NDArray[np.uint8]
+"""A `TermKind` for each of some ids."""
 
 
-class Kind(IntEnum):
-    """What a term is, as its text begins; triples have none of these names."""
+class TermKind(IntEnum):
+    """The kind of a term, which the first two characters of its text show."""
 
     UNKNOWN = 0
     IRI = 1
@@ -34,18 +34,18 @@ class Kind(IntEnum):
     TRIPLE = 4
 
 
-def kinds_of_texts(texts: Iterable[bytes]) -> Kinds:
-    """What terms are whose texts these are."""
+def kinds_of_texts(texts: Iterable[bytes]) -> TermKinds:
+    """The kinds of the terms with these texts."""
     beginnings = np.frombuffer(b"".join([text[:2] for text in texts]), np.uint8).reshape(-1, 2)
     return kinds_of_beginnings(beginnings[:, 0], beginnings[:, 1])
 
 
-def kinds_of_beginnings(first: npt.NDArray[np.uint8], second: npt.NDArray[np.uint8]) -> Kinds:
-    """What terms are whose texts begin with these two letters."""
-    is_pointed = first == ord("<")
-    choices = [first == ord('"'), first == ord("_"), is_pointed & (second == ord("<")), is_pointed]
-    found = np.select(choices, [Kind.LITERAL, Kind.BLANK, Kind.TRIPLE, Kind.IRI], Kind.UNKNOWN)
-    return found.astype(np.uint8)
+def kinds_of_beginnings(first: npt.NDArray[np.uint8], second: npt.NDArray[np.uint8]) -> TermKinds:
+    """The kinds of terms, from the first two bytes of their texts."""
+    is_bracket = first == ord("<")
+    choices = [first == ord('"'), first == ord("_"), is_bracket & (second == ord("<")), is_bracket]
+    kinds = np.select(choices, [TermKind.LITERAL, TermKind.BLANK, TermKind.TRIPLE, TermKind.IRI], TermKind.UNKNOWN)
+    return kinds.astype(np.uint8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +63,12 @@ class TermTexts:
         """Ids and texts, in the order of their first occurrence."""
         text = self.blob.tobytes()
         bounds = self.offsets.tolist()
-        for number, term_id in enumerate(self.ids.tolist()):
-            yield term_id, text[bounds[number] : bounds[number + 1]]
+        for i, term_id in enumerate(self.ids.tolist()):
+            yield term_id, text[bounds[i] : bounds[i + 1]]
 
-    def kinds_of(self, ids: Ints) -> Kinds:
-        """What some ids stand for, unknown where they are not here; the ids here must be in order."""
-        found = np.full(ids.shape[0], Kind.UNKNOWN, dtype=np.uint8)
+    def kinds_of(self, ids: Ints) -> TermKinds:
+        """The kinds of ids, `UNKNOWN` for those without a text here. The ids here must be sorted."""
+        found = np.full(ids.shape[0], TermKind.UNKNOWN, dtype=np.uint8)
         if not len(self):
             return found
         places = np.minimum(self.ids.searchsorted(ids), len(self) - 1)
@@ -90,38 +90,38 @@ def parse_terms(texts: tuple[bytes, ...]) -> list[Term]:
     return [quad.object for quad in parse(document, format=RdfFormat.N_TRIPLES)]
 
 
-def texts_of(terms: Iterable[tuple[int, Term]]) -> TermTexts:
+def texts_of_terms(terms: Iterable[tuple[int, Term]]) -> TermTexts:
     """The texts of terms by their ids."""
-    return as_term_texts({number: term_text(term).encode() for number, term in terms})
+    return texts_of_mapping({term_id: term_text(term).encode() for term_id, term in terms})
 
 
-def as_term_texts(texts: Mapping[int, bytes]) -> TermTexts:
+def texts_of_mapping(texts: Mapping[int, bytes]) -> TermTexts:
     """Ids and their texts as columns."""
-    return as_columns(np.array(list(texts), dtype=np.int64), list(texts.values()))
+    return texts_of_ids(np.array(list(texts), dtype=np.int64), list(texts.values()))
 
 
-def as_columns(ids: Ints, texts: Sequence[bytes]) -> TermTexts:
+def texts_of_ids(ids: Ints, texts: Sequence[bytes]) -> TermTexts:
     """The texts of some ids as columns."""
     offsets = np.zeros(len(texts) + 1, dtype=np.int64)
     np.cumsum([len(text) for text in texts], out=offsets[1:])
     return TermTexts(ids, offsets, np.frombuffer(b"".join(texts), dtype=np.uint8))
 
 
-def picked_texts(texts: TermTexts, ids: Ints) -> TermTexts:
-    """The texts of these ids alone."""
-    wanted = np.isin(texts.ids, ids)
-    if wanted.all():
+def select_texts(texts: TermTexts, ids: Ints) -> TermTexts:
+    """The texts of these ids, without the others."""
+    is_wanted = np.isin(texts.ids, ids)
+    if is_wanted.all():
         return texts
-    places = np.flatnonzero(wanted)
+    places = np.flatnonzero(is_wanted)
     starts, lengths = texts.offsets[places], np.diff(texts.offsets)[places]
-    kept = np.zeros(places.shape[0] + 1, dtype=np.int64)
-    np.cumsum(lengths, out=kept[1:])
-    # Where each byte of what is kept stands in the whole.
-    bytes_ = np.arange(kept[-1]) + np.repeat(starts - kept[:-1], lengths)
-    return TermTexts(texts.ids[places], kept, texts.blob[bytes_])
+    offsets = np.zeros(places.shape[0] + 1, dtype=np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    # For each byte of the result, its place in the blob.
+    bytes_ = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
+    return TermTexts(texts.ids[places], offsets, texts.blob[bytes_])
 
 
-def different(ids: Ints) -> Ints:
+def deduplicate_ids(ids: Ints) -> Ints:
     """Each id once, in order. Sorting is many times as fast here as the hashing of `numpy.unique`."""
     ordered = np.sort(ids, axis=None)
     is_first = np.ones(ordered.shape[0], dtype=np.bool_)
@@ -129,8 +129,8 @@ def different(ids: Ints) -> Ints:
     return ordered[is_first]
 
 
-def joined_texts(parts: Sequence[TermTexts]) -> TermTexts:
-    """Several that have no id in common, as one: looking through many small ones takes longer."""
+def concat_texts(parts: Sequence[TermTexts]) -> TermTexts:
+    """Tables of texts without common ids as one table, because looking into many small ones takes longer."""
     ends = np.cumsum([part.blob.shape[0] for part in parts])
     offsets = [part.offsets[:-1] + end - part.blob.shape[0] for part, end in zip(parts, ends, strict=True)]
     return TermTexts(
@@ -146,19 +146,19 @@ def _datatype(iri: str) -> NamedNode:
 
 
 def term_of_text(text: bytes) -> Term:
-    """The term that is written so in N-Triples."""
+    """The term with this N-Triples text."""
     if b"\\" not in text:
-        written = text.decode()
-        if written[0] == "<" and written[1] != "<":
-            return NamedNode(written[1:-1])
-        if written[0] == "_":
-            return BlankNode(written[2:])
-        if written[0] == '"':
-            end = written.rindex('"')
-            after = written[end + 1 :]
-            if not after:
-                return Literal(written[1:end])
-            if after.startswith("^^<"):
-                return Literal(written[1:end], datatype=_datatype(after[3:-1]))
+        string = text.decode()
+        if string[0] == "<" and string[1] != "<":
+            return NamedNode(string[1:-1])
+        if string[0] == "_":
+            return BlankNode(string[2:])
+        if string[0] == '"':
+            end = string.rindex('"')
+            suffix = string[end + 1 :]
+            if not suffix:
+                return Literal(string[1:end])
+            if suffix.startswith("^^<"):
+                return Literal(string[1:end], datatype=_datatype(suffix[3:-1]))
     (quad,) = parse(b"<t:t> <t:t> " + text + b" .", format=RdfFormat.N_TRIPLES)
     return cast(Term, quad.object)

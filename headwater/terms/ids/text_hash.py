@@ -8,8 +8,8 @@ filled up with zero bytes, and the length tells such texts apart. Each step mult
 
 `SECOND_KEY` holds bytes that never occur in UTF-8, so that no text can make the second factor zero and wipe out what
 was read before. Compiled code has the same steps in `terms.scanning.byte_hashes`, at about a nanosecond per word;
-a cryptographic hash would take longer for a term than all the rest of reading it. Nobody relies on collisions being
-hard to find: whoever keeps terms by their hash compares the texts (`HashCollision`).
+a cryptographic hash would take longer for a term than all the rest of reading it. Collisions need not be hard to find:
+what keeps terms by their hash compares the texts (`HashCollision`).
 
 >>> text_hash(b"<http://example.org/city>") == text_hash(b"<http://example.org/city>")
 True
@@ -30,7 +30,7 @@ HASH_MASK = (1 << 63) - 1
 _WORD_MASK = (1 << 64) - 1
 
 
-def text_hash(text: bytes) -> int:
+def hash_text(text: bytes) -> int:
     """63 bits for a text."""
     length = len(text)
     blocks = -(-length // BLOCK_BYTES)

@@ -2,11 +2,11 @@
 
 In the order of the data:
 
-- `buffers`: text with room behind it; `memory`: reading it inside compiled code.
-- `names`, `strings`, `literals`, `numbers`, `times`, `terms`: where terms end, and their ids; `hashing`: the hash.
-- `patterns`: which triples are wanted, and whose texts.
+- `padded_text`: text with room behind it; `memory`: reading it inside compiled code; `ascii_bytes`: its characters.
+- `iri_ends`, `strings`, `literals`, `numbers`, `times`, `escapes`, `term_ends`: where terms end, and their ids.
+- `byte_hashes`: the hash of a term's text; `pattern_tables`: which triples are wanted, and whose texts.
 - `lines`: the loop over the lines; `parsed_lines`, `resolving`: lines that the parser has to read.
-- `groups`: lines to elements; `columns`: the result, `Scanned`; `texts`: its dictionary.
-- `scanner`: `scan`; `ranges`: `scan_range`, for a part of a file; `elements`: the result as Python objects.
-- `warm`: has numba compile all this once.
+- `groups`: lines to elements; `scanned_columns`: the result, `ScannedColumns`; `texts`: its dictionary.
+- `scanner`: `scan`; `ranges`: `scan_range`, for a part of a file; `scanned_elements`: the result as Python objects.
+- `precompile_scanner`: has numba compile all this once.
 """

@@ -1,4 +1,4 @@
-"""`headwater.terms.ids.text_hash.text_hash` for compiled code."""
+"""`headwater.terms.ids.text_hash.hash_text` for compiled code."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from headwater.terms.compiled_code import compiled
 from headwater.terms.ids.text_hash import HASH_MASK, LAST_KEY, LENGTH_KEY, SECOND_KEY, STATE_KEY
-from headwater.terms.scanning.memory import folded, word_at
+from headwater.terms.scanning.memory import fold_product, word_at
 
 _STATE_KEY = np.uint64(STATE_KEY)
 _SECOND_KEY = np.uint64(SECOND_KEY)
@@ -34,28 +34,28 @@ def hash_of(start, length):  # type: ignore[no-untyped-def]
     at = start
     end = start + length
     while at + 16 <= end:
-        state = folded(word_at(at) ^ state, word_at(at + 8) ^ _SECOND_KEY)
+        state = fold_product(word_at(at) ^ state, word_at(at + 8) ^ _SECOND_KEY)
         at += 16
     left = end - at
     if left >= 8:
-        state = folded(word_at(at) ^ state, low_bytes(word_at(at + 8), left - 8) ^ _SECOND_KEY)
+        state = fold_product(word_at(at) ^ state, low_bytes(word_at(at + 8), left - 8) ^ _SECOND_KEY)
     elif left > 0:
-        state = folded(low_bytes(word_at(at), left) ^ state, _SECOND_KEY)
-    return np.int64(folded(state ^ _LAST_KEY, np.uint64(length) ^ _LENGTH_KEY) & _HASH_MASK)
+        state = fold_product(low_bytes(word_at(at), left) ^ state, _SECOND_KEY)
+    return np.int64(fold_product(state ^ _LAST_KEY, np.uint64(length) ^ _LENGTH_KEY) & _HASH_MASK)
 
 
 @compiled
-def _hashes(text, ends, hashes):  # type: ignore[no-untyped-def]
+def _hash_texts(text, ends, hashes):  # type: ignore[no-untyped-def]
     start = 0
     for i in range(hashes.shape[0]):
         hashes[i] = hash_of(text.ctypes.data + start, ends[i] - start)
         start = ends[i]
 
 
-def text_hashes(texts: Sequence[bytes]) -> npt.NDArray[np.int64]:
+def hash_texts(texts: Sequence[bytes]) -> npt.NDArray[np.int64]:
     """The 63 bits of each text."""
     hashes = np.empty(len(texts), dtype=np.int64)
     # Whole words are read, beyond the end of the last text, too.
     joined = np.frombuffer(bytearray(b"".join(texts)) + bytes(16), dtype=np.uint8)
-    _hashes(joined, np.fromiter(accumulate(map(len, texts)), np.int64, len(texts)), hashes)
+    _hash_texts(joined, np.fromiter(accumulate(map(len, texts)), np.int64, len(texts)), hashes)
     return hashes

@@ -38,7 +38,7 @@ from headwater.terms.scanning.ascii_bytes import (
 )
 from headwater.terms.scanning.characters import character_length
 from headwater.terms.scanning.iri_ends import LONGEST, UNSURE_END
-from headwater.terms.scanning.literals import literal
+from headwater.terms.scanning.literals import scan_literal
 from headwater.terms.scanning.memory import byte_at, store_byte
 from headwater.terms.scanning.strings import is_canonical_escape
 
@@ -49,7 +49,7 @@ _LONGEST_SUFFIX = 512
 
 
 @compiled
-def _hexadecimal(at, digits):  # type: ignore[no-untyped-def]
+def _scan_hexadecimal(at, digits):  # type: ignore[no-untyped-def]
     """The number of some hexadecimal digits, or -1."""
     number = np.int64(0)
     for place in range(digits):
@@ -81,7 +81,7 @@ def _escape_letter(code):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _put_character(code, to):  # type: ignore[no-untyped-def]
+def _write_character(code, to):  # type: ignore[no-untyped-def]
     """Write a character as canonical text has it; the address behind it, or `UNSURE_END`."""
     letter = _escape_letter(code)
     if letter:
@@ -102,7 +102,7 @@ def _put_character(code, to):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _put_string(start, target):  # type: ignore[no-untyped-def]
+def _write_string(start, target):  # type: ignore[no-untyped-def]
     """Write a quoted string canonically; the addresses of the closing quote there and here."""
     unsure = (np.int64(UNSURE_END), np.int64(UNSURE_END))
     store_byte(target, QUOTE)
@@ -119,7 +119,7 @@ def _put_string(start, target):  # type: ignore[no-untyped-def]
             letter = byte_at(at + 1)
             if letter in (SMALL_U, CAPITAL_U):
                 digits = 4 if letter == SMALL_U else 8
-                to = _put_character(_hexadecimal(at + 2, digits), to)
+                to = _write_character(_scan_hexadecimal(at + 2, digits), to)
                 if to == UNSURE_END:
                     return unsure
                 at += 2 + digits
@@ -146,10 +146,10 @@ def _put_string(start, target):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def rewritten_literal(start, target, wanted):  # type: ignore[no-untyped-def]
-    """A literal by way of its canonical text, which is written to `target`: the same as `literal` gives."""
+def scan_rewritten_literal(start, target, wanted):  # type: ignore[no-untyped-def]
+    """A literal by way of its canonical text, which is written to `target`: the same as `scan_literal` gives."""
     nothing = (np.int64(UNSURE_END), np.int64(0), np.int64(0))
-    closing, written = _put_string(start, target)
+    closing, written = _write_string(start, target)
     if closing == UNSURE_END:
         return nothing
     is_language = byte_at(closing + 1) == AT_SIGN
@@ -164,7 +164,7 @@ def rewritten_literal(start, target, wanted):  # type: ignore[no-untyped-def]
         place += 1
     else:
         return nothing
-    end, found_id, length = literal(target, wanted)
+    end, found_id, length = scan_literal(target, wanted)
     if end == UNSURE_END:
         return nothing
     return closing + (end - written), found_id, length

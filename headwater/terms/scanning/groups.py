@@ -14,7 +14,7 @@ from headwater.terms.compiled_code import compiled
 from headwater.terms.scanning.lines import BAD_LINE
 
 
-class Groups(NamedTuple):
+class ElementGroups(NamedTuple):
     """One row per element, as arrays that compiled code fills."""
 
     times: Any
@@ -27,7 +27,7 @@ class Groups(NamedTuple):
     graph_spans: Any
 
     @classmethod
-    def empty(cls, count: int) -> Groups:
+    def empty(cls, count: int) -> ElementGroups:
         return cls(
             times=np.empty(count, dtype=np.int64),
             graphs=np.empty(count, dtype=np.int64),
@@ -39,7 +39,7 @@ class Groups(NamedTuple):
 
 
 @compiled
-def group(rows, count, end, has_key, key_time, key_graph, groups):  # type: ignore[no-untyped-def]
+def group_lines(rows, count, end, has_key, key_time, key_graph, groups):  # type: ignore[no-untyped-def]
     """Number the elements of rows and move the wanted rows to the front.
 
     Gives how many rows are wanted, how many elements there are, and whether the last one may go on behind these rows.
@@ -47,7 +47,7 @@ def group(rows, count, end, has_key, key_time, key_graph, groups):  # type: igno
     # Taken out of their tuples once: each time they are, references are counted.
     times, graphs, positions, triples, spans, graph_spans, marks = rows
     group_times, group_graphs, group_positions, first_rows, sizes, group_graph_spans = groups
-    with_spans = spans.shape[0] > 0
+    has_spans = spans.shape[0] > 0
     kept = 0
     elements = 0
     owned = False
@@ -71,7 +71,7 @@ def group(rows, count, end, has_key, key_time, key_graph, groups):  # type: igno
             group_positions[elements] = position
             first_rows[elements] = kept
             sizes[elements] = 0
-            if with_spans:
+            if has_spans:
                 group_graph_spans[elements, 0] = graph_spans[row, 0]
                 group_graph_spans[elements, 1] = graph_spans[row, 1]
             elements += 1
@@ -81,7 +81,7 @@ def group(rows, count, end, has_key, key_time, key_graph, groups):  # type: igno
                 marks[kept] = mark
                 for place in range(3):
                     triples[kept, place] = triples[row, place]
-                    if with_spans:
+                    if has_spans:
                         spans[kept, place, 0] = spans[row, place, 0]
                         spans[kept, place, 1] = spans[row, place, 1]
             kept += 1

@@ -24,7 +24,16 @@ from headwater.terms.scanning.ascii_bytes import (
 )
 from headwater.terms.scanning.byte_hashes import low_bytes
 from headwater.terms.scanning.characters import character_length
-from headwater.terms.scanning.memory import BLOCK, byte_at, colons, iri_stops, lowest, number_signs, population, word_at
+from headwater.terms.scanning.memory import (
+    BLOCK,
+    byte_at,
+    colons,
+    count_bits,
+    iri_stops,
+    lowest_bit,
+    number_signs,
+    word_at,
+)
 
 UNSURE_END = -1
 LONGEST = 1 << 16
@@ -64,7 +73,7 @@ _CLASSES = _character_classes()
 
 
 @compiled
-def _is(at, bits):  # type: ignore[no-untyped-def]
+def _is_in_class(at, bits):  # type: ignore[no-untyped-def]
     return (_CLASSES[byte_at(at)] & bits) != 0
 
 
@@ -82,15 +91,15 @@ def iri_end(start):  # type: ignore[no-untyped-def]
     odd = _ZERO
     stops = iri_stops(at)
     while stops == _ZERO:
-        fragments += population(number_signs(at))
+        fragments += count_bits(number_signs(at))
         odd |= colons(at)
         at += BLOCK
         if at - start > LONGEST:
             return np.int64(UNSURE_END)
         stops = iri_stops(at)
-    place = lowest(stops)
+    place = lowest_bit(stops)
     before = (_ONE << np.uint64(place)) - _ONE
-    fragments += population(number_signs(at) & before)
+    fragments += count_bits(number_signs(at) & before)
     odd |= colons(at) & before
     at += place
     if odd != _ZERO or fragments > 1 or byte_at(at) != GREATER_THAN:
@@ -101,34 +110,34 @@ def iri_end(start):  # type: ignore[no-untyped-def]
 @compiled
 def _unusual_iri_end(start):  # type: ignore[no-untyped-def]
     at = start + 1
-    if not _is(at, _LETTER):
+    if not _is_in_class(at, _LETTER):
         return np.int64(UNSURE_END)
-    while _is(at, _LETTER | _DIGIT | _MORE_OF_A_SCHEME):
+    while _is_in_class(at, _LETTER | _DIGIT | _MORE_OF_A_SCHEME):
         at += 1
     if byte_at(at) != COLON:
         return np.int64(UNSURE_END)
     at += 1
     if byte_at(at) == SLASH and byte_at(at + 1) == SLASH:
         at += 2
-        while _is(at, _MORE_OF_A_NAME):
+        while _is_in_class(at, _MORE_OF_A_NAME):
             at += 1
         if byte_at(at) == COLON:
             at += 1
-            while _is(at, _DIGIT):
+            while _is_in_class(at, _DIGIT):
                 at += 1
         delimiter = byte_at(at)
         if delimiter != SLASH and delimiter != QUESTION_MARK and delimiter != NUMBER_SIGN and delimiter != GREATER_THAN:
             return np.int64(UNSURE_END)
     in_fragment = False
     while True:
-        while _is(at, _MORE_OF_A_PATH):
+        while _is_in_class(at, _MORE_OF_A_PATH):
             at += 1
         found = byte_at(at)
         if found == GREATER_THAN:
             return at + 1 if at - start <= LONGEST else np.int64(UNSURE_END)
         if found == NUMBER_SIGN and not in_fragment:
             in_fragment = True
-        elif found == PERCENT and _is(at + 1, _HEX) and _is(at + 2, _HEX):
+        elif found == PERCENT and _is_in_class(at + 1, _HEX) and _is_in_class(at + 2, _HEX):
             at += 2
         elif found >= BEYOND_ASCII and _letter_length(at) > 0:
             at += _letter_length(at) - 1
@@ -151,7 +160,7 @@ def label_end(start):  # type: ignore[no-untyped-def]
     at = start + 2
     if byte_at(start + 1) != COLON or byte_at(at) == MINUS:
         return np.int64(UNSURE_END)
-    while _is(at, _LABEL):
+    while _is_in_class(at, _LABEL):
         at += 1
     # A dot may belong to the label or end the statement.
     if at == start + 2 or byte_at(at) == DOT or byte_at(at) >= BEYOND_ASCII or at - start > LONGEST:

@@ -29,16 +29,17 @@ from headwater.terms.scanning.ascii_bytes import (
     VERTICAL_TAB,
 )
 from headwater.terms.scanning.byte_hashes import hash_of
-from headwater.terms.scanning.escapes import rewritten_literal
+from headwater.terms.scanning.escapes import scan_rewritten_literal
 from headwater.terms.scanning.iri_ends import UNSURE_END, iri_end
-from headwater.terms.scanning.memory import BLOCK, byte_at, line_feeds, lowest, population
-from headwater.terms.scanning.pattern_tables import has_predicate, mark_for
-from headwater.terms.scanning.term_ends import any_term, node_end, skip_blanks
-from headwater.terms.scanning.texts import same_text
+from headwater.terms.scanning.memory import BLOCK, byte_at, count_bits, line_feeds, lowest_bit
+from headwater.terms.scanning.pattern_tables import find_mark, has_predicate
+from headwater.terms.scanning.term_ends import node_end, scan_term, skip_blanks
+from headwater.terms.scanning.texts import is_same_text
 from headwater.terms.scanning.times import NO_TIME, scan_timestamp
 
 UNSURE_LINE = 128
-"""The mark of a line that the parser shall read. Marks are otherwise those of `patterns`; 0 is a line nobody wants."""
+"""The mark of a line that the parser shall read. Marks are otherwise those of `pattern_tables`; 0 is a line that no
+pattern wants."""
 
 BAD_LINE = 64
 """The mark of a line that the parser refused."""
@@ -47,7 +48,7 @@ _LONGEST_STAMP = 40
 _ZERO = np.uint64(0)
 
 
-class Rows(NamedTuple):
+class LineRows(NamedTuple):
     """One row per line that means something, as arrays that compiled code fills."""
 
     times: Any
@@ -63,9 +64,9 @@ class Rows(NamedTuple):
     marks: Any
 
     @classmethod
-    def empty(cls, count: int, with_spans: bool) -> Rows:
+    def empty(cls, count: int, has_spans: bool) -> LineRows:
         """Room for some rows; memory is taken only as it is filled."""
-        with_text = count if with_spans else 0
+        with_text = count if has_spans else 0
         return cls(
             times=np.empty(count, dtype=np.int64),
             graphs=np.empty(count, dtype=np.int64),
@@ -83,7 +84,7 @@ def count_lines(start, end):  # type: ignore[no-untyped-def]
     lines = np.int64(0)
     at = start
     while at + BLOCK <= end:
-        lines += population(line_feeds(at))
+        lines += count_bits(line_feeds(at))
         at += BLOCK
     while at < end:
         lines += byte_at(at) == LINE_FEED
@@ -98,16 +99,16 @@ def _line_end(at):  # type: ignore[no-untyped-def]
     while found == _ZERO:
         at += BLOCK
         found = line_feeds(at)
-    return at + lowest(found)
+    return at + lowest_bit(found)
 
 
 @compiled
-def _meaningless_end(start, timed):  # type: ignore[no-untyped-def]
+def _meaningless_end(start, is_timed):  # type: ignore[no-untyped-def]
     """The end of a line that is a comment or blank; `UNSURE_END` where it is neither, or has to be looked at."""
     at = start
     found = byte_at(at)
     if found == NUMBER_SIGN:
-        if timed:
+        if is_timed:
             return _line_end(at)
         while found != CARRIAGE_RETURN and found != LINE_FEED:
             at += 1
@@ -115,7 +116,7 @@ def _meaningless_end(start, timed):  # type: ignore[no-untyped-def]
         while byte_at(at) == CARRIAGE_RETURN:
             at += 1
     else:
-        while found in (SPACE, TAB, CARRIAGE_RETURN) or (timed and (found in (VERTICAL_TAB, FORM_FEED))):
+        while found in (SPACE, TAB, CARRIAGE_RETURN) or (is_timed and (found in (VERTICAL_TAB, FORM_FEED))):
             at += 1
             found = byte_at(at)
     return at if byte_at(at) == LINE_FEED else np.int64(UNSURE_END)
@@ -147,7 +148,7 @@ def _first_terms(start):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _other_terms(start, wanted, with_graphs, spare):  # type: ignore[no-untyped-def]
+def _other_terms(start, wanted, has_graphs, spare):  # type: ignore[no-untyped-def]
     """Object and graph name of a statement: where the line ends, and address, length and id of both.
 
     A literal that is not canonical is written to the address `spare`. The end is `UNSURE_END` where the parser shall
@@ -156,18 +157,18 @@ def _other_terms(start, wanted, with_graphs, spare):  # type: ignore[no-untyped-
     unsure = np.int64(UNSURE_END)
     nothing = (np.int64(0), np.int64(0), np.int64(NO_TERM))
     value = skip_blanks(start)
-    value_end, value_id, value_length = any_term(value, wanted)
+    value_end, value_id, value_length = scan_term(value, wanted)
     if value_end == UNSURE_END:
         if byte_at(value) != QUOTE:
             return unsure, nothing, nothing
-        value_end, value_id, value_length = rewritten_literal(value, spare, wanted)
+        value_end, value_id, value_length = scan_rewritten_literal(value, spare, wanted)
         if value_end == UNSURE_END:
             return unsure, nothing, nothing
         value = spare
     dot = skip_blanks(value_end)
     graph = nothing
     if byte_at(dot) != DOT:
-        graph_end = node_end(dot) if with_graphs else unsure
+        graph_end = node_end(dot) if has_graphs else unsure
         if graph_end == UNSURE_END:
             return unsure, nothing, nothing
         graph = (dot, graph_end - dot, hash_of(dot, graph_end - dot))
@@ -184,7 +185,7 @@ def _other_terms(start, wanted, with_graphs, spare):  # type: ignore[no-untyped-
 
 
 @compiled
-def read_lines(base, length, first, end, timed, with_graphs, table, everything, rows, unsure, spare):  # type: ignore[no-untyped-def]
+def read_lines(base, length, first, end, is_timed, has_graphs, table, everything, rows, unsure, spare):  # type: ignore[no-untyped-def]
     """Read the lines of a text from the offset `first` on.
 
     `everything` is the mark of every triple where there are no patterns, 0 where there are. Lines at `end` or behind it
@@ -196,7 +197,7 @@ def read_lines(base, length, first, end, timed, with_graphs, table, everything, 
     pattern_ids, pattern_marks, bound, slots, predicates = table
     finish = base + length
     spare_end = spare
-    with_spans = spans.shape[0] > 0
+    has_spans = spans.shape[0] > 0
     at = base + first
     position = np.int64(0)
     row = 0
@@ -208,14 +209,14 @@ def read_lines(base, length, first, end, timed, with_graphs, table, everything, 
     while at < finish:
         start = at
         if byte_at(start) <= NUMBER_SIGN:
-            at = _meaningless_end(start, timed)
+            at = _meaningless_end(start, is_timed)
             if at != UNSURE_END:
                 at += 1
                 position = at - base
                 line += 1
                 continue
         sure = True
-        if timed and not (stamp_length > 0 and same_text(start, stamp, stamp_length)):
+        if is_timed and not (stamp_length > 0 and is_same_text(start, stamp, stamp_length)):
             tab = _stamp_end(start)
             time = scan_timestamp(start, tab) if tab != UNSURE_END else np.int64(NO_TIME)
             sure = time != NO_TIME
@@ -228,7 +229,7 @@ def read_lines(base, length, first, end, timed, with_graphs, table, everything, 
             if predicate_end != UNSURE_END:
                 predicate_id = hash_of(*predicate)
                 wanted = everything != 0 or has_predicate(predicates, predicate_id)
-                at, object_, graph = _other_terms(predicate_end, wanted, with_graphs, spare_end)
+                at, object_, graph = _other_terms(predicate_end, wanted, has_graphs, spare_end)
                 if at != UNSURE_END:
                     times[row] = time
                     graphs[row] = graph[2]
@@ -237,12 +238,12 @@ def read_lines(base, length, first, end, timed, with_graphs, table, everything, 
                         subject_id = hash_of(*subject)
                         if everything == 0:
                             object_id = object_[2]
-                            mark = mark_for(
+                            mark = find_mark(
                                 pattern_ids, pattern_marks, bound, slots, subject_id, predicate_id, object_id
                             )
                         _write_ids(triples, row, subject_id, predicate_id, object_[2])
                     marks[row] = mark
-                    if with_spans:
+                    if has_spans:
                         graph_spans[row, 0] = graph[0] - base if graph[1] else 0
                         graph_spans[row, 1] = graph[1]
                         if mark:

@@ -78,7 +78,7 @@ def _datatype_of(name):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _value_id(datatype, start, end):  # type: ignore[no-untyped-def]
+def _scan_value(datatype, start, end):  # type: ignore[no-untyped-def]
     """The id of a lexical form with one of the datatypes of XML Schema that have inline ids."""
     if datatype == _DOUBLE:
         return scan_double(start, end)
@@ -98,7 +98,7 @@ def _value_id(datatype, start, end):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _plain_literal(start, closing, escapes, end, wanted):  # type: ignore[no-untyped-def]
+def _scan_plain_literal(start, closing, escapes, end, wanted):  # type: ignore[no-untyped-def]
     """A string, whose canonical text ends with the closing quote; the statement goes on at `end`."""
     lexical = start + 1
     length = closing + 1 - start
@@ -109,7 +109,7 @@ def _plain_literal(start, closing, escapes, end, wanted):  # type: ignore[no-unt
 
 
 @compiled
-def literal(start, wanted):  # type: ignore[no-untyped-def]
+def scan_literal(start, wanted):  # type: ignore[no-untyped-def]
     """For the address of the opening quote: where the literal ends, its id, and the length of its canonical text.
 
     The end is `UNSURE_END` where the parser shall decide. Where the id is not wanted, a hash is not computed.
@@ -133,12 +133,12 @@ def literal(start, wanted):  # type: ignore[no-untyped-def]
                 if length < _LONGEST_NAME:
                     name = low_bytes(name, length)
                 if name == _STRING:
-                    return _plain_literal(start, closing, escapes, name_start + length + 1, wanted)
+                    return _scan_plain_literal(start, closing, escapes, name_start + length + 1, wanted)
                 known = _datatype_of(name)
                 if known != _UNKNOWN:
                     end = name_start + length + 1
                     if wanted:
-                        found = _value_id(known, start + 1, closing)
+                        found = _scan_value(known, start + 1, closing)
                         if found == UNSURE:
                             return nothing
         if end == UNSURE_END:
@@ -151,7 +151,7 @@ def literal(start, wanted):  # type: ignore[no-untyped-def]
             return nothing
         found = np.int64(NOT_INLINE)
     else:
-        return _plain_literal(start, closing, escapes, closing + 1, wanted)
+        return _scan_plain_literal(start, closing, escapes, closing + 1, wanted)
     length = end - start
     if found == NOT_INLINE and wanted:
         found = hash_of(start, length)

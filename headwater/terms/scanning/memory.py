@@ -1,10 +1,10 @@
 """Reading bytes inside compiled code: words, and classes of 32 bytes at a time.
 
-Addresses are plain integers, so that a function of the scanner takes and gives nothing but integers. Whoever calls
+Addresses are plain integers, so that a function of the scanner takes and gives nothing but integers. The caller of
 compiled code keeps the memory alive and has put `PADDING` bytes behind the text, which may be read but mean nothing.
 
-A class of bytes is asked of a block of 32: the result has a bit for every byte, the lowest for the first, as in
-`stops = iri_stops(address)`; `lowest(stops)` is then the place of the first byte that needs a look.
+A test for a class of bytes takes a block of 32. Its result has a bit for every byte, the lowest for the first, as in
+`stops = iri_stops(address)`; `lowest_bit(stops)` is then the place of the first byte that needs a look.
 """
 
 from __future__ import annotations
@@ -113,28 +113,28 @@ def _store_low(typing_context: Any, address: Any, value: Any) -> Any:
     return _types.void(_types.int64, _types.int64), code
 
 
-def _lowest(typing_context: Any, value: Any) -> Any:
+def _lowest_bit(typing_context: Any, value: Any) -> Any:
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], _cg.true_bit)
 
     return _types.int64(_types.uint64), code
 
 
-def _population(typing_context: Any, value: Any) -> Any:
+def _count_bits(typing_context: Any, value: Any) -> Any:
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])
 
     return _types.int64(_types.uint64), code
 
 
-def _turned(typing_context: Any, value: Any) -> Any:
+def _swap_bytes(typing_context: Any, value: Any) -> Any:
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.bswap(arguments[0])
 
     return _types.uint64(_types.uint64), code
 
 
-def _folded(typing_context: Any, one: Any, other: Any) -> Any:
+def _fold_product(typing_context: Any, one: Any, other: Any) -> Any:
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         word, wide = _cg.ir.IntType(64), _cg.ir.IntType(128)
         product = builder.mul(*(builder.zext(argument, wide) for argument in arguments))
@@ -157,16 +157,16 @@ store_word: Any = intrinsic(_store)
 store_byte: Any = intrinsic(_store_low)
 """Writes the low byte of a number to an address."""
 
-lowest: Any = intrinsic(_lowest)
+lowest_bit: Any = intrinsic(_lowest_bit)
 """The place of the lowest bit of a value that is not zero."""
 
-population: Any = intrinsic(_population)
+count_bits: Any = intrinsic(_count_bits)
 """How many bits of a value are set."""
 
-turned: Any = intrinsic(_turned)
+swap_bytes: Any = intrinsic(_swap_bytes)
 """A word with its bytes in the other order."""
 
-folded: Any = intrinsic(_folded)
+fold_product: Any = intrinsic(_fold_product)
 """The 128 bits of a product, one half xor the other (`headwater.terms.ids.text_hash`)."""
 
 double_bits: Any = intrinsic(_double_bits)

@@ -46,7 +46,7 @@ from headwater.terms.scanning.ascii_bytes import (
     TAB,
 )
 from headwater.terms.scanning.byte_hashes import low_bytes
-from headwater.terms.scanning.memory import byte_at, double_bits, turned, word_at
+from headwater.terms.scanning.memory import byte_at, double_bits, swap_bytes, word_at
 
 NOT_INLINE = 0
 UNSURE = NO_TERM
@@ -83,7 +83,7 @@ def scan_string(start, end):  # type: ignore[no-untyped-def]
     length = end - start
     if length > STRING_BYTES:
         return np.int64(NOT_INLINE)
-    return pack_inline(_STRING, np.int64(turned(low_bytes(word_at(start), length)) >> _BYTE))
+    return pack_inline(_STRING, np.int64(swap_bytes(low_bytes(word_at(start), length)) >> _BYTE))
 
 
 @compiled
@@ -96,7 +96,7 @@ def scan_escaped_string(start, end):  # type: ignore[no-untyped-def]
         found = byte_at(at)
         if found == BACKSLASH:
             at += 1
-            found = _escaped(byte_at(at))
+            found = _unescape(byte_at(at))
         length += 1
         if length > STRING_BYTES:
             return np.int64(NOT_INLINE)
@@ -106,7 +106,7 @@ def scan_escaped_string(start, end):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _escaped(letter):  # type: ignore[no-untyped-def]
+def _unescape(letter):  # type: ignore[no-untyped-def]
     """The character that a letter behind a backslash stands for."""
     if letter == SMALL_N:
         return np.int64(LINE_FEED)
@@ -158,7 +158,7 @@ def scan_integer(start, end, kind):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _number(start, end):  # type: ignore[no-untyped-def]
+def _scan_number(start, end):  # type: ignore[no-untyped-def]
     """The parts of a number in plain or in canonical scientific notation.
 
     Gives the notation, whether there is a minus, the digits as one integer (with the zeros at their end, for which a
@@ -229,7 +229,7 @@ def _number(start, end):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _fits(negative, mantissa, digits):  # type: ignore[no-untyped-def]
+def _can_pack(negative, mantissa, digits):  # type: ignore[no-untyped-def]
     limit = MANTISSA_BIAS if negative else MANTISSA_BIAS - 1
     return digits <= _MOST_DIGITS and mantissa <= limit
 
@@ -241,13 +241,13 @@ def _pack_signed(negative, mantissa, scale):  # type: ignore[no-untyped-def]
 
 @compiled
 def scan_decimal(start, end):  # type: ignore[no-untyped-def]
-    notation, negative, mantissa, digits, fraction, _ = _number(start, end)
+    notation, negative, mantissa, digits, fraction, _ = _scan_number(start, end)
     if notation == _PLAIN and SCALE_MASK < fraction <= QUOTIENT_DIGITS and byte_at(end - 1) != DIGIT_0:
         # It may be an average, which is kept as a quotient.
         return np.int64(UNSURE)
     if notation != _PLAIN or fraction > SCALE_MASK or (negative and digits == 0):
         return np.int64(NOT_INLINE)
-    if not _fits(negative, mantissa, digits):
+    if not _can_pack(negative, mantissa, digits):
         return np.int64(NOT_INLINE)
     return pack_inline(_DECIMAL, _pack_signed(negative, mantissa, fraction))
 
@@ -262,17 +262,17 @@ def _without_last_zero(mantissa, fraction):  # type: ignore[no-untyped-def]
 
 @compiled
 def scan_double(start, end):  # type: ignore[no-untyped-def]
-    notation, negative, mantissa, digits, fraction, exponent = _number(start, end)
+    notation, negative, mantissa, digits, fraction, exponent = _scan_number(start, end)
     if notation == _NO_NUMBER or (digits == 0 and negative):
         return np.int64(NOT_INLINE)
     if notation == _PLAIN:
-        if fraction <= SCALE_MASK and _fits(negative, mantissa, digits):
+        if fraction <= SCALE_MASK and _can_pack(negative, mantissa, digits):
             return pack_inline(_DOUBLE, _pack_signed(negative, mantissa, fraction))
         kind, scale = _DOUBLE_BITS, fraction
     else:
         mantissa, fraction = _without_last_zero(mantissa, fraction)
         scale = exponent - fraction + SCIENTIFIC_BIAS
-        if 0 <= scale <= SCALE_MASK and _fits(negative, mantissa, digits):
+        if 0 <= scale <= SCALE_MASK and _can_pack(negative, mantissa, digits):
             return pack_inline(_DOUBLE_SCIENTIFIC, _pack_signed(negative, mantissa, scale))
         kind, scale = _DOUBLE_BITS_SCIENTIFIC, fraction - exponent
     if digits == 0 or digits > _MOST_DOUBLE_DIGITS:
@@ -285,7 +285,7 @@ def scan_double(start, end):  # type: ignore[no-untyped-def]
 
 @compiled
 def scan_float(start, end):  # type: ignore[no-untyped-def]
-    notation, negative, mantissa, digits, fraction, exponent = _number(start, end)
+    notation, negative, mantissa, digits, fraction, exponent = _scan_number(start, end)
     if notation == _NO_NUMBER or (digits == 0 and negative) or digits > _MOST_DIGITS:
         return np.int64(NOT_INLINE)
     if notation == _PLAIN:

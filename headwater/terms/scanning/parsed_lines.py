@@ -1,7 +1,7 @@
 """Lines that the scanner is not sure of, read by the parser, so that the result is the line-by-line reader's.
 
 Such lines have escapes that change the text, letters beyond ASCII in IRIs, triple terms, a comment at their end, or are
-wrong; the parser says what is the case, and its reasons are the reports.
+wrong. The reasons of the parser go into the reports.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from pyoxigraph import DefaultGraph, RdfFormat, parse
 from headwater.terms.model import BadElement, BlankNode, NamedNode, Quad, Triple
 from headwater.terms.rdf_documents import RdfSyntaxError
 from headwater.terms.scanning.formats import LineFormat
-from headwater.terms.text_lines import shown
+from headwater.terms.text_lines import line_to_text
 from headwater.terms.tnq import read_tnq
 
 _BLOCK_LINES = 4096
 
 
-class Statement(NamedTuple):
+class ParsedStatement(NamedTuple):
     """A statement of a line, and its time (0 in formats without times)."""
 
     time: int
@@ -28,19 +28,19 @@ class Statement(NamedTuple):
     graph: NamedNode | BlankNode | DefaultGraph
 
 
-class Refused(NamedTuple):
+class RefusedLine(NamedTuple):
     """Why a line is no statement, and the line as reports show it."""
 
     reason: str
     text: str
 
 
-LineContent: TypeAlias = list[Statement] | Refused
+LineContent: TypeAlias = list[ParsedStatement] | RefusedLine
 """The statements of a line: one in timed N-Quads; in documents none (a comment) or several (carriage returns)."""
 
 
 def read_lines_by_parser(lines: Sequence[bytes], format: LineFormat) -> Iterator[LineContent]:
-    """What each line says. Lines have no line feed; in timed N-Quads none is blank or a comment."""
+    """The statements of each line. Lines have no line feed; in timed N-Quads none is blank or a comment."""
     for start in range(0, len(lines), _BLOCK_LINES):
         block = lines[start : start + _BLOCK_LINES]
         try:
@@ -55,22 +55,22 @@ def _read_long_line(line: bytes, format: LineFormat) -> LineContent:
     try:
         (content,) = _read_block([line], format)
     except MemoryError as error:
-        return Refused(str(error), shown(line.rstrip(b"\r")))
+        return RefusedLine(str(error), line_to_text(line.rstrip(b"\r")))
     return content
 
 
 def _read_block(lines: Sequence[bytes], format: LineFormat) -> list[LineContent]:
-    return _timed(lines) if format is LineFormat.TNQ else _untimed(lines, format.rdf_format)
+    return _read_timed_lines(lines) if format is LineFormat.TNQ else _read_untimed_lines(lines, format.rdf_format)
 
 
-def _timed(lines: Sequence[bytes]) -> list[LineContent]:
+def _read_timed_lines(lines: Sequence[bytes]) -> list[LineContent]:
     """Lines by the reader of timed N-Quads; its elements are taken apart into lines again."""
     # At the position 0 the reader would look for a byte order mark, which is gone already.
     first_position = 1
     found = list(read_tnq((line + b"\n" for line in lines), "", first_position))
     refused = {item.position[0]: item for item in found if isinstance(item, BadElement)}
     statements = (
-        Statement(item.time, triple, _graph_name(item.graph))
+        ParsedStatement(item.time, triple, _graph_name(item.graph))
         for item in found
         if not isinstance(item, BadElement)
         for triple in item.triples
@@ -79,7 +79,7 @@ def _timed(lines: Sequence[bytes]) -> list[LineContent]:
     position = first_position
     for line in lines:
         bad = refused.get(position)
-        contents.append([next(statements)] if bad is None else Refused(bad.reason, bad.text))
+        contents.append([next(statements)] if bad is None else RefusedLine(bad.reason, bad.text))
         position += len(line) + 1
     return contents
 
@@ -91,7 +91,7 @@ def _graph_name(label: str | None) -> NamedNode | BlankNode | DefaultGraph:
     return BlankNode(label.removeprefix("_:")) if label.startswith("_:") else NamedNode(label)
 
 
-def _untimed(lines: Sequence[bytes], format: RdfFormat) -> list[LineContent]:
+def _read_untimed_lines(lines: Sequence[bytes], format: RdfFormat) -> list[LineContent]:
     block = b"\n".join(lines)
     # As in `headwater.terms.statements`: in one go only where nothing hides behind a carriage return.
     if b"\r" not in block:
@@ -101,18 +101,18 @@ def _untimed(lines: Sequence[bytes], format: RdfFormat) -> list[LineContent]:
             pass
         else:
             if len(quads) == len(lines):
-                return [_statements([quad]) for quad in quads]
-    return [_untimed_line(line, format) for line in lines]
+                return [_to_statements([quad]) for quad in quads]
+    return [_read_untimed_line(line, format) for line in lines]
 
 
-def _untimed_line(line: bytes, format: RdfFormat) -> LineContent:
+def _read_untimed_line(line: bytes, format: RdfFormat) -> LineContent:
     try:
-        return _statements(parse(line, format=format))
+        return _to_statements(parse(line, format=format))
     except SyntaxError as error:
         located = RdfSyntaxError.from_parser(error, "")
         place = "" if located.column is None else f" (column {located.column})"
-        return Refused(located.reason + place, shown(line.rstrip(b"\r")))
+        return RefusedLine(located.reason + place, line_to_text(line.rstrip(b"\r")))
 
 
-def _statements(quads: Iterable[Quad]) -> LineContent:
-    return [Statement(0, quad.triple, quad.graph_name) for quad in quads]
+def _to_statements(quads: Iterable[Quad]) -> LineContent:
+    return [ParsedStatement(0, quad.triple, quad.graph_name) for quad in quads]

@@ -1,7 +1,7 @@
 """Which triples are wanted, and the texts of which of their terms.
 
-A pattern has an id or `ANY` in each place, and the places whose text somebody will need: that of a variable that can
-reach an answer or an expression. A triple is kept if it matches at least one pattern.
+A pattern has an id or `ANY` in each place, and the places whose text is needed: those of variables that can reach an
+answer or an expression. A triple is kept if it matches at least one pattern.
 
     patterns = Patterns([Pattern(predicate=encode(temperature), texts="o"), Pattern(predicate=encode(kind))])
 
@@ -32,7 +32,7 @@ _HALF = np.uint64(32)
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class ScanPattern:
     """A triple pattern of ids, and the places (of `spo`) whose text is needed."""
 
     subject: int = ANY
@@ -51,29 +51,29 @@ class PatternTable(NamedTuple):
     bound: Any
     """uint8: the different sets of places that patterns bind, as bits."""
     slots: Any
-    """int32: an open hash table of the patterns' numbers plus one."""
+    """int32: an open hash table of indexes into `ids`, each plus one; 0 where a slot is free."""
     predicates: Any
     """int64: an open hash table of the predicates, `ANY` where a slot is free; empty where a pattern leaves it open."""
 
 
-class Patterns:
-    """Some patterns, ready for compiled code."""
+class ScanPatterns:
+    """Patterns with the hash table in which compiled code looks them up."""
 
-    def __init__(self, patterns: Iterable[Pattern]) -> None:
+    def __init__(self, patterns: Iterable[ScanPattern]) -> None:
         marks: dict[tuple[int, int, int], int] = {}
         for pattern in patterns:
             ids = (pattern.subject, pattern.predicate, pattern.object)
             marks[ids] = marks.get(ids, 0) | mark_of(pattern.texts)
-        self.table = _table(marks)
+        self.table = _build_table(marks)
 
     def __len__(self) -> int:
         return len(self.table.marks)
 
-    def marks(self, triples: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+    def mark_triples(self, triples: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
         """The mark of each row of ids; 0 where no pattern matches."""
-        found = np.zeros(len(triples), dtype=np.uint8)
-        _marks(self.table, np.ascontiguousarray(triples), found)
-        return found
+        marks = np.zeros(len(triples), dtype=np.uint8)
+        _mark_triples(self.table, np.ascontiguousarray(triples), marks)
+        return marks
 
 
 def mark_of(texts: str) -> int:
@@ -84,7 +84,7 @@ def mark_of(texts: str) -> int:
     return KEPT | sum(1 << place for place, name in enumerate(_PLACES) if name in texts)
 
 
-def _table(marks: dict[tuple[int, int, int], int]) -> PatternTable:
+def _build_table(marks: dict[tuple[int, int, int], int]) -> PatternTable:
     ids = np.array(list(marks), dtype=np.int64).reshape(len(marks), 3)
     size = 4
     while size < 2 * len(marks) + 2:
@@ -93,12 +93,12 @@ def _table(marks: dict[tuple[int, int, int], int]) -> PatternTable:
     predicates = np.full(0 if (ids[:, 1] == ANY).any() else size, ANY, dtype=np.int64)
     bound = np.unique((ids != ANY) @ np.array([1, 2, 4])).astype(np.uint8)
     if marks:  # no patterns need no compiled code: importing the scanner makes such a table
-        _fill(ids, slots, predicates)
+        _fill_table(ids, slots, predicates)
     return PatternTable(ids, np.array(list(marks.values()), dtype=np.uint8), bound, slots, predicates)
 
 
 @compiled
-def _mixed(value):  # type: ignore[no-untyped-def]
+def _mix_bits(value):  # type: ignore[no-untyped-def]
     x = np.uint64(value)
     x ^= x >> _HALF
     x *= _ODD
@@ -107,22 +107,22 @@ def _mixed(value):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _place(subject, predicate, object_, size):  # type: ignore[no-untyped-def]
-    mixed = _mixed(_mixed(_mixed(np.uint64(subject)) ^ np.uint64(predicate)) ^ np.uint64(object_))
-    return np.int64(mixed >> _HALF) & (size - 1)
+def _slot_of(subject, predicate, object_, size):  # type: ignore[no-untyped-def]
+    bits = _mix_bits(_mix_bits(_mix_bits(np.uint64(subject)) ^ np.uint64(predicate)) ^ np.uint64(object_))
+    return np.int64(bits >> _HALF) & (size - 1)
 
 
 @compiled
-def _fill(ids, slots, predicates):  # type: ignore[no-untyped-def]
+def _fill_table(ids, slots, predicates):  # type: ignore[no-untyped-def]
     size = slots.shape[0]
-    for number in range(ids.shape[0]):
-        slot = _place(ids[number, 0], ids[number, 1], ids[number, 2], size)
+    for pattern in range(ids.shape[0]):
+        slot = _slot_of(ids[pattern, 0], ids[pattern, 1], ids[pattern, 2], size)
         while slots[slot] != 0:
             slot = (slot + 1) & (size - 1)
-        slots[slot] = number + 1
+        slots[slot] = pattern + 1
         if predicates.shape[0] > 0:
-            predicate = ids[number, 1]
-            slot = np.int64(_mixed(predicate) >> _HALF) & (size - 1)
+            predicate = ids[pattern, 1]
+            slot = np.int64(_mix_bits(predicate) >> _HALF) & (size - 1)
             while predicates[slot] != ANY and predicates[slot] != predicate:
                 slot = (slot + 1) & (size - 1)
             predicates[slot] = predicate
@@ -132,17 +132,17 @@ def _fill(ids, slots, predicates):  # type: ignore[no-untyped-def]
 def has_predicate(predicates, predicate):  # type: ignore[no-untyped-def]
     """Whether some pattern may match a triple with this predicate."""
     size = predicates.shape[0]
-    found = size == 0
+    is_possible = size == 0
     if size > 0:
-        slot = np.int64(_mixed(predicate) >> _HALF) & (size - 1)
+        slot = np.int64(_mix_bits(predicate) >> _HALF) & (size - 1)
         while predicates[slot] != ANY and predicates[slot] != predicate:
             slot = (slot + 1) & (size - 1)
-        found = predicates[slot] == predicate
-    return found
+        is_possible = predicates[slot] == predicate
+    return is_possible
 
 
 @compiled(inline="always")
-def mark_for(ids, marks, bound, slots, subject, predicate, object_):  # type: ignore[no-untyped-def]
+def find_mark(ids, marks, bound, slots, subject, predicate, object_):  # type: ignore[no-untyped-def]
     """The marks of all patterns that match a triple; 0 if none does."""
     size = slots.shape[0]
     mark = 0
@@ -150,20 +150,20 @@ def mark_for(ids, marks, bound, slots, subject, predicate, object_):  # type: ig
         s = subject if bound[way] & 1 else np.int64(ANY)
         p = predicate if bound[way] & 2 else np.int64(ANY)
         o = object_ if bound[way] & 4 else np.int64(ANY)
-        slot = _place(s, p, o, size)
+        slot = _slot_of(s, p, o, size)
         while slots[slot] != 0:
-            number = slots[slot] - 1
-            if ids[number, 0] == s and ids[number, 1] == p and ids[number, 2] == o:
-                mark |= marks[number]
+            pattern = slots[slot] - 1
+            if ids[pattern, 0] == s and ids[pattern, 1] == p and ids[pattern, 2] == o:
+                mark |= marks[pattern]
                 break
             slot = (slot + 1) & (size - 1)
     return mark
 
 
 @compiled
-def _marks(table, triples, found):  # type: ignore[no-untyped-def]
+def _mark_triples(table, triples, found):  # type: ignore[no-untyped-def]
     ids, marks, bound, slots, predicates = table
     for row in range(triples.shape[0]):
         subject, predicate, object_ = triples[row, 0], triples[row, 1], triples[row, 2]
         if has_predicate(predicates, predicate):
-            found[row] = mark_for(ids, marks, bound, slots, subject, predicate, object_)
+            found[row] = find_mark(ids, marks, bound, slots, subject, predicate, object_)

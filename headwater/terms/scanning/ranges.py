@@ -11,11 +11,11 @@ from pathlib import Path
 
 from headwater.terms.scanning.formats import LineFormat
 from headwater.terms.scanning.padded_text import PaddedText
-from headwater.terms.scanning.pattern_tables import Patterns
-from headwater.terms.scanning.scanned_columns import Scanned
+from headwater.terms.scanning.pattern_tables import ScanPatterns
+from headwater.terms.scanning.scanned_columns import ScannedColumns
 from headwater.terms.scanning.scanner import scan
 from headwater.terms.text_lines import count_lines, seek_line
-from headwater.terms.tnq import key_before
+from headwater.terms.tnq import find_key_before
 
 LOOK_AHEAD = 1 << 16
 """How many bytes behind a range are read at first; eight times as many each time that they are not enough."""
@@ -30,14 +30,14 @@ def scan_range(
     source: str | None = None,
     limit: int | None = None,
     after_end: bool = False,
-    patterns: Patterns | None = None,
+    patterns: ScanPatterns | None = None,
     texts: str = "spog",
-) -> Scanned:
+) -> ScannedColumns:
     """The elements of a file that begin in the bytes from `start` to before `end`; to the end of the file if None.
 
-    `limit` is where the file ended when it was looked at: nothing behind it is read, and a line that it cuts is read as
-    it is. `after_end` says that the file ended at `start` when it was read before: the element there was given out, and
-    what follows it begins a new one.
+    `limit` is the known size of the file: nothing behind it is read, and a line that it cuts is read as it is.
+    `after_end`: the file ended at `start` when it was read before. The element before `start` was given out then, and
+    what follows begins a new one.
     """
     with FileIO(path) as stream:
         size = stream.seek(0, 2) if limit is None else min(limit, stream.seek(0, 2))
@@ -45,8 +45,8 @@ def scan_range(
         offset = _first_line(path, start)
         if offset >= stop:
             return scan(b"", format)
-        timed = format is LineFormat.TNQ
-        continues = key_before(path, offset) if timed and not after_end else None
+        is_timed = format is LineFormat.TNQ
+        continues = find_key_before(path, offset) if is_timed and not after_end else None
         ahead = LOOK_AHEAD
         while True:
             behind = size if end is None else min(stop + ahead, size)
@@ -65,7 +65,7 @@ def scan_range(
                 patterns=patterns,
                 texts=texts,
             )
-            is_cut = text.length <= stop - offset or (scanned.is_open and timed)
+            is_cut = text.length <= stop - offset or (scanned.is_open and is_timed)
             if behind == size or not is_cut:
                 return scanned
             ahead *= 8

@@ -1,4 +1,4 @@
-"""Putting into their rows what the parser said of the lines that the scanner was not sure of."""
+"""Fills the rows of lines that the parser had to read, because the scanner was not sure of them."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from pyoxigraph import DefaultGraph
 from headwater.terms.ids.inline_layout import NO_TERM
 from headwater.terms.ids.term_ids import encode, term_text
 from headwater.terms.model import Term
-from headwater.terms.scanning.lines import BAD_LINE, Rows
-from headwater.terms.scanning.parsed_lines import LineContent, Refused
-from headwater.terms.scanning.pattern_tables import Patterns
+from headwater.terms.scanning.lines import BAD_LINE, LineRows
+from headwater.terms.scanning.parsed_lines import LineContent, RefusedLine
+from headwater.terms.scanning.pattern_tables import ScanPatterns
 
 _Entry: TypeAlias = tuple[int, int, int]
-"""The id of a term, and start and length of its text; a negative start says that it stands among the rewritten."""
+"""The id of a term, and start and length of its text; a negative start: it is among the rewritten texts."""
 
 _DEFAULT_GRAPH: _Entry = (NO_TERM, 0, 0)
 
 
 @dataclass(slots=True)
-class _Terms:
+class _ParsedTerms:
     """Ids and texts of parsed terms; each text is kept once."""
 
     texts: list[bytes]
@@ -40,15 +40,15 @@ class _Terms:
         return found
 
 
-def resolve(
-    rows: Rows,
+def fill_parsed_rows(
+    rows: LineRows,
     count: int,
     places: Sequence[int],
     contents: Sequence[LineContent],
-    patterns: Patterns | None,
+    patterns: ScanPatterns | None,
     mark: int,
     rewritten: bytes,
-) -> tuple[Rows, int, bytes]:
+) -> tuple[LineRows, int, bytes]:
     """Fill the rows at some places with the contents of their lines.
 
     Gives the rows, their number, which grows where a line holds several statements, and the texts of the parsed terms
@@ -56,35 +56,35 @@ def resolve(
     """
     repeats = np.ones(count, dtype=np.int64)
     for place, content in zip(places, contents, strict=True):
-        if not isinstance(content, Refused) and len(content) > 1:
+        if not isinstance(content, RefusedLine) and len(content) > 1:
             repeats[place] = len(content)
     targets = np.cumsum(repeats) - repeats
     if int(repeats.sum()) != count:
-        rows, count = _repeated(rows, count, repeats), int(repeats.sum())
-    terms = _Terms([rewritten], len(rewritten))
-    filled: list[int] = []
+        rows, count = _repeat_rows(rows, count, repeats), int(repeats.sum())
+    terms = _ParsedTerms([rewritten], len(rewritten))
+    target_rows: list[int] = []
     times: list[int] = []
     entries: list[_Entry] = []
     for place, content in zip(places, contents, strict=True):
         row = int(targets[place])
-        if isinstance(content, Refused) or not content:
+        if isinstance(content, RefusedLine) or not content:
             rows.marks[row] = BAD_LINE
             continue
-        for number, (time, triple, graph) in enumerate(content):
-            filled.append(row + number)
+        for repeat, (time, triple, graph) in enumerate(content):
+            target_rows.append(row + repeat)
             times.append(time)
             entries.extend(terms.add(term) for term in (triple.subject, triple.predicate, triple.object))
             entries.append(_DEFAULT_GRAPH if isinstance(graph, DefaultGraph) else terms.add(graph))
-    found = np.array(entries, dtype=np.int64).reshape(len(filled), 4, 3)
-    rows.times[filled] = times
-    rows.triples[filled] = found[:, :3, 0]
-    rows.graphs[filled] = found[:, 3, 0]
+    found = np.array(entries, dtype=np.int64).reshape(len(target_rows), 4, 3)
+    rows.times[target_rows] = times
+    rows.triples[target_rows] = found[:, :3, 0]
+    rows.graphs[target_rows] = found[:, 3, 0]
     if len(rows.spans):
-        rows.spans[filled] = found[:, :3, 1:]
-        rows.graph_spans[filled] = found[:, 3, 1:]
-    rows.marks[filled] = mark if patterns is None else patterns.marks(rows.triples[filled])
+        rows.spans[target_rows] = found[:, :3, 1:]
+        rows.graph_spans[target_rows] = found[:, 3, 1:]
+    rows.marks[target_rows] = mark if patterns is None else patterns.mark_triples(rows.triples[target_rows])
     return rows, count, b"".join(terms.texts)
 
 
-def _repeated(rows: Rows, count: int, repeats: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Rows:
-    return Rows(*(np.repeat(column[:count], repeats, axis=0) if len(column) else column for column in rows))
+def _repeat_rows(rows: LineRows, count: int, repeats: np.ndarray[tuple[int], np.dtype[np.int64]]) -> LineRows:
+    return LineRows(*(np.repeat(column[:count], repeats, axis=0) if len(column) else column for column in rows))

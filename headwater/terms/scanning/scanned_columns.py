@@ -11,13 +11,13 @@ from headwater.terms.ids.dictionary import HashCollision
 from headwater.terms.ids.term_texts import TermTexts, parse_terms
 from headwater.terms.model import BadElement
 from headwater.terms.scanning.padded_text import PaddedText
-from headwater.terms.scanning.texts import collect, gather
+from headwater.terms.scanning.texts import collect_texts, copy_texts
 
 Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Scanned:
+class ScannedColumns:
     """The wanted triples of a text, row by row, and its elements.
 
     Element `i` has the rows `element_rows[i]` to before `element_rows[i + 1]`: none where no pattern wants any of its
@@ -53,7 +53,7 @@ class Scanned:
     """How many of them were left to the parser."""
     is_open: bool
     """Whether lines behind the end of the text may belong to the last element (only where an `end` was given)."""
-    with_graph_texts: bool
+    has_graph_texts: bool
     text: PaddedText
     rewritten: PaddedText
 
@@ -104,21 +104,21 @@ class Scanned:
         if not len(self.spans):
             return TermTexts(np.empty(0, np.int64), np.zeros(1, np.int64), np.empty(0, np.uint8))
         triples, spans, marks = self.triples, self.spans, self.marks
-        named = np.arange(len(self.element_times) if self.with_graph_texts else 0)
+        named = np.arange(len(self.element_times) if self.has_graph_texts else 0)
         if rows is not None:
-            if self.with_graph_texts:
+            if self.has_graph_texts:
                 named = np.unique(self.elements[rows])
             triples, spans, marks = triples[rows], spans[rows], marks[rows]
         base, extra = self.text.address, self.rewritten.address
         names, name_spans = self.element_graphs[named], self.element_graph_spans[named]
-        found, clash = collect(base, extra, triples, spans, marks, names, name_spans)
+        found, clash = collect_texts(base, extra, triples, spans, marks, names, name_spans)
         if clash.any():
             raise self._collision(*clash.tolist())
         ids, addresses, lengths = found.T.copy()
         offsets = np.zeros(ids.shape[0] + 1, dtype=np.int64)
         np.cumsum(lengths, out=offsets[1:])
         blob = PaddedText.empty(int(offsets[-1]))
-        gather(addresses, offsets, blob.address)
+        copy_texts(addresses, offsets, blob.address)
         return TermTexts(ids, offsets, blob.content)
 
     def _collision(self, known: int, known_length: int, other: int, other_length: int, term_id: int) -> HashCollision:

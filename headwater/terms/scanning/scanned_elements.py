@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from headwater.terms.ids.dictionary import TermDictionary
 from headwater.terms.ids.inline_layout import NO_TERM
 from headwater.terms.model import BadElement, Element, Term, Triple
-from headwater.terms.scanning.scanned_columns import Scanned
+from headwater.terms.scanning.scanned_columns import ScannedColumns
 from headwater.terms.statements import graph_label
 
 
-def scanned_elements(scanned: Scanned) -> Iterator[Element | BadElement]:
+def scanned_elements(scanned: ScannedColumns) -> Iterator[Element | BadElement]:
     """The elements and the bad lines in the order of their positions; all texts must have been collected.
 
     An element has those of its triples that a pattern wants.
@@ -19,7 +19,7 @@ def scanned_elements(scanned: Scanned) -> Iterator[Element | BadElement]:
     terms = TermDictionary()
     for term_id, known in scanned.texts().terms().items():
         terms.put(term_id, known)
-    triples = [_triple(*(terms.term(term_id) for term_id in row)) for row in scanned.triples.tolist()]
+    triples = [_make_triple(*(terms.term(term_id) for term_id in row)) for row in scanned.triples.tolist()]
     bounds = scanned.element_rows.tolist()
     found: list[Element | BadElement] = [*scanned.bad]
     for number, (time, graph, position) in enumerate(
@@ -37,5 +37,5 @@ def scanned_elements(scanned: Scanned) -> Iterator[Element | BadElement]:
     return iter(found)
 
 
-def _triple(subject: Term, predicate: Term, object: Term) -> Triple:
+def _make_triple(subject: Term, predicate: Term, object: Term) -> Triple:
     return Triple(subject, predicate, object)  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
 """The columnar scanner: N-Triples, N-Quads and `.tnq` bytes to columns of 64-bit ids.
 
-Compiled code reads the lines (`lines`), the parser those that it is not sure of (`parsed_lines`), so that the result is
-always what the line-by-line readers give; then lines become elements (`groups`).
+Compiled code reads the lines (`lines`). Those that it is not sure of go to the parser (`parsed_lines`), so that the
+result is always that of the line-by-line readers. Then lines become elements (`groups`).
 
 >>> scanned = scan(b'1000\\t<http://ex/s1> <http://ex/value> "21.5"^^<http://www.w3.org/2001/XMLSchema#double> .')
 >>> scanned.times.tolist(), scanned.triples.shape
@@ -22,19 +22,19 @@ from headwater.terms.ids.term_ids import encode
 from headwater.terms.model import BadElement
 from headwater.terms.scanning.escapes import ROOM
 from headwater.terms.scanning.formats import LineFormat
-from headwater.terms.scanning.groups import Groups, group
-from headwater.terms.scanning.lines import Rows, count_lines, read_lines
+from headwater.terms.scanning.groups import ElementGroups, group_lines
+from headwater.terms.scanning.lines import LineRows, count_lines, read_lines
 from headwater.terms.scanning.padded_text import Bytes, PaddedText
-from headwater.terms.scanning.parsed_lines import LineContent, Refused, read_lines_by_parser
-from headwater.terms.scanning.pattern_tables import KEPT, Patterns, mark_of
-from headwater.terms.scanning.resolving import resolve
-from headwater.terms.scanning.scanned_columns import Scanned
+from headwater.terms.scanning.parsed_lines import LineContent, RefusedLine, read_lines_by_parser
+from headwater.terms.scanning.pattern_tables import KEPT, ScanPatterns, mark_of
+from headwater.terms.scanning.resolving import fill_parsed_rows
+from headwater.terms.scanning.scanned_columns import ScannedColumns
 from headwater.terms.text_lines import LineNumbers
 from headwater.terms.tnq import ElementKey
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _NO_END = (1 << 63) - 1
-_NO_PATTERNS = Patterns([])
+_NO_PATTERNS = ScanPatterns([])
 
 
 def scan(
@@ -46,9 +46,9 @@ def scan(
     first_line: int | Callable[[], int] = 1,
     end: int | None = None,
     continues: ElementKey | None = None,
-    patterns: Patterns | None = None,
+    patterns: ScanPatterns | None = None,
     texts: str = "spog",
-) -> Scanned:
+) -> ScannedColumns:
     """The triples of a text that begins with the first byte of a line.
 
     `source`, `first_position`, `first_line`, `end` and `continues` are those of `headwater.terms.tnq.read_tnq`: the
@@ -62,34 +62,34 @@ def scan(
     stop = _NO_END if end is None else end - first_position
     if format is not LineFormat.TNQ:
         text, stop, continues = _lines_before(text, stop), _NO_END, None
-    with_graph_texts = "g" in texts
+    has_graph_texts = "g" in texts
     everything = mark_of(texts.replace("g", "")) if patterns is None else 0
     table = _NO_PATTERNS.table if patterns is None else patterns.table
-    with_spans = with_graph_texts or everything > KEPT or bool((table.marks > KEPT).any())
+    has_spans = has_graph_texts or everything > KEPT or bool((table.marks > KEPT).any())
     address = text.address
     room = int(count_lines(address, address + text.length)) + 1
-    rows = Rows.empty(room, with_spans)
+    rows = LineRows.empty(room, has_spans)
     unsure = np.empty((room, 3), dtype=np.int64)
-    marked = first_position == 0 and text.content[:3].tobytes() == _BYTE_ORDER_MARK
-    timed = format is LineFormat.TNQ
-    with_graphs = format is not LineFormat.N_TRIPLES
-    first = len(_BYTE_ORDER_MARK) if marked else 0
+    has_mark = first_position == 0 and text.content[:3].tobytes() == _BYTE_ORDER_MARK
+    is_timed = format is LineFormat.TNQ
+    has_graphs = format is not LineFormat.N_TRIPLES
+    first = len(_BYTE_ORDER_MARK) if has_mark else 0
     spare = PaddedText.empty(text.length + ROOM)
     count, unsure_count, lines, spare_length = read_lines(
-        address, text.length, first, stop, timed, with_graphs, table, everything, rows, unsure, spare.address
+        address, text.length, first, stop, is_timed, has_graphs, table, everything, rows, unsure, spare.address
     )
     rewritten = spare.content[:spare_length].tobytes()
     bad: tuple[BadElement, ...] = ()
     if unsure_count:
         places, numbers, ends = unsure[:unsure_count].T.tolist()
         starts = rows.positions[places].tolist()
-        contents = _by_parser(text, starts, ends, first, format)
-        bad = _reports(starts, numbers, contents, stop, source, first_position, LineNumbers(first_line))
-        rows, count, rewritten = resolve(rows, count, places, contents, patterns, everything, rewritten)
-    has_key, key_time, key_graph = _key(continues)
-    groups = Groups.empty(count)
-    kept, elements, is_open = group(rows, count, stop, has_key, key_time, key_graph, groups)
-    return Scanned(
+        contents = _parse_unsure_lines(text, starts, ends, first, format)
+        bad = _report_bad_lines(starts, numbers, contents, stop, source, first_position, LineNumbers(first_line))
+        rows, count, rewritten = fill_parsed_rows(rows, count, places, contents, patterns, everything, rewritten)
+    has_key, key_time, key_graph = _split_key(continues)
+    groups = ElementGroups.empty(count)
+    kept, elements, is_open = group_lines(rows, count, stop, has_key, key_time, key_graph, groups)
+    return ScannedColumns(
         triples=rows.triples[:kept],
         marks=rows.marks[:kept],
         spans=rows.spans[:kept],
@@ -103,13 +103,13 @@ def scan(
         lines=lines,
         parsed_lines=unsure_count,
         is_open=is_open and end is not None,
-        with_graph_texts=with_graph_texts,
+        has_graph_texts=has_graph_texts,
         text=text,
         rewritten=PaddedText.of(rewritten),
     )
 
 
-def _key(continues: ElementKey | None) -> tuple[bool, int, int]:
+def _split_key(continues: ElementKey | None) -> tuple[bool, int, int]:
     if continues is None:
         return False, 0, 0
     time, graph = continues
@@ -124,7 +124,7 @@ def _lines_before(text: PaddedText, stop: int) -> PaddedText:
     return PaddedText(text.array, max(stop - 1, 0) + int(line_ends[0]) + 1) if len(line_ends) else text
 
 
-def _by_parser(
+def _parse_unsure_lines(
     text: PaddedText, starts: Sequence[int], ends: Sequence[int], first: int, format: LineFormat
 ) -> list[LineContent]:
     content = text.content
@@ -132,7 +132,7 @@ def _by_parser(
     return list(read_lines_by_parser(lines, format))
 
 
-def _reports(
+def _report_bad_lines(
     starts: Sequence[int],
     counts: Sequence[int],
     contents: Sequence[LineContent],
@@ -144,5 +144,5 @@ def _reports(
     return tuple(
         BadElement(content.reason, content.text, source, (first_position + start,), numbers.number(count))
         for start, count, content in zip(starts, counts, contents, strict=True)
-        if isinstance(content, Refused) and start < stop
+        if isinstance(content, RefusedLine) and start < stop
     )

@@ -30,7 +30,7 @@ from headwater.terms.scanning.ascii_bytes import (
 )
 from headwater.terms.scanning.characters import character_length
 from headwater.terms.scanning.iri_ends import LONGEST, UNSURE_END
-from headwater.terms.scanning.memory import BLOCK, byte_at, lowest, string_stops
+from headwater.terms.scanning.memory import BLOCK, byte_at, lowest_bit, string_stops
 
 _ZERO = np.uint64(0)
 
@@ -51,7 +51,7 @@ def string_end(start):  # type: ignore[no-untyped-def]
         if stops == _ZERO:
             at += BLOCK
             continue
-        at += lowest(stops)
+        at += lowest_bit(stops)
         found = byte_at(at)
         if found == QUOTE:
             return at, escapes

@@ -25,7 +25,7 @@ Marks = npt.NDArray[np.uint8]
 
 
 @compiled
-def same_text(one, other, length):  # type: ignore[no-untyped-def]
+def is_same_text(one, other, length):  # type: ignore[no-untyped-def]
     """Whether two texts of one length are equal."""
     at = 0
     while at + 8 <= length:
@@ -57,7 +57,7 @@ def _slot_of(term_id, size):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _enter(slots, found, count):  # type: ignore[no-untyped-def]
+def _enter_ids(slots, found, count):  # type: ignore[no-untyped-def]
     """Give each of some different ids a slot."""
     size = slots.shape[0]
     for number in range(count):
@@ -68,7 +68,7 @@ def _enter(slots, found, count):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _collect(base, extra, triples, spans, marks, names, name_spans, row, count, slots, found, last, clash):  # type: ignore[no-untyped-def]
+def _collect_rows(base, extra, triples, spans, marks, names, name_spans, row, count, slots, found, last, clash):  # type: ignore[no-untyped-def]
     """Go on at a row while there is room in `found`; gives the row where it ends and how many ids there are.
 
     Room is made outside: compiled code that makes arrays counts references to all it has, again and again.
@@ -103,7 +103,7 @@ def _collect(base, extra, triples, spans, marks, names, name_spans, row, count, 
                 else:
                     number = slots[slot] - 1
                     known, known_length = found[number, _ADDRESS], found[number, _LENGTH]
-            if known != address and (known_length != length or not same_text(known, address, length)):
+            if known != address and (known_length != length or not is_same_text(known, address, length)):
                 clash[0], clash[1], clash[2], clash[3], clash[4] = known, known_length, address, length, term_id
                 return rows + names.shape[0], count
             last[place, _ID], last[place, _ADDRESS], last[place, _LENGTH] = term_id, address, length
@@ -111,7 +111,7 @@ def _collect(base, extra, triples, spans, marks, names, name_spans, row, count, 
     return row, count
 
 
-def collect(
+def collect_texts(
     base: int, extra: int, triples: Ints, spans: Spans, marks: Marks, names: Ints, name_spans: Spans
 ) -> tuple[Ints, Ints]:
     """The different hashed ids among the marked terms and some names, with the address and length of their texts.
@@ -126,7 +126,7 @@ def collect(
     clash = np.zeros(5, dtype=np.int64)
     row = count = 0
     while True:
-        row, count = _collect(
+        row, count = _collect_rows(
             base, extra, triples, spans, marks, names, name_spans, row, count, slots, found, last, clash
         )
         if row == len(triples) + len(names):
@@ -135,11 +135,11 @@ def collect(
         larger = np.empty((capacity, 3), dtype=np.int64)
         larger[:count] = found[:count]
         slots, found = np.zeros(2 * capacity, dtype=np.int32), larger
-        _enter(slots, found, count)
+        _enter_ids(slots, found, count)
 
 
 @compiled
-def gather(addresses, offsets, target):  # type: ignore[no-untyped-def]
+def copy_texts(addresses, offsets, target):  # type: ignore[no-untyped-def]
     """Copy texts one behind the other."""
     for number in range(addresses.shape[0]):
         copy_text(addresses[number], target + offsets[number], offsets[number + 1] - offsets[number])

@@ -46,7 +46,7 @@ _DAYS_BEFORE_MONTH = np.array([0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304,
 
 
 @compiled
-def _two_digits(at):  # type: ignore[no-untyped-def]
+def _scan_two_digits(at):  # type: ignore[no-untyped-def]
     """The number of two digits at an address; a negative one where there are none."""
     tens = byte_at(at) - DIGIT_0
     ones = byte_at(at + 1) - DIGIT_0
@@ -56,11 +56,11 @@ def _two_digits(at):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _day_number(at):  # type: ignore[no-untyped-def]
+def _scan_day(at):  # type: ignore[no-untyped-def]
     """The number of the day `YYYY-MM-DD` at an address, 1 for the first of the year 0001; 0 where there is none."""
-    year = _two_digits(at) * 100 + _two_digits(at + 2)
-    month = _two_digits(at + 5)
-    day = _two_digits(at + 8)
+    year = _scan_two_digits(at) * 100 + _scan_two_digits(at + 2)
+    month = _scan_two_digits(at + 5)
+    day = _scan_two_digits(at + 8)
     if year < 1 or month < 1 or month > 12 or day < 1 or byte_at(at + 4) != MINUS or byte_at(at + 7) != MINUS:
         return np.int64(0)
     leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
@@ -75,7 +75,7 @@ def _day_number(at):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _zone(at, end):  # type: ignore[no-untyped-def]
+def _scan_zone(at, end):  # type: ignore[no-untyped-def]
     """The zone code of what stands between two addresses; -1 where it is no zone."""
     if at == end:
         return np.int64(NO_ZONE)
@@ -84,8 +84,8 @@ def _zone(at, end):  # type: ignore[no-untyped-def]
         return np.int64(UTC_ZONE)
     if end - at != 6 or byte_at(at + 3) != COLON or (sign != PLUS and sign != MINUS):
         return np.int64(-1)
-    hours = _two_digits(at + 1)
-    minutes = _two_digits(at + 4)
+    hours = _scan_two_digits(at + 1)
+    minutes = _scan_two_digits(at + 4)
     offset = hours * 60 + minutes
     if hours < 0 or minutes < 0 or minutes > 59 or offset > LARGEST_OFFSET or (sign == MINUS and offset == 0):
         return np.int64(-1)
@@ -96,23 +96,23 @@ def _zone(at, end):  # type: ignore[no-untyped-def]
 def scan_date(start, end):  # type: ignore[no-untyped-def]
     if end - start < _DATE_LENGTH:
         return np.int64(NOT_INLINE)
-    day = _day_number(start)
-    zone = _zone(start + _DATE_LENGTH, end)
+    day = _scan_day(start)
+    zone = _scan_zone(start + _DATE_LENGTH, end)
     if day == 0 or zone < 0:
         return np.int64(NOT_INLINE)
     return pack_inline(_DATE, (day << ZONE_BITS) | zone)
 
 
 @compiled
-def _instant(start, end):  # type: ignore[no-untyped-def]
+def _scan_instant(start, end):  # type: ignore[no-untyped-def]
     """Microseconds of a date-time as if in UTC, the digits of its fraction, its zone code; `NO_TIME` if it is none."""
     nothing = (np.int64(NO_TIME), np.int64(0), np.int64(0))
     if end - start < _CLOCK_LENGTH:
         return nothing
-    day = _day_number(start)
-    hour = _two_digits(start + 11)
-    minute = _two_digits(start + 14)
-    second = _two_digits(start + 17)
+    day = _scan_day(start)
+    hour = _scan_two_digits(start + 11)
+    minute = _scan_two_digits(start + 14)
+    second = _scan_two_digits(start + 17)
     if day == 0 or byte_at(start + 10) != CAPITAL_T or byte_at(start + 13) != COLON or byte_at(start + 16) != COLON:
         return nothing
     if hour < 0 or hour > 23 or minute < 0 or minute > 59 or second < 0 or second > 59:
@@ -133,7 +133,7 @@ def _instant(start, end):  # type: ignore[no-untyped-def]
             at += 1
         if digits == 0 or digits > 6:
             return nothing
-    zone = _zone(at, end)
+    zone = _scan_zone(at, end)
     if zone < 0:
         return nothing
     instant = (day - _EPOCH_ORDINAL) * DAY + hour * HOUR + minute * MINUTE + second * SECOND + micros
@@ -142,7 +142,7 @@ def _instant(start, end):  # type: ignore[no-untyped-def]
 
 @compiled
 def scan_date_time(start, end):  # type: ignore[no-untyped-def]
-    instant, digits, zone = _instant(start, end)
+    instant, digits, zone = _scan_instant(start, end)
     if instant == NO_TIME:
         return np.int64(NOT_INLINE)
     if zone <= UTC_ZONE:
@@ -177,7 +177,7 @@ def scan_timestamp(start, end):  # type: ignore[no-untyped-def]
     if at == end:
         instant = (-number if negative else number) * MILLISECOND
     else:
-        instant, _, zone = _instant(start, end)
+        instant, _, zone = _scan_instant(start, end)
         if instant != NO_TIME and zone > UTC_ZONE:
             instant -= (zone - ZERO_OFFSET_ZONE) * MINUTE
     return instant if EARLIEST <= instant <= LATEST else np.int64(NO_TIME)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from headwater.terms.ids.term_ids import encode
 from headwater.terms.model import BadElement, Element
 from headwater.terms.scanning.formats import LineFormat
-from headwater.terms.scanning.scanned_columns import Scanned
+from headwater.terms.scanning.scanned_columns import ScannedColumns
 from headwater.terms.scanning.scanned_elements import scanned_elements
 from headwater.terms.scanning.scanner import scan
 from headwater.terms.tnq import read_tnq
@@ -26,7 +26,7 @@ def triple_ids(elements: list[Element | BadElement]) -> list[list[int]]:
     ]
 
 
-def scan_like_the_reader(text: bytes) -> Scanned:
+def scan_like_the_reader(text: bytes) -> ScannedColumns:
     """Scan timed N-Quads, after a check that elements, reports and ids are those of the reader."""
     expected = list(read_tnq(text, "s"))
     scanned = scan(text, LineFormat.TNQ, source="s")

@@ -13,7 +13,7 @@ from headwater.terms.ids.term_ids import encode
 from headwater.terms.model import Element
 from headwater.terms.rdf_documents import RdfSyntaxError, read_quads
 from headwater.terms.scanning.formats import LineFormat
-from headwater.terms.scanning.scanned_columns import Scanned
+from headwater.terms.scanning.scanned_columns import ScannedColumns
 from headwater.terms.scanning.scanned_elements import scanned_elements
 from headwater.terms.scanning.scanner import scan
 from tests.shared_data import shared_data
@@ -22,7 +22,7 @@ from tests.terms.scanning.line_strategies import documents
 FORMATS = [LineFormat.N_TRIPLES, LineFormat.N_QUADS]
 
 
-def quads_of(scanned: Scanned) -> list[Quad]:
+def quads_of(scanned: ScannedColumns) -> list[Quad]:
     """The quads of scanned columns, by the way of elements."""
     found = []
     for element in scanned_elements(scanned):
@@ -40,7 +40,7 @@ def ids_of(quad: Quad) -> list[int]:
     return [*terms, NO_TERM if isinstance(graph, DefaultGraph) else encode(graph)]
 
 
-def check(document: bytes, format: LineFormat) -> Scanned:
+def check(document: bytes, format: LineFormat) -> ScannedColumns:
     scanned = scan(document, format, source="d")
     try:
         # The parser takes a byte order mark for text.

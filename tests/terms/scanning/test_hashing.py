@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.terms.ids.text_hash import HASH_MASK, text_hash
+from headwater.terms.ids.text_hash import HASH_MASK, hash_text
 from headwater.terms.scanning.byte_hashes import hash_of
 from headwater.terms.scanning.padded_text import PaddedText
 
@@ -18,12 +18,12 @@ def compiled_hash(text: bytes, before: bytes = b"", behind: bytes = b"") -> int:
 
 @given(st.binary(max_size=70), st.binary(max_size=9), st.binary(max_size=20))
 def test_compiled_code_and_python_agree_wherever_the_text_stands(text: bytes, before: bytes, behind: bytes) -> None:
-    assert compiled_hash(text, before, behind) == text_hash(text)
-    assert 0 <= text_hash(text) <= HASH_MASK
+    assert compiled_hash(text, before, behind) == hash_text(text)
+    assert 0 <= hash_text(text) <= HASH_MASK
 
 
 def test_the_hash_never_changes() -> None:
-    assert text_hash(b"<http://example.org/city>") == 4307600229110792297
+    assert hash_text(b"<http://example.org/city>") == 4307600229110792297
 
 
 def test_texts_that_look_alike_are_spread() -> None:
@@ -32,7 +32,7 @@ def test_texts_that_look_alike_are_spread() -> None:
     names += [f"<http://example.org/{number}/value>" for number in range(1 << 15)]
     names += ["<urn:" + "0" * (number % 181) + f"{number}>" for number in range(1 << 15)]
     names += [f"<http://example.org/{number:015b}>" for number in range(1 << 15)]
-    hashes = np.array([text_hash(name.encode()) for name in names], dtype=np.uint64)
+    hashes = np.array([hash_text(name.encode()) for name in names], dtype=np.uint64)
     for shift in (0, 11, 23):
         assert len(np.unique((hashes >> np.uint64(shift)) & np.uint64((1 << 40) - 1))) >= len(names) - 2
     for bit in range(63):

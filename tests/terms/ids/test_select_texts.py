@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.terms.ids.term_texts import as_term_texts, different, picked_texts
+from headwater.terms.ids.term_texts import deduplicate_ids, select_texts, texts_of_mapping
 
 IDS = st.integers(-(1 << 63), (1 << 63) - 1)
 
@@ -16,7 +16,7 @@ def test_what_is_asked_for_is_there_with_its_text(
     texts: dict[int, bytes], others: list[int], data: st.DataObject
 ) -> None:
     asked = data.draw(st.lists(st.sampled_from([*texts, 0]), max_size=8)) + others
-    found = picked_texts(as_term_texts(texts), np.array(asked, dtype=np.int64))
+    found = select_texts(texts_of_mapping(texts), np.array(asked, dtype=np.int64))
     offsets = found.offsets.tolist()
     listed = {
         number: found.blob[offsets[place] : offsets[place + 1]].tobytes()
@@ -28,4 +28,4 @@ def test_what_is_asked_for_is_there_with_its_text(
 @given(st.lists(st.lists(IDS, min_size=3, max_size=3), max_size=9))
 def test_each_id_once_in_order(rows: list[list[int]]) -> None:
     ids = np.array(rows, dtype=np.int64).reshape(len(rows), 3)
-    assert different(ids).tolist() == sorted({number for row in rows for number in row})
+    assert deduplicate_ids(ids).tolist() == sorted({number for row in rows for number in row})
