@@ -13,6 +13,8 @@ PACKAGE = PROJECT / "headwater"
 PAGES = sorted((PROJECT / "docs").rglob("*.md")) + [PROJECT / name for name in ("README.md", "CONTRIBUTING.md")]
 ROOMS = {path.name for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__"}
 OTHERS = {"headwater", "tests", "benchmarks", "examples", "scripts", "docs"}
+BUILT = {"build"}
+"""Folders that a command makes; a fresh clone has none of them."""
 
 _PATH = re.compile(r"`([a-z_-]+(?:/[\w*.-]+)+)/?`")
 _MODULE = re.compile(r"[a-z_]+(?:/[a-z_]+)+")
@@ -21,7 +23,8 @@ _DOTTED = re.compile(r"\b(?:headwater|benchmarks)(?:\.[A-Za-z_]\w*)+")
 
 def paths_in(text: str) -> set[str]:
     """The paths between backticks that begin with a room or a folder of the project, or look as if they did."""
-    return {path for path in _PATH.findall(text) if path.split("/")[0] in ROOMS | OTHERS or _MODULE.fullmatch(path)}
+    paths = ((path.split("/")[0], path) for path in _PATH.findall(text))
+    return {path for top, path in paths if top in ROOMS | OTHERS or (top not in BUILT and _MODULE.fullmatch(path))}
 
 
 def path_exists(path: str) -> bool:
