@@ -495,6 +495,8 @@ class Engine:
         # The streams of record sources end with the DataFrame, not with the records that are there now.
         drain = not any(isinstance(source, RecordSource) for source in sources.values())
         spark = configure_session(self.session())
-        rows = outcome_rows(spark, description, sources, outline.wanted, drain=drain, batch_bytes=self._batch_bytes)
+        rows = outcome_rows(
+            spark, description, sources, outline.wanted_patterns, drain=drain, batch_bytes=self._batch_bytes
+        )
         plan = next(query.plan for query in description.queries if query.plan.name == name)
         return answers_to_rows(rows, plan, terms=terms)

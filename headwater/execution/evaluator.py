@@ -1,7 +1,7 @@
-"""What every evaluator does alike: let elements wait for the watermark, find the ticks, say what each answer says.
+"""The base of all evaluators: elements wait for the watermark, then fill the windows; every due tick gives answers.
 
-An evaluator is told elements in any order and a watermark (`advance`), and answers the ticks before it. How the
-result at a tick is found is its own affair: the reference evaluates anew, the kernel follows the differences.
+`Evaluator.advance` takes elements in any order and a watermark, and answers the ticks before the watermark. How the
+result at a tick is computed is left to the subclass: the reference evaluates the whole window, the kernel the changes.
 """
 
 from __future__ import annotations
@@ -49,9 +49,10 @@ def stream_keys(plan: QueryPlan) -> tuple[StreamKey, ...]:
 
 @dataclass
 class EvaluatorState:
-    """All of an evaluator that must outlive the process, besides the log of the windows.
+    """What a checkpoint saves of an evaluator, besides the log of the windows.
 
-    `waiting` has the numbers of the elements that the watermark has not passed yet.
+    `waiting` has the sequence numbers of the elements that the watermark has not passed yet; `memory` is what the
+    subclass cannot derive from the windows.
     """
 
     ticker: Ticker
@@ -59,7 +60,7 @@ class EvaluatorState:
     answered_once: bool
     memory: Any
     kind: str = ""
-    """Whose memory it is: another evaluator cannot use it."""
+    """The class of evaluator that saved `memory`: another one cannot use it."""
 
 
 class Evaluator(ABC):
@@ -78,124 +79,124 @@ class Evaluator(ABC):
         self._template = ConstructTemplate(plan)
         self.waiting: dict[StreamKey, Elements] = {}
         self.answered_once = False
-        self.newcomers: frozenset[str] = frozenset()
-        self.why: str | None = None
-        """Why this evaluator has the plan, where a faster one would not take it."""
+        self.new_queries: frozenset[str] = frozenset()
+        self.fallback_reason: str | None = None
+        """Why no faster evaluator has this plan; None where there is none."""
         self.data_version: Version | None = None
         """The version of the static data that answers name, if it has versions."""
-        # Between the instants of a fixed rhythm, an operator of change that has nothing to say says nothing.
-        rhythm = settings.report in (Report.CLOSE, Report.PERIODIC)
-        self._is_silent_without_news = not rhythm and settings.emit is not StreamOperator.RSTREAM
+        # A periodic report answers at every tick, also with no rows. Others answer where rows were added or removed.
+        is_periodic = settings.report in (Report.CLOSE, Report.PERIODIC)
+        self._omits_empty_answers = not is_periodic and settings.emit is not StreamOperator.RSTREAM
 
     @cached_property
-    def wanted(self) -> frozenset[WantedPattern] | None:
-        """The patterns that cover every triple that matters; None where any may."""
+    def wanted_patterns(self) -> frozenset[WantedPattern] | None:
+        """The triple patterns that cover every triple that can change an answer; None where any triple can."""
         return wanted_patterns_of(self.plan)
 
     def choices(self) -> tuple[Choice, ...]:
-        """What it chose as it ran, where it has a choice: one for each join, as plain values for the progress."""
+        """The adaptive choices in force, one for each join, for the progress."""
         return ()
 
     def encode_rows(self) -> None:  # noqa: B027
-        """Give rows as ids from now on, in any order, where that is less work."""
+        """Answer with encoded rows in any order from now on, where this evaluator can."""
 
-    def static_will_change(self) -> None:  # noqa: B027
-        """The static data is about to be moved to another version, which can change the answers."""
+    def prepare_static_change(self) -> None:  # noqa: B027
+        """Called before the static data moves to another version that can change the answers."""
 
     @abstractmethod
-    def static_changed(self) -> None:
-        """The static data was moved: from the next tick on the answers follow from what it is now."""
+    def apply_static_change(self) -> None:
+        """Called after the static data has moved: the next tick is answered with the new version."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The queries whose answers it gives."""
+        """The names of the queries that it answers."""
         return (self.plan.name,)
 
     def state(self) -> EvaluatorState:
-        """What must outlive the process besides the log of the windows."""
+        """What a checkpoint must save besides the log of the windows."""
         waiting = {key: sequence_numbers_of(elements) for key, elements in self.waiting.items() if len(elements)}
-        return EvaluatorState(self.ticker, waiting, self.answered_once, self._memory(), type(self).__name__)
+        return EvaluatorState(self.ticker, waiting, self.answered_once, self._save_memory(), type(self).__name__)
 
     def begin(self, retained: Mapping[StreamKey, Elements], limit: int | None, firsts: Mapping[StreamKey, int]) -> None:
-        """Begin in the middle of the streams: take in what was retained, and answer the ticks from `limit` on.
+        """Start while the streams are running: fill the windows with `retained`, answer the ticks from `limit` on.
 
-        `firsts` has the first timestamp that each stream ever had.
+        `firsts` has the first timestamp of each stream since it began. With `limit` None no tick has passed yet.
         """
         self.waiting = {key: retained.get(key, []) for key in dict.fromkeys(self.keys)}
         begun = {number: firsts[key] for number, key in enumerate(self.keys) if key in firsts}
         if limit is None:
-            # A stream has shown nothing yet, so no tick is past; but those to come are counted from the first elements.
+            # Some stream has no element yet. No tick has passed, but ticks are counted from the first elements.
             self.ticker.begin_at(None, begun)
             return
         self.ticker.begin_at(limit, {number: first for number, first in begun.items() if first < limit})
-        self._take_in(limit)
+        self._feed_windows(limit)
 
     def restore(
-        self, state: EvaluatorState, retained: Mapping[StreamKey, Elements], newcomers: Collection[str] = ()
+        self, state: EvaluatorState, retained: Mapping[StreamKey, Elements], new_queries: Collection[str] = ()
     ) -> None:
-        """Continue from a saved state and the elements that were retained; the evaluator must be new.
+        """Continue from a saved state and the retained elements; called on a new evaluator.
 
-        `newcomers` are those of its queries that were not there when the state was saved.
+        `new_queries` are the queries of this evaluator that were registered after the state was saved.
         """
         self.ticker, self.answered_once = state.ticker, state.answered_once
-        self.newcomers = frozenset(newcomers)
+        self.new_queries = frozenset(new_queries)
         released: dict[StreamKey, Any] = {}
         for key in dict.fromkeys(self.keys):
             elements = retained.get(key, [])
             waits = np.isin(sequence_numbers_of(elements), state.waiting.get(key, []))
             self.waiting[key] = select_elements(elements, waits)
-            released[key] = self._converted(split_at_time(select_elements(elements, ~waits), None)[0])
+            released[key] = self._convert(split_at_time(select_elements(elements, ~waits), None)[0])
         for number, key in enumerate(self.keys):
             self._refill(number, released[key])
         self._restore_memory(state.memory if state.kind == type(self).__name__ else None)
 
     @abstractmethod
-    def _converted(self, elements: Elements) -> Any:
-        """Elements in the form in which this evaluator takes them."""
+    def _convert(self, elements: Elements) -> Any:
+        """Convert elements to the form that `_add` and `_refill` of this evaluator take."""
 
     @abstractmethod
     def _refill(self, number: int, elements: Any) -> None:
-        """What a window held, and perhaps more that is older, in time order; the view goes to the last tick."""
+        """Fill a window with what it held, in time order, and move it to the last tick; older elements are allowed."""
 
     @abstractmethod
     def needed_from(self, number: int) -> int | None:
-        """The time of the oldest element that a window can still show; None while that is any."""
+        """The time from which a window still needs elements; None: from the beginning of the stream."""
 
     @abstractmethod
     def size(self) -> Size:
-        """How much it holds."""
+        """How much the windows and operators hold."""
 
-    def _memory(self) -> Any:
-        """What cannot be derived from the windows again."""
+    def _save_memory(self) -> Any:
+        """What a checkpoint must save because the windows do not determine it."""
         return None
 
     @abstractmethod
     def _restore_memory(self, memory: Any) -> None:
-        """Derive the rest, with the windows in place. Without a memory, the result was answered as it is."""
+        """Restore the operators after the windows; with None the present result counts as emitted already."""
 
     @abstractmethod
     def _add(self, number: int, elements: Any) -> Sequence[int] | npt.NDArray[np.int64]:
-        """Elements in time order for a window; gives the timestamps of the items that they make."""
+        """Add elements in time order to a window; return the timestamps of the items that they make."""
 
     @abstractmethod
-    def _closings(self, tick: int) -> int:
-        """How often a window closes at this very instant, at least once."""
+    def _count_closings(self, tick: int) -> int:
+        """How many times a count window closes at this tick, at least once: each closing gives an answer of its own."""
 
     @abstractmethod
     def _move(self, tick: int, part: int) -> bool:
-        """Move all windows to a tick; true where the content of one, as set or bag, is another one now."""
+        """Move all windows to a tick; return whether the content of one has changed."""
 
     @abstractmethod
-    def _holds_something(self) -> bool:
+    def _has_content(self) -> bool:
         """Whether some window is not empty."""
 
     @abstractmethod
     def _emit(self, tick: int) -> list[object] | EncodedRows:
-        """What the streaming operator lets through at a tick: rows, or triples for DESCRIBE, or a verdict."""
+        """What R/I/DSTREAM emits at a tick: rows, or triples for DESCRIBE, or one boolean for ASK."""
 
     @abstractmethod
     def _views(self, tick: int) -> tuple[WindowView, ...]:
-        """What each window shows."""
+        """What each window held at a tick."""
 
     def advance(
         self,
@@ -206,10 +207,10 @@ class Evaluator(ABC):
         floor: int | None = None,
         until: int | None = None,
     ) -> list[Answer]:
-        """Take elements in; answer every tick before the watermark, or all that remain when the streams have ended.
+        """Take elements; answer every tick before the watermark, or all that remain when the streams have ended.
 
-        `floor` is the instant up to which ended streams are known to have been silent; with `until`, the ticks from
-        that instant on are left for another call.
+        `floor` is the time up to which ended streams are known to have had no further element. With `until`, the
+        ticks from that time on are left for another call.
         """
         for key, elements in batch.items():
             self.waiting[key] = concat_elements((self.waiting.get(key, []), elements))
@@ -218,27 +219,31 @@ class Evaluator(ABC):
         if not self.plan.windows:
             return self._answer_once()
         limit = None if ended else watermark
-        self._take_in(limit)
-        return [answer for tick in self.ticker.due_ticks(limit, floor, until) for answer in self._at(tick, watermark)]
+        self._feed_windows(limit)
+        return [
+            answer
+            for tick in self.ticker.due_ticks(limit, floor, until)
+            for answer in self._answers_at(tick, watermark)
+        ]
 
-    def _take_in(self, limit: int | None) -> None:
-        """Give the windows what has waited for the watermark."""
+    def _feed_windows(self, limit: int | None) -> None:
+        """Move the elements before `limit` from `waiting` into the windows."""
         released = self._release(limit)
         for number, key in enumerate(self.keys):
             if key in released:
                 self.ticker.observe(number, self._add(number, released[key]))
 
     def _release(self, watermark: int | None) -> dict[StreamKey, Any]:
-        """The waiting elements that the watermark has passed, in time order."""
+        """Remove from `waiting` the elements that the watermark has passed, and return them in time order."""
         released: dict[StreamKey, Any] = {}
         for key, elements in self.waiting.items():
             passed, self.waiting[key] = split_at_time(elements, watermark)
             if len(passed):
-                released[key] = self._converted(passed)
+                released[key] = self._convert(passed)
         return released
 
     def _answer_once(self) -> list[Answer]:
-        """A query over static data alone has one answer."""
+        """Answer a query without windows: once."""
         if self.answered_once:
             return []
         self.answered_once = True
@@ -246,22 +251,22 @@ class Evaluator(ABC):
         self._move(tick, 0)
         return [self._answer(tick, 0, None, self._emit(tick))]
 
-    def _at(self, tick: int, watermark: int | None) -> Iterator[Answer]:
-        for part in range(self._closings(tick)):
+    def _answers_at(self, tick: int, watermark: int | None) -> Iterator[Answer]:
+        for part in range(self._count_closings(tick)):
             changed = self._move(tick, part)
             if self.settings.report is Report.CHANGE and not changed:
                 continue
-            if self.settings.report is Report.NONEMPTY and not self._holds_something():
+            if self.settings.report is Report.NONEMPTY and not self._has_content():
                 continue
-            yield from self._reported(tick, part, watermark)
+            yield from self._report(tick, part, watermark)
 
-    def _reported(self, tick: int, part: int, watermark: int | None) -> Iterator[Answer]:
-        """The answers of a tick that is reported."""
+    def _report(self, tick: int, part: int, watermark: int | None) -> Iterator[Answer]:
+        """The answers of a tick at which the report policy is met; none where they are empty and may be omitted."""
         emitted = self._emit(tick)
-        if not emitted and self._is_silent_without_news:
+        if not emitted and self._omits_empty_answers:
             return
         answer = self._answer(tick, part, watermark, emitted)
-        if not (answer.is_empty and self._is_silent_without_news):
+        if not (answer.is_empty and self._omits_empty_answers):
             yield answer
 
     def _answer(self, tick: int, part: int, watermark: int | None, emitted: list[object] | EncodedRows) -> Answer:
@@ -269,7 +274,7 @@ class Evaluator(ABC):
         encoded: EncodedRows | None = None
         rows: tuple[Row, ...] = ()
         triples: tuple[Triple, ...] = ()
-        verdict: bool | None = None
+        boolean: bool | None = None
         match kind:
             case _ if isinstance(emitted, EncodedRows):
                 encoded = emitted
@@ -280,7 +285,7 @@ class Evaluator(ABC):
             case QueryKind.DESCRIBE:
                 triples = cast("tuple[Triple, ...]", tuple(emitted))
             case QueryKind.ASK:
-                verdict = cast("bool | None", emitted[0] if emitted else None)
+                boolean = cast("bool | None", emitted[0] if emitted else None)
         return Answer(
             query=self.plan.name,
             time=tick,
@@ -289,7 +294,7 @@ class Evaluator(ABC):
             variables=tuple(v.value for v in self.plan.variables) if kind is QueryKind.SELECT else (),
             rows=rows,
             triples=triples,
-            boolean=verdict,
+            boolean=boolean,
             part=part,
             inputs=self._views(tick),
             watermark=watermark,

@@ -190,12 +190,14 @@ class Program:
         if static is None or static.version == version:
             return
         changed = static.differences(version)
-        touched = [evaluator for evaluator in self._evaluation_order if can_change_answers(evaluator.wanted, changed)]
+        touched = [
+            evaluator for evaluator in self._evaluation_order if can_change_answers(evaluator.wanted_patterns, changed)
+        ]
         for evaluator in touched:
-            evaluator.static_will_change()
+            evaluator.prepare_static_change()
         static.move(version)
         for evaluator in touched:
-            evaluator.static_changed()
+            evaluator.apply_static_change()
         self._set_data_version()
 
     def prepare_version(self, version: Version, patience: float = 0.0) -> Version:

@@ -85,8 +85,8 @@ class ServiceEvaluator(KernelEvaluator):
             clause.record_query_time(max(0.0, seconds - clause.ended_after))
         return replace(answer, quality=quality_of(self.clauses))
 
-    def _memory(self) -> object:
-        return super()._memory(), [clause.state() for clause in self.clauses]
+    def _save_memory(self) -> object:
+        return super()._save_memory(), [clause.state() for clause in self.clauses]
 
     def _restore_memory(self, memory: Any) -> None:
         if memory is None:

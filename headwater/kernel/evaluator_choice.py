@@ -62,7 +62,7 @@ def make_reference_evaluator(
 ) -> ReferenceEvaluator:
     """Make the reference evaluator for a plan that the kernel cannot evaluate."""
     evaluator = ReferenceEvaluator(plan, settings, static)
-    evaluator.why = str(reason)
+    evaluator.fallback_reason = str(reason)
     return evaluator
 
 

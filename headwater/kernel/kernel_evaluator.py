@@ -85,7 +85,7 @@ class KernelEvaluator(Evaluator):
         """Whether ticks may be skipped: only new rows are answered, and nothing where there are none."""
         is_change = self.settings.emit is StreamOperator.ISTREAM and self._presenter is None
         is_plain = self.plan.kind in (QueryKind.SELECT, QueryKind.CONSTRUCT)
-        return is_change and is_plain and self._is_silent_without_news and self.settings.report is Report.EAGER
+        return is_change and is_plain and self._omits_empty_answers and self.settings.report is Report.EAGER
 
     def _required_windows(self, sources: Sequence[Operator]) -> list[int]:
         """The windows without which there is no result: while one of them is empty, the others need not be moved."""
@@ -149,13 +149,13 @@ class KernelEvaluator(Evaluator):
             source.delta = Delta(shown, shown[:0])
         return self.root.advance()
 
-    def static_will_change(self) -> None:
+    def prepare_static_change(self) -> None:
         self._catch_up()
         if not self._takes_view_deltas and self._emitter.counts_changes and self.ticker.last_tick is not None:
             self._recompile()
             self._rows_before = self._initial_delta().added
 
-    def static_changed(self) -> None:
+    def apply_static_change(self) -> None:
         """Data that changed once may change again: from now on its deltas come in like those of the windows.
 
         Before, joins read views where they are, and let in only what has a partner there.
@@ -177,7 +177,7 @@ class KernelEvaluator(Evaluator):
             self._apply(Delta(now, self._rows_before))
             self._rows_before = None
 
-    def _converted(self, elements: Elements) -> ElementColumns:
+    def _convert(self, elements: Elements) -> ElementColumns:
         if isinstance(elements, ElementColumns):
             self.vocabulary.add_texts(elements.texts)
             return elements
@@ -218,7 +218,7 @@ class KernelEvaluator(Evaluator):
         held = sum(buffer.nbytes for buffer in self._buffers)
         return Size(rows, held + state_bytes(self.root))
 
-    def _closings(self, tick: int) -> int:
+    def _count_closings(self, tick: int) -> int:
         if not self._has_steps:
             return 1
         return max(buffer.closings(tick) for buffer in self._buffers)
@@ -282,7 +282,7 @@ class KernelEvaluator(Evaluator):
         columns = self._columns
         return delta if columns is None or delta.is_empty else delta.map_rows(lambda rows: rows[:, columns])
 
-    def _holds_something(self) -> bool:
+    def _has_content(self) -> bool:
         return any(not buffer.is_empty for buffer in self._buffers)
 
     def _emit(self, tick: int) -> list[object] | EncodedRows:
@@ -310,7 +310,7 @@ class KernelEvaluator(Evaluator):
         for operator in operators(self.root):
             yield from operator.ids()
 
-    def _memory(self) -> object:
+    def _save_memory(self) -> object:
         return None if self._is_answered else self._emitter.pending(self._result)
 
     def _restore_memory(self, memory: Any) -> None:

@@ -99,14 +99,14 @@ class ReferenceEvaluator(Evaluator):
             self._tick_queries[occurrences, has_stored_forms] = known
         return known
 
-    def static_changed(self) -> None:
+    def apply_static_change(self) -> None:
         self._dataset = TickDataset.of(self.plan, self.settings.content, self._static)
         for number, buffer in enumerate(self._buffers):
             self._dataset.change(number, buffer.shown, [])
         self._tick_queries.clear()
         self._is_stale = True
 
-    def _memory(self) -> list[object]:
+    def _save_memory(self) -> list[object]:
         return self._last_result if self._result is None else self._result
 
     def _restore_memory(self, memory: list[object] | None) -> None:
@@ -115,7 +115,7 @@ class ReferenceEvaluator(Evaluator):
             memory = [] if tick is None or self.settings.emit is StreamOperator.RSTREAM else self._evaluate(tick)
         self._last_result = memory
 
-    def _converted(self, elements: Elements) -> list[Element]:
+    def _convert(self, elements: Elements) -> list[Element]:
         return elements_of(elements)
 
     def _refill(self, number: int, elements: list[Element]) -> None:
@@ -133,7 +133,7 @@ class ReferenceEvaluator(Evaluator):
     def _add(self, number: int, elements: list[Element]) -> Sequence[int]:
         return self._buffers[number].add(elements)
 
-    def _closings(self, tick: int) -> int:
+    def _count_closings(self, tick: int) -> int:
         return max(buffer.closings(tick) for buffer in self._buffers)
 
     def _move(self, tick: int, part: int) -> bool:
@@ -143,7 +143,7 @@ class ReferenceEvaluator(Evaluator):
         self._is_stale |= changed
         return changed
 
-    def _holds_something(self) -> bool:
+    def _has_content(self) -> bool:
         return any(buffer.shown for buffer in self._buffers)
 
     def _views(self, tick: int) -> tuple[WindowView, ...]:

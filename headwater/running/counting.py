@@ -111,7 +111,7 @@ def initial_progress(
     for query in queries:
         outline = outlines[query.plan.name]
         streams = dict.fromkeys(iri_to_name(source.stream.value) for source in query.plan.windows)
-        progress[query.plan.name] = QueryProgress(outline.kind, outline.why, shards, tuple(streams))
+        progress[query.plan.name] = QueryProgress(outline.kind, outline.fallback_reason, shards, tuple(streams))
     return progress
 
 

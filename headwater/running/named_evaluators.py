@@ -61,7 +61,7 @@ class QueryOutline:
     """Who evaluates a query (`kind`), why no faster evaluator does, and which triples of its streams it needs."""
 
     kind: str
-    why: str | None
+    fallback_reason: str | None
     patterns: Patterns
 
 

@@ -34,12 +34,12 @@ from headwater.sources.stream_patterns import WantedPatterns
 class ProgramOutline:
     """What is known of a program before anything is evaluated.
 
-    `inputs` are the streams that must come from outside, `wanted` has the triples that the sources must give.
+    `inputs` are the streams that must come from outside, `wanted_patterns` has the triples that the sources must give.
     """
 
     queries: Mapping[str, QueryOutline]
     inputs: tuple[str, ...]
-    wanted: WantedPatterns
+    wanted_patterns: WantedPatterns
 
 
 @dataclass(frozen=True, slots=True)

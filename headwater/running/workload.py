@@ -25,7 +25,7 @@ class Workload:
 
     def feed(self, *, drain: bool) -> Feed:
         """The feed of the sources, limited to the triples that the queries need."""
-        return Feed(self.sources, drain=drain, wanted=self.outline.wanted, datasets=self.description.watched)
+        return Feed(self.sources, drain=drain, wanted=self.outline.wanted_patterns, datasets=self.description.watched)
 
 
 class WorkloadChanges:

@@ -127,7 +127,7 @@ def run_on_spark(
     def start(folder: Path, ends: bool) -> StreamingQuery:
         description = workload.description
         rows = outcome_rows(
-            spark, description, workload.sources, workload.outline.wanted, drain=ends, batch_bytes=batch_bytes
+            spark, description, workload.sources, workload.outline.wanted_patterns, drain=ends, batch_bytes=batch_bytes
         )
         writer = rows.writeStream.foreachBatch(deliver).option("checkpointLocation", str(folder))
         trigger = (

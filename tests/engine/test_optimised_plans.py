@@ -65,7 +65,7 @@ def test_sources_look_for_what_the_optimised_plan_asks() -> None:
     evaluator = description.program().evaluators["q"]
     assert isinstance(evaluator, KernelEvaluator)
     assert evaluator.plan.root != description.queries[0].plan.root
-    patterns = description.outline().wanted.of(STREAM)
+    patterns = description.outline().wanted_patterns.of(STREAM)
     assert patterns is not None
     assert WantedPattern(None, iri("by"), iri("s1"), "spo") in patterns
 
@@ -93,7 +93,11 @@ def test_the_outline_is_that_of_the_program(text: str, evaluator: EvaluatorName)
     assert outline.inputs == program.inputs
     for name, one in program.evaluators.items():
         known = outline.queries[name]
-        assert (known.kind, known.why, known.patterns) == (one.kind, one.why, program.patterns(name))
+        assert (known.kind, known.fallback_reason, known.patterns) == (
+            one.kind,
+            one.fallback_reason,
+            program.patterns(name),
+        )
 
 
 @pytest.mark.parametrize("text", [TEXT, CLOSURE], ids=["kernel", "closure"])

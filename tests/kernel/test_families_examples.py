@@ -278,9 +278,9 @@ def test_rows_that_static_data_brings_and_the_next_tick_takes_are_never_emitted(
         store = static()
         evaluator: Evaluator = make(store)
         found = advance(evaluator, 0, 2.4)
-        evaluator.static_will_change()
+        evaluator.prepare_static_change()
         store.add(Quad(iri("attic"), iri("label"), Literal("attic")))
-        evaluator.static_changed()
+        evaluator.apply_static_change()
         found += advance(evaluator, 2.4, 4.4)
         emitted.append([(answer.time, answer.rows) for answer in found if answer.query == "q0"])
     assert emitted[0] == emitted[1]

@@ -109,11 +109,11 @@ def test_data_that_changes_after_a_tick_that_was_skipped() -> None:
         for number, one in enumerate(ELEMENTS):
             found += evaluator.advance({key: [one]}, one.time + 50 * MILLISECOND)
             if number % 5 == 2:
-                evaluator.static_will_change()
+                evaluator.prepare_static_change()
                 before, after = ("hall", "room") if number % 2 else ("room", "hall")
                 store.remove(named(0, before))
                 store.add(named(0, after))
-                evaluator.static_changed()
+                evaluator.apply_static_change()
     assert answers[0] == answers[1]
     assert any(name.value == "urn:room" for answer in answers[0] for *_, name in answer.rows)  # type: ignore[union-attr]
 

@@ -147,7 +147,7 @@ def without_spark(folder: Path, cut: Cut) -> list[Answer]:
     engine.stream(SENSORS, files(folder, cut._replace(partitions=1)))
     description = with_queries(engine, QUERIES)._description()
     queries = description.queries
-    feed = Feed({SENSORS: hw.files(folder)}, wanted=description.outline().wanted)
+    feed = Feed({SENSORS: hw.files(folder)}, wanted=description.outline().wanted_patterns)
     feed.finish()
     found = plan_shards(queries, find_shard_keys(cut.shards), has_static_default=False)
     assert isinstance(found, ShardPlan), found

@@ -262,10 +262,10 @@ class FamilyEvaluator(KernelEvaluator):
                 member.result.add((tuple(row if self._presenter else row[1:]),), difference)
                 self._changed.add(number)
 
-    def _reported(self, tick: int, part: int, watermark: int | None) -> Iterator[Answer]:
+    def _report(self, tick: int, part: int, watermark: int | None) -> Iterator[Answer]:
         changed, self._changed = self._changed, set()
         self._is_answered = True
-        is_silent = self._is_silent_without_news
+        is_silent = self._omits_empty_answers
         answering = [self._members[n] for n in sorted(changed)] if is_silent else list(self._members.values())
         inputs = self._views(tick) if answering else ()
         for member in answering:
@@ -298,7 +298,7 @@ class FamilyEvaluator(KernelEvaluator):
         yield np.array([i for member in members for row in member.result.counts for i in row], dtype=np.int64)
         yield np.array([i for member in members for i in member.values], dtype=np.int64)
 
-    def _memory(self) -> FamilyMemory:
+    def _save_memory(self) -> FamilyMemory:
         unanswered = frozenset(name for name, member in self._by_name.items() if not member.has_answered)
         pending = {
             name: self._emitter.pending(member.result)
@@ -311,7 +311,7 @@ class FamilyEvaluator(KernelEvaluator):
         if not isinstance(memory, FamilyMemory):
             # The queries were evaluated one by one when this was saved.
             memory = FamilyMemory(frozenset(), {}, {})
-        unanswered = memory.unanswered | self.newcomers
+        unanswered = memory.unanswered | self.new_queries
         self._complete_from = {name: time for name, time in memory.complete_from.items() if name in self._by_name}
         self._split_members(unanswered)
         if self.ticker.last_tick is not None:
