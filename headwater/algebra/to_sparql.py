@@ -123,14 +123,14 @@ def expression_to_sparql(expression: Expression) -> str:
             if function == "GROUP_CONCAT":
                 # It joins texts and gives a plain string; some engines would keep a language, or refuse numbers.
                 inside = f"STR({inside})"
-            tail = "" if separator is None else f" ; SEPARATOR = {_quoted(separator)}"
+            tail = "" if separator is None else f" ; SEPARATOR = {_quote(separator)}"
             return f"{function}({'DISTINCT ' if distinct else ''}{inside}{tail})"
         case Timestamp(variable, stream):
             return f"timestamp({term_to_sparql(variable)}{'' if stream is None else ', ' + term_to_sparql(stream)})"
     raise TypeError(f"no text for {type(expression).__name__}")
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return str(Literal(text))
 
 
@@ -144,35 +144,35 @@ def group_to_sparql(node: Node) -> str:
         case PathMatch(subject, path, object_):
             return f"{term_to_sparql(subject)} {path_to_sparql(path)} {term_to_sparql(object_)} ."
         case Join(left, right):
-            return f"{_left(left)} {_item(right)}"
+            return f"{_first_to_sparql(left)} {_item(right)}"
         case LeftJoin(left, right, condition):
             # The explicit FILTER keeps a filter inside `right` from being read as the condition.
             test = "true" if condition is None else expression_to_sparql(condition)
-            return f"{_left(left)} OPTIONAL {{ {_item(right)} FILTER({test}) }}"
+            return f"{_first_to_sparql(left)} OPTIONAL {{ {_item(right)} FILTER({test}) }}"
         case Minus(left, right):
-            return f"{_left(left)} MINUS {{ {group_to_sparql(right)} }}"
+            return f"{_first_to_sparql(left)} MINUS {{ {group_to_sparql(right)} }}"
         case Union(left, right):
-            return f"{_braced(left)} UNION {_braced(right)}"
+            return f"{_brace(left)} UNION {_brace(right)}"
         case Filter(inner, condition):
-            return f"{_left(inner)} FILTER({expression_to_sparql(condition)})"
+            return f"{_first_to_sparql(inner)} FILTER({expression_to_sparql(condition)})"
         case Extend(inner, variable, expression):
-            return f"{_left(inner)} BIND({expression_to_sparql(expression)} AS {term_to_sparql(variable)})"
+            return f"{_first_to_sparql(inner)} BIND({expression_to_sparql(expression)} AS {term_to_sparql(variable)})"
         case Values(variables, rows):
             return _values_text(variables, rows)
         case Graph(name, inner):
-            return f"GRAPH {term_to_sparql(name)} {_braced(inner)}"
+            return f"GRAPH {term_to_sparql(name)} {_brace(inner)}"
         case Window(windows, name, inner):
             shown = term_to_sparql(name) if name is not None else "#" + ",".join(map(str, windows))
-            return f"WINDOW {shown} {_braced(inner)}"
+            return f"WINDOW {shown} {_brace(inner)}"
         case Service(endpoint, inner, silent):
-            return f"SERVICE {'SILENT ' if silent else ''}{term_to_sparql(endpoint)} {_braced(inner)}"
+            return f"SERVICE {'SILENT ' if silent else ''}{term_to_sparql(endpoint)} {_brace(inner)}"
         case Aggregation(inner, clauses, conditions):
             shown = " ".join(
                 f"({term_to_sparql(v)}, {expression_to_sparql(a)}, {{{' '.join(map(term_to_sparql, g))}}})"
                 for v, a, g in clauses
             )
             tests = "".join(f" FILTER({expression_to_sparql(c)})" for c in conditions)
-            return f"{_left(inner)} AGGREGATE {{ {shown}{tests} }}"
+            return f"{_first_to_sparql(inner)} AGGREGATE {{ {shown}{tests} }}"
         case Project() | Distinct() | Reduced() | Slice() | OrderBy() | Group():
             return f"{{ {select_to_sparql(node)} }}"
     raise TypeError(f"no text for {type(node).__name__}")
@@ -184,20 +184,20 @@ def _values_text(variables: Iterable[Variable], rows: Iterable[Iterable[Written]
     return f"VALUES ({head}) {{ {body} }}"
 
 
-def _braced(node: Node) -> str:
+def _brace(node: Node) -> str:
     return f"{{ {group_to_sparql(node)} }}"
 
 
-def _left(node: Node) -> str:
+def _first_to_sparql(node: Node) -> str:
     """A node at the beginning of a group: only what applies to the whole group needs braces."""
-    return _braced(node) if isinstance(node, Filter | Aggregation) else group_to_sparql(node)
+    return _brace(node) if isinstance(node, Filter | Aggregation) else group_to_sparql(node)
 
 
 def _item(node: Node) -> str:
     """A node after others in a group: in braces if its meaning depends on what is before it."""
     alone = Bgp | PathMatch | Union | Values | Graph | Window | Service
     is_select = isinstance(node, Project | Distinct | Reduced | Slice | OrderBy | Group)
-    return group_to_sparql(node) if isinstance(node, alone) or is_select else _braced(node)
+    return group_to_sparql(node) if isinstance(node, alone) or is_select else _brace(node)
 
 
 def select_to_sparql(node: Node) -> str:

@@ -77,7 +77,7 @@ class Bench:
         text = (self.folder / "queries.properties").read_text("utf-8")
         return {name: int(value) for query, name, value in _PROPERTY.findall(text) if int(query) == number}
 
-    def recorded(self, engine: str, number: int) -> list[Timed]:
+    def read_recorded(self, engine: str, number: int) -> list[Timed]:
         """What an engine printed."""
         content = json.loads((self.folder / "answers" / f"{engine}-answer-{number}.json").read_text("utf-8"))
         return [
@@ -130,7 +130,7 @@ def csparql_problem(bench: Bench, dialect: str, number: int) -> str | None:
     Every recorded window is compared, the empty ones too. Its time may be off by one constant of at most a second: the
     answers of Q1 carry the instant at which the window closes, those of Q2 the second before.
     """
-    recorded = bench.recorded("csparql", number)
+    recorded = bench.read_recorded("csparql", number)
     ours = bench.answers(dialect, number, close_windows(bench.window(number)["firstt0"]))
     for shift in (0, 1000):
         moved = [Timed(answer.time + shift, answer.rows) for answer in recorded]
@@ -144,13 +144,13 @@ def csparql_problem(bench: Bench, dialect: str, number: int) -> str | None:
 
 def sparqlstream_t0(bench: Bench, number: int) -> int:
     """The only t0 below the slide, in milliseconds, whose windows can close when SPARQLstream's did."""
-    return bench.recorded("sparqlstream", number)[0].time % bench.window(number)["slide"]
+    return bench.read_recorded("sparqlstream", number)[0].time % bench.window(number)["slide"]
 
 
 def sparqlstream_problem(bench: Bench, dialect: str, number: int) -> str | None:
     """How our answers differ from SPARQLstream's recording; None where they do not."""
     t0 = sparqlstream_t0(bench, number)
-    recorded = [answer for answer in bench.recorded("sparqlstream", number) if answer.rows]
+    recorded = [answer for answer in bench.read_recorded("sparqlstream", number) if answer.rows]
     ours = [answer for answer in bench.answers(dialect, number, close_windows(t0)) if answer.rows]
     # The stream ended inside the last window, which the engine may have reported without waiting for its close.
     early = ours[-1].time - recorded[-1].time
@@ -166,7 +166,7 @@ def _agreeing(recorded: list[Timed], ours: list[Timed]) -> int:
 
 
 def _csparql_note(bench: Bench, number: int) -> str:
-    recorded = bench.recorded("csparql", number)
+    recorded = bench.read_recorded("csparql", number)
     ours = bench.answers("csparql", number, close_windows(0))
     said = [answer for answer in recorded if answer.rows]
     return f"{_agreeing(said, ours)} of {len(said)} non-empty windows agree"
@@ -174,7 +174,7 @@ def _csparql_note(bench: Bench, number: int) -> str:
 
 def _cqels_note(bench: Bench, number: int) -> str:
     """CQELS reports each new row as it comes and knows no slide."""
-    recorded = [row for answer in bench.recorded("cqels", number) for row in answer.rows.elements()]
+    recorded = [row for answer in bench.read_recorded("cqels", number) for row in answer.rows.elements()]
     options = Options(report=Report.EAGER, emit=StreamOperator.ISTREAM, content=Content.SET)
     ours = [row for answer in bench.answers("cqels", number, options) for row in answer.rows.elements()]
     same = "the same" if Counter(recorded) == Counter(ours) else "not the same"

@@ -191,7 +191,7 @@ def _has_blank(row: tuple[Cell, ...]) -> bool:
     return any(isinstance(cell, BlankNode) for cell in row)
 
 
-def _renamed(
+def _extend_renaming(
     theirs: tuple[Cell, ...], ours: tuple[Cell, ...], forth: dict[Cell, Cell], back: dict[Cell, Cell]
 ) -> tuple[dict[Cell, Cell], dict[Cell, Cell]] | None:
     """The renaming of blank nodes, both ways, extended such that two rows become one; None where none does."""
@@ -209,7 +209,7 @@ def _match_sequence(theirs: list[tuple[Cell, ...]], ours: list[tuple[Cell, ...]]
     forth: dict[Cell, Cell] = {}
     back: dict[Cell, Cell] = {}
     for left, right in zip(theirs, ours, strict=True):
-        names = _renamed(left, right, forth, back)
+        names = _extend_renaming(left, right, forth, back)
         if names is None:
             return False
         forth, back = names
@@ -227,7 +227,7 @@ def _match(
         return True
     first, rest = theirs[0], theirs[1:]
     for candidate in [row for row, count in ours.items() if count]:
-        names = _renamed(first, candidate, forth, back)
+        names = _extend_renaming(first, candidate, forth, back)
         if names is None:
             continue
         ours[candidate] -= 1

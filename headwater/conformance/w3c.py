@@ -152,10 +152,10 @@ def _difference(case: Case, query: ParsedQuery, expected: Expected, answer: Answ
     ordered = expected.in_order or bool(query.form.modifiers.order_by)
     if same_solutions(expected, found, ordered=ordered, lax=case.lax):
         return None
-    return f"expected {_shown(expected)}, got {_shown(found)}"
+    return f"expected {_format_solutions(expected)}, got {_format_solutions(found)}"
 
 
-def _shown(table: Solutions) -> str:
+def _format_solutions(table: Solutions) -> str:
     rows = "; ".join(" ".join("-" if term is None else str(term) for term in row) for row in table.rows[:3])
     more = f" … ({len(table.rows)} rows)" if len(table.rows) > 3 else ""
     return f"[{' '.join(table.variables)}] {rows or 'no rows'}{more}"

@@ -21,7 +21,7 @@ def run_w3c(folder: Path, out: TextIO) -> int:
         good = [outcome for outcome in outcomes if outcome.problem is None and outcome.skipped is None]
         passed += len(good)
         failed += bad
-        print(f"{name:<34}{len(good):>4} passed, {len(bad)} failed{_skipped(outcomes)}", file=out)
+        print(f"{name:<34}{len(good):>4} passed, {len(bad)} failed{_count_skipped(outcomes)}", file=out)
     if not passed and not failed:
         print(f"no W3C tests below {folder}: expected sparql/sparql11/*/manifest.ttl", file=out)
         return 1
@@ -36,6 +36,6 @@ def run_w3c(folder: Path, out: TextIO) -> int:
     return 0 if all(outcome.case.key in KNOWN_FAILURES for outcome in failed) and not outdated else 1
 
 
-def _skipped(outcomes: Iterable[CaseOutcome]) -> str:
+def _count_skipped(outcomes: Iterable[CaseOutcome]) -> str:
     reasons = [outcome.skipped for outcome in outcomes if outcome.skipped is not None]
     return f", {len(reasons)} skipped: {reasons[0]}" if reasons else ""

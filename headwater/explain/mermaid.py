@@ -38,7 +38,7 @@ def to_mermaid(drawing: Drawing) -> str:
 
 
 def _subgraph(box: Box, by_id: dict[str, Vertex], indent: str) -> Iterator[str]:
-    yield f'{indent}subgraph {box.id}["{_escaped(box.label)}"]'
+    yield f'{indent}subgraph {box.id}["{_escape(box.label)}"]'
     for name in box.vertices:
         yield f"{indent}  {_vertex(by_id[name])}"
     for inner in box.boxes:
@@ -48,7 +48,7 @@ def _subgraph(box: Box, by_id: dict[str, Vertex], indent: str) -> Iterator[str]:
 
 def _vertex(vertex: Vertex) -> str:
     before, after = _SHAPES.get(vertex.kind, ("[", "]"))
-    shown = [_escaped(line) for line in vertex.lines] + [f"<i>{_escaped(text)}</i>" for text in vertex.remarks]
+    shown = [_escape(line) for line in vertex.lines] + [f"<i>{_escape(text)}</i>" for text in vertex.remarks]
     group = "filled" if vertex.is_filled else _class(vertex.kind)
     return f'{vertex.id}{before}"{"<br/>".join(shown)}"{after}:::{group}'
 
@@ -60,7 +60,7 @@ def _class(kind: VertexKind) -> str:
 
 def _edge(edge: Edge) -> str:
     arrow = "-.->" if edge.is_dashed else "-->"
-    label = f'|"{_escaped(edge.label)}"|' if edge.label else ""
+    label = f'|"{_escape(edge.label)}"|' if edge.label else ""
     return f"{edge.source} {arrow}{label} {edge.target}"
 
 
@@ -69,7 +69,7 @@ def _style(style: Style) -> str:
     return f"fill:{style.fill or 'none'},stroke:{style.stroke},color:{style.ink}{dashes}"
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """Text inside quotes: what Mermaid, HTML or Markdown could read as their own is written by its number."""
     return "".join(c if c.isalnum() or c in _PLAIN else f"#{ord(c)};" for c in text)
 

@@ -48,13 +48,13 @@ def operator_lines(node: Node, notation: Notation) -> tuple[str, ...]:
             ends = notation.term(subject), notation.term(object_)
             return ("path pattern", f"{ends[0]} {notation.path(path, 2)} {ends[1]}")
         case Join(left, right):
-            return ("join", _shared(left, right, notation))
+            return ("join", _shared_variables(left, right, notation))
         case LeftJoin(left, right, condition):
-            return ("optional", _shared(left, right, notation), *_conditions(condition, notation))
+            return ("optional", _shared_variables(left, right, notation), *_conditions(condition, notation))
         case Union():
             return ("union",)
         case Minus(left, right):
-            return ("minus", _shared(left, right, notation))
+            return ("minus", _shared_variables(left, right, notation))
         case Filter(_, condition):
             return ("filter", *_conditions(condition, notation))
         case Extend(_, variable, expression):
@@ -105,7 +105,7 @@ def _conditions(condition: Expression | None, notation: Notation) -> list[str]:
     return [f"{text} &&" for text in texts[:-1]] + texts[-1:]
 
 
-def _shared(left: Node, right: Node, notation: Notation) -> str:
+def _shared_variables(left: Node, right: Node, notation: Notation) -> str:
     others = set(visible_variables(right))
     shared = [variable for variable in visible_variables(left) if variable in others]
     return f"on {notation.variables(shared)}" if shared else "no shared variable"

@@ -27,14 +27,14 @@ from headwater.terms.model import Variable
 
 def explain_steps(plan: QueryPlan, result: OptimisedPlan) -> str:
     """The plan as written, and each rewrite step up to the optimised plan."""
-    lines = ["Plan as written", *_indented(plan_lines(plan))]
+    lines = ["Plan as written", *_indent(plan_lines(plan))]
     for number, step in enumerate(result.steps, 1):
         lines += ["", f"{number}. {step.rule.name}: {step.rule.condition}"]
-        lines += _indented(diff_lines(plan_lines(step.before), plan_lines(step.after)))
+        lines += _indent(diff_lines(plan_lines(step.before), plan_lines(step.after)))
     if not result.steps:
         lines += ["", "No rule has anything to do."]
     lines += _left_out(result.plan)
-    lines += _shared(result.plan)
+    lines += _describe_shared(result.plan)
     lines += _distributions(result.plan)
     return "\n".join(lines) + "\n"
 
@@ -43,7 +43,7 @@ def _left_out(plan: QueryPlan) -> Iterator[str]:
     for rule in ALL_FINISHING:
         if rule.name in DISABLED and (root := rule.rewrite(plan, None)) != plan.root:
             yield from ("", f"Not applied, because {DISABLED[rule.name]}", f"  {rule.name}: {rule.condition}")
-            yield from _indented(diff_lines(plan_lines(plan), plan_lines(replace(plan, root=root))))
+            yield from _indent(diff_lines(plan_lines(plan), plan_lines(replace(plan, root=root))))
 
 
 def diff_lines(before: list[str], after: list[str]) -> Iterator[str]:
@@ -61,15 +61,15 @@ def _operator(line: str) -> str:
     return line.strip().partition("  → ")[0]
 
 
-def _indented(lines: list[str] | Iterator[str]) -> list[str]:
+def _indent(lines: list[str] | Iterator[str]) -> list[str]:
     return [f"  {line}" for line in lines]
 
 
-def _shared(plan: QueryPlan) -> Iterator[str]:
+def _describe_shared(plan: QueryPlan) -> Iterator[str]:
     for number, shared in enumerate(shared_subplans([plan]), 1):
         first = shared.occurrences[0]
         yield from ("", f"Evaluated once for {len(shared.occurrences)} places (S{number})")
-        yield from _indented(plan_lines(plan, first.node, first.active_graph))
+        yield from _indent(plan_lines(plan, first.node, first.active_graph))
 
 
 def _distributions(plan: QueryPlan) -> Iterator[str]:

@@ -275,9 +275,9 @@ class KernelEvaluator(Evaluator):
 
     def _apply(self, delta: Delta) -> None:
         """Follow a change of the rows at the root."""
-        self._emitter.apply(self._result, self._projected(delta))
+        self._emitter.apply(self._result, self._project(delta))
 
-    def _projected(self, delta: Delta) -> Delta:
+    def _project(self, delta: Delta) -> Delta:
         """The columns that answers show."""
         columns = self._columns
         return delta if columns is None or delta.is_empty else delta.map_rows(lambda rows: rows[:, columns])

@@ -58,10 +58,10 @@ class PathParser(ExpressionParser):
 
     def _step(self) -> Path:
         if self.accept("^"):
-            return Inverse(self._repeated())
-        return self._repeated()
+            return Inverse(self._path_with_repetition())
+        return self._path_with_repetition()
 
-    def _repeated(self) -> Path:
+    def _path_with_repetition(self) -> Path:
         path = self._primary_path()
         key = self.token.key
         if key == "*":

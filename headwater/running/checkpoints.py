@@ -162,8 +162,8 @@ def claim(
     now = CheckpointRecord.of(known.run, runner, description, records)
     if known.records != now.records:
         raise CheckpointError(
-            f"the checkpoint {folder} goes on with the topics of {_listed(known.records)}, and this run reads those of "
-            f"{_listed(now.records)}; Spark cannot add or drop such a stream: use another folder"
+            f"the checkpoint {folder} goes on with the topics of {_names_of(known.records)}, this run reads those of "
+            f"{_names_of(now.records)}; Spark cannot add or drop such a stream: use another folder"
         )
     continued = compare_queries(known.queries, now.queries)
     for sentence in continued.sentences():
@@ -182,7 +182,7 @@ def compare_queries(before: Mapping[str, str], now: Mapping[str, str]) -> Contin
     )
 
 
-def _listed(streams: Sequence[str]) -> str:
+def _names_of(streams: Sequence[str]) -> str:
     return ", ".join(map(iri_to_name, streams)) or "no stream"
 
 

@@ -27,7 +27,7 @@ by_definition: MakeEvaluator = ReferenceEvaluator
 """Makes evaluators that are the definition."""
 
 
-def evaluator_named(
+def evaluator_by_name(
     name: EvaluatorName, services: ServiceSettings | None = None, statistics: Statistics | None = None
 ) -> MakeEvaluator:
     """The maker of the evaluators of a program.
@@ -47,7 +47,7 @@ def evaluator_named(
     return with_fixed_orders(adaptive)
 
 
-def families_named(name: EvaluatorName) -> FindFamilies:
+def families_by_name(name: EvaluatorName) -> FindFamilies:
     """The finder of queries that are evaluated as one."""
     if name != "auto":
         return no_families
@@ -80,7 +80,7 @@ def outline_queries(
     from headwater.federation.service_evaluator import choose_evaluator
 
     no_data = Store()
-    members = {member for family in families_named(name)(queries, no_data) for member in family.names}
+    members = {member for family in families_by_name(name)(queries, no_data) for member in family.names}
     outlines: dict[str, QueryOutline] = {}
     for query in queries:
         plan, kind, reason = query.plan, "kernel", None

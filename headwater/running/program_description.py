@@ -20,8 +20,8 @@ from headwater.optimizer.statistics import Statistics
 from headwater.running.named_evaluators import (
     EvaluatorName,
     QueryOutline,
-    evaluator_named,
-    families_named,
+    evaluator_by_name,
+    families_by_name,
     outline_queries,
 )
 from headwater.running.shipping import DataFolder
@@ -87,8 +87,8 @@ class ProgramDescription:
             self.queries if cut is None else tuple(query_of_shard(one, cut) for one in self.queries),
             self._static_data(),
             self.delay,
-            evaluator_named(self.evaluator, self.services, self.statistics),
-            families=families_named(self.evaluator),
+            evaluator_by_name(self.evaluator, self.services, self.statistics),
+            families=families_by_name(self.evaluator),
             is_filtered=True,
             idle=dict(self.idle),
             skews=dict(self.skews),

@@ -8,7 +8,7 @@ from pyoxigraph import Store
 from headwater.algebra.build import plan_query
 from headwater.kernel.kernel_evaluator import KernelEvaluator
 from headwater.language.parser import parse
-from headwater.running.named_evaluators import EvaluatorName, evaluator_named
+from headwater.running.named_evaluators import EvaluatorName, evaluator_by_name
 from headwater.terms.model import Element, Literal, NamedNode, Triple
 from headwater.windows.settings import resolve_settings
 
@@ -62,6 +62,6 @@ def test_a_fixed_order_sends_all_the_same_way() -> None:
 @pytest.mark.parametrize(("name", "is_fixed"), [("auto", False), ("fixed-order", True)])
 def test_the_name_of_the_evaluator_is_the_switch(name: EvaluatorName, is_fixed: bool) -> None:
     plan = plan_query(parse(QUERY))
-    running = evaluator_named(name)(plan, resolve_settings(plan), Store())
+    running = evaluator_by_name(name)(plan, resolve_settings(plan), Store())
     assert isinstance(running, KernelEvaluator)
     assert [join.has_fixed_order for join in running.joins] == [is_fixed]

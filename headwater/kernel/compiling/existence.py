@@ -138,9 +138,9 @@ class ExistsCompiler:
         if is_closed(pattern, around):
             right = self._compiler.input(pattern, graph).operator
             return _Pair(given.operator, right, tuple(v for v in columns if v in right.variables))
-        return self._correlated(given, pattern, graph, around)
+        return self._compile_correlated(given, pattern, graph, around)
 
-    def _correlated(self, given: JoinInput, pattern: Node, graph: NamedNode, around: Variables) -> _Pair:
+    def _compile_correlated(self, given: JoinInput, pattern: Node, graph: NamedNode, around: Variables) -> _Pair:
         times = self._compiler.time_columns(around & _timestamped_variables(pattern))
         outside = [v for v in given.operator.variables if Variable(v) in around or v in times]
         left, shared = self._with_comparable_columns(given, outside)

@@ -95,7 +95,9 @@ class PatternCompiler:
         )
         key = graph, (first, second, third)
         if key not in self._patterns:
-            self._patterns[key] = SharedOperator(self._matched(triple, graph, key[1], len(variables)), self._clock)
+            self._patterns[key] = SharedOperator(
+                self._match_pattern(triple, graph, key[1], len(variables)), self._clock
+            )
         shared = self._patterns[key]
         times = [self._time(name, variables) for name in shared.variables[len(variables) :]]
         return RenameOperator(shared, (*(variable.value for variable in variables), *times))
@@ -107,7 +109,7 @@ class PatternCompiler:
         self.times.append((frozenset(variables), stream, Variable(column)))
         return column
 
-    def _matched(self, triple: TriplePattern, graph: NamedNode, pattern: Pattern, width: int) -> Operator:
+    def _match_pattern(self, triple: TriplePattern, graph: NamedNode, pattern: Pattern, width: int) -> Operator:
         matched: Operator = PatternOperator(self._graph(graph), pattern)
         if graph == DEFAULT:
             static = PatternOperator(TripleSourceOperator(), pattern).match(self._static_triples(triple))
@@ -122,13 +124,13 @@ class PatternCompiler:
         """The triples of all windows of a graph, each as often as it came."""
         if graph not in self._graphs:
             numbers = self.windows_of(graph)
-            readers = [self._stamped(number) for number in numbers]
+            readers = [self._add_time_column(number) for number in numbers]
             self._graphs[graph] = (
                 readers[0] if len(readers) == 1 else SharedOperator(UnionOperator(readers), self._clock)
             )
         return self._graphs[graph]
 
-    def _stamped(self, number: int) -> Operator:
+    def _add_time_column(self, number: int) -> Operator:
         """A window's triples, with their time once more under the name of the stream where the plan reads that."""
         if not self._by_stream:
             return self._read[number]

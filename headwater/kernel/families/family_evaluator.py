@@ -242,7 +242,7 @@ class FamilyEvaluator(KernelEvaluator):
         """Hand each row to its member; the rows of members that have gone belong to none."""
         if delta.is_empty:
             return
-        delta = self._projected(delta)
+        delta = self._project(delta)
         if delta.is_reset and not self._emitter.counts_changes:
             for member in self._members.values():
                 if member.result.counts:
