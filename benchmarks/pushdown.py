@@ -21,6 +21,7 @@ import statistics
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -51,7 +52,7 @@ from headwater.optimizer.rewrites import (
     push_filters,
     split_filters,
 )
-from headwater.optimizer.rewrites.push_filters import ONE_SIDED_RULES, FilterSide
+from headwater.optimizer.rewrites.push_filters import FilterSide
 from headwater.optimizer.rule import Rule
 from headwater.optimizer.rules import FINISHING, REWRITES
 from headwater.terms.element_columns import ElementColumns
@@ -82,13 +83,20 @@ TRADED = 8
 SMALL = 0.9
 """The share of transactions below 10 euros."""
 
+
+def _push_to(side: FilterSide) -> Rule:
+    """The rule that pushes filters, to one side of joins only."""
+    rewrite = partial(push_filters.push_filters, side=side)
+    return replace(push_filters.RULE, name=f"push filters to the {side.value} side", rewrite=rewrite)
+
+
 _MOVING = (split_filters.RULE, bind_equalities.RULE, push_filters.RULE, narrow_static_parts.RULE)
 _STAYING = tuple(rule for rule in REWRITES if rule not in _MOVING)
 _TIDYING = tuple(rule for rule in FINISHING if rule is not filter_static_parts.RULE)
 STRATEGIES: dict[str, tuple[tuple[Rule, ...], tuple[Rule, ...]]] = {
     "none": (_STAYING, _TIDYING),
-    "static": ((*_STAYING, split_filters.RULE, ONE_SIDED_RULES[FilterSide.STATIC]), _TIDYING),
-    "stream": ((*_STAYING, split_filters.RULE, ONE_SIDED_RULES[FilterSide.STREAM]), _TIDYING),
+    "static": ((*_STAYING, split_filters.RULE, _push_to(FilterSide.STATIC)), _TIDYING),
+    "stream": ((*_STAYING, split_filters.RULE, _push_to(FilterSide.STREAM)), _TIDYING),
     "both": (REWRITES, FINISHING),
 }
 """The rules of each plan: those applied again and again, and those at the end."""

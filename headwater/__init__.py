@@ -77,7 +77,7 @@ if TYPE_CHECKING:
     from headwater.spark.run_error import RunError
     from headwater.spark.session import JavaError
     from headwater.terms.durations import DurationError
-    from headwater.terms.ids.dictionary import HashCollision
+    from headwater.terms.ids.hash_collisions import HashCollision
     from headwater.terms.model import Element
     from headwater.terms.rdf_documents import RdfSyntaxError
     from headwater.terms.template import TemplateError
@@ -125,7 +125,7 @@ _PLACES = {
     "RunError": "headwater.spark.run_error",
     "JavaError": "headwater.spark.session",
     "DurationError": "headwater.terms.durations",
-    "HashCollision": "headwater.terms.ids.dictionary",
+    "HashCollision": "headwater.terms.ids.hash_collisions",
     "Element": "headwater.terms.model",
     "RdfSyntaxError": "headwater.terms.rdf_documents",
     "TemplateError": "headwater.terms.template",

@@ -18,7 +18,7 @@ import numpy as np
 
 from headwater.datasets.mapped_files import map_bytes, map_ints, write_column
 from headwater.terms.compiled_code import compiled
-from headwater.terms.ids.dictionary import HashCollision
+from headwater.terms.ids.hash_collisions import HashCollision
 from headwater.terms.ids.term_ids import encode
 from headwater.terms.ids.term_texts import TermTexts, parse_terms, texts_of_terms
 from headwater.terms.model import Term

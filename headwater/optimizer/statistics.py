@@ -12,12 +12,9 @@ PredicateCounts(triples=2, subjects=1, objects=2, has_literals=False)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
-from typing import Any, Protocol, TypeAlias
-
-from pyoxigraph import DefaultGraph
+from typing import TypeAlias
 
 from headwater.algebra.active_graphs import ActiveGraph
 from headwater.algebra.nodes import Bgp
@@ -45,24 +42,12 @@ class PredicateCounts:
         )
 
 
-class Countable(Protocol):
-    """Statements in graphs, such as a pyoxigraph store."""
-
-    def quads_for_pattern(self, subject: Any, predicate: Any, object: Any, graph_name: Any = None, /) -> Iterator[Quad]:
-        """The statements that match; None stands for anything."""
-
-    def named_graphs(self) -> Iterator[Any]:
-        """The names of the graphs."""
-
-
 Counts: TypeAlias = Mapping[NamedNode, PredicateCounts]
 """The counts of one graph or one window."""
 
 DEFAULT_COUNTS = PredicateCounts(triples=1000, subjects=100, objects=100)
 """What is assumed of a graph that was not counted."""
 NO_COUNTS = PredicateCounts(0, 0, 0, has_literals=False)
-MAX_COUNTED_TRIPLES = 10_000
-"""Counting a predicate in a graph stops here; more triples would not change the order of joins."""
 MAX_COUNTED_GRAPHS = 16
 """With more named graphs than this only the default graph is counted."""
 
@@ -83,14 +68,6 @@ class Statistics:
             places.setdefault(name, []).append(quad)
         held = {number: counts_of(content) for number, content in (windows or {}).items()}
         return cls({name: counts_of(content) for name, content in places.items()}, held)
-
-    @classmethod
-    def of_store(cls, store: Countable, plans: Iterable[QueryPlan]) -> Statistics:
-        """Count the predicates of some plans in the graphs of a store, without reading all of it."""
-        named = _predicates_of(plans)
-        graphs = [graph for graph in store.named_graphs() if isinstance(graph, NamedNode)]
-        places: list[NamedNode | None] = [None, *(graphs if len(graphs) <= MAX_COUNTED_GRAPHS else ())]
-        return cls({place: _count_predicates(store, place, named) for place in places})
 
     @classmethod
     def of_counts(cls, counted: Iterable[Mapping[NamedNode | None, Counts]], plans: Iterable[QueryPlan]) -> Statistics:
@@ -130,14 +107,6 @@ def _predicates_of(plans: Iterable[QueryPlan]) -> set[NamedNode]:
         for triple in node.triples
         if isinstance(triple.predicate, NamedNode)
     }
-
-
-def _count_predicates(store: Countable, graph: NamedNode | None, predicates: Iterable[NamedNode]) -> Counts:
-    counts: dict[NamedNode, PredicateCounts] = {}
-    for predicate in predicates:
-        quads = store.quads_for_pattern(None, predicate, None, graph or DefaultGraph())
-        counts |= counts_of(islice(quads, MAX_COUNTED_TRIPLES))
-    return counts
 
 
 def counts_of(quads: Iterable[Quad]) -> dict[NamedNode, PredicateCounts]:

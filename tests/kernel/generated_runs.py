@@ -66,7 +66,7 @@ def kernel_answers(case: Case, registered: RegisteredQuery, way: Way, random: Ra
         evaluator: MakeEvaluator = SweepingEvaluator if way.sweeps else KernelEvaluator
         static = case.store()
         if way.optimises:
-            evaluator = with_optimisation(evaluator, Statistics.of_store(static, [registered.plan]))
+            evaluator = with_optimisation(evaluator, Statistics.of(static.quads_for_pattern(None, None, None)))
         return Program([registered], static, 0, evaluator)
 
     running = program()

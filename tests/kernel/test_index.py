@@ -200,8 +200,8 @@ def test_rows_that_leave_in_arrival_order_are_never_looked_up() -> None:
         assert counts.rows[counts.change(rows[i - 100 : i - 50], -1)].tolist() == rows[i - 100 : i - 50].tolist()
         counts.change(rows[i : i + 50], 1)
     assert counts.bag().tolist() == rows[-100:].tolist()
-    in_turn = [counts.is_in_arrival_order]
+    has_queue = [counts._queue is not None]
     counts.change(rows[-50:], -1)
-    in_turn.append(counts.is_in_arrival_order)
-    assert in_turn == [True, False]
+    has_queue.append(counts._queue is not None)
+    assert has_queue == [True, False]
     assert counts.bag().tolist() == rows[-100:-50].tolist()

@@ -9,7 +9,7 @@ import pytest
 
 from headwater.kernel.columns.text_table import TextTable
 from headwater.kernel.columns.vocabulary import Vocabulary
-from headwater.terms.ids.dictionary import HashCollision
+from headwater.terms.ids.hash_collisions import HashCollision
 from headwater.terms.ids.term_ids import encode
 from headwater.terms.ids.term_texts import TermKind, texts_of_mapping
 from headwater.terms.model import Literal, NamedNode

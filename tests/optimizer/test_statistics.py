@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-from pyoxigraph import Quad, Store
+from pyoxigraph import Quad
 
 from headwater.algebra.active_graphs import ActiveGraph, StaticGraph, default_active_graph
 from headwater.algebra.build import plan_query
@@ -11,7 +10,6 @@ from headwater.algebra.nodes import Bgp
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import nodes_of
 from headwater.language.parser import parse
-from headwater.optimizer import statistics
 from headwater.optimizer.optimise import optimise
 from headwater.optimizer.statistics import DEFAULT_COUNTS, PredicateCounts, Statistics
 from headwater.terms.model import Literal, NamedNode
@@ -87,18 +85,3 @@ def test_an_endpoint_keeps_its_place() -> None:
     """What it is asked about stands before it; what it is sent is not ours to order."""
     assert order("?x :p ?v SERVICE <http://end/point> { ?v :r ?w } ?x :q ?w", COUNTED)[-1] == "r"
     assert order("?x :p ?v SERVICE <http://end/point> { ?w :r ?v . ?v :q ?w }", COUNTED) == ["p", "r", "q"]
-
-
-def test_of_a_store_only_what_plans_name_is_counted_and_not_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    store = Store()
-    store.extend([*quads("p", "ab ac ad bc"), *quads("q", "ab"), *quads("p", "aa ab", "g1")])
-    asked = [plan("?x :p ?v")]
-    counted = Statistics.of_store(store, asked)
-    assert counted.graphs == {
-        None: {node("p"): PredicateCounts(4, 2, 3, has_literals=False)},
-        node("g1"): {node("p"): PredicateCounts(2, 1, 2, has_literals=False)},
-    }
-    monkeypatch.setattr(statistics, "MAX_COUNTED_TRIPLES", 3)
-    assert Statistics.of_store(store, asked).graphs[None][node("p")].triples == 3
-    monkeypatch.setattr(statistics, "MAX_COUNTED_GRAPHS", 0)
-    assert list(Statistics.of_store(store, asked).graphs) == [None]

@@ -62,7 +62,7 @@ def test_the_innermost_reason_of_a_failure_on_spark() -> None:
         "[STREAM_FAILED] Query terminated with exception: Job aborted\n"
         "org.apache.spark.api.python.PythonException: Traceback (most recent call last):\n"
         '  File "x.py", line 1, in f\n'
-        "headwater.terms.ids.dictionary.HashCollision: two terms share the id 7\n"
+        "headwater.terms.ids.hash_collisions.HashCollision: two terms share the id 7\n"
         "\tat org.apache.spark.Something\n"
         "java.lang.RuntimeException: Job aborted"
     )

@@ -50,7 +50,6 @@ class Entry:
     rows: Rows
     refreshed_at: int
     best_before: int
-    last_used: int
     refreshes: int = 0
     changes: int = 0
     extent: float = 1.0
@@ -147,17 +146,16 @@ class LocalView:
         for key in keys:
             entry = self._entries.get(key)
             if entry is None and self.complete_since is not None:
-                entry = self._entries[key] = Entry(key, (), self.complete_since, self.complete_since, now)
+                entry = self._entries[key] = Entry(key, (), self.complete_since, self.complete_since)
             if entry is None:
                 missing.append(key)
             else:
-                self._record_entry_use(entry, now)
+                self._record_entry_use(entry)
         return missing
 
-    def _record_entry_use(self, entry: Entry, now: int) -> None:
+    def _record_entry_use(self, entry: Entry) -> None:
         entry.uses = 1.0 + self._weighted_uses(entry)
         entry.last_tick = self.ticks
-        entry.last_used = now
         self._entries.move_to_end(entry.key)
         self._changed_keys.add(entry.key)
 
@@ -175,7 +173,7 @@ class LocalView:
         due = now if best_before is None else best_before
         self._changed_keys.add(key)
         if entry is None:
-            self._entries[key] = Entry(key, rows, now, due, now, last_tick=self.ticks)
+            self._entries[key] = Entry(key, rows, now, due, last_tick=self.ticks)
             return False
         if now < entry.refreshed_at:
             return False

@@ -179,11 +179,6 @@ class RowCounts:
         _assign_slots(self._table, self.rows, self._key, self.top)
 
     @property
-    def is_in_arrival_order(self) -> bool:
-        """Whether rows have left in order of arrival until now."""
-        return self._queue is not None
-
-    @property
     def nbytes(self) -> int:
         queue = 0 if self._queue is None else self._queue.nbytes
         return self.rows.nbytes + self.counts.nbytes + self._table.nbytes + queue

@@ -18,7 +18,7 @@ from headwater.kernel.columns.prefetching import prefetch
 from headwater.kernel.columns.ring_index import PREFETCH_DISTANCE, Ints, Links
 from headwater.kernel.columns.row_ids import enlarge, grow_capacity
 from headwater.terms.compiled_code import compiled
-from headwater.terms.ids.dictionary import HashCollision
+from headwater.terms.ids.hash_collisions import HashCollision
 from headwater.terms.ids.term_texts import TermKinds, TermTexts, kinds_of_beginnings, term_of_text
 
 _FEWEST_SLOTS = 64

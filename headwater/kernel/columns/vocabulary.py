@@ -17,8 +17,8 @@ import numpy as np
 from headwater.kernel.columns.delta import UNBOUND
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.text_table import TextTable, UsedIds
-from headwater.terms.ids.dictionary import HashCollision
 from headwater.terms.ids.encoded_rows import EncodedRows
+from headwater.terms.ids.hash_collisions import HashCollision
 from headwater.terms.ids.term_ids import decode_inline, encode, is_inline, term_text
 from headwater.terms.ids.term_texts import (
     TermKind,

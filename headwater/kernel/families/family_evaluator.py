@@ -154,10 +154,6 @@ class FamilyEvaluator(KernelEvaluator):
     def names(self) -> tuple[str, ...]:
         return tuple(self._by_name)
 
-    def accepts(self, query: RegisteredQuery) -> bool:
-        """Whether a query has the form of this family and its constants where they are fixed."""
-        return can_be_member(query.plan) and self._values(query) is not None
-
     def _values(self, query: RegisteredQuery) -> tuple[ConstantTerm, ...] | None:
         plan = with_bound_equalities(query.plan) if self._binds else query.plan
         return self.family.values(*form_of(plan, query.settings))

@@ -14,9 +14,8 @@ basic graph pattern counts as an input of a join.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from enum import Enum
-from functools import partial, reduce
+from functools import reduce
 
 from headwater.algebra.active_graphs import ActiveGraph, active_graph_inside
 from headwater.algebra.nodes import (
@@ -240,9 +239,3 @@ RULE = Rule(
     "each variable of the condition is bound for sure in the smaller part, or nothing outside of it can bind it",
     push_filters,
 )
-
-ONE_SIDED_RULES = {
-    side: replace(RULE, name=f"push filters to the {side.value} side", rewrite=partial(push_filters, side=side))
-    for side in (FilterSide.STATIC, FilterSide.STREAM)
-}
-"""The rule for one side of joins only: what each half is worth is measured in `benchmarks.pushdown`."""

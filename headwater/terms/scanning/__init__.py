@@ -7,6 +7,6 @@ In the order of the data:
 - `byte_hashes`: the hash of a term's text; `pattern_tables`: which triples are wanted, and whose texts.
 - `lines`: the loop over the lines; `parsed_lines`, `resolving`: lines that the parser has to read.
 - `groups`: lines to elements; `scanned_columns`: the result, `ScannedColumns`; `texts`: its dictionary.
-- `scanner`: `scan`; `ranges`: `scan_range`, for a part of a file; `scanned_elements`: the result as Python objects.
+- `scanner`: `scan`; `ranges`: `scan_range`, for a part of a file.
 - `precompile_scanner`: has numba compile all this once.
 """

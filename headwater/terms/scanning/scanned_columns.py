@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from headwater.terms.ids.dictionary import HashCollision
+from headwater.terms.ids.hash_collisions import HashCollision
 from headwater.terms.ids.term_texts import TermTexts, parse_terms
 from headwater.terms.model import BadElement
 from headwater.terms.scanning.padded_text import PaddedText

@@ -12,13 +12,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from headwater.terms.ids.dictionary import HashCollision, TermDictionary, UnknownTerm
 from headwater.terms.ids.inline_layout import NO_TERM, InlineType, id_to_instant, id_to_number, inline_type
 from headwater.terms.ids.term_ids import decode_inline, encode, hash_term, is_inline
 from headwater.terms.model import XSD, Literal, NamedNode, Term
 from headwater.terms.timestamps import parse_time
 from headwater.values.numeric import as_single
-from tests.terms.strategies import fractions, iris, numbers, terms
+from tests.terms.strategies import fractions, numbers, terms
 
 
 def typed(lexical: str, datatype: str) -> Literal:
@@ -185,19 +184,6 @@ def test_no_term_is_no_inline_id_and_hashes_cannot_be_decoded() -> None:
     assert id_to_instant(encode(Literal("a"))) is None
 
 
-@given(st.lists(terms, max_size=15))
-def test_a_dictionary_gives_every_term_back_until_it_is_released(found: list[Term]) -> None:
-    dictionary = TermDictionary()
-    ids = [dictionary.add(term) for term in found]
-    assert [dictionary.term(term_id) for term_id in ids] == found
-    assert len(dictionary) == len({term_id for term_id in ids if not is_inline(term_id)})
-    assert dict(dictionary.items()) == {i: t for i, t in zip(ids, found, strict=True) if not is_inline(i)}
-    for term_id in ids:
-        assert term_id in dictionary
-        dictionary.release(term_id)
-    assert len(dictionary) == 0
-
-
 @given(st.floats(2**-20, 2**24, width=32), st.integers(0, 12), st.sampled_from([-1, 0, 1]))
 @example(1048576.25, 1, 0)
 def test_a_float_inside_an_id_is_rounded_once(below: float, scale: int, beside: int) -> None:
@@ -211,29 +197,3 @@ def test_a_float_inside_an_id_is_rounded_once(below: float, scale: int, beside: 
     if is_inline(encode(term)):
         assert id_to_number(encode(term)) == as_single(Fraction(text))
         assert decode_inline(encode(term)) == term
-
-
-@given(iris)
-def test_references_are_counted(term: NamedNode) -> None:
-    dictionary = TermDictionary()
-    term_id = dictionary.add(term)
-    dictionary.put(term_id, term, references=2)
-    dictionary.release(term_id, 2)
-    assert dictionary.term(term_id) == term
-    with pytest.raises(ValueError, match="1 are held"):
-        dictionary.release(term_id, 2)
-    dictionary.release(term_id)
-    assert term_id not in dictionary
-    with pytest.raises(UnknownTerm, match="was released"):
-        dictionary.term(term_id)
-    with pytest.raises(UnknownTerm):
-        dictionary.release(term_id)
-
-
-def test_two_terms_with_one_hash_are_reported() -> None:
-    dictionary = TermDictionary(encode=lambda term: 7)
-    dictionary.add(NamedNode("http://example.org/a"))
-    dictionary.add(NamedNode("http://example.org/a"))
-    with pytest.raises(HashCollision, match=r"example\.org/a.*example\.org/b"):
-        dictionary.add(NamedNode("http://example.org/b"))
-    assert dictionary.term(7) == NamedNode("http://example.org/a")

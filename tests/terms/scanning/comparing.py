@@ -6,9 +6,9 @@ from headwater.terms.ids.term_ids import encode
 from headwater.terms.model import BadElement, Element
 from headwater.terms.scanning.formats import LineFormat
 from headwater.terms.scanning.scanned_columns import ScannedColumns
-from headwater.terms.scanning.scanned_elements import scanned_elements
 from headwater.terms.scanning.scanner import scan
 from headwater.terms.tnq import read_tnq
+from tests.terms.scanning.scanned_elements import scanned_elements
 
 
 def words(text: str) -> list[str]:

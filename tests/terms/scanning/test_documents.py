@@ -14,10 +14,10 @@ from headwater.terms.model import Element
 from headwater.terms.rdf_documents import RdfSyntaxError, read_quads
 from headwater.terms.scanning.formats import LineFormat
 from headwater.terms.scanning.scanned_columns import ScannedColumns
-from headwater.terms.scanning.scanned_elements import scanned_elements
 from headwater.terms.scanning.scanner import scan
 from tests.shared_data import shared_data
 from tests.terms.scanning.line_strategies import documents
+from tests.terms.scanning.scanned_elements import scanned_elements
 
 FORMATS = [LineFormat.N_TRIPLES, LineFormat.N_QUADS]
 

@@ -14,10 +14,10 @@ from headwater.terms.model import BadElement, Element
 from headwater.terms.scanning import ranges
 from headwater.terms.scanning.formats import LineFormat
 from headwater.terms.scanning.ranges import scan_range
-from headwater.terms.scanning.scanned_elements import scanned_elements
 from headwater.terms.scanning.scanner import scan
 from tests.terms.scanning.comparing import triple_ids
 from tests.terms.scanning.line_strategies import texts
+from tests.terms.scanning.scanned_elements import scanned_elements
 
 SMALL = (
     b'1000\t<a:s> <a:p> <a:1> .\n1000\t<a:s> <a:p> "x\\u00e9" .\n# note\n1000\tbroken\n1000\t<a:s> <a:p> <a:2> .\r\n'

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.terms.ids.dictionary import HashCollision
+from headwater.terms.ids.hash_collisions import HashCollision
 from headwater.terms.ids.term_ids import encode, is_inline, term_text
 from headwater.terms.model import Element, NamedNode, Term
 from headwater.terms.scanning.formats import LineFormat

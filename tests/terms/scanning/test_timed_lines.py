@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from headwater.terms.model import BadElement, Element
 from headwater.terms.scanning.formats import LineFormat
 from headwater.terms.scanning.padded_text import PaddedText
-from headwater.terms.scanning.scanned_elements import scanned_elements
 from headwater.terms.scanning.scanner import scan
 from headwater.terms.tnq import read_tnq
 from tests.terms.scanning.comparing import scan_like_the_reader, timed
 from tests.terms.scanning.line_strategies import texts
+from tests.terms.scanning.scanned_elements import scanned_elements
 
 
 @given(texts)

@@ -1,11 +1,11 @@
-"""Scanned columns as elements of Python objects, for those who read elements: tests, and evaluators without columns."""
+"""Scanned columns as elements of Python objects."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from headwater.terms.ids.dictionary import TermDictionary
-from headwater.terms.ids.inline_layout import NO_TERM
+from headwater.terms.ids.inline_layout import NO_TERM, is_inline
+from headwater.terms.ids.term_ids import decode_inline
 from headwater.terms.model import BadElement, Element, Term, Triple
 from headwater.terms.scanning.scanned_columns import ScannedColumns
 from headwater.terms.statements import graph_label
@@ -16,10 +16,12 @@ def scanned_elements(scanned: ScannedColumns) -> Iterator[Element | BadElement]:
 
     An element has those of its triples that a pattern wants.
     """
-    terms = TermDictionary()
-    for term_id, known in scanned.texts().terms().items():
-        terms.put(term_id, known)
-    triples = [_make_triple(*(terms.term(term_id) for term_id in row)) for row in scanned.triples.tolist()]
+    hashed = scanned.texts().terms()
+
+    def term_of(term_id: int) -> Term:
+        return decode_inline(term_id) if is_inline(term_id) else hashed[term_id]
+
+    triples = [_make_triple(*map(term_of, row)) for row in scanned.triples.tolist()]
     bounds = scanned.element_rows.tolist()
     found: list[Element | BadElement] = [*scanned.bad]
     for number, (time, graph, position) in enumerate(
@@ -30,7 +32,7 @@ def scanned_elements(scanned: ScannedColumns) -> Iterator[Element | BadElement]:
             strict=True,
         )
     ):
-        name = None if graph == NO_TERM else graph_label(terms.term(graph))  # type: ignore[arg-type]
+        name = None if graph == NO_TERM else graph_label(term_of(graph))  # type: ignore[arg-type]
         rows = tuple(triples[bounds[number] : bounds[number + 1]])
         found.append(Element(time, rows, name, (position,)))
     found.sort(key=lambda item: item.position)
