@@ -22,7 +22,7 @@ def plan_query(query: ParsedQuery, *, name: str | None = None, streams: Iterable
     translator = Translator(query.text, prefix, tuple(NamedNode(stream) for stream in streams))
     notes: list[str] = []
     _declare_windows(query, translator, notes)
-    kind, root, described = _form(query, translator)
+    kind, root, described = _translate_form(query, translator)
     graphs = [clause for clause in query.dataset if isinstance(clause, FromGraph)]
     default = tuple(clause.graph for clause in graphs if not clause.named)
     named = tuple(clause.graph for clause in graphs if clause.named)
@@ -49,6 +49,7 @@ def plan_query(query: ParsedQuery, *, name: str | None = None, streams: Iterable
 
 
 def _declare_windows(query: ParsedQuery, translator: Translator, notes: list[str]) -> None:
+    """Add the windows of the dataset clauses to the translator; what was guessed goes into `notes`."""
     for clause in query.dataset:
         if isinstance(clause, FromStream):
             merged = not clause.named
@@ -70,7 +71,10 @@ def _mentions_graph(query: ParsedQuery) -> bool:
     return "GraphPattern(" in repr(query.form)
 
 
-def _form(query: ParsedQuery, translator: Translator) -> tuple[QueryKind, Node, tuple[NamedNode | Variable, ...]]:
+def _translate_form(
+    query: ParsedQuery, translator: Translator
+) -> tuple[QueryKind, Node, tuple[NamedNode | Variable, ...]]:
+    """The kind of the query, its algebra (section 18.2), and the terms that DESCRIBE names."""
     match query.form:
         case SelectQuery() as select:
             return QueryKind.SELECT, translator.translate_select(select, query.aggregates), ()

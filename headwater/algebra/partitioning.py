@@ -214,6 +214,7 @@ class _KeyCheck:
         return self._graphs.get(name, [])
 
     def _is_pattern_keyed(self, triples: tuple[TriplePattern, ...], streams: list[str]) -> bool:
+        """Whether the patterns read streams; notes where in their triples the key stands, and raises if nowhere."""
         if not streams or not triples:
             return False
         for triple in triples:

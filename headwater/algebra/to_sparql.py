@@ -229,6 +229,7 @@ def select_to_sparql(node: Node) -> str:
 
 
 def _group_select(node: Group, head: str, variables: tuple[Variable, ...]) -> str:
+    """GROUP BY as a SELECT; `head` is DISTINCT, REDUCED or nothing, `variables` are the columns."""
     aggregates = dict(node.aggregates)
     shown = " ".join(
         f"({expression_to_sparql(aggregates[v])} AS {term_to_sparql(v)})" if v in aggregates else term_to_sparql(v)

@@ -107,6 +107,7 @@ class Translator:
         return join_nodes(node, self._translate_triples(triples)), filters
 
     def _translate_item(self, before: Node, item: GroupItem) -> Node:
+        """The algebra of a group with one more item, `before` being that of the items before it (18.2.2.6)."""
         match item:
             case OptionalPattern(pattern):
                 inner, filters = self._translate_items(pattern)

@@ -63,7 +63,7 @@ def has_negated_set(path: Path) -> bool:
 
 
 def unroll_path(match: PathMatch, fresh: Callable[[], Variable]) -> Node:
-    """The pattern of a path; `fresh` makes the variables in between. Paths of unbounded length stay paths."""
+    """A path as joins and unions of triple patterns over `fresh` variables; one of unbounded length stays a path."""
     subject, object_ = match.subject, match.object
     match match.path:
         case Link(iri):

@@ -96,7 +96,7 @@ def _reader_is_gone() -> bool:
 
 
 def _print_failure(error: BaseException, code: int) -> None:
-    if _debugging():
+    if _is_debugging():
         traceback.print_exception(error, file=sys.stderr)
     # What was written for a person, carets included, keeps its lines.
     print(str(error) if code == WRONG else failure_text(error), file=sys.stderr)
@@ -115,13 +115,14 @@ def failure_text(error: BaseException) -> str:
     # Messages of the project and of the file system are written for people; anything else is a defect.
     if not isinstance(error, HeadwaterError | OSError) or not message:
         message = f"{type(error).__name__}: {message}".removesuffix(": ")
-        message += "" if _debugging() else " (HEADWATER_DEBUG=1 shows where)"
+        message += "" if _is_debugging() else " (HEADWATER_DEBUG=1 shows where)"
     if len(message) > _LONGEST_MESSAGE:
         message = message[:_LONGEST_MESSAGE] + " …"
     return textwrap.fill(f"headwater: {message}", _WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
-def _debugging() -> bool:
+def _is_debugging() -> bool:
+    """Whether errors are shown with their stack (`HEADWATER_DEBUG=1`)."""
     return os.environ.get("HEADWATER_DEBUG") == "1"
 
 

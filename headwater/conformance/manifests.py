@@ -63,7 +63,7 @@ def read_manifest(path: Path, folder: str) -> list[Case]:
     """The tests of one manifest that are about queries, in its order."""
     facts = Store()
     facts.extend(read_quads(path))
-    cases = (_case(facts, entry, folder) for entry in _entries(facts))
+    cases = (_read_case(facts, entry, folder) for entry in _entries(facts))
     return [case for case in cases if case is not None]
 
 
@@ -82,7 +82,8 @@ def _entries(facts: Store) -> Iterator[NamedNode | BlankNode]:
             rest = _object(facts, rest, RDF + "rest") or NamedNode(RDF + "nil")
 
 
-def _case(facts: Store, entry: NamedNode | BlankNode, folder: str) -> Case | None:
+def _read_case(facts: Store, entry: NamedNode | BlankNode, folder: str) -> Case | None:
+    """The test of one entry of a manifest; None if it is not about a query."""
     types = {_local(quad.object) for quad in _about(facts, entry, RDF + "type")}
     kind = next((kind for kind in CaseKind if types & {kind.value, kind.value + "11"}), None)
     action = _object(facts, entry, MF + "action")

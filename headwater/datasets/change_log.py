@@ -178,7 +178,7 @@ class UpdatableColumns:
         self.size -= 1
 
     def objects_of(self, key: GroupKey, s: int) -> list[int]:
-        """The objects of a subject in a group."""
+        """The objects that the subject `s` has in a group, after all changes."""
         delta = self.deltas.get(key)
         objects = _find_values(self.base.pairs_by_subject(key), s)
         if delta is None:
@@ -187,7 +187,7 @@ class UpdatableColumns:
         return [*kept, *delta.objects.get(s, ())]
 
     def subjects_of(self, key: GroupKey, o: int) -> list[int]:
-        """The subjects of an object in a group."""
+        """The subjects that have the object `o` in a group, after all changes."""
         delta = self.deltas.get(key)
         subjects = _find_values(self.base.pairs_by_object(key), o)
         if delta is None:
@@ -204,6 +204,7 @@ class UpdatableColumns:
         return self._apply_delta(key, self.base.pairs_by_object(key), is_by_object=True)
 
     def _apply_delta(self, key: GroupKey, pairs: Pairs, *, is_by_object: bool) -> Pairs:
+        """Sorted pairs of the base without removed and with added ones, in the same order."""
         delta = self.deltas.get(key)
         if delta is None or not (delta.added or delta.removed):
             return pairs

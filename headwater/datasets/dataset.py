@@ -54,6 +54,7 @@ class DataSet:
         return data
 
     def _open(self) -> None:
+        """Read the manifest and open the columns, the log and the graphs of the version that it names."""
         while True:
             self._manifest = read_manifest(self.folder)
             self._stamp = self._manifest_stamp()

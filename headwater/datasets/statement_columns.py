@@ -145,6 +145,7 @@ def _sort_in_ranges(parts: Sequence[Pairs], *, has_duplicates: bool) -> Iterator
 
 
 def _sort_pairs(parts: Sequence[Pairs], has_duplicates: bool) -> Pairs:
+    """All pairs of some parts, sorted; without duplicates if there may be some."""
     first = np.concatenate([one for one, _ in parts])
     second = np.concatenate([other for _, other in parts])
     order = np.lexsort((second, first))

@@ -287,7 +287,7 @@ class Engine:
             self._stop.clear()
             failure: BaseException | None = None
             try:
-                return self._run(follow, drain, on_answer, on_progress, sinks, trigger_seconds)
+                return self._open_and_run(follow, drain, on_answer, on_progress, sinks, trigger_seconds)
             except BaseException as error:
                 failure = error
                 raise
@@ -298,7 +298,7 @@ class Engine:
         finally:
             self._running.release()
 
-    def _run(
+    def _open_and_run(
         self,
         follow: bool,
         drain: bool,
@@ -307,6 +307,7 @@ class Engine:
         sinks: Sequence[Sink],
         trigger_seconds: float,
     ) -> RunSummary:
+        """Open the sources and sinks, and run; the sources are closed at the end."""
         with ExitStack() as stack:
             open_sources: dict[str, Source] = {}
             workload = self._open_workload(open_sources, stack)
@@ -324,14 +325,14 @@ class Engine:
                 return self._workload
 
             self._changes, self._workload = WorkloadChanges(renew), workload
-            delivery = self._delivery(workload, on_answer, on_progress, sinks)
+            delivery = self._make_delivery(workload, on_answer, on_progress, sinks)
             try:
-                return self._run_over(workload, delivery, follow or endless, drain, trigger_seconds)
+                return self._run_workload(workload, delivery, follow or endless, drain, trigger_seconds)
             finally:
                 self._workload = None
 
     def _open_workload(self, open_sources: dict[str, Source], stack: ExitStack) -> Workload:
-        """What the run evaluates, with its sources; sources that are not open are opened."""
+        """What the run evaluates; opens its sources into `open_sources`, which `stack` closes."""
         description = self._description()
         outline = description.outline()
         closed = {stream: self._sources[stream] for stream in outline.inputs if stream not in open_sources}
@@ -343,9 +344,10 @@ class Engine:
             description = replace(description, sharding=self._sharding(description.queries), skews=skews_of(sources))
         return Workload(description, outline, sources)
 
-    def _delivery(
+    def _make_delivery(
         self, workload: Workload, on_answer: OnAnswer | None, on_progress: OnProgress | None, sinks: Sequence[Sink]
     ) -> Delivery:
+        """What takes the outcomes of batches to sinks, callbacks and subscriptions; claims the checkpoint."""
         run, self._continued = self._claim(workload)
 
         def report(progress: Progress) -> None:
@@ -369,9 +371,10 @@ class Engine:
             queries=self._initial_progress(workload),
         )
 
-    def _run_over(
+    def _run_workload(
         self, workload: Workload, delivery: Delivery, follow: bool, drain: bool, trigger_seconds: float
     ) -> RunSummary:
+        """Drive all batches, in process or on Spark, and return the counts of the run."""
         if not follow:
             workload.feed(drain=drain).check()
         if self._in_process:

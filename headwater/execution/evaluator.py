@@ -249,7 +249,7 @@ class Evaluator(ABC):
         self.answered_once = True
         tick = self.settings.t0 or 0
         self._move(tick, 0)
-        return [self._answer(tick, 0, None, self._emit(tick))]
+        return [self._make_answer(tick, 0, None, self._emit(tick))]
 
     def _answers_at(self, tick: int, watermark: int | None) -> Iterator[Answer]:
         for part in range(self._count_closings(tick)):
@@ -265,11 +265,12 @@ class Evaluator(ABC):
         emitted = self._emit(tick)
         if not emitted and self._omits_empty_answers:
             return
-        answer = self._answer(tick, part, watermark, emitted)
+        answer = self._make_answer(tick, part, watermark, emitted)
         if not (answer.is_empty and self._omits_empty_answers):
             yield answer
 
-    def _answer(self, tick: int, part: int, watermark: int | None, emitted: list[object] | EncodedRows) -> Answer:
+    def _make_answer(self, tick: int, part: int, watermark: int | None, emitted: list[object] | EncodedRows) -> Answer:
+        """The answer of a tick: what was emitted, in the form of the query, with what it was computed from."""
         kind = self.plan.kind
         encoded: EncodedRows | None = None
         rows: tuple[Row, ...] = ()

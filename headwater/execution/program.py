@@ -294,6 +294,7 @@ class Program:
     def _evaluate(
         self, evaluator: Evaluator, arrived: dict[StreamKey, Elements], step: StepResult, until: int | None
     ) -> None:
+        """Advance one evaluator; its answers go into `step`, and as elements into the streams that it produces."""
         watermark, ended, floor = self._watermark_of(evaluator)
         mine = {key: arrived[key] for key in evaluator.keys if key in arrived}
         begin = time.perf_counter()
@@ -393,7 +394,7 @@ class Program:
 
     @property
     def is_durable(self) -> bool:
-        """Whether it keeps a window log."""
+        """Whether it keeps a window log, from which a checkpoint can be written."""
         return self._log is not None
 
     @property

@@ -127,9 +127,9 @@ class _Builder:
         """The vertex of a variable; `place`, if given, is noted as one where it is bound."""
         variable = self.notation.aliases.get(variable, variable)
         key = (scope.home(variable), variable)
-        return self._vertex(key, VertexKind.VARIABLE, self.notation.variable(variable), place)
+        return self._add_vertex(key, VertexKind.VARIABLE, self.notation.variable(variable), place)
 
-    def _vertex(self, key: object, kind: VertexKind, text: str, place: Place | None) -> str:
+    def _add_vertex(self, key: object, kind: VertexKind, text: str, place: Place | None) -> str:
         if key not in self.ids:
             self.ids[key] = self.shapes.add_vertex(kind, text)
         vertex = self.ids[key]
@@ -137,11 +137,12 @@ class _Builder:
             self.places.setdefault(vertex, []).append(place)
         return vertex
 
-    def _part(self, name: str, kind: BoxKind = BoxKind.PART) -> BoxKey:
+    def _new_box_key(self, name: str, kind: BoxKind = BoxKind.PART) -> BoxKey:
+        """The key of a new box, numbered among those of the same name."""
         self.counts[name] = self.counts.get(name, 0) + 1
         return kind, f"{name} {self.counts[name]}", self.counts[name]
 
-    def _place(self, context: _Context) -> Place:
+    def _place_of(self, context: _Context) -> Place:
         number = self.active_graphs.setdefault(context.active_graph, len(self.active_graphs))
         return (
             (BoxKind.SOURCE, active_graph_text(context.active_graph, self.plan, self.notation), number),
@@ -153,89 +154,90 @@ class _Builder:
         match node:
             case Bgp(triples):
                 for triple in triples:
-                    self._triple(triple.subject, triple.predicate, triple.object, context)
+                    self._add_triple(triple.subject, triple.predicate, triple.object, context)
             case PathMatch(subject, path, object_):
-                self._triple(subject, path, object_, context)
+                self._add_triple(subject, path, object_, context)
             case LeftJoin(left, right, condition):
                 self.walk(left, context)
-                optional = context.inside(self._part("OPTIONAL"))
+                optional = context.inside(self._new_box_key("OPTIONAL"))
                 self.walk(right, optional)
                 if condition is not None:
-                    self._condition(condition, optional)
+                    self._add_condition(condition, optional)
             case Union():
                 for branch in _branches(node):
-                    self.walk(branch, context.inside(self._part("UNION branch")))
+                    self.walk(branch, context.inside(self._new_box_key("UNION branch")))
             case Minus(left, right):
                 self.walk(left, context)
-                self.walk(right, context.inside(self._part("MINUS")))
+                self.walk(right, context.inside(self._new_box_key("MINUS")))
             case Filter(inner, condition):
                 self.walk(inner, context)
-                self._condition(condition, context)
+                self._add_condition(condition, context)
             case Extend(inner, variable, expression):
                 self.walk(inner, context)
-                self._definition(variable, expression, context)
+                self._add_definition(variable, expression, context)
             case Values(variables, _):
-                self._values(node, variables, context)
+                self._add_values(node, variables, context)
             case Graph(name, inner) | Window(_, name, inner) | Service(name, inner, _):
                 within = replace(context, active_graph=active_graph_inside(self.plan, node, context.active_graph))
                 if isinstance(name, Variable):
-                    self.variable(name, context.scope, self._place(within))
+                    self.variable(name, context.scope, self._place_of(within))
                 self.walk(inner, within)
             case Group(inner, keys, aggregates):
                 self.walk(inner, context)
-                self._group(keys, aggregates, context)
+                self._add_group(keys, aggregates, context)
             case Aggregation(inner, clauses, conditions):
                 self.walk(inner, context)
                 for variable, aggregate, group in clauses:
-                    self._group(tuple((key, None) for key in group), ((variable, aggregate),), context)
+                    self._add_group(tuple((key, None) for key in group), ((variable, aggregate),), context)
                 for condition in conditions:
-                    self._condition(condition, context)
+                    self._add_condition(condition, context)
             case Project() | Distinct() | Reduced() | OrderBy() | Slice():
-                self._sub_query(node, context)
+                self._add_sub_query(node, context)
             case _:
                 for child in node.children:
                     self.walk(child, context)
 
-    def _triple(
+    def _add_triple(
         self,
         subject: PatternTerm,
         predicate: NamedNode | Variable | Path,
         object_: PatternTerm,
         context: _Context,
     ) -> None:
-        place = self._place(context)
-        start = self._term(subject, context, place)
+        """Add a triple pattern or path as an edge from the subject over the predicate to the object."""
+        place = self._place_of(context)
+        start = self._add_term(subject, context, place)
         if isinstance(predicate, Variable):
             middle = self.variable(predicate, context.scope, place)
         else:
             text = self.notation.predicate(predicate)
-            middle = self._vertex(("predicate", len(self.ids)), VertexKind.IRI, text, place)
+            middle = self._add_vertex(("predicate", len(self.ids)), VertexKind.IRI, text, place)
         self.shapes.add_edge(start, middle)
-        self.shapes.add_edge(middle, self._term(object_, context, place))
+        self.shapes.add_edge(middle, self._add_term(object_, context, place))
 
-    def _term(self, term: PatternTerm, context: _Context, place: Place) -> str:
+    def _add_term(self, term: PatternTerm, context: _Context, place: Place) -> str:
         if isinstance(term, Variable):
             return self.variable(term, context.scope, place)
         kind = VertexKind.LITERAL if isinstance(term, Literal) else VertexKind.IRI
         if isinstance(term, BlankNode):
             kind = VertexKind.VARIABLE
-        return self._vertex((place[0], term), kind, self.notation.term(term), place)
+        return self._add_vertex((place[0], term), kind, self.notation.term(term), place)
 
-    def _remark(self, vertex: str, text: str, context: _Context) -> None:
+    def _add_remark(self, vertex: str, text: str, context: _Context) -> None:
         named = f"{context.parts[-1][1]}: {text}" if context.parts else text
         remarks = self.remarks.setdefault(vertex, [])
         if named not in remarks:
             remarks.append(named)
 
-    def _condition(self, condition: Expression, context: _Context) -> None:
+    def _add_condition(self, condition: Expression, context: _Context) -> None:
         for part in conjuncts_of(condition):
             text = self.notation.expression(part)
             variables = self._variables_of(part, context.scope)
             for variable in variables:
-                self._remark(self.variable(variable, context.scope), text, context)
+                self._add_remark(self.variable(variable, context.scope), text, context)
             if not variables:
                 self.shapes.add_vertex(VertexKind.FILTER, text)
-            self._exists(part, context)
+            self._add_exists(part, context)
 
     def _variables_of(self, expression: Expression, scope: _Scope) -> list[Variable]:
         """The variables of an expression, in a fixed order, without those that occur only in an EXISTS inside it."""
@@ -248,55 +250,58 @@ class _Builder:
         }
         return sorted(expression_variables(expression) - only_inside, key=lambda variable: variable.value)
 
-    def _exists(self, expression: Expression, context: _Context) -> None:
+    def _add_exists(self, expression: Expression, context: _Context) -> None:
         for part in sub_expressions(expression):
             if isinstance(part, ExistsPlan):
                 name = self.notation.expression(part)
                 self.walk(part.plan, context.inside((BoxKind.PART, name, 0)))
 
-    def _definition(self, variable: Variable, expression: Expression, context: _Context) -> None:
+    def _add_definition(self, variable: Variable, expression: Expression, context: _Context) -> None:
         held = expression.variable if isinstance(expression, VariableReference) else variable
         if self.notation.aliases.get(held) == variable:
             return
         new = self.variable(variable, context.scope)
-        self._remark(new, f":= {self.notation.expression(expression)}", context)
+        self._add_remark(new, f":= {self.notation.expression(expression)}", context)
         for part in self._variables_of(expression, context.scope):
             self.shapes.add_edge(self.variable(part, context.scope), new, "defines", is_dashed=True)
-        self._exists(expression, context)
+        self._add_exists(expression, context)
 
-    def _values(self, node: Values, variables: tuple[Variable, ...], context: _Context) -> None:
+    def _add_values(self, node: Values, variables: tuple[Variable, ...], context: _Context) -> None:
         _, head, *rows = operator_lines(node, self.notation)
         text = f"VALUES {head} {{ {' '.join(rows)} }}"
         for variable in variables:
-            self._remark(self.variable(variable, context.scope), text, context)
+            self._add_remark(self.variable(variable, context.scope), text, context)
 
-    def _group(
+    def _add_group(
         self,
         keys: tuple[tuple[Variable, Expression | None], ...],
         aggregates: tuple[tuple[Variable, Aggregate], ...],
         context: _Context,
     ) -> None:
-        outer = self._part("aggregation", BoxKind.AGGREGATION)
+        """Add a box for GROUP BY: its keys, and the aggregates with the variables that they read and bind."""
+        outer = self._new_box_key("aggregation", BoxKind.AGGREGATION)
         inner = (BoxKind.GROUP, "group G", outer[2])
         ports = []
         for variable, expression in keys:
             text = self.notation.variable(variable)
             shown = text if expression is None else f"{text} := {self.notation.expression(expression)}"
-            port = self._vertex((inner, variable), VertexKind.KEY, shown, (outer, inner))
+            port = self._add_vertex((inner, variable), VertexKind.KEY, shown, (outer, inner))
             ports.append(port)
             members = [variable] if expression is None else sorted(expression_variables(expression), key=str)
             for member in members:
                 self.shapes.add_edge(self.variable(member, context.scope), port, is_dashed=True)
         if not keys:
-            ports.append(self._vertex((inner, None), VertexKind.KEY, "all solutions", (outer, inner)))
+            ports.append(self._add_vertex((inner, None), VertexKind.KEY, "all solutions", (outer, inner)))
         for variable, aggregate in aggregates:
-            function = self._vertex((outer, variable), VertexKind.FUNCTION, self._function_text(aggregate), (outer,))
+            function = self._add_vertex(
+                (outer, variable), VertexKind.FUNCTION, self._function_text(aggregate), (outer,)
+            )
             for port in ports:
                 self.shapes.add_edge(port, function)
             if aggregate.argument is not None:
                 for parameter in sorted(expression_variables(aggregate.argument), key=str):
                     self.shapes.add_edge(self.variable(parameter, context.scope), function, "parameter")
-                self._exists(aggregate.argument, context)
+                self._add_exists(aggregate.argument, context)
             self.shapes.add_edge(function, self.variable(variable, context.scope, (outer,)), "binds")
 
     def _function_text(self, aggregate: Aggregate) -> str:
@@ -304,7 +309,7 @@ class _Builder:
             return aggregate.function
         return self.notation.expression(aggregate)
 
-    def _sub_query(self, node: Node, context: _Context) -> None:
+    def _add_sub_query(self, node: Node, context: _Context) -> None:
         modifiers = []
         shared = frozenset(visible_variables(node))
         while isinstance(node, _SELECT_NODES):
@@ -312,7 +317,7 @@ class _Builder:
                 modifiers.append(" ".join(operator_lines(node, self.notation)))
             node = node.inner
         self.scopes += 1
-        kind, name, number = self._part("sub-query")
+        kind, name, number = self._new_box_key("sub-query")
         label = f"{name} ({', '.join(reversed(modifiers))})" if modifiers else name
         scope = _Scope(self.scopes, context.scope, shared)
         self.walk(node, replace(context.inside((kind, label, number)), scope=scope))

@@ -82,7 +82,7 @@ class _Builder:
             self.shapes.add_edge(self.streams[window.stream], self.windows[number])
         return self.windows[number]
 
-    def _graph(self, graph: StaticGraph) -> str:
+    def _add_graph(self, graph: StaticGraph) -> str:
         if graph not in self.graphs:
             if graph.name is None:
                 lines = ("static data", graph.clause)
@@ -91,9 +91,9 @@ class _Builder:
             self.graphs[graph] = self.shapes.add_vertex(VertexKind.GRAPH, *lines)
         return self.graphs[graph]
 
-    def _inputs(self, active_graph: ActiveGraph) -> list[str]:
+    def _add_inputs(self, active_graph: ActiveGraph) -> list[str]:
         """The vertices of the graphs and windows that a pattern reads."""
-        parts = [*map(self.window, active_graph.windows), *map(self._graph, active_graph.static_graphs)]
+        parts = [*map(self.window, active_graph.windows), *map(self._add_graph, active_graph.static_graphs)]
         if not active_graph.is_merged or len(parts) < 2:
             return parts
         if active_graph not in self.merges:
@@ -107,7 +107,7 @@ class _Builder:
         match node:
             case Bgp() | PathMatch():
                 vertex = self.shapes.add_vertex(VertexKind.PATTERN, *operator_lines(node, self.notation))
-                for part in self._inputs(active_graph):
+                for part in self._add_inputs(active_graph):
                     self.shapes.add_edge(part, vertex)
                 return vertex
             case Unit() | Values():
@@ -122,26 +122,27 @@ class _Builder:
                 return each
             case Service(_, inner, _):
                 return self.operator(inner, active_graph_inside(self.plan, node, active_graph))
-        return self._inner(node, active_graph)
+        return self._add_operator(node, active_graph)
 
-    def _inner(self, node: Node, active_graph: ActiveGraph) -> str:
+    def _add_operator(self, node: Node, active_graph: ActiveGraph) -> str:
+        """Add an operator with inputs, and the filter of an AGGREGATE; returns the upper vertex."""
         below = [self.operator(child, active_graph) for child in node.children]
         labels = ["", "optional"] if isinstance(node, LeftJoin) else [""] * len(below)
-        vertex = self.shapes.add_vertex(_kind(node), *operator_lines(node, self.notation))
+        vertex = self.shapes.add_vertex(_kind_of(node), *operator_lines(node, self.notation))
         for child, label in zip(below, labels, strict=True):
             self.shapes.add_edge(child, vertex, label)
         if not isinstance(node, Aggregation):
-            self._exists(node, vertex, active_graph)
+            self._add_exists(node, vertex, active_graph)
             return vertex
         if not node.conditions:
             return vertex
         texts = [self.notation.expression(condition) for condition in node.conditions]
         tests = self.shapes.add_vertex(VertexKind.FILTER, "filter", *texts)
         self.shapes.add_edge(vertex, tests)
-        self._exists(node, tests, active_graph)
+        self._add_exists(node, tests, active_graph)
         return tests
 
-    def _exists(self, node: Node, vertex: str, active_graph: ActiveGraph) -> None:
+    def _add_exists(self, node: Node, vertex: str, active_graph: ActiveGraph) -> None:
         for expression in expressions_of(node):
             for part in sub_expressions(expression):
                 if isinstance(part, ExistsPlan):
@@ -152,27 +153,27 @@ class _Builder:
         """The form of the query, its streaming operator and the result."""
         plan, notation = self.plan, self.notation
         if plan.kind is QueryKind.CONSTRUCT:
-            top = self._above(top, VertexKind.MODIFIER, "construct", *map(notation.triple, plan.template))
+            top = self._add_above(top, VertexKind.MODIFIER, "construct", *map(notation.triple, plan.template))
         elif plan.kind is QueryKind.DESCRIBE:
-            top = self._above(top, VertexKind.MODIFIER, "describe", " ".join(map(notation.term, plan.described)))
+            top = self._add_above(top, VertexKind.MODIFIER, "describe", " ".join(map(notation.term, plan.described)))
         elif plan.kind is QueryKind.ASK:
-            top = self._above(top, VertexKind.MODIFIER, "ask", "is there a solution?")
+            top = self._add_above(top, VertexKind.MODIFIER, "ask", "is there a solution?")
         if plan.stream_operator is not None:
-            top = self._above(top, VertexKind.WINDOW, plan.stream_operator.name)
+            top = self._add_above(top, VertexKind.WINDOW, plan.stream_operator.name)
         registration = plan.registration
         feeds = registration is not None and registration.kind is RegistrationKind.STREAM
         lines = ["result stream" if feeds else "result", label_text(plan.name, notation)]
         if registration is not None and registration.every is not None:
             lines.append(f"every {duration_text(registration.every)}")
-        self._above(top, VertexKind.RESULT, *lines)
+        self._add_above(top, VertexKind.RESULT, *lines)
 
-    def _above(self, below: str, kind: VertexKind, *lines: str) -> str:
+    def _add_above(self, below: str, kind: VertexKind, *lines: str) -> str:
         vertex = self.shapes.add_vertex(kind, *lines)
         self.shapes.add_edge(below, vertex)
         return vertex
 
 
-def _kind(node: Node) -> VertexKind:
+def _kind_of(node: Node) -> VertexKind:
     if isinstance(node, Filter):
         return VertexKind.FILTER
     if isinstance(node, Aggregation | Group):

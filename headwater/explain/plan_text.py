@@ -71,31 +71,31 @@ def explain_text(
 ) -> str:
     """The query's head, windows, evaluation, operators (a line each, inputs below) and notes."""
     notation = Notation.of(plan)
-    lines = [f"{_what(plan)}: {plan.kind.name} in {_DIALECTS[plan.dialect]}"]
-    lines += ["", "Windows", *(f"  {line}" for line in _windows(plan, notation, settings))]
+    lines = [f"{_title_of(plan)}: {plan.kind.name} in {_DIALECTS[plan.dialect]}"]
+    lines += ["", "Windows", *(f"  {line}" for line in _window_lines(plan, notation, settings))]
     lines += ["", "Evaluation", f"  evaluator  {evaluator}"]
     for number, part in enumerate(static_parts):
         bound = notation.variables(v for v in visible_variables(part) if not notation.is_invented(v))
         where = views[number] if number < len(views) else "asked once of the reference"
         lines.append(f"  view       {bound or 'no variable'}: static data, {where}")
-    lines += (f"  {line}" for line in _evaluation(plan, settings))
+    lines += (f"  {line}" for line in _evaluation_lines(plan, settings))
     if shards is not None:
         lines.append(f"  shards     {shards}")
-    lines += ["", "Plan", *_form(plan, notation)]
+    lines += ["", "Plan", *_form_lines(plan, notation)]
     depth = 1 if plan.kind is QueryKind.SELECT else 2
-    lines += _tree(plan, plan.root, default_active_graph(plan), notation, depth)
+    lines += _tree_lines(plan, plan.root, default_active_graph(plan), notation, depth)
     if plan.notes:
         lines += ["", "Notes", *(f"  {note}" for note in plan.notes)]
     return "\n".join(lines) + "\n"
 
 
-def _what(plan: QueryPlan) -> str:
+def _title_of(plan: QueryPlan) -> str:
     stream = plan.registration is not None and plan.registration.kind is RegistrationKind.STREAM
     kind = "stream" if stream else "query"
     return kind if plan.name == kind else f"{kind} {plan.name}"
 
 
-def _windows(plan: QueryPlan, notation: Notation, settings: QuerySettings | None) -> Iterator[str]:
+def _window_lines(plan: QueryPlan, notation: Notation, settings: QuerySettings | None) -> Iterator[str]:
     if not plan.windows:
         yield "none: the query reads static data only"
     for number, window in enumerate(plan.windows):
@@ -115,7 +115,7 @@ def _bounds(settings: QuerySettings) -> str:
     return f"{text[0]}open, close{text[1]}" if len(text) == 2 else text
 
 
-def _evaluation(plan: QueryPlan, settings: QuerySettings | None) -> Iterator[str]:
+def _evaluation_lines(plan: QueryPlan, settings: QuerySettings | None) -> Iterator[str]:
     if settings is not None:
         period = f" every {duration_text(settings.period)}" if settings.period is not None else ""
         yield f"report     {settings.report.value}{period}"
@@ -130,7 +130,7 @@ def _evaluation(plan: QueryPlan, settings: QuerySettings | None) -> Iterator[str
         yield f"emit       {plan.stream_operator.name}"
 
 
-def _form(plan: QueryPlan, notation: Notation) -> list[str]:
+def _form_lines(plan: QueryPlan, notation: Notation) -> list[str]:
     match plan.kind:
         case QueryKind.CONSTRUCT:
             return [f"  construct: {' . '.join(notation.triple(t) for t in plan.template)}"]
@@ -143,12 +143,13 @@ def _form(plan: QueryPlan, notation: Notation) -> list[str]:
 
 def plan_lines(plan: QueryPlan, node: Node | None = None, active_graph: ActiveGraph | None = None) -> list[str]:
     """The operators of a plan, or of the part at a node whose patterns read `active_graph`, a line each."""
-    return list(_tree(plan, node or plan.root, active_graph or default_active_graph(plan), Notation.of(plan), 0))
+    return list(_tree_lines(plan, node or plan.root, active_graph or default_active_graph(plan), Notation.of(plan), 0))
 
 
-def _tree(
+def _tree_lines(
     plan: QueryPlan, node: Node, active_graph: ActiveGraph, notation: Notation, depth: int, name: str = ""
 ) -> Iterator[str]:
+    """A line for each operator at and below a node, indented; those inside EXISTS under the name of their EXISTS."""
     title, *details = operator_lines(node, notation)
     separator = " . " if isinstance(node, Bgp) else "; "
     text = f"{title}: {separator.join(details).replace('&&; ', '&& ')}" if details else title
@@ -162,10 +163,12 @@ def _tree(
     for expression in expressions_of(node):
         for part in sub_expressions(expression):
             if isinstance(part, ExistsPlan):
-                yield from _tree(plan, part.plan, active_graph, notation, depth + 1, f"{notation.exists[part]} = ")
+                yield from _tree_lines(
+                    plan, part.plan, active_graph, notation, depth + 1, f"{notation.exists[part]} = "
+                )
     within = active_graph_inside(plan, node, active_graph)
     for child in node.children:
-        yield from _tree(plan, child, within, notation, depth + 1)
+        yield from _tree_lines(plan, child, within, notation, depth + 1)
 
 
 def drawing_text(drawing: Drawing) -> str:

@@ -68,27 +68,29 @@ class ServiceCompiler(Compiler):
         self._seconds_spent = seconds_spent
         self._terms = vocabulary
 
-    def _node(self, node: Node, graph: NamedNode) -> Operator:
+    def _compile_node(self, node: Node, graph: NamedNode) -> Operator:
         match node:
             case Service():
                 return self._compile_service(JoinInput(ConstantOperator((), UNIT), frozenset()), node, graph).operator
             case LeftJoin(left, right, condition) if service_of(right) is not None:
                 before = self._share_input(self.input(left, graph))
                 return self.left_join(before, self._compile_service(before, right, graph), condition, graph)
-        return super()._node(node, graph)
+        return super()._compile_node(node, graph)
 
-    def _join(self, node: Node, graph: NamedNode) -> Operator:
-        parts = list(self._parts(node, graph))
+    def _compile_join(self, node: Node, graph: NamedNode) -> Operator:
+        parts = list(self._split_join(node, graph))
         remote = [part for part in parts if service_of(part[0]) is not None]
         if not remote:
-            return super()._join(node, graph)
+            return super()._compile_join(node, graph)
         others = [part for part in parts if part not in remote]
-        return self._join_services([self._group_of(group) for group in group_by_shared_variables(others)], remote)
+        return self._join_services([self._join_group(group) for group in group_by_shared_variables(others)], remote)
 
-    def _group_of(self, parts: list[PlacedPart]) -> _Group:
+    def _join_group(self, parts: list[PlacedPart]) -> _Group:
+        """Join parts without SERVICE into one group."""
         return _Group(self.join_parts(parts), not all(self.static_parts.is_static(*part) for part in parts))
 
     def _join_services(self, groups: list[_Group], remote: list[PlacedPart]) -> Operator:
+        """Join the SERVICE clauses to the local groups one by one, in the order of `_next_service`."""
         waiting = list(remote)
         while waiting:
             if not groups:

@@ -78,8 +78,8 @@ class ServiceEvaluator(KernelEvaluator):
         self._begun = time.monotonic()
         return super()._move(tick, part)
 
-    def _answer(self, tick: int, part: int, watermark: int | None, emitted: list[object] | EncodedRows) -> Answer:
-        answer = super()._answer(tick, part, watermark, emitted)
+    def _make_answer(self, tick: int, part: int, watermark: int | None, emitted: list[object] | EncodedRows) -> Answer:
+        answer = super()._make_answer(tick, part, watermark, emitted)
         seconds = self._seconds_spent()
         for clause in self.clauses:
             clause.record_query_time(max(0.0, seconds - clause.ended_after))

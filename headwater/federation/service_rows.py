@@ -130,7 +130,7 @@ class ServiceRows(Operator):
             self.ended_after = self._seconds_spent()
             if self._clause.is_strict:
                 self._clause.contact.raise_if_never_answered()
-        return self._delta()
+        return self._emit_changes()
 
     def _count_keys(self, delta: Delta) -> None:
         for key in self._keys(delta.added):
@@ -159,7 +159,8 @@ class ServiceRows(Operator):
             if not _has_blank_node(terms)
         ]
 
-    def _delta(self) -> Delta:
+    def _emit_changes(self) -> Delta:
+        """The delta between the rows of all keys now and those emitted before."""
         added: list[Ints] = []
         removed: list[Ints] = []
         for key in [key for key in self._emitted if key not in self._counts]:

@@ -80,6 +80,7 @@ class Services:
         return BoundFetcher(endpoint, RequestQueries.for_pattern(node.inner, keys))
 
     def _make_strategy(self, node: Service, keys: KeyVariables, contact: Contact, slide: int) -> ServiceStrategy:
+        """The strategy of a SERVICE clause, as its OPTIONs choose it."""
         options = node.options or ServiceOptions()
         strategy = strategy_of(node.options)
         if strategy is Strategy.HASH:

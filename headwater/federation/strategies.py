@@ -135,9 +135,10 @@ class HashJoinStrategy:
             table, self._under_way = self._under_way.result(), None
             if table.error is None:
                 self._store_table(table)
-        return self._quality(begun, slide, spent, table, is_new)
+        return self._measure_quality(begun, slide, spent, table, is_new)
 
     def _store_table(self, table: _Table) -> None:
+        """Replace the table by a newer one and learn from the difference how often keys change."""
         before = [self.rows(key.key) for key in self._window] if self._fetched_at is not None else []
         rows_by_key: dict[Row, list[Row]] = {}
         self._rows_without_key = []
@@ -155,7 +156,8 @@ class HashJoinStrategy:
             )
         self._fetched_at = table.asked_at
 
-    def _quality(self, begun: int, slide: int, spent: float, table: _Table | None, is_new: bool) -> Quality:
+    def _measure_quality(self, begun: int, slide: int, spent: float, table: _Table | None, is_new: bool) -> Quality:
+        """The quality of a tick: the accuracy is estimated from the age of the table."""
         now = self._clock.now()
         # The prior is half a change in one tick.
         rate = (self._changes + 0.5) / (self._observed_time + slide)

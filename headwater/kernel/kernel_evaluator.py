@@ -278,7 +278,7 @@ class KernelEvaluator(Evaluator):
         self._emitter.apply(self._result, self._project(delta))
 
     def _project(self, delta: Delta) -> Delta:
-        """The columns that answers show."""
+        """The delta with only the columns that answers show."""
         columns = self._columns
         return delta if columns is None or delta.is_empty else delta.map_rows(lambda rows: rows[:, columns])
 

@@ -49,13 +49,14 @@ def detect_dialect(tokens: list[Token]) -> Dialect | None:
     best: _Mark | None = None
     for index, token in enumerate(tokens):
         if token.key in _MARKS:
-            mark = _mark(tokens, index)
+            mark = _find_mark(tokens, index)
             if mark is not None and (best is None or mark < best):
                 best = mark
     return None if best is None else _DIALECTS[best]
 
 
-def _mark(tokens: list[Token], index: int) -> _Mark | None:
+def _find_mark(tokens: list[Token], index: int) -> _Mark | None:
+    """What a keyword and its neighbours show of the dialect; None: nothing."""
     key = tokens[index].key
     before = tokens[index - 1].key if index else ""
     after = tokens[min(index + 1, len(tokens) - 1)].key

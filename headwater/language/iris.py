@@ -30,17 +30,17 @@ def resolve_iri(base: str, reference: str) -> str:
     scheme, base_authority, base_path, base_query, _ = base_match.groups()
     _, authority, path, query, fragment = match.groups()
     if authority is not None:
-        path = _without_dots(path)
+        path = _remove_dot_segments(path)
     else:
         authority = base_authority
         if not path:
             path = base_path
             query = base_query if query is None else query
         elif path.startswith("/"):
-            path = _without_dots(path)
+            path = _remove_dot_segments(path)
         else:
             folder = base_path[: base_path.rfind("/") + 1]
-            path = _without_dots(("/" if base_authority is not None and not base_path else folder) + path)
+            path = _remove_dot_segments(("/" if base_authority is not None and not base_path else folder) + path)
     return (
         (f"{scheme}:" if scheme is not None else "")
         + (f"//{authority}" if authority is not None else "")
@@ -50,7 +50,8 @@ def resolve_iri(base: str, reference: str) -> str:
     )
 
 
-def _without_dots(path: str) -> str:
+def _remove_dot_segments(path: str) -> str:
+    """Remove `.` and `..` from a path (RFC 3986, section 5.2.4)."""
     if "." not in path:
         return path
     segments = path.split("/")

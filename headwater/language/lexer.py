@@ -93,9 +93,9 @@ def tokenize(written: str) -> SourceText:
     parser's to report, because something before it may be wrong already.
     """
     if "\\" not in written:
-        return SourceText(written, _tokens(written))
+        return SourceText(written, _split_tokens(written))
     text, starts, shifts = _without_codepoint_escapes(written)
-    tokens = _tokens(text)
+    tokens = _split_tokens(text)
     if starts:
         for token in tokens:
             token.start += shifts[bisect_right(starts, token.start)]
@@ -103,7 +103,8 @@ def tokenize(written: str) -> SourceText:
     return SourceText(written, tokens)
 
 
-def _tokens(text: str) -> list[Token]:
+def _split_tokens(text: str) -> list[Token]:
+    """The tokens of a text without codepoint escapes; the last is `end` or `error`."""
     tokens: list[Token] = []
     append = tokens.append
     hyphenated = _hyphenated_variables(text)
@@ -112,7 +113,7 @@ def _tokens(text: str) -> list[Token]:
     while True:
         match = match_at(text, position)
         if match is None:
-            append(_broken(text, position))
+            append(_make_error_token(text, position))
             return tokens
         kind = match.lastgroup
         assert kind is not None
@@ -169,13 +170,14 @@ def _without_codepoint_escapes(written: str) -> tuple[str, list[int], list[int]]
     return "".join(pieces) + written[done:], starts, shifts
 
 
-def _broken(text: str, position: int) -> Token:
+def _make_error_token(text: str, position: int) -> Token:
     blanks = _BLANKS.match(text, position)
     start = blanks.end() if blanks else position
-    return Token("error", _explain(text, start), start, len(text))
+    return Token("error", _explain_error(text, start), start, len(text))
 
 
-def _explain(text: str, start: int) -> str:
+def _explain_error(text: str, start: int) -> str:
+    """Why no token begins here."""
     character = text[start]
     if character in "\"'`":
         long = text.startswith(character * 3, start) and character != "`"

@@ -49,16 +49,17 @@ class ExpressionParser(TermParser):
 
     def expression(self) -> Expression:
         """Any expression."""
-        return self._operators(_OR)
+        return self._binary_expression(_OR)
 
     def aggregate_expression(self) -> Expression:
         """An expression of a clause where aggregates may stand."""
         self.aggregates_allowed = True
-        result = self._operators(_OR)
+        result = self._binary_expression(_OR)
         self.aggregates_allowed = False
         return result
 
-    def _operators(self, weakest: int) -> Expression:
+    def _binary_expression(self, weakest: int) -> Expression:
+        """Operators that bind at least as strongly as `weakest`, by precedence climbing."""
         left = self._unary()
         strongest = _MULTIPLY
         while True:
@@ -99,7 +100,7 @@ class ExpressionParser(TermParser):
     def _right_side(self, operator: Token, weakest: int) -> Expression:
         if self.token.key in _EXPRESSION_ENDS:
             self.fail(f"nothing stands on the right side of {operator.text}", operator, ("an expression",))
-        return self._operators(weakest)
+        return self._binary_expression(weakest)
 
     def _expression_list(self) -> tuple[Expression, ...]:
         self.expect("(")

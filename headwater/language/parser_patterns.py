@@ -106,6 +106,7 @@ class PatternParser(ServiceParser):
         return TriplesBlock(tuple(read))
 
     def _other_item(self, token: Token) -> GroupItem:
+        """An item of a group that is neither triples nor a filter."""
         key = token.key
         if key == "{":
             return self._group_or_union()
@@ -230,6 +231,7 @@ class PatternParser(ServiceParser):
         return InlineData(tuple(names), self._data_rows(opening, len(names)))
 
     def _data_rows(self, heading: Token, width: int) -> tuple[tuple[NamedNode | Literal | None, ...], ...]:
+        """The rows of VALUES; each must have `width` values."""
         self.expect("{")
         rows: list[tuple[NamedNode | Literal | None, ...]] = []
         openings: list[Token] = []

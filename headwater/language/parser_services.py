@@ -54,7 +54,7 @@ class ServiceParser(WindowParser):
             name = self.advance().key.lower()
             if name in values:
                 self.fail(f"{token.text} stands here twice", token)
-            values[name] = self._value(token, endpoint)
+            values[name] = self._option_value(token, endpoint)
             if self.token.key == ")":
                 self.advance()
                 return
@@ -62,7 +62,8 @@ class ServiceParser(WindowParser):
                 self.unexpected(",", ")")
             self.advance()
 
-    def _value(self, option: Token, endpoint: Variable | NamedNode) -> Any:
+    def _option_value(self, option: Token, endpoint: Variable | NamedNode) -> Any:
+        """The value behind the name of an option; those without one are true."""
         match option.key:
             case "ACCURACY":
                 return self._share()

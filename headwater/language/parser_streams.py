@@ -131,6 +131,7 @@ class StreamClauseParser(PatternParser):
             self.close("}", "FILTER", "(")
 
     def _aggregate_tuple(self, visible: frozenset[Variable], earlier: list[AggregateClause]) -> AggregateClause:
+        """`(?new, FUNCTION(?v), {?group …})` of AGGREGATE (C-SPARQL)."""
         opening = self.advance()
         at = self.token
         variable = self.variable()
@@ -148,6 +149,7 @@ class StreamClauseParser(PatternParser):
         return AggregateClause(variable, function, argument, group, distinct=distinct, at=at.start)
 
     def _aggregate_function(self, visible: frozenset[Variable]) -> tuple[str, Variable | None, bool]:
+        """The function of an AGGREGATE tuple, its argument (None: `*`), and whether it is DISTINCT."""
         token = self.token
         if token.key not in STREAM_AGGREGATES:
             self.unexpected(*STREAM_AGGREGATES)
@@ -165,6 +167,7 @@ class StreamClauseParser(PatternParser):
         return function, argument, distinct
 
     def _aggregate_group(self, visible: frozenset[Variable]) -> tuple[Variable, ...]:
+        """The variables by which an AGGREGATE tuple groups: `?v` or `{?v, ?w}`, all `visible` in WHERE."""
         if not self.accept("{"):
             if self.token.key != "var":
                 self.unexpected("{", "var")

@@ -77,7 +77,7 @@ class TriplesParser(PathParser):
         begin = self.index
         subject_token = self.token
         needs_predicate = subject_token.key not in _CLOSING or self.peek().key == _CLOSING[subject_token.key]
-        subject = self._node()
+        subject = self._graph_node()
         if needs_predicate and not self.is_at_verb():
             if self.token.key in _TRIPLE_ENDS:
                 self.fail("this triple has no predicate and no object", subject_token)
@@ -113,7 +113,7 @@ class TriplesParser(PathParser):
                 self.fail("there is a term too many before the predicate", self.tokens[blamed])
             place = len(self.triples)
             around, self._triple_begin = self._triple_begin, self.tokens[blamed]
-            value = self._node()
+            value = self._graph_node()
             self._triple_begin = around
             self.triples.insert(place, TriplePattern(subject, verb, value))
             if not self.accept(","):
@@ -138,7 +138,7 @@ class TriplesParser(PathParser):
         self.unexpected(".", ";", ",", "}")
 
     def _nodes_from(self, index: int) -> int:
-        """How many terms stand one after the other from here."""
+        """How many terms stand one after the other from the token `index` on."""
         count = 0
         while self.tokens[index].key in _NODE_STARTS or self.tokens[index].text == "a":
             count += 1
@@ -161,7 +161,7 @@ class TriplesParser(PathParser):
         inside = self.tokens[index : self._after(index)]
         return any(token.key in _CONDITION_MARKS or token.is_word for token in inside)
 
-    def _node(self) -> PatternTerm:
+    def _graph_node(self) -> PatternTerm:
         """A term, `[ … ]` or `( … )`; what stands inside goes to `triples`."""
         key = self.token.key
         if key == "var":
@@ -219,12 +219,12 @@ class TriplesParser(PathParser):
             self._list_opening = opening
         with self.nested():
             head = cell = self.new_blank_node()
-            self.triples.append(TriplePattern(cell, RDF_FIRST, self._node()))
+            self.triples.append(TriplePattern(cell, RDF_FIRST, self._graph_node()))
             while self.token.key != ")":
                 following = self.new_blank_node()
                 self.triples.append(TriplePattern(cell, RDF_REST, following))
                 cell = following
-                self.triples.append(TriplePattern(cell, RDF_FIRST, self._node()))
+                self.triples.append(TriplePattern(cell, RDF_FIRST, self._graph_node()))
         self.advance()
         self.triples.append(TriplePattern(cell, RDF_REST, RDF_NIL))
         if outermost:

@@ -79,6 +79,7 @@ class WindowParser(TriplesParser):
         return result
 
     def _window_after(self, token: Token) -> WindowSpec:
+        """A window by time or by count, after its first word."""
         self._options_left = ()
         if token.key == "NOW":
             return NowSpec()

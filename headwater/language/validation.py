@@ -93,6 +93,7 @@ class _Validator:
     windows: frozenset[NamedNode]
 
     def check_select(self, select: SelectQuery) -> None:
+        """Raise where AS names a variable that exists, or SELECT needs one that is neither grouped nor aggregated."""
         taken = variables_in_scope(select.where)
         keys = self._group_variables(select, taken)
         grouped = bool(select.modifiers.group_by) or _has_aggregates(select)

@@ -56,6 +56,7 @@ def optimise(
 def _apply_rules(
     plan: QueryPlan, statistics: Statistics | None, rewrites: Sequence[Rule], finishing: Sequence[Rule]
 ) -> OptimisedPlan:
+    """Apply the rewrites until none changes the plan, then the finishing rules once; all changes are kept as steps."""
     steps: list[RewriteStep] = []
     unchanged = 0
     for rule in list(rewrites) * MAX_ROUNDS:

@@ -55,6 +55,7 @@ def rewrite_plan(plan: QueryPlan, change: Change) -> Node:
 
 
 def _rewrite_node(plan: QueryPlan, node: Node, change: Change, context: NodeContext) -> Node:
+    """Rewrite the children and the patterns inside EXISTS, then the node itself; SERVICE stays as it is."""
     if isinstance(node, Service):
         return node
     children = node.children

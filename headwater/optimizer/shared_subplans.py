@@ -143,6 +143,8 @@ class _CanonicalNames:
 
 
 def _renumber_windows(node: Node, order: list[int]) -> Node:
+    """The node with each window index replaced by its place in `order`."""
+
     def change(value: Any) -> Any:
         if isinstance(value, tuple):
             return tuple(change(part) for part in value)

@@ -74,43 +74,43 @@ class PlanRewriter:
     """The variables whose values are put into the pattern of the EXISTS at work."""
 
     def rewrite(self) -> Node:
-        plain = self._expressions_with_times(self._node(self.plan.root, DEFAULT))
+        plain = self._expressions_with_times(self._rewrite_node(self.plan.root, DEFAULT))
         return make_nodes_per_solution(plain, self.new_variable)
 
     def new_variable(self) -> Variable:
         """A variable that stands nowhere else in the plan."""
-        return self._variable("w")
+        return self._make_variable("w")
 
-    def _variable(self, what: str) -> Variable:
+    def _make_variable(self, what: str) -> Variable:
         self._fresh += 1
         prefix = "hwx_"
         while prefix in self.plan.text:
             prefix += "_"
         return Variable(f"{prefix}{what}{self._fresh}")
 
-    def _node(self, node: Node, graph: NamedNode | Variable) -> Node:
+    def _rewrite_node(self, node: Node, graph: NamedNode | Variable) -> Node:
         """The node rewritten, with `graph` the active graph (`DEFAULT`, a window's, a static one's)."""
         match node:
             case Window(windows, name, inner):
-                return self._window(windows, name, inner)
+                return self._rewrite_window(windows, name, inner)
             case Graph(name, inner):
-                return self._graph(name, inner)
+                return self._rewrite_graph(name, inner)
             case Aggregation():
-                return self._aggregation(node, graph)
+                return self._rewrite_aggregation(node, graph)
             case Bgp(triples) if self._is_window_graph(graph):
-                matches: list[Node] = [self._occurrence(triple, graph) for triple in triples]
+                matches: list[Node] = [self._match_occurrences(triple, graph) for triple in triples]
                 return reduce(join_nodes, matches)
             case PathMatch():
-                return self._path(node, graph)
+                return self._rewrite_path(node, graph)
             case Bgp():
-                return self._inside(node, graph)
+                return self._put_in_graph(node, graph)
             case Group(inner, keys, aggregates) if any(a.distinct and a.argument is None for _, a in aggregates):
                 # Variables of our own would make equal solutions different.
-                counted = Project(self._node(inner, graph), visible_variables(inner))
-                return map_expressions(Group(counted, keys, aggregates), lambda e: self._exists(e, graph))
-        renewed = node.with_children(*(self._node(child, graph) for child in node.children))
+                counted = Project(self._rewrite_node(inner, graph), visible_variables(inner))
+                return map_expressions(Group(counted, keys, aggregates), lambda e: self._rewrite_exists(e, graph))
+        renewed = node.with_children(*(self._rewrite_node(child, graph) for child in node.children))
         scope = frozenset(variable for child in node.children for variable in visible_variables(child))
-        renewed = map_expressions(renewed, lambda e: self._exists(e, graph, scope))
+        renewed = map_expressions(renewed, lambda e: self._rewrite_exists(e, graph, scope))
         return Project(renewed, visible_variables(renewed)) if self._might_look_around(node, scope) else renewed
 
     def _might_look_around(self, node: Node, scope: frozenset[Variable]) -> bool:
@@ -129,20 +129,20 @@ class PlanRewriter:
                     return True
         return False
 
-    def _exists(
+    def _rewrite_exists(
         self, expression: Expression, graph: NamedNode | Variable, scope: frozenset[Variable] = frozenset()
     ) -> Expression:
         def change(part: Expression) -> Expression | None:
             if not isinstance(part, ExistsPlan):
                 return None
             given, self._given = self._given, self._given | scope
-            plan = self._node(part.plan, graph)
+            plan = self._rewrite_node(part.plan, graph)
             self._given = given
             return replace(part, plan=plan)
 
         return map_expression(expression, change)
 
-    def _inside(self, node: Node, graph: NamedNode | Variable) -> Node:
+    def _put_in_graph(self, node: Node, graph: NamedNode | Variable) -> Node:
         return node if graph == DEFAULT else Graph(graph, node)
 
     def _is_window_graph(self, graph: NamedNode | Variable) -> bool:
@@ -153,12 +153,12 @@ class PlanRewriter:
             return any(source.in_default_graph for source in self.plan.windows)
         return any(window_graph(n, source) == graph for n, source in enumerate(self.plan.windows))
 
-    def _window(self, windows: tuple[int, ...], name: Variable | None, inner: Node) -> Node:
+    def _rewrite_window(self, windows: tuple[int, ...], name: Variable | None, inner: Node) -> Node:
         graphs = [window_graph(n, self.plan.windows[n]) for n in windows]
         if name is None:
-            return self._within(graphs[0], inner)
+            return self._rewrite_in_window(graphs[0], inner)
         branches = [
-            join_nodes(self._within(graph, inner), Values((name,), ((self._label_of(n),),)))
+            join_nodes(self._rewrite_in_window(graph, inner), Values((name,), ((self._label_of(n),),)))
             for n, graph in zip(windows, graphs, strict=True)
         ]
         nothing = Values((name, *(v for v in visible_variables(inner) if v != name)), ())
@@ -167,21 +167,22 @@ class PlanRewriter:
     def _label_of(self, number: int) -> NamedNode:
         return NamedNode(self.plan.windows[number].label)
 
-    def _within(self, graph: NamedNode, inner: Node) -> Node:
+    def _rewrite_in_window(self, graph: NamedNode, inner: Node) -> Node:
         """The inner plan with a window's graph as the active one."""
         if self.occurrences:
-            return self._node(inner, graph)
+            return self._rewrite_node(inner, graph)
         return Graph(graph, self._rewrite_in_graph(inner))
 
     def _rewrite_in_graph(self, inner: Node) -> Node:
         # Inside GRAPH the active graph needs no wrapping of each pattern.
-        return self._node(inner, DEFAULT)
+        return self._rewrite_node(inner, DEFAULT)
 
-    def _graph(self, name: NamedNode | Variable, inner: Node) -> Node:
+    def _rewrite_graph(self, name: NamedNode | Variable, inner: Node) -> Node:
+        """GRAPH over windows and static graphs; a variable may become a union over all of them."""
         visible_windows = [source.graph for source in self.plan.windows if source.graph is not None]
         if isinstance(name, NamedNode):
             if self.occurrences and name in visible_windows:
-                return self._node(inner, name)
+                return self._rewrite_node(inner, name)
             return Graph(name, self._rewrite_in_static_graph(inner))
         if not self.occurrences and is_matched_in_one_graph(inner, name):
             pattern = Graph(name, self._rewrite_in_graph(inner))
@@ -190,7 +191,7 @@ class PlanRewriter:
                 return pattern
             return Filter(pattern, Operation("!", (_starts_with(name, INTERNAL),)))
         graphs = dict.fromkeys([*self.named_graphs, *visible_windows])
-        branches = [join_nodes(self._graph(graph, inner), Values((name,), ((graph,),))) for graph in graphs]
+        branches = [join_nodes(self._rewrite_graph(graph, inner), Values((name,), ((graph,),))) for graph in graphs]
         nothing = Values((name, *(v for v in visible_variables(inner) if v != name)), ())
         return reduce(Union, branches) if branches else nothing
 
@@ -198,20 +199,21 @@ class PlanRewriter:
         """A pattern over a static graph of the dataset: nothing in it occurs in time."""
         keep, self.occurrences = self.occurrences, False
         try:
-            return self._node(inner, DEFAULT)
+            return self._rewrite_node(inner, DEFAULT)
         finally:
             self.occurrences = keep
 
-    def _occurrence(self, triple: TriplePattern, graph: NamedNode | Variable) -> Node:
-        occurrence, time = self._variable("o"), self._variable("t")
+    def _match_occurrences(self, triple: TriplePattern, graph: NamedNode | Variable) -> Node:
+        """A triple pattern that matches occurrences, each in a graph of its own, and binds their times."""
+        occurrence, time = self._make_variable("o"), self._make_variable("t")
         variables = frozenset(v for v in (triple.subject, triple.predicate, triple.object) if isinstance(v, Variable))
         match: Node = Join(
             Graph(occurrence, Bgp((triple,))),
             Graph(OCCURRENCES, Bgp((TriplePattern(occurrence, OF, graph), TriplePattern(occurrence, TIME, time)))),
         )
         self._times.append((variables, None, time))
-        for stream in self._streams(graph):
-            its_time = self._variable("s")
+        for stream in self._timed_streams(graph):
+            its_time = self._make_variable("s")
             self._times.append((variables, stream, its_time))
             looked_up = Graph(OCCURRENCES, Bgp((TriplePattern(occurrence, stream_time(stream), its_time),)))
             match = LeftJoin(match, looked_up)
@@ -221,7 +223,7 @@ class PlanRewriter:
             return Union(Graph(STATIC, Bgp((triple,))), match)
         return LeftJoin(Bgp((triple,)), match)
 
-    def _streams(self, graph: NamedNode | Variable) -> list[NamedNode]:
+    def _timed_streams(self, graph: NamedNode | Variable) -> list[NamedNode]:
         """The streams of a graph whose own times some `timestamp(?v, stream)` reads."""
         if not any(isinstance(p, Timestamp) and p.stream is not None for p in self._all_expressions()):
             return []
@@ -235,27 +237,27 @@ class PlanRewriter:
     def _all_expressions(self) -> list[Expression]:
         return [p for n in nodes_of(self.plan.root) for e in expressions_of(n) for p in sub_expressions(e)]
 
-    def _path(self, match: PathMatch, graph: NamedNode | Variable) -> Node:
+    def _rewrite_path(self, match: PathMatch, graph: NamedNode | Variable) -> Node:
         """A path: single steps count occurrences, closures are sets by definition."""
-        pattern = unroll_path(match, lambda: self._variable("m"))
+        pattern = unroll_path(match, lambda: self._make_variable("m"))
         if pattern != match:
-            return self._node(pattern, graph)
-        return self._inside(complete_path(match, lambda: self._variable("m")), graph)
+            return self._rewrite_node(pattern, graph)
+        return self._put_in_graph(complete_path(match, lambda: self._make_variable("m")), graph)
 
-    def _aggregation(self, node: Aggregation, graph: NamedNode | Variable) -> Node:
+    def _rewrite_aggregation(self, node: Aggregation, graph: NamedNode | Variable) -> Node:
         """P AGG A: P joined with the aggregates of its groups; a group key that is unbound equals itself only."""
-        result = self._node(node.inner, graph)
+        result = self._rewrite_node(node.inner, graph)
         sure = certain_variables(node.inner)
         for variable, aggregate, group in node.clauses:
-            renamed = {v: self._variable("g") for v in group if v not in sure}
+            renamed = {v: self._make_variable("g") for v in group if v not in sure}
             keys = tuple((renamed[v], VariableReference(v)) if v in renamed else (v, None) for v in group)
-            groups = Group(self._node(node.inner, graph), keys, ((variable, aggregate),))
+            groups = Group(self._rewrite_node(node.inner, graph), keys, ((variable, aggregate),))
             result = Join(result, Project(groups, (*(k for k, _ in keys), variable)))
             if renamed:
                 result = Filter(
                     result, conjunction_of([_same_or_both_unbound(v, other) for v, other in renamed.items()])
                 )
-        conditions = [self._exists(condition, graph) for condition in node.conditions]
+        conditions = [self._rewrite_exists(condition, graph) for condition in node.conditions]
         return Filter(result, conjunction_of(conditions)) if conditions else result
 
     def _expressions_with_times(self, plan: Node) -> Node:

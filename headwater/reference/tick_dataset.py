@@ -130,10 +130,11 @@ class TickDataset:
         """Write every occurrence in view, with its time, in place of those of the tick before."""
         for quad in self._occurrence_quads:
             self.store.remove(quad)
-        self._occurrence_quads = list(self._occurrences(buffers))
+        self._occurrence_quads = list(self._make_occurrence_quads(buffers))
         self.store.extend(self._occurrence_quads)
 
-    def _occurrences(self, buffers: list[WindowBuffer]) -> Iterable[Quad]:
+    def _make_occurrence_quads(self, buffers: list[WindowBuffer]) -> Iterable[Quad]:
+        """Each triple in a graph of its own, with quads for its window graph and its times."""
         times_by_occurrence: dict[tuple[NamedNode, Triple, tuple[int, ...]], list[tuple[int, NamedNode]]] = {}
         for number, buffer in enumerate(buffers):
             stream = self.plan.windows[number].stream

@@ -144,7 +144,7 @@ class RunCounts:
             state_rows=measure.log.rows if measure.queries else before.state_rows,
             state_bytes=measure.log.bytes or 0 if measure.queries else before.state_bytes,
             steps=add_by_name(add_by_name(before.steps, measure.steps), steps),
-            queries=self._queries(outcome, seconds),
+            queries=self._count_queries(outcome, seconds),
         )
         self._last = now
         return self.progress
@@ -158,7 +158,8 @@ class RunCounts:
         """Add the time of a step that follows the counting."""
         self.progress = replace(self.progress, steps=add_by_name(self.progress.steps, {step: seconds}))
 
-    def _queries(self, outcome: BatchOutcome, seconds: float) -> dict[str, QueryProgress]:
+    def _count_queries(self, outcome: BatchOutcome, seconds: float) -> dict[str, QueryProgress]:
+        """The progress of each query after a batch that took some seconds."""
         letters: dict[tuple[str, str], int] = {}
         for letter in outcome.letters:
             key = (iri_to_name(letter.stream), letter.kind)
@@ -182,7 +183,7 @@ class RunCounts:
                 rows=before.rows + rows.get(name, 0),
             )
             measure = outcome.measure.queries.get(name)
-            found[name] = counted if measure is None else _with(counted, measure)
+            found[name] = counted if measure is None else _add_measure(counted, measure)
         return found
 
     def summary(self, *, stopped: bool) -> RunSummary:
@@ -193,7 +194,7 @@ class RunCounts:
         return RunSummary(**{**counts, "seconds": seconds, "rate": rate}, stopped=stopped)
 
 
-def _with(counted: QueryProgress, measure: QueryMeasure) -> QueryProgress:
+def _add_measure(counted: QueryProgress, measure: QueryMeasure) -> QueryProgress:
     newest, answered = measure.newest, measure.answered
     return replace(
         counted,

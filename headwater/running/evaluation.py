@@ -54,7 +54,7 @@ class Evaluation:
     def step(self, chunks: Iterable[Chunk]) -> BatchOutcome:
         """Evaluate one batch; the order of its chunks does not matter."""
         batch = _collect_chunks(chunks)
-        return self._outcome(batch, self._program.advance(batch.elements, batch.ended, batch.version))
+        return self._make_outcome(batch, self._program.advance(batch.elements, batch.ended, batch.version))
 
     def step_by_ticks(self, chunks: Iterable[Chunk], version: Callable[[], Version]) -> Iterator[BatchOutcome]:
         """Evaluate one batch and give the outcome of each tick; `version` gives the version of the data before each."""
@@ -62,11 +62,12 @@ class Evaluation:
         seconds: dict[str, float] = {}
         for step in self._program.advance_by_ticks(batch.elements, batch.ended, version):
             seconds = step.seconds = add_by_name(seconds, step.seconds)
-            yield self._outcome(batch, step)
+            yield self._make_outcome(batch, step)
             # Elements and letters of the batch count once, with its first tick.
             batch = _Batch(sources=batch.sources)
 
-    def _outcome(self, batch: _Batch, step: StepResult) -> BatchOutcome:
+    def _make_outcome(self, batch: _Batch, step: StepResult) -> BatchOutcome:
+        """The outcome of a step: answers, dead letters by stream and position, counts and measures."""
         letters = [*batch.letters]
         for stream, element in step.late:
             letters.append(_late_letter(stream, element, batch.sources))
@@ -118,6 +119,7 @@ class Evaluation:
 
 
 def _collect_chunks(chunks: Iterable[Chunk]) -> _Batch:
+    """Gather the chunks of a batch by stream; bad elements become dead letters."""
     batch: dict[str, list[Elements]] = {}
     ended: set[str] = set()
     letters: list[DeadLetter] = []

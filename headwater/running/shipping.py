@@ -45,7 +45,7 @@ class DataFolder:
     archive: str | None = None
 
     def local_path(self) -> str:
-        """The folder in this process."""
+        """The folder on the machine of this process; unpacks the archive if it came with one."""
         return self.path if self.archive is None else _unpack_archive(self.archive)
 
 

@@ -101,6 +101,7 @@ class AnswerMerger:
         return [self._merge_tick(some, vocabulary, ordered.get(place)) for place, some in enumerate(together)]
 
     def _merge_tick(self, answers: list[Answer], vocabulary: Vocabulary, ordered: list[Row] | None) -> Answer:
+        """Merge the shards' answers of one query at one closing; `ordered` are their rows if already decoded."""
         first = replace(answers[0], encoded=None)
         plan = self._plans[first.query]
         groups, presenter = self._groups.get(plan.name), self._presenters.get(plan.name)

@@ -43,6 +43,7 @@ def choose_partitionings(
 
 
 def _possible_partitionings(query: RegisteredQuery, *, has_static_default: bool) -> list[Partitioning] | OneShard:
+    """All partitionings under which shards together give the query's answers, or why there are none."""
     plan, settings = query.plan, query.settings
     if not plan.windows:
         return OneShard("it reads no stream")

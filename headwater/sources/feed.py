@@ -122,6 +122,7 @@ class Feed:
     def _find_unread(
         self, stream: str, offsets: Iterable[ItemOffset], items: Iterable[SourceItem]
     ) -> dict[str, _Unread]:
+        """Which items of a stream have more to read than their offsets say, and up to where."""
         source = self._sources[stream]
         items_by_name = {item.name: item for item in items}
         reads_all = self._final_items is not None and self._drain

@@ -176,6 +176,8 @@ def _artifact_of(jar: Path) -> str:
 
 
 def _resolve_with_spark(spark: SparkSession) -> None:
+    """Let Spark download its Kafka connector, or the stand-in jars where that fails."""
+
     def add(coordinates: Iterable[str], transitive: bool) -> None:
         for coordinate in coordinates:
             spark.sql(f"ADD JAR 'ivy://{coordinate}?transitive={'true' if transitive else 'false'}'")

@@ -70,7 +70,7 @@ class MqttReceiver(Receiver):
         self._messages: queue.Queue[Any] = queue.Queue(_MOST_WAITING)
 
     def receive(self) -> None:
-        client = self._client()
+        client = self._make_client()
         try:
             client.connect_async(self._broker.host, self._broker.port)
             # The client's own thread connects, and connects again when the connection breaks.
@@ -83,7 +83,8 @@ class MqttReceiver(Receiver):
             client.disconnect()
             client.loop_stop()
 
-    def _client(self) -> Client:
+    def _make_client(self) -> Client:
+        """A client of the broker that subscribes at each connection and acknowledges by hand."""
         from paho.mqtt.client import Client
         from paho.mqtt.enums import CallbackAPIVersion
 

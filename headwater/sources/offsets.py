@@ -67,6 +67,7 @@ class Offset:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Offset:
+        """The offset that `to_json` wrote."""
         streams = {
             stream: StreamOffset(tuple(map(ItemOffset.from_json, offset["items"])), offset["ended"])
             for stream, offset in value["streams"].items()

@@ -216,6 +216,7 @@ def _check_time(time: str | None) -> None:
 def _elements_of_graphs(
     quads: list[Quad], message: ReceivedMessage, time: str | None
 ) -> Iterator[Element | BadElement]:
+    """An element for each graph of a message; `time` chooses where its timestamp comes from."""
     has_names = any(not isinstance(quad.graph_name, DefaultGraph) for quad in quads)
     if has_names and (time == PROV or (time is None and any(q.predicate == GENERATED_AT_TIME for q in quads))):
         yield from timed_graphs(enumerate(quads), message.source)

@@ -40,7 +40,9 @@ class Receiver(ABC):
         self._decoder = decoder
         self._spool = spool
         self._last_time = 0
-        self._thread = threading.Thread(target=self._run, name=f"headwater-receiver {address}", daemon=True)
+        self._thread = threading.Thread(
+            target=self._receive_until_stopped, name=f"headwater-receiver {address}", daemon=True
+        )
 
     def start(self) -> None:
         self._thread.start()
@@ -52,7 +54,8 @@ class Receiver(ABC):
             self._thread.join(_STOP_SECONDS)
         self._spool.close()
 
-    def _run(self) -> None:
+    def _receive_until_stopped(self) -> None:
+        """Receive and connect again after each loss; any other error is kept as `failure`."""
         waits = BackOff(float("inf"))
         try:
             while not self.stopping.is_set():

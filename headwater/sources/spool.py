@@ -74,10 +74,11 @@ class Spool:
             self._write("".join(lines).encode("utf-8", "surrogatepass"))
 
     def _write(self, data: bytes) -> None:
-        append_durably(self._current_file(), data)
+        append_durably(self._open_current_file(), data)
         self._size += len(data)
 
-    def _current_file(self) -> int:
+    def _open_current_file(self) -> int:
+        """The descriptor of the file to append to; a full or old file is closed and a new one begun."""
         is_full = self._size >= self._file_bytes or time.monotonic() - self._opened > self._file_seconds
         if self._file is not None and is_full:
             os.close(self._file)
@@ -114,6 +115,7 @@ class SpoolSource:
 
     @property
     def _files(self) -> FileSource:
+        """The files that hold the spooled elements."""
         return FileSource((self.folder,))
 
     def check(self) -> None:

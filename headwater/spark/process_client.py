@@ -17,6 +17,7 @@ from typing import NoReturn
 
 
 def main(address: str, arguments: list[str]) -> NoReturn:
+    """Become the process that Spark asked for: a fork of the server at `address`, or Python itself."""
     if len(arguments) < 2 or arguments[0] != "-m":
         _run_python(arguments)
     try:

@@ -99,7 +99,7 @@ class Server:
             for key, _ in self._selector.select():
                 match key.fileobj:
                     case self._listener:
-                        self._accept()
+                        self._accept_request()
                     case self._woken:
                         self._woken.recv(1024)
                         self._reap()
@@ -108,7 +108,8 @@ class Server:
                     case other:
                         self._kill_abandoned(other)
 
-    def _accept(self) -> None:
+    def _accept_request(self) -> None:
+        """Fork a process for the next request and send its process id."""
         connection, _ = self._listener.accept()
         connection.settimeout(_REQUEST_SECONDS)
         try:

@@ -92,7 +92,7 @@ def embedded_session(
     if _IS_LOCAL.match(master):
         settings |= LOCAL_SETTINGS
     with _set_environment(variables), _delay_interrupts():
-        return _start(settings | STATEFUL_SETTINGS)
+        return _start_session(settings | STATEFUL_SETTINGS)
 
 
 def choose_java_megabytes() -> int:
@@ -109,7 +109,8 @@ def _choose_python(master: str, variables: Mapping[str, str]) -> str:
     return str(Launcher(variables).program) if _IS_LOCAL.match(master) and Launcher.is_possible() else sys.executable
 
 
-def _start(settings: dict[str, str]) -> SparkSession:
+def _start_session(settings: dict[str, str]) -> SparkSession:
+    """Start Spark, whose output goes to a temporary log, or use the session of this process."""
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession

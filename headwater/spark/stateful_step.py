@@ -65,11 +65,12 @@ class EvaluationProcessor(StatefulProcessor):
         return self._shipped.unpack()
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:
+        """Evaluate the chunks of one batch for one shard and save its state; gives one outcome."""
         from headwater.running.counting import add_by_name
 
         begin = time.monotonic()
         chunks = [unpack_chunk(bytes(chunk)) for frame in rows for chunk in frame["chunk"]]
-        evaluation = self._evaluation()
+        evaluation = self._resume_evaluation()
         unpacked = time.monotonic()
         outcome = evaluation.step(chunks)
         evaluated = time.monotonic()
@@ -85,6 +86,7 @@ class EvaluationProcessor(StatefulProcessor):
         yield outcome_to_frame(outcome)
 
     def _save(self, evaluation: Evaluation) -> None:
+        """Write the changes of the window log into Spark's state; the evaluation stays live for the next batch."""
         summary, changes = evaluation.changes()
         for segment in changes.added:
             self._segments.updateValue((segment.number,), (segment_to_bytes(segment),))
@@ -99,7 +101,8 @@ class EvaluationProcessor(StatefulProcessor):
         while len(_LIVE_EVALUATIONS) > _MOST_LIVE:
             _LIVE_EVALUATIONS.popitem(last=False)
 
-    def _evaluation(self) -> Evaluation:
+    def _resume_evaluation(self) -> Evaluation:
+        """The evaluation that is live in this worker, or one restored from Spark's state."""
         from headwater.running.evaluation import Evaluation
 
         stored = self._token.get()

@@ -166,6 +166,7 @@ class ElementReader:
                 yield BadElement(f"broken {compression_of(self.path)} file: {error}", "", self.source)
 
     def _read_whole(self) -> Iterator[Element | BadElement]:
+        """All elements of the file, by its format."""
         with open_bytes(self.path) as stream:
             if self.format is StreamFormat.TNQ:
                 yield from read_tnq(stream, self.source)
@@ -186,6 +187,7 @@ class ElementReader:
                 yield from read_json_lines(stream, self.source, self.template)
 
     def _read_lines(self, start: int, end: int | None) -> Iterator[Element | BadElement]:
+        """The elements that begin in a byte range of a file of lines."""
         with open(self.path, "rb") as stream:
             if self.format is StreamFormat.CSV and self.template is not None and self.template.columns is None:
                 yield from self._read_csv_with_header(stream, self.template, start, end)

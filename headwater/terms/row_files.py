@@ -177,6 +177,7 @@ def read_json_array(data: bytes, source: str, template: RowTemplate) -> Iterator
 
 
 def _array_members(data: bytes) -> Iterator[object]:
+    """The members of a JSON array; a broken one is a bad element, and nothing is read behind it."""
     text = data.decode("utf-8-sig", "surrogateescape")
     place = text.index("[") + 1
     separator = ""

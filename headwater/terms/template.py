@@ -135,6 +135,7 @@ class RowTemplate:
         return RowTemplate, (self.text, self.name)
 
     def _apply_directive(self, directive: str, rest: str) -> None:
+        """Apply `@where`, `@columns` or `@delimiter`."""
         if directive == "where":
             match = _WHERE.fullmatch(rest)
             if match is None:
@@ -163,6 +164,7 @@ class RowTemplate:
         return tuple(self._compile_block(block, prefixes, blank_nodes) for block in blocks)
 
     def _compile_block(self, block: _Block, prefixes: str, blank_nodes: dict[BlankNode, int]) -> _Group:
+        """Parse the Turtle of a block once: builders for its terms, and triples as indexes of these."""
         numbers: dict[Term, int] = {}
         builders: list[TermBuilder] = []
         triples: list[tuple[int, int, int]] = []

@@ -121,6 +121,7 @@ class Placeholders:
         return lambda row: fill_iri(parts, row)
 
     def _make_literal_builder(self, term: Literal) -> TermBuilder:
+        """What builds the literal of a row; it gives None where a cell is empty."""
         parts = self.split_parts(term.value)
         language, direction = term.language, term.direction
         datatype = self._make_iri_builder(term.datatype)

@@ -61,6 +61,7 @@ def parse_time_rule(text: str, placeholders: Placeholders) -> TimeRule:
 
 
 def _parse_every_rule(text: str, placeholders: Placeholders) -> TimeRule:
+    """The rule of `@time START every STEP`, which counts rows."""
     match = _EVERY.fullmatch(text)
     if match is None:
         raise ValueError(

@@ -150,6 +150,7 @@ def _elements_of(
     source: str,
     position: tuple[int, ...],
 ) -> Iterator[Element | BadElement]:
+    """The element of a named graph, a bad one if it has no time; triples about it in the default graph are bad, too."""
     if graph.is_named or (graph.times and not graph.strays):
         time = _time_of(name, graph.times)
         if isinstance(time, int):

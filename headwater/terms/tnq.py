@@ -91,6 +91,7 @@ def _blocks(lines: Iterator[OffsetLine], end: int | None) -> Iterator[list[Offse
 def _read_statements(
     blocks: Iterable[list[OffsetLine]], source: str, numbers: LineNumbers
 ) -> Iterator[_Statement | BadElement]:
+    """The statements of lines with their times, parsed block by block; a broken line is a bad element."""
     times: dict[bytes, int | str] = {}
     for block in blocks:
         if len(times) > _CACHED_TIMES:
@@ -135,6 +136,10 @@ def _bad_line(line: OffsetLine, reason: str, source: str, numbers: LineNumbers) 
 def _group_lines(
     statements: Iterable[_Statement | BadElement], end: int | None, continues: ElementKey | None
 ) -> Iterator[Element | BadElement]:
+    """Group consecutive statements with the same time and graph into elements that begin before `end`.
+
+    The element that `continues` names began before this range and is skipped. Bad lines follow the element around them.
+    """
     position = -1
     time, graph = continues if continues is not None else (0, None)
     triples: list[Triple] | None = None

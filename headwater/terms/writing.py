@@ -85,6 +85,7 @@ def write_xml_boolean(value: bool) -> str:
 
 
 def _xml_term(term: Term) -> str:
+    """A term in the XML format of SPARQL results."""
     if isinstance(term, NamedNode):
         return f"<uri>{_xml_text(term.value)}</uri>"
     if isinstance(term, BlankNode):

@@ -74,12 +74,12 @@ def _exact_sum(values: Multiset) -> ExactSum | None:
 
 
 def minimum(values: Multiset) -> Term | None:
-    """MIN."""
+    """MIN: the least term in the order of ORDER BY; None where there is no value, or an error among them."""
     return None if None in values else least(term for term in values if term is not None)
 
 
 def maximum(values: Multiset) -> Term | None:
-    """MAX."""
+    """MAX: the greatest term in the order of ORDER BY; None where there is no value, or an error among them."""
     return None if None in values else greatest(term for term in values if term is not None)
 
 

@@ -46,11 +46,11 @@ class TimeWindow:
         return (self.t0 or 0) + (self.width or 0) + self.offset
 
     def advance_at_or_before(self, instant: int) -> int:
-        """The last advance not after an instant."""
+        """The last instant, not after this one, at which the window advances."""
         return instant if self.slide is None else instant - (instant - self._grid) % self.slide
 
     def advance_at_or_after(self, instant: int) -> int:
-        """The first advance not before an instant."""
+        """The first instant, not before this one, at which the window advances."""
         return instant if self.slide is None else instant + (self._grid - instant) % self.slide
 
     @property

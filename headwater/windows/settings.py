@@ -82,7 +82,7 @@ class QuerySettings:
 def resolve_settings(plan: QueryPlan, options: Options = NO_OPTIONS) -> QuerySettings:
     """The settings under which a plan runs: its own clauses and the options, then the defaults of its dialect."""
     bounds = options.bounds or Bounds.LEFT_OPEN
-    windows = tuple(_window(source.spec, bounds, options.t0) for source in plan.windows)
+    windows = tuple(_window_of_spec(source.spec, bounds, options.t0) for source in plan.windows)
     every = plan.registration.every if plan.registration else None
     is_cqels = plan.dialect is Dialect.CQELS
     has_step = any((w.slide if isinstance(w, TimeWindow) else w.step) is not None for w in windows)
@@ -106,7 +106,8 @@ def resolve_settings(plan: QueryPlan, options: Options = NO_OPTIONS) -> QuerySet
     )
 
 
-def _window(spec: WindowSpec, bounds: Bounds, t0: int | None) -> Window:
+def _window_of_spec(spec: WindowSpec, bounds: Bounds, t0: int | None) -> Window:
+    """The window that the query text specifies; `t0` is the instant at which the first one opens."""
     match spec:
         case RangeSpec(width, slide):
             return TimeWindow(width, slide, 0, t0, bounds)

@@ -27,7 +27,7 @@ class Started:
         monkeypatch.setattr(session, "check_java", lambda: SAID)
         monkeypatch.setattr(session, "archive_path", lambda java: classes if java == SAID else Path("another"))
         monkeypatch.setattr(session, "_choose_python", lambda master, _: f"python for {master}")
-        monkeypatch.setattr(session, "_start", self._start)
+        monkeypatch.setattr(session, "_start_session", self._start)
         self.settings: dict[str, str] = {}
         self.python: str | None = None
 

@@ -183,6 +183,7 @@ class _Load:
         self._journal = _Journal.open(self._staging / "journal.json")
 
     def run(self, files: Sequence[Path]) -> LoadReport:
+        """Load the files that are new or changed and publish them; goes on from the journal of an interrupted load."""
         known = self._before.files if self._before is not None else {}
         graph = None if self._name is None else self._name.value
         wanted: dict[Path, LoadedFile] = {}

@@ -66,6 +66,7 @@ def read_blocks(path: Path, graph: int | None = None, start: int = 0, lines: int
 
 
 def _read_lines(path: Path, format: LineFormat, start: int, lines: int) -> Iterator[StatementBlock]:
+    """The blocks of a file of lines, from the offset `start` on, before which there are `lines` lines."""
     with open(path, "rb") as raw:
         stream = decompress(raw, path)
         position, rest = start, b""
@@ -95,6 +96,7 @@ def _scan_block(data: bytes, path: Path, format: LineFormat, lines: int, end: in
 
 
 def _read_document(path: Path) -> Iterator[StatementBlock]:
+    """The blocks of a file that only a parser can split into statements; one bad element if it is broken."""
     quads = read_quads(path)
     size = path.stat().st_size
     while True:

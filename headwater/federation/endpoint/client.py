@@ -221,6 +221,7 @@ class Endpoint:
         return future
 
     def _ask_with_retries(self, query: str, deadline: float) -> Results:
+        """Ask until there is a result; raises what cannot be retried before the deadline."""
         state = self._state()
         attempt = 0
         while True:

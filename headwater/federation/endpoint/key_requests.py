@@ -66,18 +66,19 @@ class KeyRequests:
 
     def run(self, keys: Iterable[Row]) -> None:
         for key in dict.fromkeys(keys):
-            self._accept(key)
+            self._queue_key(key)
         while self._todo or self._halves or self._in_flight:
             while (self._todo or self._halves) and len(self._in_flight) < self._most_in_flight():
-                self._send(self._halves.popleft() if self._halves else self._next_keys())
+                self._send_request(self._halves.popleft() if self._halves else self._next_keys())
             left = max(0.0, self.deadline - self.endpoint.now())
             done, _ = wait(self._in_flight, timeout=left, return_when=FIRST_COMPLETED)
             if not done:
                 self._give_up(self.endpoint.timeout_error(), also_in_flight=True)
             for future in done:
-                self._handle(self._in_flight.pop(future), future)
+                self._handle_result(self._in_flight.pop(future), future)
 
-    def _accept(self, key: Row) -> None:
+    def _queue_key(self, key: Row) -> None:
+        """Queue a key to be requested; one that no query text can hold is a failure."""
         if len(key) != len(self.queries.join_variables):
             raise ValueError(f"a key has {len(self.queries.join_variables)} terms, and this one {len(key)}: {key}")
         if all(term is None or isinstance(term, NamedNode | Literal) for term in key):
@@ -97,7 +98,7 @@ class KeyRequests:
     def _next_keys(self) -> tuple[Row, ...]:
         return tuple(self._todo.popleft() for _ in range(min(self.size.current, len(self._todo))))
 
-    def _send(self, keys: tuple[Row, ...]) -> None:
+    def _send_request(self, keys: tuple[Row, ...]) -> None:
         is_single = self._needs_single_keys
         if is_single:
             self._todo.extendleft(reversed(keys[1:]))
@@ -105,44 +106,46 @@ class KeyRequests:
         text = self.queries.select_key(keys[0]) if is_single else self.queries.select_keys(keys)
         self._in_flight[self.endpoint.submit(text, self.deadline)] = _Request(keys, is_single)
 
-    def _handle(self, request: _Request, future: Future[Results]) -> None:
+    def _handle_result(self, request: _Request, future: Future[Results]) -> None:
         try:
             table = future.result()
             if not isinstance(table, ResultTable):
                 raise EndpointGarbage(self.endpoint.name, "a SELECT query was answered with true or false")
             if request.is_single:
-                self._take_one(request.keys[0], table)
+                self._store_single_result(request.keys[0], table)
             else:
-                self._take_many(request.keys, table)
+                self._store_values_result(request.keys, table)
         except EndpointError as error:
             self._handle_error(request, error)
         else:
             self._failures_in_a_row = 0
 
-    def _take_one(self, key: Row, table: ResultTable) -> None:
+    def _store_single_result(self, key: Row, table: ResultTable) -> None:
+        """Store the rows of a key that was asked for alone; VALUES counts as refused from now on."""
         self.endpoint.can_take_values = False
-        self._store({key: list(table.project(self.queries.names))})
+        self._store_rows({key: list(table.project(self.queries.names))})
 
-    def _take_many(self, keys: tuple[Row, ...], table: ResultTable) -> None:
+    def _store_values_result(self, keys: tuple[Row, ...], table: ResultTable) -> None:
         by_key: dict[Row, list[Row]] = {key: [] for key in keys}
         for index, *row in table.project([self.queries.key_index, *self.queries.names]):
             by_key[keys[self._key_index(index, len(keys))]].append(tuple(row))
         self.endpoint.can_take_values = True
         self.size.report_success(len(keys))
-        self._store(by_key)
+        self._store_rows(by_key)
 
     def _key_index(self, term: Term | None, count: int) -> int:
         if isinstance(term, Literal) and term.value.isdecimal() and int(term.value) < count:
             return int(term.value)
         raise EndpointGarbage(self.endpoint.name, "the rows do not say which key of VALUES they belong to")
 
-    def _store(self, by_key: Mapping[Row, list[Row]]) -> None:
+    def _store_rows(self, by_key: Mapping[Row, list[Row]]) -> None:
         for key, rows in by_key.items():
             compatible = [row for row in rows if self.queries.is_compatible(row, key)]
             self.dropped += len(rows) - len(compatible)
             self.rows[key] = tuple(self.queries.join_key(row, key) for row in compatible)
 
     def _handle_error(self, request: _Request, error: EndpointError) -> None:
+        """Decide what a failed request means: ask key by key, in halves, or give up."""
         keys = request.keys
         if not request.is_single and self.endpoint.can_take_values is not True and _can_be_refusal_of_values(error):
             try:

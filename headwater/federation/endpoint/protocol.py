@@ -104,11 +104,11 @@ def read_results(body: bytes, content_type: str = "", scope: str = "") -> Result
     except (SyntaxError, ValueError) as error:
         plain = _drop_extensions(text) if format_ is QueryResultsFormat.JSON else None
         if plain is None:
-            raise NotResults(f"not a SPARQL result, or only a part of one: {_shorten(str(error))}") from error
+            raise NotResults(f"not a SPARQL result, or only a part of one: {_shorten_quote(str(error))}") from error
     try:
         return _parse(plain, format_, scope)
     except (SyntaxError, ValueError) as error:
-        raise NotResults(f"not a SPARQL result: {_shorten(str(error))}") from error
+        raise NotResults(f"not a SPARQL result: {_shorten_quote(str(error))}") from error
 
 
 def _parse(text: bytes | str, format_: QueryResultsFormat, scope: str) -> Results:
@@ -179,10 +179,11 @@ def _detect_format(text: bytes | str) -> QueryResultsFormat:
     if beginning.startswith("<") and not re.match(r"<(!doctype\s+html|html)\b", beginning, re.IGNORECASE):
         return QueryResultsFormat.XML
     kind = "a web page" if beginning.startswith("<") else "neither JSON nor XML"
-    raise NotResults(f"the answer is {kind}: {_shorten(beginning)!r}")
+    raise NotResults(f"the answer is {kind}: {_shorten_quote(beginning)!r}")
 
 
-def _shorten(text: str) -> str:
+def _shorten_quote(text: str) -> str:
+    """A text on one line, cut to a length that fits into a message."""
     line = " ".join(text.split())
     return line if len(line) <= _LONGEST_QUOTE else line[:_LONGEST_QUOTE] + "…"
 

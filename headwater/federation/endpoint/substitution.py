@@ -79,6 +79,7 @@ def restrict_pattern(pattern: Node, fixed: Fixed) -> Node:
 
 
 def _push_terms(node: Node, fixed: Fixed) -> Node:
+    """Put the fixed terms into the patterns; those that would change the meaning there become a filter outside."""
     match node:
         case Bgp(triples):
             return _restrict_triples(node, triples, fixed)
@@ -94,12 +95,12 @@ def _push_terms(node: Node, fixed: Fixed) -> Node:
         case Union(left, right):
             return Union(restrict_pattern(left, fixed), restrict_pattern(right, fixed))
         case Filter(inner, condition):
-            inside = _pushable(fixed, inner, condition)
+            inside = _pushable_terms(fixed, inner, condition)
             return _filter_outside(
                 Filter(restrict_pattern(inner, inside), _substitute_all(condition, inside)), _difference(fixed, inside)
             )
         case Extend(inner, variable, expression):
-            inside = {v: t for v, t in _pushable(fixed, inner, expression).items() if v != variable}
+            inside = {v: t for v, t in _pushable_terms(fixed, inner, expression).items() if v != variable}
             extended = Extend(restrict_pattern(inner, inside), variable, _substitute_all(expression, inside))
             return _filter_outside(extended, _difference(fixed, inside))
         case LeftJoin(left, right, condition):
@@ -129,6 +130,7 @@ def _push_terms(node: Node, fixed: Fixed) -> Node:
 
 
 def _restrict_triples(node: Bgp, triples: tuple[TriplePattern, ...], fixed: Fixed) -> Node:
+    """The triple patterns with the terms in place of their variables; no solutions where no triple can match."""
     changed = []
     for triple in triples:
         subject, predicate = _substitute(triple.subject, fixed), _substitute(triple.predicate, fixed)
@@ -190,7 +192,7 @@ def _equality(variable: Variable, term: NamedNode | Literal, is_bound: bool) -> 
     return Operation("||", (Operation("!", (FunctionCall("BOUND", (read,)),)), same))
 
 
-def _pushable(fixed: Fixed, inner: Node, expression: Expression) -> dict[Variable, NamedNode | Literal]:
+def _pushable_terms(fixed: Fixed, inner: Node, expression: Expression) -> dict[Variable, NamedNode | Literal]:
     """The terms that may be pushed below an expression: it does not read their variable, or finds it always bound."""
     read, asked, always = expression_variables(expression), _variables_in_exists(expression), certain_variables(inner)
     return {v: t for v, t in fixed.items() if v not in read or (v in always and v not in asked)}

@@ -61,14 +61,15 @@ class Refresher:
         size = self._remote.keys_per_request
         if until is not None:
             size = self.latency.largest_request((until - self._clock.now()) / SECOND, size)
-        return self._send(queue, most, size, until, counts)
+        return self._send_requests(queue, most, size, until, counts)
 
     def send_in_background(self, queue: deque[Row], most: int, within: int, counts: RequestCounts) -> bool:
         """Send a wave without waiting, for an endpoint that is too slow for a tick: its results serve the next one."""
         size = max(1, self.latency.largest_request(within / SECOND, self._remote.keys_per_request))
-        return self._send(queue, most, size, self._clock.now(), counts)
+        return self._send_requests(queue, most, size, self._clock.now(), counts)
 
-    def _send(self, queue: deque[Row], most: int, size: int, until: int | None, counts: RequestCounts) -> bool:
+    def _send_requests(self, queue: deque[Row], most: int, size: int, until: int | None, counts: RequestCounts) -> bool:
+        """Request up to `most` keys, `size` each, and wait until the instant `until`."""
         workers = self._runner.free_workers
         if self._is_failing:
             size, workers = min(size, 1), min(workers, 1)

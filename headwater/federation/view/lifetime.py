@@ -26,7 +26,7 @@ class WindowKey:
 
 
 def remaining_ticks(entered: int, width: int, slide: int, now: int) -> int:
-    """Equation 3; 0 if the mapping has left the window."""
+    """How many more ticks see a mapping that entered at `entered` (equation 3); 0 if it has left the window."""
     return max(0, -((now - entered - width) // slide))
 
 

@@ -75,7 +75,7 @@ class Relation:
                 index.inserts = index.probes = 0
 
     def index_uses(self) -> list[IndexUse]:
-        """The indexes that readers used, dropped ones included."""
+        """How often each index was used, dropped ones included."""
         uses = [
             IndexUse(key, index.inserts, index.probes, self._drops[key], True) for key, index in self._indexes.items()
         ]

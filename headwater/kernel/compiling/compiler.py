@@ -102,7 +102,7 @@ class Compiler:
         """The operator whose rows are the solutions of the plan, and what ORDER BY and LIMIT make of them."""
         presentation, below = Presentation.extract(self._plan.root)
         if presentation is None:
-            return self._node(below, DEFAULT), None
+            return self._compile_node(below, DEFAULT), None
         return self._compile_presentation(presentation, below, DEFAULT)
 
     def _compile_presentation(
@@ -119,7 +119,7 @@ class Compiler:
 
     def input(self, node: Node, graph: NamedNode) -> JoinInput:
         """A part of the plan with `graph` as the active one, and what its rows always bind."""
-        operator = self._node(node, graph)
+        operator = self._compile_node(node, graph)
         return JoinInput(operator, frozenset(names(certain_variables(node))), non_literal_variables(node))
 
     def filter_rows(self, given: JoinInput, condition: Expression, graph: NamedNode) -> Operator:
@@ -147,51 +147,52 @@ class Compiler:
         self._fresh += 1
         return f"{self._prefix}{what}{self._fresh}"
 
-    def _node(self, node: Node, graph: NamedNode) -> Operator:
+    def _compile_node(self, node: Node, graph: NamedNode) -> Operator:
+        """The operator of a node, with `graph` as the active graph; subclasses add nodes of their own."""
         if self.static_parts.is_static(node, graph):
             return self.static_parts.rows(node, graph)
         match node:
             case Bgp((triple,)):
                 return self._pattern_compiler.pattern(triple, graph)
             case Join() | Bgp():
-                return self._join(node, graph)
+                return self._compile_join(node, graph)
             case PathMatch():
-                return self._path(node, graph)
+                return self._compile_path(node, graph)
             case Window(windows, Variable() as name, inner):
                 labels = [(NamedNode(self._plan.windows[n].label), self.window_graph(n)) for n in windows]
-                return self._in_each(name, inner, labels)
+                return self._compile_in_each_graph(name, inner, labels)
             case Window((number,), _, inner):
-                return self._node(inner, self.window_graph(number))
+                return self._compile_node(inner, self.window_graph(number))
             case Graph(Variable() as name, inner):
-                return self._graphs(name, inner)
+                return self._compile_graph_variable(name, inner)
             case Graph(NamedNode() as name, inner):
-                return self._node(inner, name)
+                return self._compile_node(inner, name)
             case Filter(inner, condition):
                 return self.filter_rows(self.input(inner, graph), condition, graph)
             case Extend(inner, variable, expression):
                 return self.extend_rows(self.input(inner, graph), variable.value, expression, graph)
             case Union(left, right):
-                return UnionOperator([self._node(left, graph), self._node(right, graph)])
+                return UnionOperator([self._compile_node(left, graph), self._compile_node(right, graph)])
             case LeftJoin(left, right, condition):
                 return self.left_join(self.input(left, graph), self.input(right, graph), condition, graph)
             case Minus(left, right):
-                return MinusOperator(self._node(left, graph), self._node(right, graph))
+                return MinusOperator(self._compile_node(left, graph), self._compile_node(right, graph))
             case Project(inner, variables):
-                return project(self._node(inner, graph), names(variables))
+                return project(self._compile_node(inner, graph), names(variables))
             case Distinct(inner) | Reduced(inner):
-                return DistinctOperator(self._node(inner, graph))
+                return DistinctOperator(self._compile_node(inner, graph))
             case Group(inner, keys, aggregates):
-                return self._group(self.input(inner, graph), keys, aggregates, graph)
+                return self._compile_group(self.input(inner, graph), keys, aggregates, graph)
             case Aggregation():
-                return self._aggregation(node, graph)
+                return self._compile_aggregation(node, graph)
             case OrderBy(inner, _):
-                return self._node(inner, graph)
+                return self._compile_node(inner, graph)
             case Slice():
-                return self._slice(node, graph)
+                return self._compile_slice(node, graph)
         raise UnsupportedByKernel("SERVICE" if isinstance(node, Service) else f"no operator for {type(node).__name__}")
 
-    def _join(self, node: Node, graph: NamedNode) -> Operator:
-        return self.join_parts(list(self._parts(node, graph))).operator
+    def _compile_join(self, node: Node, graph: NamedNode) -> Operator:
+        return self.join_parts(list(self._split_join(node, graph))).operator
 
     def join_parts(self, parts: Sequence[PlacedPart]) -> JoinInput:
         """The inputs of nested joins in one: static ones that share variables are one view."""
@@ -200,24 +201,24 @@ class Compiler:
         inputs += [self.input(*part) for part in parts if not self.static_parts.is_static(*part)]
         return join_all(inputs)
 
-    def _parts(self, node: Node, graph: NamedNode) -> Iterable[PlacedPart]:
+    def _split_join(self, node: Node, graph: NamedNode) -> Iterable[PlacedPart]:
         """The inputs of a join, flattened; triple patterns of one graph are parts of their own."""
         match node:
             case Join(left, right):
-                yield from self._parts(left, graph)
-                yield from self._parts(right, graph)
+                yield from self._split_join(left, graph)
+                yield from self._split_join(right, graph)
             case Bgp(triples):
                 yield from ((Bgp((triple,)), graph) for triple in triples)
             case Graph(NamedNode() as name, inner):
-                yield from self._parts(inner, name)
+                yield from self._split_join(inner, name)
             case Window((number,), None, inner):
-                yield from self._parts(inner, self.window_graph(number))
+                yield from self._split_join(inner, self.window_graph(number))
             case Unit():
                 return
             case _:
                 yield node, graph
 
-    def _path(self, node: PathMatch, graph: NamedNode) -> Operator:
+    def _compile_path(self, node: PathMatch, graph: NamedNode) -> Operator:
         """A path of fixed length, without the variables in between."""
         between: list[Variable] = []
 
@@ -228,19 +229,21 @@ class Compiler:
         pattern = unroll_path(node, new_variable)
         if pattern == node:
             raise UnsupportedByKernel("a property path of any length over a stream")
-        steps = self._node(pattern, graph)
+        steps = self._compile_node(pattern, graph)
         return project(steps, tuple(v for v in steps.variables if v not in names(between)))
 
-    def _graphs(self, name: Variable, inner: Node) -> Operator:
+    def _compile_graph_variable(self, name: Variable, inner: Node) -> Operator:
         """GRAPH ?g: the pattern in each static graph and in each stream's, joined with the name of it (18.6)."""
         streams = [(stream, stream) for stream in self.static_parts.streams]
         if self.static_parts.reads_no_stream(inner):
-            in_streams = self._in_each(name, inner, streams)
+            in_streams = self._compile_in_each_graph(name, inner, streams)
             return UnionOperator([self.static_parts.in_static_graphs(name, inner), in_streams])
         static = [(graph, graph) for graph in self.static_parts.named_graphs]
-        return self._in_each(name, inner, [*static, *streams])
+        return self._compile_in_each_graph(name, inner, [*static, *streams])
 
-    def _in_each(self, name: Variable, inner: Node, places: Sequence[tuple[NamedNode, NamedNode]]) -> Operator:
+    def _compile_in_each_graph(
+        self, name: Variable, inner: Node, places: Sequence[tuple[NamedNode, NamedNode]]
+    ) -> Operator:
         """The pattern in each of some graphs, with `name` bound to what the graph is called."""
         shown = dict.fromkeys([name.value, *names(visible_variables(inner))])
         branches: list[Operator] = [ConstantOperator(tuple(shown), no_rows(len(shown)))] if not places else []
@@ -251,14 +254,14 @@ class Compiler:
             branches.append(join_all(inputs).operator)
         return branches[0] if len(branches) == 1 else UnionOperator(branches)
 
-    def _slice(self, node: Slice, graph: NamedNode) -> Operator:
+    def _compile_slice(self, node: Slice, graph: NamedNode) -> Operator:
         presentation, below = Presentation.extract(node)
         if presentation is None:
             raise UnsupportedByKernel("LIMIT or OFFSET of something that is no sub-query")
         rows, presenter = self._compile_presentation(presentation, below, graph)
         return RecomputeOperator(rows, presenter.order_and_slice, names(presentation.variables))
 
-    def _group(
+    def _compile_group(
         self,
         given: JoinInput,
         keys: Iterable[tuple[Variable, Expression | None]],
@@ -290,7 +293,7 @@ class Compiler:
         kept = dict.fromkeys([*(v for v in source.variables if v not in times), *keys])
         return project(source, tuple(kept))
 
-    def _aggregation(self, node: Aggregation, graph: NamedNode) -> Operator:
+    def _compile_aggregation(self, node: Aggregation, graph: NamedNode) -> Operator:
         """Each row of P with the aggregates of its groups: ids are compared, so that unbound equals unbound."""
         inner = self.input(node.inner, graph)
         groups = {v.value for _, _, group in node.clauses for v in group}
@@ -298,7 +301,7 @@ class Compiler:
         rows = replace(inner, operator=SharedOperator(all_there, self.clock))
         inputs = [rows.operator]
         for variable, aggregate, group in node.clauses:
-            inputs.append(self._group(rows, [(v, None) for v in group], [(variable, aggregate)], graph))
+            inputs.append(self._compile_group(rows, [(v, None) for v in group], [(variable, aggregate)], graph))
         result: Operator = MultiwayJoinOperator(
             inputs, tuple(dict.fromkeys(v for one in inputs for v in one.variables))
         )

@@ -211,10 +211,11 @@ class ExistsCompiler:
 
 def is_closed(plan: Node, around: Variables) -> bool:
     """Whether putting values for the variables `around` into a pattern only chooses among its own solutions."""
-    return not around & _timestamped_variables(plan) and _only_restricts(plan, around)
+    return not around & _timestamped_variables(plan) and _is_only_restricted(plan, around)
 
 
-def _only_restricts(plan: Node, around: Variables) -> bool:
+def _is_only_restricted(plan: Node, around: Variables) -> bool:
+    """Whether substituting values for `around` keeps just those of its solutions that have these values."""
     shown = around & frozenset(visible_variables(plan))
     match plan:
         case Bgp() | Values() | Unit():
@@ -222,34 +223,34 @@ def _only_restricts(plan: Node, around: Variables) -> bool:
         case PathMatch(_, path, _):
             return not shown or not can_be_empty(path)
         case Join(left, right) | Union(left, right):
-            return _only_restricts(left, around) and _only_restricts(right, around)
+            return _is_only_restricted(left, around) and _is_only_restricted(right, around)
         case Graph(_, inner) | Window(_, _, inner) | Distinct(inner) | Reduced(inner) | OrderBy(inner, _):
-            return _only_restricts(inner, around)
+            return _is_only_restricted(inner, around)
         case Filter(inner, condition):
-            return around & expression_variables(condition) <= certain_variables(inner) and _only_restricts(
+            return around & expression_variables(condition) <= certain_variables(inner) and _is_only_restricted(
                 inner, around
             )
         case Extend(inner, variable, expression):
             sees_itself = around & expression_variables(expression) <= certain_variables(inner)
-            return variable not in around and sees_itself and _only_restricts(inner, around)
+            return variable not in around and sees_itself and _is_only_restricted(inner, around)
         case LeftJoin(left, right, condition):
             always_bound = certain_variables(left)
             seen = frozenset() if condition is None else around & expression_variables(condition)
             is_determined = around & frozenset(
                 visible_variables(right)
             ) <= always_bound and seen <= always_bound | certain_variables(right)
-            return is_determined and _only_restricts(left, around) and _only_restricts(right, around)
+            return is_determined and _is_only_restricted(left, around) and _is_only_restricted(right, around)
         case Minus(left, right):
             return (
                 not around & frozenset(visible_variables(right))
-                and _only_restricts(left, around)
-                and _only_restricts(right, around)
+                and _is_only_restricted(left, around)
+                and _is_only_restricted(right, around)
             )
         case Project(inner, _):
-            return _only_restricts(inner, shown)
+            return _is_only_restricted(inner, shown)
         case Group(inner, keys, _):
             own = frozenset(variable for variable, expression in keys if expression is None)
-            return shown <= own & certain_variables(inner) and _only_restricts(inner, shown)
+            return shown <= own & certain_variables(inner) and _is_only_restricted(inner, shown)
         case Slice():
             return not shown
     return False

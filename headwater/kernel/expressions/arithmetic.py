@@ -115,6 +115,7 @@ def _compute_decimal(operation, m, s, n, t):  # type: ignore[no-untyped-def]
 
 @compiled
 def _compute(operation, left, right):  # type: ignore[no-untyped-def]
+    """The id of the result of one operation; `_NO_ID` where it is left to pyoxigraph."""
     if left >= 0 or right >= 0:
         return _NO_ID
     a, b = value_class_of(left), value_class_of(right)
@@ -145,7 +146,11 @@ def _compute(operation, left, right):  # type: ignore[no-untyped-def]
 
 @compiled
 def calculate(operation, left, left_column, left_step, right, right_column, right_step, ids):  # type: ignore[no-untyped-def]
-    """Write the ids of the results, `NO_ID` for those that are left to pyoxigraph; gives the number of the latter."""
+    """Compute an operation row by row; a step of 0 repeats the first row of an operand.
+
+    Writes into `ids`: the id of the result, `UNBOUND` for an unbound operand, `NO_ID` where pyoxigraph
+    must compute it. Returns how many of these there are.
+    """
     open_count = 0
     for i in range(ids.shape[0]):
         a = left[i * left_step, left_column]

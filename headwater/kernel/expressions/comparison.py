@@ -141,6 +141,7 @@ def _sign_if_apart(a, x, b, y):  # type: ignore[no-untyped-def]
 
 @compiled
 def _is_member(members, term_id):  # type: ignore[no-untyped-def]
+    """Whether an id is in `members`, a hash table with open addressing; negative slots are free."""
     mask = members.shape[0] - 1
     slot = term_id & mask
     while members[slot] >= 0:

@@ -144,6 +144,7 @@ def _instant_of(constant_id: int) -> int:
 
 
 def _number_intervals(kind: InlineType, constant: int | float | Decimal) -> Iterator[tuple[InlineType, int, int, int]]:
+    """`_intervals` for a number: values of each numeric type are compared with it as SPARQL promotes them."""
     is_float = kind in _FLOATS
     if not isinstance(constant, float):
         exact = Fraction(constant)

@@ -262,6 +262,7 @@ class _Compiler:
         return False
 
     def _constant_comparison(self, operator: str, source: Source, constant: Literal, tables: ComparisonTables) -> Test:
+        """Compare with a constant by its intervals; rows that these leave open go to pyoxigraph."""
         operation = Operation(operator, (VariableReference(_LEFT), Constant(constant)))
         fallback = PyoxigraphExpression(boolean_value_of(operation), [_LEFT], self._vocabulary, None)
         constant_column = np.array([[id_of_value(constant)]], dtype=np.int64)
@@ -290,6 +291,7 @@ class _Compiler:
         return test
 
     def _binary_comparison(self, operator: str, left: Source, right: Source) -> Test:
+        """Compare two operands by their ids; rows that these leave open go to pyoxigraph."""
         operation = Operation(operator, (VariableReference(_LEFT), VariableReference(_RIGHT)))
         fallback = PyoxigraphExpression(boolean_value_of(operation), [_LEFT, _RIGHT], self._vocabulary, None)
         outcomes, resources = OUTCOMES[operator], self._resources
@@ -314,7 +316,7 @@ class _Compiler:
         return test
 
     def _arithmetic_source(self, code: int, expression: Expression, operands: Sequence[Expression]) -> Source:
-        """Arithmetic on one or two operands; `expression` is the same for pyoxigraph, over `_OPERANDS`."""
+        """Arithmetic on one or two operands; pyoxigraph evaluates `expression`, over `_OPERANDS`, for open rows."""
         sources = [self._operand(operand) for operand in operands]
         fallback = PyoxigraphExpression(expression, [_LEFT, _RIGHT][: len(sources)], self._vocabulary, None)
 

@@ -103,6 +103,7 @@ class PyoxigraphExpression:
                 self._vocabulary.id_of(term)
 
     def _evaluate_new(self, keys: list[Key]) -> dict[Key, int]:
+        """Evaluate rows that are not in the cache, and put them there if they fit."""
         if len(self._result_ids) + len(keys) > CACHE_SIZE:
             self._result_ids.clear()
             self._result_terms.clear()
@@ -120,6 +121,7 @@ class PyoxigraphExpression:
         return new_ids
 
     def _query_pyoxigraph(self, keys: list[Key]) -> list[Term | None]:
+        """The value of the expression for each row, by one query; None: an error or unbound."""
         term_of = self._vocabulary.term_of
         rows: list[Row] = [
             (term_of(key),) if isinstance(key, int) else tuple(term_of(term_id) for term_id in key) for key in keys

@@ -62,7 +62,7 @@ class FamilyCompiler(Compiler):
         self.table = TableOperator(tuple(variable.value for variable in (family.member, *family.parameters)))
         self._table = SharedOperator(self.table, self.clock)
 
-    def _node(self, node: Node, graph: NamedNode) -> Operator:
+    def _compile_node(self, node: Node, graph: NamedNode) -> Operator:
         match node:
             case MemberTable():
                 return self._member_columns(node, graph)
@@ -70,7 +70,7 @@ class FamilyCompiler(Compiler):
                 join = self._threshold(inner, list(conjuncts_of(condition)), graph)
                 if join is not None:
                     return join
-        return super()._node(node, graph)
+        return super()._compile_node(node, graph)
 
     def _member_columns(self, node: MemberTable, graph: NamedNode) -> Operator:
         """The columns of the table that a node reads, and of its rows those that satisfy its conditions."""
@@ -101,7 +101,7 @@ class FamilyCompiler(Compiler):
         if not tests:
             return None
         others = [condition for condition in plain if condition not in tests]
-        left = self._node(Filter(rows, conjunction_of(others)) if others else rows, graph)
+        left = self._compile_node(Filter(rows, conjunction_of(others)) if others else rows, graph)
         right = join_all([self.input(table, graph) for table in tables]).operator
         test = self._expressions.compile_expression(conjunction_of(tests), (*left.variables, *right.variables))
         join = ThresholdJoinOperator(left, right, test.test_rows)

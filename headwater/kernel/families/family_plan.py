@@ -137,21 +137,22 @@ class _Lifting:
                 ordered = OrderBy(self._join_members(below, tag=True), tuple(zip(lifted, descends, strict=True)))
                 return Project(ordered, (self.member, *variables))
             case Project(inner, variables):
-                return self._project(self._lift(inner), variables)
+                return self._project(self._lift_node(inner), variables)
         raise UnsupportedByKernel(f"a query that is no selection but {type(root).__name__}")
 
-    def _lift(self, node: Node) -> _Lifted:
+    def _lift_node(self, node: Node) -> _Lifted:
+        """A part of the plan for all members at once, over parameters in place of their constants."""
         match node:
             case Bgp(triples):
                 return self._lift_bgp(triples)
             case Values():
                 return self._lift_values(node)
             case JoinNode(left, right):
-                first, second = self._lift(left), self._lift(right)
+                first, second = self._lift_node(left), self._lift_node(right)
                 tagged = first.has_member or second.has_member
                 return _Lifted(JoinNode(first.node, second.node), tagged, first.waiting | second.waiting)
             case Graph(NamedNode(), inner) | Window(_, None, inner):
-                below = self._lift(inner)
+                below = self._lift_node(inner)
                 return replace(below, node=node.with_children(below.node))
             case Filter(inner, condition):
                 below, (test,) = self._lift_with_expressions(inner, [condition])
@@ -164,12 +165,12 @@ class _Lifting:
             case Minus(left, right):
                 return self._lift_minus(left, right)
             case Union(left, right):
-                branches = [self._lift(branch) for branch in (left, right)]
+                branches = [self._lift_node(branch) for branch in (left, right)]
                 if not any(branch.is_member_specific for branch in branches):
                     return _Lifted(Union(*(branch.node for branch in branches)))
                 return _Lifted(Union(*(self._join_members(branch, tag=True) for branch in branches)), has_member=True)
             case Project(inner, variables):
-                below = self._lift(inner)
+                below = self._lift_node(inner)
                 if below.is_member_specific:
                     return _Lifted(self._project(below, variables), has_member=True)
                 return _Lifted(Project(below.node, variables))
@@ -181,14 +182,14 @@ class _Lifting:
                 below, lifted = self._lift_with_expressions(inner, [key for key, _ in keys])
                 if below.is_member_specific:
                     # The solutions of a sub-query have no order, and a LIMIT is refused.
-                    return self._lift(inner)
+                    return self._lift_node(inner)
                 descends = [down for _, down in keys]
                 return _Lifted(OrderBy(below.node, tuple(zip(lifted, descends, strict=True))))
         return self._lift_other(node)
 
     def _lift_other(self, node: Node) -> _Lifted:
         """Operators over one input that look at more than a row, and those without a parameter below."""
-        below = [self._lift(child) for child in node.children]
+        below = [self._lift_node(child) for child in node.children]
         if not any(child.is_member_specific for child in below):
             return _Lifted(node.with_children(*(child.node for child in below)))
         if isinstance(node, Distinct | Reduced | Graph | Window):
@@ -211,9 +212,10 @@ class _Lifting:
         return Project(self._join_members(below, tag=True), (self.member, *variables))
 
     def _lift_bgp(self, triples: tuple[TriplePattern, ...]) -> _Lifted:
+        """Triple patterns with variables in place of the constants that differ, which wait for the member table."""
         waiting: set[int] = set()
 
-        def filled(term: PatternTerm) -> PatternTerm:
+        def fill_placeholder(term: PatternTerm) -> PatternTerm:
             number = self._numbers.get(term) if isinstance(term, NamedNode) else None
             if number is None:
                 return term
@@ -223,12 +225,14 @@ class _Lifting:
             waiting.add(number)
             return self.variables[number]
 
-        patterns = tuple(TriplePattern(filled(t.subject), t.predicate, filled(t.object)) for t in triples)
+        patterns = tuple(
+            TriplePattern(fill_placeholder(t.subject), t.predicate, fill_placeholder(t.object)) for t in triples
+        )
         return _Lifted(Bgp(patterns), waiting=frozenset(waiting))
 
     def _lift_values(self, node: Values) -> _Lifted:
         """VALUES: a cell that differs is read from the table under the name of its column."""
-        numbers = [[None if cell is None else self._number(cell) for cell in row] for row in node.rows]
+        numbers = [[None if cell is None else self._placeholder_number(cell) for cell in row] for row in node.rows]
         cells = [[None if n is None else self._fixed[n] for n in row] for row in numbers]
         is_open = [[n is not None and self._fixed[n] is None for n in row] for row in numbers]
         if not any(map(any, is_open)):
@@ -241,12 +245,13 @@ class _Lifting:
             branches.append(join_nodes(self._members([v for v, _ in named], [n for _, n in named]), written))
         return _Lifted(reduce(Union, branches), has_member=True)
 
-    def _number(self, cell: ConstantTerm) -> int:
+    def _placeholder_number(self, cell: ConstantTerm) -> int:
+        """The number of the constant that a placeholder in VALUES stands for."""
         assert isinstance(cell, NamedNode)
         return self._numbers[cell]
 
     def _lift_left_join(self, left: Node, right: Node, condition: Expression | None) -> _Lifted:
-        first, second = self._lift(left), self._lift(right)
+        first, second = self._lift_node(left), self._lift_node(right)
         test = None if condition is None else self._lift_expression(condition)
         lifted = None if test is None else test.expression
         if not second.is_member_specific and (test is None or not test.is_member_specific):
@@ -255,7 +260,7 @@ class _Lifting:
         return _Lifted(LeftJoin(kept, self._join_members(second), lifted), has_member=True)
 
     def _lift_minus(self, left: Node, right: Node) -> _Lifted:
-        first, second = self._lift(left), self._lift(right)
+        first, second = self._lift_node(left), self._lift_node(right)
         if not second.is_member_specific:
             return replace(first, node=Minus(first.node, second.node))
         if not set(visible_variables(left)) & set(visible_variables(right)):
@@ -271,6 +276,7 @@ class _Lifting:
         keys: tuple[tuple[Variable, Expression | None], ...],
         aggregates: tuple[tuple[Variable, Aggregate], ...],
     ) -> _Lifted:
+        """GROUP BY with the member as one more key; without keys, a group for each member."""
         calls: list[Expression] = [call for _, call in aggregates]
         below, lifted = self._lift_with_expressions(inner, [*(key for _, key in keys if key is not None), *calls])
         own = iter(lifted)
@@ -329,7 +335,7 @@ class _Lifting:
 
     def _lift_with_expressions(self, inner: Node, expressions: list[Expression]) -> tuple[_Lifted, list[Expression]]:
         """An input with all that some expressions read, and the expressions."""
-        below = self._lift(inner)
+        below = self._lift_node(inner)
         lifted = [self._lift_expression(expression) for expression in expressions]
         if any(one.is_member_specific for one in lifted):
             reads = frozenset().union(*(one.reads for one in lifted))
@@ -337,6 +343,7 @@ class _Lifting:
         return below, [one.expression for one in lifted]
 
     def _lift_expression(self, expression: Expression) -> _LiftedExpression:
+        """An expression with variables in place of the constants that differ, in EXISTS, too."""
         reads: set[int] = set()
         has_lifted_pattern = False
 
@@ -351,7 +358,7 @@ class _Lifting:
                     reads.add(number)
                     return VariableReference(self.variables[number])
                 case ExistsPlan(plan, _):
-                    pattern = self._lift(plan)
+                    pattern = self._lift_node(plan)
                     has_lifted_pattern |= pattern.is_member_specific
                     return replace(part, plan=self._join_members(pattern))
             return None

@@ -153,6 +153,7 @@ class FamilyPatternCompiler(PatternCompiler):
         self._followers = followers
 
     def pattern(self, triple: TriplePattern, graph: NamedNode) -> Operator:
+        """The solutions of a triple pattern; one with a parameter reads only triples that a member asks for."""
         terms = (triple.subject, triple.predicate, triple.object)
         asked = [(column, self._parameters.index(v)) for column, v in enumerate(terms) if v in self._parameters]
         if not asked or self._by_stream:

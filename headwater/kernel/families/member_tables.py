@@ -94,7 +94,7 @@ class FamilyViewOperator(TableOperator):
         return tuple(member[place] for place in self._places)
 
     def enter(self, members: Sequence[Values]) -> None:
-        """Members have come, each with the values of all parameters of the family."""
+        """Add the rows that new members ask for; a member is the values of all parameters of the family."""
         keys = [self._key(member) for member in members]
         fresh = list(dict.fromkeys(key for key in keys if key not in self._wanted))
         if fresh:
@@ -107,7 +107,7 @@ class FamilyViewOperator(TableOperator):
             self._wanted[key].members += 1
 
     def leave(self, member: Values) -> None:
-        """A member has gone."""
+        """Remove the rows that only this member asked for."""
         key = self._key(member)
         wanted = self._wanted[key]
         wanted.members -= 1

@@ -86,6 +86,7 @@ class PartnerCounter:
             changes.joined.removed.append(self._match_left_rows(self._left.masked_rows(removed))[1])
 
     def _change_right_rows(self, delta: Delta, changes: MatchChanges) -> None:
+        """Apply a delta of the right input: pairs won and lost, and left rows that became (un)matched."""
         removed, added = self._right.cancel_and_take(delta)
         lost_pairs, joined = self._match_right_rows(self._right.masked_rows(removed))
         changes.joined.removed.append(joined)

@@ -49,9 +49,10 @@ class NewestTimeOperator(Operator):
                 changed[key] = None
                 counts = self._times.setdefault(key, {})
                 counts[times] = counts.get(times, 0) + difference
-        return self._difference(changed)
+        return self._update_newest(changed)
 
-    def _difference(self, changed: dict[_Row, None]) -> Delta:
+    def _update_newest(self, changed: dict[_Row, None]) -> Delta:
+        """Compute the newest times of changed rows again; the delta of those that differ."""
         added: list[_Row] = []
         removed: list[_Row] = []
         for key in changed:
@@ -108,6 +109,7 @@ class TimeTermsOperator(Operator):
         return converted
 
     def _time_ids(self, times: Sequence[int]) -> list[int]:
+        """The ids of the literals that `timestamp()` returns for some times."""
         term_ids = {t: UNBOUND if t == UNBOUND else self._vocabulary.id_of(time_literal(t)) for t in set(times)}
         return [term_ids[time] for time in times]
 

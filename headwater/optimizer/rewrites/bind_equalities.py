@@ -48,6 +48,7 @@ from headwater.terms.stored_forms import is_kept
 
 
 def bind_equalities(plan: QueryPlan, statistics: Statistics | None = None) -> Node:
+    """Put constants into patterns in place of variables that a filter equates with them."""
     # timestamp(?v) is the time of the patterns that bind ?v: with a constant in its place none would.
     if has_timestamps(plan.root):
         return plan.root

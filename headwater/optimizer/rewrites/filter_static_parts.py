@@ -21,6 +21,8 @@ from headwater.optimizer.statistics import Statistics
 
 
 def filter_static_parts(plan: QueryPlan, statistics: Statistics | None = None) -> Node:
+    """Move filters over a join to the static inputs that decide them together."""
+
     def change(node: Node, context: NodeContext) -> Node:
         conditions: list[Expression] = []
         below = node

@@ -25,7 +25,7 @@ def merge_patterns(plan: QueryPlan, statistics: Statistics | None = None) -> Nod
             if place is None:
                 merged.append(factor)
             else:
-                merged[place] = _merge(merged[place], factor)
+                merged[place] = _merge_nodes(merged[place], factor)
         return join_all(merged)
 
     return rewrite_plan(plan, change)
@@ -43,7 +43,8 @@ def has_same_graph(one: Node, other: Node) -> bool:
     return False
 
 
-def _merge(one: Node, other: Node) -> Node:
+def _merge_nodes(one: Node, other: Node) -> Node:
+    """Two patterns over the same graph as one."""
     match one, other:
         case Bgp(first), Bgp(second):
             return Bgp((*first, *second))

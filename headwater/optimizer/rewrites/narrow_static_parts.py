@@ -57,6 +57,8 @@ MAX_LISTED = 64
 
 
 def narrow_static_parts(plan: QueryPlan, statistics: Statistics | None = None) -> Node:
+    """Filter static inputs of joins by the conditions that the stream inputs imply."""
+
     def change(node: Node, context: NodeContext) -> Node:
         # Inside EXISTS any variable may have its value from outside.
         if not isinstance(node, Join) or context.is_correlated:

@@ -16,6 +16,8 @@ from headwater.terms.model import Variable
 
 
 def optional_to_join(plan: QueryPlan, statistics: Statistics | None = None) -> Node:
+    """Replace OPTIONAL by a join where a filter above drops solutions without the optional part."""
+
     def change(node: Node, context: NodeContext) -> Node:
         if not isinstance(node, Filter) or can_be_bound_outside(context):
             return node

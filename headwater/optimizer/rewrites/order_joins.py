@@ -72,6 +72,7 @@ class _JoinOrderer:
         return node.with_children(*(self.order_below(child, within) for child in node.children))
 
     def _order_inputs(self, inputs: list[Node], graph: ActiveGraph) -> list[Node]:
+        """Order inputs greedily: next is one that shares a variable and has the fewest estimated solutions."""
         waiting = list(range(len(inputs)))
         chosen: list[int] = []
         bound: frozenset[Variable] = frozenset()

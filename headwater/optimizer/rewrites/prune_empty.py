@@ -32,6 +32,8 @@ from headwater.optimizer.statistics import Statistics
 
 
 def prune_empty(plan: QueryPlan, statistics: Statistics | None = None) -> Node:
+    """Replace parts that cannot have solutions by an empty VALUES."""
+
     def change(node: Node, context: NodeContext) -> Node:
         match node:
             case Join(left, right):

@@ -59,6 +59,7 @@ class _AggregatePusher:
         return steady and bool(group.aggregates) and has_stream_pattern(self._plan, group.inner, graph)
 
     def _push_into_union(self, group: Group) -> Node | None:
+        """Group each branch of a UNION first and merge the partial aggregates; None if it cannot be done."""
         branches = _branches(group.inner)
         if len(branches) < 2 or any(isinstance(branch, Group) for branch in branches):
             return None
@@ -75,6 +76,7 @@ class _AggregatePusher:
         return Group(reduce(Union, parts), keys, _merge_aggregates(splits, names))
 
     def _push_into_join(self, group: Group, graph: ActiveGraph) -> Node | None:
+        """Group the stream side of a join before it meets the static data; None if it cannot be done."""
         inputs = join_operands(group.inner)
         streams = [node for node in inputs if has_stream_pattern(self._plan, node, graph)]
         static = [node for node in inputs if node not in streams]

@@ -57,6 +57,7 @@ class FilterSide(Enum):
 
 
 def push_filters(plan: QueryPlan, statistics: Statistics | None = None, side: FilterSide = FilterSide.BOTH) -> Node:
+    """Push filters towards the patterns that bind their variables, into the inputs of joins that `side` allows."""
     pushing = _FilterPusher(plan, side)
 
     def change(node: Node, context: NodeContext) -> Node:
@@ -193,7 +194,7 @@ class _FilterPusher:
         return LeftJoin(left, inner, conjunction_of(rest) if rest else None)
 
     def push_below_aggregation(self, node: Aggregation, graph: ActiveGraph) -> Node:
-        """AGGREGATE with those of its conditions that keep or drop whole groups of every clause as filters below it."""
+        """Push conditions of AGGREGATE below it as filters, if they keep or drop whole groups of every clause."""
         groups = [frozenset(group) for _, _, group in node.clauses]
         early = [c for c in node.conditions if can_move(c) and all(is_decided_by_group(group, c) for group in groups)]
         rest = tuple(c for c in node.conditions if c not in early)

@@ -53,7 +53,7 @@ def _zone_text(code: int) -> str:
 
 
 def encode_date(lexical: str) -> InlineValue | None:
-    """A date of the years 0001 to 9999, with or without zone."""
+    """The inline value of an `xsd:date` of the years 0001 to 9999; None where only a hash can stand for it."""
     match = _DATE.fullmatch(lexical)
     if match is None:
         return None

@@ -79,7 +79,7 @@ def _is_in_class(at, bits):  # type: ignore[no-untyped-def]
 
 @compiled
 def iri_end(start):  # type: ignore[no-untyped-def]
-    """The end of `<…>`: quick for what begins with http and has neither `:` nor `@` behind it."""
+    """The address behind the `<…>` at `start`, or `UNSURE_END`; quick for http IRIs without a further `:` or `@`."""
     first = word_at(start + 1)
     if first == _HTTPS:
         at = start + 9
@@ -109,6 +109,7 @@ def iri_end(start):  # type: ignore[no-untyped-def]
 
 @compiled
 def _unusual_iri_end(start):  # type: ignore[no-untyped-def]
+    """The end of `<…>` for any scheme; `UNSURE_END` where the parser shall decide whether it is valid."""
     at = start + 1
     if not _is_in_class(at, _LETTER):
         return np.int64(UNSURE_END)

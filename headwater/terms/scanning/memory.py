@@ -25,7 +25,7 @@ _types: Any = types
 _Generator = Callable[[Any, Any, Any], Any]
 
 
-def _value(builder: Any, address: Any, kind: Any) -> Any:
+def _load_value(builder: Any, address: Any, kind: Any) -> Any:
     loaded = builder.load(builder.inttoptr(address, kind.as_pointer()))
     loaded.align = 1
     return loaded
@@ -45,7 +45,7 @@ def _of_address(result: Any, generate: _Generator) -> Any:
 
 def _load(bits: int) -> _Generator:
     def generate(ir: Any, builder: Any, address: Any) -> Any:
-        loaded = _value(builder, address, ir.IntType(bits))
+        loaded = _load_value(builder, address, ir.IntType(bits))
         return loaded if bits == 64 else builder.zext(loaded, ir.IntType(64))
 
     return generate
@@ -60,7 +60,7 @@ def _stops(singles: Sequence[str], ranges: Sequence[tuple[int, int]]) -> _Genera
         def all_of(value: int) -> Any:
             return ir.Constant(kind, [value] * BLOCK)
 
-        block = _value(builder, address, kind)
+        block = _load_value(builder, address, kind)
         tests = [builder.icmp_unsigned("==", block, all_of(ord(single))) for single in singles]
         for first, last in ranges:
             shifted = builder.sub(block, all_of(first)) if first else block

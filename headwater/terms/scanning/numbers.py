@@ -262,6 +262,7 @@ def _without_last_zero(mantissa, fraction):  # type: ignore[no-untyped-def]
 
 @compiled
 def scan_double(start, end):  # type: ignore[no-untyped-def]
+    """The inline id of a double; `NOT_INLINE`, or `UNSURE` where Python must decide."""
     notation, negative, mantissa, digits, fraction, exponent = _scan_number(start, end)
     if notation == _NO_NUMBER or (digits == 0 and negative):
         return np.int64(NOT_INLINE)
