@@ -42,10 +42,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from headwater.datasets.dataset import DataSet
     from headwater.datasets.errors import DataSetError, StrictLoadError
     from headwater.engine.engine import Engine
     from headwater.engine.query_handle import Query
     from headwater.errors import HeadwaterError, SettingError, StateError
+    from headwater.execution.answer_quality import AnswerQuality
     from headwater.execution.answers import Answer
     from headwater.execution.registered import RegistrationError
     from headwater.explain.dot import GraphvizError
@@ -62,8 +64,8 @@ if TYPE_CHECKING:
     )
     from headwater.language.errors import QueryError
     from headwater.language.service_options import ServiceOptions
-    from headwater.running.checkpoints import CheckpointError
-    from headwater.running.progress import Progress, RunSummary
+    from headwater.running.checkpoints import CheckpointError, Continued
+    from headwater.running.progress import Progress, QueryProgress, RunSummary
     from headwater.sinks.dead_letters import StrictError
     from headwater.sinks.file_sink import FileSink
     from headwater.sinks.kafka_sink import KafkaSink
@@ -86,6 +88,7 @@ if TYPE_CHECKING:
 __version__ = "0.2.0.dev0"
 
 _PLACES = {
+    "DataSet": "headwater.datasets.dataset",
     "DataSetError": "headwater.datasets.errors",
     "StrictLoadError": "headwater.datasets.errors",
     "Engine": "headwater.engine.engine",
@@ -93,6 +96,7 @@ _PLACES = {
     "HeadwaterError": "headwater.errors",
     "SettingError": "headwater.errors",
     "StateError": "headwater.errors",
+    "AnswerQuality": "headwater.execution.answer_quality",
     "Answer": "headwater.execution.answers",
     "RegistrationError": "headwater.execution.registered",
     "GraphvizError": "headwater.explain.dot",
@@ -108,7 +112,9 @@ _PLACES = {
     "QueryError": "headwater.language.errors",
     "ServiceOptions": "headwater.language.service_options",
     "CheckpointError": "headwater.running.checkpoints",
+    "Continued": "headwater.running.checkpoints",
     "Progress": "headwater.running.progress",
+    "QueryProgress": "headwater.running.progress",
     "RunSummary": "headwater.running.progress",
     "StrictError": "headwater.sinks.dead_letters",
     "FileSink": "headwater.sinks.file_sink",
@@ -148,7 +154,10 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "Answer",
+    "AnswerQuality",
     "CheckpointError",
+    "Continued",
+    "DataSet",
     "DataSetError",
     "DurationError",
     "Element",
@@ -170,6 +179,7 @@ __all__ = [
     "Progress",
     "Query",
     "QueryError",
+    "QueryProgress",
     "RdfSyntaxError",
     "RegistrationError",
     "RunError",

@@ -6,6 +6,8 @@ The errors themselves stand in the rooms that raise them. Each is also one of Py
 
 from __future__ import annotations
 
+import warnings
+
 
 class HeadwaterError(Exception):
     """An error whose message was written for the person who meets it."""
@@ -17,3 +19,8 @@ class SettingError(HeadwaterError, ValueError):
 
 class StateError(HeadwaterError, RuntimeError):
     """A call that is not possible now: the engine runs already, or it has no Spark."""
+
+
+def warn_old_name(old: str, new: str) -> None:
+    """Warn who calls a public method, or passes a parameter, by a name of 0.1; such names go after 0.2."""
+    warnings.warn(f"{old} is deprecated and goes after 0.2: use {new}", DeprecationWarning, stacklevel=3)

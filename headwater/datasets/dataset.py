@@ -24,6 +24,7 @@ from headwater.datasets.folder import MANIFEST, lock_dataset, read_manifest
 from headwater.datasets.loading.publish import publish_version
 from headwater.datasets.statement_columns import GroupKey, StatementColumns
 from headwater.datasets.updates import evaluate_update
+from headwater.errors import warn_old_name
 from headwater.optimizer.statistics import PredicateCounts
 from headwater.terms.ids.inline_layout import NO_TERM, is_inline
 from headwater.terms.ids.term_ids import decode_inline, encode
@@ -103,12 +104,21 @@ class DataSet:
         self._pending.extend(self._log.read_new_changes())
         return [change for change in self._pending if version is None or change.version <= version]
 
-    def advance(self, version: int | None = None, on_statement: OnStatement = ignore_statement) -> None:
+    def advance(
+        self,
+        version: int | None = None,
+        on_statement: OnStatement = ignore_statement,
+        *,
+        tell: OnStatement | None = None,
+    ) -> None:
         """Move to a version, or to the newest; `on_statement` is called after each addition and before each removal.
 
         If files were loaded meanwhile, or the version is before this one, the folder is opened again, and
-        `on_statement` is not called.
+        `on_statement` is not called. `tell` is its old name.
         """
+        if tell is not None:
+            warn_old_name("DataSet.advance(tell=…)", "on_statement")
+            on_statement = tell
         changes = self.changes_until(version)
         if changes is None:
             self._open()
@@ -173,8 +183,11 @@ class DataSet:
         """The named graphs, including empty ones that a load named."""
         return iter(list(self._graphs))
 
-    def term_of(self, term_id: int) -> Term:
-        """The term of an id."""
+    def term_of(self, term_id: int = NO_TERM, *, number: int | None = None) -> Term:
+        """The term of an id; `number` is the old name of `term_id`."""
+        if number is not None:
+            warn_old_name("DataSet.term_of(number=…)", "term_id")
+            term_id = number
         if is_inline(term_id):
             return decode_inline(term_id)
         text = self.columns.text_of(term_id)
@@ -238,6 +251,27 @@ class DataSet:
         sample = objects[:: max(1, objects.shape[0] // _SAMPLED_OBJECTS)].tolist()
         # Inline ids are negative and always literals.
         return any(term_id < 0 or isinstance(self.term_of(term_id), Literal) for term_id in sample)
+
+    @property
+    def base(self) -> str:
+        """Deprecated: `base_name`."""
+        warn_old_name("DataSet.base", "base_name")
+        return self.base_name
+
+    def ahead(self, version: int | None = None) -> list[DataChange] | None:
+        """Deprecated: `changes_until`."""
+        warn_old_name("DataSet.ahead", "changes_until")
+        return self.changes_until(version)
+
+    def counts(self) -> Mapping[NamedNode | None, Mapping[NamedNode, PredicateCounts]]:
+        """Deprecated: `predicate_counts`."""
+        warn_old_name("DataSet.counts", "predicate_counts")
+        return self.predicate_counts()
+
+    def has(self, quad: IdQuad) -> bool:
+        """Deprecated: `id_quads`."""
+        warn_old_name("DataSet.has", "id_quads")
+        return self.columns.has_statement(quad)
 
 
 def id_or_none(term: object) -> int | None:

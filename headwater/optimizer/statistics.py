@@ -20,6 +20,7 @@ from headwater.algebra.active_graphs import ActiveGraph
 from headwater.algebra.nodes import Bgp
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import nodes_of
+from headwater.errors import warn_old_name
 from headwater.terms.model import Literal, NamedNode, Quad, Term, Variable
 
 
@@ -41,6 +42,12 @@ class PredicateCounts:
             self.has_literals or other.has_literals,
         )
 
+    @property
+    def literals(self) -> bool:
+        """Deprecated: `has_literals`."""
+        warn_old_name("PredicateCounts.literals", "has_literals")
+        return self.has_literals
+
 
 Counts: TypeAlias = Mapping[NamedNode, PredicateCounts]
 """The counts of one graph or one window."""
@@ -54,7 +61,7 @@ MAX_COUNTED_GRAPHS = 16
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Counts of the static graphs (None is the default graph) and of the windows, by number."""
+    """Counts of the static graphs (None is the default graph) and of the windows, by window index."""
 
     graphs: Mapping[NamedNode | None, Counts] = field(default_factory=dict)
     windows: Mapping[int, Counts] = field(default_factory=dict)
@@ -66,7 +73,7 @@ class Statistics:
         for quad in quads:
             name = quad.graph_name if isinstance(quad.graph_name, NamedNode) else None
             places.setdefault(name, []).append(quad)
-        held = {number: counts_of(content) for number, content in (windows or {}).items()}
+        held = {window: counts_of(content) for window, content in (windows or {}).items()}
         return cls({name: counts_of(content) for name, content in places.items()}, held)
 
     @classmethod
@@ -83,7 +90,7 @@ class Statistics:
 
     def counts(self, plan: QueryPlan, active_graph: ActiveGraph, predicate: NamedNode | Variable) -> PredicateCounts:
         """The counts of a predicate in the active graph of a pattern."""
-        places: list[Counts | None] = [self.windows.get(number) for number in active_graph.windows]
+        places: list[Counts | None] = [self.windows.get(window) for window in active_graph.windows]
         for graph in active_graph.static_graphs:
             places += self._static(plan, graph.name, graph.clause)
         counts = [DEFAULT_COUNTS if place is None else _counts_of_predicate(place, predicate) for place in places]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pyoxigraph import Quad, Store
 
+from headwater.datasets.change_log import IdQuad
 from headwater.datasets.dataset import DataSet
 from headwater.datasets.errors import DataSetError
 from headwater.datasets.loading.bulk_load import load
@@ -175,3 +176,25 @@ def test_a_load_keeps_the_changes_before_it(folder: Path, tmp_path: Path) -> Non
     (tmp_path / "a.nt").write_text("<http://ex/x> <http://ex/p> <http://ex/y> .")
     load(folder, [tmp_path / "a.nt"])
     assert content(DataSet.open(folder)) == before | {"<http://ex/x> <http://ex/p> <http://ex/y>"}
+
+
+def test_the_names_of_the_version_before_work_with_a_warning(folder: Path) -> None:
+    data, heard = DataSet.open(folder), list[tuple[IdQuad, int]]()
+    quad = next(data.id_quads(None, None, None, None))
+    DataSet.open(folder).insert([Quad(B, P, B)])
+    with pytest.deprecated_call():
+        assert data.ahead() == data.changes_until()
+    with pytest.deprecated_call():
+        data.advance(tell=lambda statement, count: heard.append((statement, count)))
+    assert [count for _, count in heard] == [1]
+    with pytest.deprecated_call():
+        counts = data.counts()
+    assert counts == data.predicate_counts()
+    with pytest.deprecated_call():
+        assert counts[None][P].literals
+    with pytest.deprecated_call():
+        assert data.has(quad)
+    with pytest.deprecated_call(match="use base_name"):
+        assert data.base == data.base_name
+    with pytest.deprecated_call():
+        assert data.term_of(number=quad[1]) == data.term_of(quad[1])
