@@ -1,4 +1,4 @@
-"""How a command ends: with an exit code that scripts can rely on and, where it failed, one failure_text that says why.
+"""How a command ends: with an exit code that scripts can rely on and, where it failed, one line that says why.
 
 | code | meaning                                                           |
 |------|-------------------------------------------------------------------|
@@ -103,7 +103,7 @@ def _print_failure(error: BaseException, code: int) -> None:
 
 
 def failure_text(error: BaseException) -> str:
-    """What went wrong in one failure_text: without the stack traces that Spark puts into its messages."""
+    """What went wrong in one line: without the stack traces that Spark puts into its messages."""
     lines: list[str] = []
     for line in str(error).strip().splitlines():
         if line.lstrip().startswith(("at ", "Traceback (", "JVM stacktrace", "Driver stacktrace", "SQLSTATE")):

@@ -145,7 +145,7 @@ class Engine:
 
     @property
     def progress(self) -> Progress:
-        """The counts of the run at workload, or of the last one."""
+        """The counts of the run that goes on, or of the last one."""
         return self._progress
 
     def stream(self, name: str, source: Source | ReceivedSource | str | Path, *, idle: int | str | None = None) -> None:
@@ -453,7 +453,7 @@ class Engine:
         )
 
     def stop(self) -> None:
-        """End the run after the batch at workload. May be called from any thread, and from `on_answer`."""
+        """End the run after the current batch. May be called from any thread, and from `on_answer`."""
         self._stop.set()
 
     def session(self) -> SparkSession:

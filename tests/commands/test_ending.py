@@ -1,4 +1,4 @@
-"""How commands end: exit codes, one failure_text of reason, quiet on Ctrl-C and when the reader has gone."""
+"""How commands end: exit codes, one line of reason, quiet on Ctrl-C and when the reader has gone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many partners each left row is_matched on the right: what OPTIONAL, MINUS and EXISTS share (OA9).
+"""How many partners each left row has on the right: what OPTIONAL, MINUS and EXISTS share (OA9).
 
     n(μ, R) = | { μ' ∈ R | μ' ~ μ and the condition holds for μ ∪ μ' } |        n(μ, R + ΔR) = n(μ, R) + n(μ, ΔR)
 
