@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from headwater.terms.model import XSD, NamedNode
+
 AGGREGATES = {
     "COUNT": "COUNT",
     "SUM": "SUM",
@@ -21,6 +23,18 @@ STREAM_AGGREGATES = {
 
 SAME_FUNCTION = {"URI": "IRI", "ISURI": "ISIRI"}
 """Functions with two spellings: the tree has the second."""
+
+VOLATILE_FUNCTIONS = frozenset({"NOW", "RAND", "UUID", "STRUUID", "BNODE"})
+"""Those whose value depends on more than their arguments."""
+
+CAST_FUNCTIONS = frozenset(
+    XSD + name
+    for name in (
+        *("boolean", "double", "float", "decimal", "integer", "string", "date", "time", "dateTime"),
+        *("duration", "yearMonthDuration", "dayTimeDuration", "gYear", "gYearMonth", "gMonth", "gMonthDay", "gDay"),
+    )
+)
+"""The functions named by an IRI that are known; pyoxigraph refuses others."""
 
 _ANY = 1_000_000_000
 
@@ -42,6 +56,11 @@ ARGUMENT_COUNTS: dict[str, tuple[int, int]] = {
     **_all("CONCAT COALESCE", 0, _ANY),
 }
 """For each built-in function the fewest and the most arguments."""
+
+
+def is_volatile(function: str | NamedNode) -> bool:
+    """Whether a function may give two values for the same arguments; of an unknown one that is assumed."""
+    return function.value not in CAST_FUNCTIONS if isinstance(function, NamedNode) else function in VOLATILE_FUNCTIONS
 
 
 def describe_count(fewest: int, most: int) -> str:

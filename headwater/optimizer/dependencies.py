@@ -8,10 +8,8 @@ from headwater.algebra.active_graphs import ActiveGraph, active_graph_inside
 from headwater.algebra.nodes import Bgp, ExistsPlan, Node, PathMatch, Service
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import expressions_of, nodes_of, sub_expressions
+from headwater.language.builtins import is_volatile
 from headwater.language.expressions import Expression, FunctionCall, Timestamp
-from headwater.terms.model import XSD, NamedNode
-
-_VOLATILE = frozenset({"NOW", "RAND", "UUID", "STRUUID", "BNODE"})
 
 
 def is_deterministic(expression: Expression) -> bool:
@@ -20,11 +18,8 @@ def is_deterministic(expression: Expression) -> bool:
         match part:
             case Timestamp():
                 return False
-            case FunctionCall(NamedNode() as name, _):
-                if not name.value.startswith(XSD):
-                    return False
             case FunctionCall(name, _):
-                if name in _VOLATILE:
+                if is_volatile(name):
                     return False
             case ExistsPlan(plan, _):
                 if not is_deterministic_plan(plan):

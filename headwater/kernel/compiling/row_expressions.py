@@ -22,7 +22,7 @@ from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.compiling.existence import ExistsCompiler, PlanCompiler
 from headwater.kernel.compiling.join_inputs import JoinInput, join_all
 from headwater.kernel.compiling.unsupported import UnsupportedByKernel
-from headwater.kernel.expressions.compiled_expressions import CompiledExpression, can_evaluate, is_deterministic
+from headwater.kernel.expressions.compiled_expressions import CompiledExpression, can_evaluate, can_evaluate_node
 from headwater.kernel.operators.extend import ExtendOperator
 from headwater.kernel.operators.filter import FilterOperator, apply_filter
 from headwater.kernel.operators.left_join import LeftJoinOperator
@@ -148,7 +148,7 @@ def _is_now(part: Expression) -> bool:
 
 
 def _reason(expression: Expression) -> str:
-    part = next(part for part in sub_expressions(expression) if not is_deterministic(part))
+    part = next(part for part in sub_expressions(expression) if not can_evaluate_node(part))
     if isinstance(part, FunctionCall):
         if isinstance(part.name, NamedNode):
             return f"<{part.name.value}>, a function that is not known"

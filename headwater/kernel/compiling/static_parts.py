@@ -20,7 +20,7 @@ from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.compiling.join_inputs import JoinInput
 from headwater.kernel.compiling.pattern_inputs import PatternCompiler
 from headwater.kernel.compiling.static_views import ViewData
-from headwater.kernel.expressions.compiled_expressions import is_deterministic
+from headwater.kernel.expressions.compiled_expressions import can_evaluate_node
 from headwater.kernel.operators.constant import ConstantOperator
 from headwater.kernel.operators.operator import Operator
 from headwater.language.expressions import Constant as Written
@@ -78,7 +78,7 @@ class StaticParts:
         if isinstance(node, Graph) and (isinstance(node.name, Variable) or node.name in self.streams) and self.streams:
             return False
         parts = (part for expression in expressions_of(node) for part in sub_expressions(expression))
-        return all(isinstance(part, ExistsPlan) or is_deterministic(part) for part in parts)
+        return all(isinstance(part, ExistsPlan) or can_evaluate_node(part) for part in parts)
 
     def reads_no_stream(self, node: Node) -> bool:
         """Whether a part reads no stream, in whatever graph its patterns are matched."""

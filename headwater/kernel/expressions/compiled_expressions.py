@@ -48,6 +48,7 @@ from headwater.kernel.expressions.comparison_tables import ComparisonTables, com
 from headwater.kernel.expressions.pyoxigraph_evaluation import PyoxigraphExpression, boolean_value_of
 from headwater.kernel.expressions.resource_ids import ResourceIds
 from headwater.kernel.expressions.term_kinds import KIND_TESTS, test_kind
+from headwater.language.builtins import is_volatile
 from headwater.language.expressions import (
     Aggregate,
     Constant,
@@ -60,22 +61,13 @@ from headwater.language.expressions import (
 )
 from headwater.terms.ids.inline_layout import NO_ID
 from headwater.terms.ids.term_texts import TermKind
-from headwater.terms.model import XSD, Literal, NamedNode, Variable
+from headwater.terms.model import Literal, NamedNode, Variable
 
 Test: TypeAlias = Callable[[Ints], Truths]
 Column: TypeAlias = tuple[Ints, int, int]
 """A table, the column in it, and the step from row to row: 0 if one value stands for all rows."""
 Source: TypeAlias = Callable[[Ints], Column]
 
-_VOLATILE_FUNCTIONS = frozenset({"NOW", "RAND", "UUID", "STRUUID", "BNODE"})
-_CAST_FUNCTIONS = frozenset(
-    XSD + name
-    for name in (
-        *("boolean", "double", "float", "decimal", "integer", "string", "date", "time", "dateTime"),
-        *("duration", "yearMonthDuration", "dayTimeDuration", "gYear", "gYearMonth", "gMonth", "gMonthDay", "gDay"),
-    )
-)
-"""The functions named by an IRI that pyoxigraph knows; it refuses others."""
 _EXCHANGED_OPERATORS = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
 _LEFT, _RIGHT = Variable("left"), Variable("right")
 _OPERANDS = VariableReference(_LEFT), VariableReference(_RIGHT)
@@ -83,17 +75,16 @@ _OPERANDS = VariableReference(_LEFT), VariableReference(_RIGHT)
 
 def can_evaluate(expression: Expression) -> bool:
     """Whether the value of an expression depends on the row alone, and pyoxigraph knows its functions."""
-    return all(is_deterministic(part) for part in sub_expressions(expression))
+    return all(can_evaluate_node(part) for part in sub_expressions(expression))
 
 
-def is_deterministic(part: Expression) -> bool:
+def can_evaluate_node(part: Expression) -> bool:
+    """The same of one node of an expression, without its operands."""
     match part:
         case ExistsPlan() | Exists() | Aggregate() | Timestamp():
             return False
-        case FunctionCall(NamedNode() as name, _):
-            return name.value in _CAST_FUNCTIONS
         case FunctionCall(name, _):
-            return name not in _VOLATILE_FUNCTIONS
+            return not is_volatile(name)
     return True
 
 
