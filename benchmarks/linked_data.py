@@ -102,7 +102,7 @@ def write_files(triples: int, folder: Path) -> StaticFiles:
 def load_files(files: StaticFiles, folder: Path) -> tuple[StaticFiles, float, float]:
     """Load files into a data set; gives them, the seconds that it took, and the peak megabytes of child processes."""
     into = folder / f"dataset-{files.triples}"
-    command = [sys.executable, "-m", "headwater.cli", "load", *map(str, files.files), "--into", str(into)]
+    command = [sys.executable, "-m", "headwater", "load", *map(str, files.files), "--into", str(into)]
     taken = seconds(lambda: subprocess.run(command, check=True, stdout=sys.stderr, stderr=subprocess.DEVNULL))
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     progress(f"{files.triples} triples loaded, {files.triples / taken:,.0f}/s, {peak:,.0f} MB")

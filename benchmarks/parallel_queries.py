@@ -39,7 +39,7 @@ from benchmarks.reporting import (
 from headwater.execution.answers import Answer
 from headwater.execution.program import Program, no_families
 from headwater.execution.registered import RegisteredQuery
-from headwater.kernel.evaluator_choice import make_optimised_evaluator
+from headwater.kernel.evaluator_choice import make_evaluator, with_optimisation
 from headwater.kernel.families.family_evaluator import FamilyEvaluator, find_families
 from headwater.terms.model import Element
 from headwater.windows.model import TimeWindow
@@ -84,7 +84,7 @@ def measure(sizes: Sizes) -> Findings:
 
 def _program(scene: Conference, queries: Sequence[RegisteredQuery], *, is_shared: bool) -> Program:
     families = find_families if is_shared else no_families
-    return Program(queries, scene.store, 0, make_optimised_evaluator, families=families, is_durable=False)
+    return Program(queries, scene.store, 0, with_optimisation(make_evaluator), families=families, is_durable=False)
 
 
 def _evaluations(scene: Conference, name: str, count: int, elements: int) -> float:

@@ -302,7 +302,3 @@ def main() -> None:
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")
     app(prog_name="headwater")
-
-
-if __name__ == "__main__":
-    main()

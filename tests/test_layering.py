@@ -46,7 +46,6 @@ ORDER = (
     SURFACE,
     "demo",
     "conformance",
-    "server",
     "commands",
     "cli",
     "__main__",
@@ -171,7 +170,7 @@ def test_an_import_against_the_order_is_found(module: str, statement: str) -> No
         ("headwater.spark.session", "from headwater.terms import Term\nimport pyspark"),
         ("headwater.windows.ticks", "from .definitions import Window\nfrom ..terms import model"),
         ("headwater.windows.ticks", "from . import definitions"),
-        ("headwater.cli", "import headwater as hw\nfrom headwater import Engine"),
+        ("headwater", "import headwater as hw\nfrom headwater import Engine"),
     ],
 )
 def test_an_import_along_the_order_is_fine(module: str, statement: str) -> None:
@@ -272,6 +271,13 @@ def test_modules_and_public_classes_have_names_of_their_own() -> None:
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )
     assert not {name for name, times in classes.items() if times > 1}
+
+
+def test_the_order_has_what_exists_and_nothing_else() -> None:
+    rooms = {path.name for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    names = rooms | {path.stem for path in PACKAGE.glob("*.py") if path.name != "__init__.py"}
+    assert {*ORDER} - {SURFACE} == names
+    assert len(set(ORDER)) == len(ORDER)
 
 
 def test_the_table_of_the_rooms_shows_the_order() -> None:

@@ -78,14 +78,10 @@ def with_fixed_orders(make: MakeEvaluator) -> MakeEvaluator:
     return make_fixed
 
 
-make_optimised_evaluator = with_optimisation(make_evaluator)
-"""Makes the kernel for every plan that it can evaluate, the reference for the rest; both of the optimised plan."""
-
-
 def choose_evaluator(
     plan: QueryPlan, settings: QuerySettings, static: StaticData, statistics: Statistics | None = None
 ) -> EvaluatorChoice:
-    """Say which evaluator `make_optimised_evaluator` would make of a plan."""
+    """Say which evaluator `make_evaluator` makes of the optimised plan."""
     optimised = optimise(plan, statistics).plan
     compiler = Compiler(optimised, settings, static, Vocabulary())
     try:

@@ -65,4 +65,3 @@ DISABLED: dict[str, str] = {
 """The reason why a rule is not applied, by its name."""
 
 FINISHING = tuple(rule for rule in ALL_FINISHING if rule.name not in DISABLED)
-RULES = (*REWRITES, *ALL_FINISHING)

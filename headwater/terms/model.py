@@ -20,14 +20,13 @@ Row: TypeAlias = tuple[Term | None, ...]
 XSD = "http://www.w3.org/2001/XMLSchema#"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 
-MICROSECOND = 1
 MILLISECOND = 1_000
 SECOND = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """One element of an RDF stream: a graph with a timestamp (SEEDS CS1; RSP-QL's timestamped graph).
+    """One element of an RDF stream: a graph with a timestamp (CS1; RSP-QL's timestamped graph).
 
     `time` counts microseconds since 1970 and may be negative. `graph` is the name the source gave the
     graph, if any. `position` says where in its source the element stood (for instance file number and byte
@@ -52,7 +51,6 @@ class BadElement:
 
 
 __all__ = [
-    "MICROSECOND",
     "MILLISECOND",
     "RDF",
     "SECOND",

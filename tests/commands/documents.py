@@ -109,7 +109,7 @@ class Folder:
             return result.stdout
         with tempfile.TemporaryDirectory() as folder:
             script = Path(folder) / "headwater"
-            script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m headwater.cli "$@"\n')
+            script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m headwater "$@"\n')
             script.chmod(0o755)
             path = f"{folder}:{environment()['PATH']}"
             run = subprocess.run(

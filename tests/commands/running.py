@@ -16,7 +16,7 @@ from headwater.cli import app
 
 PROJECT = Path(__file__).resolve().parents[2]
 EXAMPLES = PROJECT / "examples"
-COMMAND = (sys.executable, "-m", "headwater.cli")
+COMMAND = (sys.executable, "-m", "headwater")
 
 TOLLGATES = ("--stream", f"http://city/tollgates={EXAMPLES / 'tollgates.tnq'}")
 CAMERAS = ("--stream", f"http://city/cameras={EXAMPLES / 'cameras.tnq'}")

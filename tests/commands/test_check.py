@@ -94,7 +94,7 @@ def test_checking_does_not_wait_for_spark() -> None:
     script = (
         "import sys, runpy\n"
         "sys.argv = ['headwater', 'check', 'examples/across-town.rq']\n"
-        "try:\n    runpy.run_module('headwater.cli', run_name='__main__')\n"
+        "try:\n    runpy.run_module('headwater', run_name='__main__')\n"
         "except SystemExit as end:\n    assert not end.code, end.code\n"
         "print(sorted({'pyspark', 'pandas', 'pyarrow', 'httpx'} & set(sys.modules)))\n"
     )

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
 
 import pytest
 
-from tests.commands.running import PROJECT, headwater
+import headwater as hw
+from tests.commands.running import COMMAND, PROJECT, headwater
 
 COMMANDS = ("run", "explain", "check", "demo", "conformance")
 
@@ -46,3 +48,8 @@ def test_every_option_of_the_design_is_there() -> None:
     options = "stream data format in-process dialect bounds report emit content t0 delay strict checkpoint"
     for option in (*options.split(), "dead-letters", "template", "follow", "no-drain"):
         assert f"--{option} " in text, option
+
+
+def test_the_module_is_the_command() -> None:
+    run = subprocess.run([*COMMAND, "--version"], cwd=PROJECT, capture_output=True, text=True)
+    assert (run.returncode, run.stdout) == (0, f"headwater {hw.__version__}\n"), run.stderr

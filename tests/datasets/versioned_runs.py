@@ -20,7 +20,6 @@ from headwater.execution.answers import Answer
 from headwater.execution.program import MakeEvaluator, Program
 from headwater.execution.registered import RegisteredQuery
 from headwater.execution.static_data import StaticData
-from headwater.kernel.evaluator_choice import make_optimised_evaluator
 from headwater.language.stream_clauses import StreamOperator
 from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.model import Element, NamedNode
@@ -28,6 +27,7 @@ from headwater.terms.stored_forms import to_stored_quad
 from headwater.windows.settings import Report
 from tests.kernel.generated_queries import GRAPHS, STREAMS, Case, a_case, a_triple
 from tests.kernel.generated_runs import compared
+from tests.optimised_evaluators import make_optimised_evaluator
 
 Change = tuple[list[Quad], list[Quad]]
 """The statements that are added and removed."""

@@ -17,7 +17,6 @@ from headwater.execution.answers import Answer
 from headwater.execution.late_queries import NOT_YET
 from headwater.execution.program import Program
 from headwater.execution.registered import RegisteredQuery
-from headwater.kernel.evaluator_choice import make_optimised_evaluator
 from headwater.kernel.families.family_evaluator import find_families
 from headwater.language.parser import parse
 from headwater.language.stream_clauses import StreamOperator
@@ -26,6 +25,7 @@ from headwater.terms.model import SECOND, Element, Literal, NamedNode, Triple
 from headwater.windows.element_sequences import Elements, elements_of
 from headwater.windows.settings import Options, Report, resolve_settings
 from tests.kernel.generated_queries import STREAMS, Case, a_case, a_stream
+from tests.optimised_evaluators import make_optimised_evaluator
 from tests.reference_programs import reference_program
 
 EX = "http://ex/"

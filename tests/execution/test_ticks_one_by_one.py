@@ -12,12 +12,12 @@ from headwater.algebra.build import plan_query
 from headwater.execution.answers import Answer
 from headwater.execution.program import MakeEvaluator, Program
 from headwater.execution.registered import RegisteredQuery
-from headwater.kernel.evaluator_choice import make_optimised_evaluator
 from headwater.language.parser import parse
 from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.model import Element, NamedNode, Triple
 from headwater.windows.element_sequences import Elements
 from headwater.windows.settings import Options, resolve_settings
+from tests.optimised_evaluators import make_optimised_evaluator
 
 EX = "http://ex/"
 CHAIN = (

@@ -11,7 +11,6 @@ from pyoxigraph import Store
 from headwater.algebra.build import plan_query
 from headwater.execution.program import Program
 from headwater.execution.registered import RegisteredQuery
-from headwater.kernel.evaluator_choice import make_optimised_evaluator
 from headwater.language.parser import parse
 from headwater.language.stream_clauses import StreamOperator
 from headwater.sharding.encoded_answers import decode_answers
@@ -20,6 +19,7 @@ from headwater.windows.element_sequences import Elements
 from headwater.windows.settings import Options, resolve_settings
 from tests.kernel.generated_queries import STREAMS, a_case
 from tests.kernel.generated_runs import compared
+from tests.optimised_evaluators import make_optimised_evaluator
 
 GAP = 9 * SECOND
 """Longer than the windows: when something comes again, all that they showed has gone."""

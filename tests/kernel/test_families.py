@@ -18,7 +18,6 @@ from headwater.execution.evaluator import Evaluator
 from headwater.execution.program import Program
 from headwater.execution.registered import RegisteredQuery
 from headwater.kernel.compiling.unsupported import UnsupportedByKernel
-from headwater.kernel.evaluator_choice import make_optimised_evaluator
 from headwater.kernel.families.family_evaluator import FamilyEvaluator, can_be_member, find_families
 from headwater.language.stream_clauses import StreamOperator
 from headwater.optimizer.rewrites.bind_equalities import is_equal_only_to_itself
@@ -26,6 +25,7 @@ from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.model import Element, NamedNode
 from headwater.terms.stored_forms import is_kept
 from tests.kernel.generated_queries import OBJECTS, RESOURCES, STREAMS, Case, a_case
+from tests.optimised_evaluators import make_optimised_evaluator
 
 SEEDS = st.integers(0, 1 << 32)
 # A third of what the profile says: a case is some queries, each evaluated twice.

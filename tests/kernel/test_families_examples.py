@@ -17,7 +17,6 @@ from headwater.execution.evaluator import Evaluator
 from headwater.execution.program import Program
 from headwater.execution.registered import RegisteredQuery
 from headwater.kernel.compiling.unsupported import UnsupportedByKernel
-from headwater.kernel.evaluator_choice import make_optimised_evaluator
 from headwater.kernel.families.family_compiler import FamilyCompiler
 from headwater.kernel.families.family_evaluator import FamilyEvaluator, find_families
 from headwater.kernel.kernel_evaluator import KernelEvaluator
@@ -25,6 +24,7 @@ from headwater.language.parser import parse
 from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.model import XSD, Element, Literal, NamedNode, Term, Triple
 from headwater.windows.settings import resolve_settings
+from tests.optimised_evaluators import make_optimised_evaluator
 
 EX = "http://example.org/"
 STREAM = EX + "s"

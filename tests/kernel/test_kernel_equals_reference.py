@@ -14,13 +14,13 @@ from headwater.algebra.build import plan_query
 from headwater.execution.program import Program, StepResult
 from headwater.execution.registered import RegisteredQuery
 from headwater.kernel.compiling.unsupported import UnsupportedByKernel
-from headwater.kernel.evaluator_choice import make_optimised_evaluator
 from headwater.kernel.kernel_evaluator import KernelEvaluator
 from headwater.language.parser import parse
 from headwater.terms.durations import parse_duration
 from headwater.windows.model import Bounds
 from headwater.windows.settings import Options, resolve_settings
 from tests.execution.test_laws import EX, Case, as_solutions, cases, run_whole
+from tests.optimised_evaluators import make_optimised_evaluator
 from tests.reference.naive import Solution
 from tests.scenario_files import Scenario, read_scenario, scenario_paths
 from tests.test_scenarios import check, registered

@@ -5,10 +5,12 @@ from __future__ import annotations
 from headwater.algebra.plan import QueryPlan
 from headwater.execution.program import MakeEvaluator, Program
 from headwater.execution.registered import RegisteredQuery
+from headwater.optimizer.rules import ALL_FINISHING, REWRITES
 from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.model import BlankNode, Term
 from tests.optimizer.random_queries import Case
 
+RULES = (*REWRITES, *ALL_FINISHING)
 Shown = list[tuple[int, list[tuple[object, ...]]]]
 
 

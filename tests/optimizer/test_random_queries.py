@@ -12,9 +12,9 @@ from headwater.explain.plan_text import plan_lines
 from headwater.kernel.compiling.unsupported import UnsupportedByKernel
 from headwater.kernel.kernel_evaluator import KernelEvaluator
 from headwater.optimizer.optimise import OptimisedPlan, optimise
-from headwater.optimizer.rules import ALL_FINISHING, RULES
+from headwater.optimizer.rules import ALL_FINISHING
 from headwater.optimizer.statistics import Statistics
-from tests.optimizer.answers import Shown, answers
+from tests.optimizer.answers import RULES, Shown, answers
 from tests.optimizer.random_queries import Case, case_of
 
 QUERIES = 2_000

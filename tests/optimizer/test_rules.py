@@ -10,10 +10,10 @@ import pytest
 from headwater.optimizer.optimise import optimise
 from headwater.optimizer.rewrites import join_filters, split_filters
 from headwater.optimizer.rule import Rule
-from headwater.optimizer.rules import ALL_FINISHING, RULES
+from headwater.optimizer.rules import ALL_FINISHING
 from headwater.optimizer.statistics import PredicateCounts, Statistics
 from headwater.terms.model import NamedNode
-from tests.optimizer.answers import answers
+from tests.optimizer.answers import RULES, answers
 from tests.optimizer.fixture_files import FOLDER, Fixture, plans_text, read_fixtures, write_fixtures
 from tests.optimizer.random_queries import EX
 

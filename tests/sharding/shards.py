@@ -11,7 +11,6 @@ from headwater.algebra.build import plan_query
 from headwater.execution.answers import Answer
 from headwater.execution.program import MakeEvaluator, Program
 from headwater.execution.registered import RegisteredQuery
-from headwater.kernel.evaluator_choice import make_optimised_evaluator
 from headwater.kernel.families.family_evaluator import find_families
 from headwater.language.parser import parse
 from headwater.sharding.answer_merging import AnswerMerger, query_of_shard
@@ -21,6 +20,7 @@ from headwater.spark.chunk_bytes import with_columns
 from headwater.terms.model import XSD, Element
 from headwater.terms.packing import pack, unpack
 from headwater.windows.settings import Options, resolve_settings
+from tests.optimised_evaluators import make_optimised_evaluator
 
 EX = "http://ex/"
 A, B = EX + "a", EX + "b"

@@ -9,11 +9,11 @@ import pytest
 from headwater.algebra.partitioning import OneShard
 from headwater.algebra.wanted_patterns import wanted_patterns_of
 from headwater.execution.answers import plain_text
-from headwater.kernel.evaluator_choice import make_optimised_evaluator
 from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.sharding.shard_plan import ShardPlan
 from headwater.sharding.shard_planning import plan_shards
 from headwater.terms.model import XSD, Literal, NamedNode
+from tests.optimised_evaluators import make_optimised_evaluator
 from tests.sharding.shards import EX, WINDOWS, cut, elements, registered, sharded_answers, whole_answers
 
 STAR = f"{WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v ; :by ?s }} }}"
