@@ -278,8 +278,8 @@ def demo(
 
 @app.command(
     epilog=example(
-        "headwater conformance w3c ../shared/data/w3c",
-        "headwater conformance csrbench ../shared/data/csrbench",
+        "headwater conformance w3c rdf-tests",
+        "headwater conformance csrbench csrbench",
     )
 )
 @report_failures

@@ -170,7 +170,7 @@ def test_an_import_against_the_order_is_found(module: str, statement: str) -> No
         ("headwater.spark.session", "from headwater.terms import Term\nimport pyspark"),
         ("headwater.windows.ticks", "from .definitions import Window\nfrom ..terms import model"),
         ("headwater.windows.ticks", "from . import definitions"),
-        ("headwater", "import headwater as hw\nfrom headwater import Engine"),
+        ("headwater.cli", "import headwater as hw\nfrom headwater import Engine"),
     ],
 )
 def test_an_import_along_the_order_is_fine(module: str, statement: str) -> None:

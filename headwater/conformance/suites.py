@@ -1,9 +1,10 @@
 """Conformance: public test suites run against Headwater.
 
-    headwater conformance w3c ../shared/data/w3c
-    headwater conformance csrbench ../shared/data/csrbench
+    headwater conformance w3c rdf-tests
+    headwater conformance csrbench csrbench
 
-Each prints a line per folder or query, then what failed and why, and last `N passed, M failed`.
+The folders are a copy of https://github.com/w3c/rdf-tests, and one of CSRBench with its queries, data and answers. Each
+prints a line per folder or query, then what failed and why, and last `N passed, M failed`.
 """
 
 from __future__ import annotations

@@ -180,8 +180,9 @@ class Engine:
     def endpoint(self, url: str, **settings: Any) -> None:
         """Set how an endpoint of SERVICE is asked; without it, defaults and the environment's credentials hold.
 
-        `bearer`, `user` and `password`, or `headers` say who asks; `per_second` and `concurrent` limit the requests;
-        `timeout` (seconds), `retries`, `largest_response` (bytes) and `method` (GET or POST) say how they are made.
+        `bearer`, `user` and `password`, or `headers` say who asks; `per_second`, `burst` (how many may follow
+        each other at once) and `concurrent` limit the requests; `timeout` (seconds), `retries`, `largest_response`
+        (bytes) and `method` (GET or POST) say how they are made.
         """
         endpoint = read_endpoint_settings(url, **settings)
         self._endpoints[endpoint.url] = endpoint

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from headwater.sources.payloads import Decoder
-from headwater.sources.receivers import ReceivedSource, Receiver
+from headwater.sources.receivers import INSTALL_CONNECTORS, ReceivedSource, Receiver
 from headwater.sources.source import SourceError
 from headwater.sources.spool import KEEP_SECONDS, Spool
 from headwater.terms.template import RowTemplate
@@ -171,7 +171,7 @@ def mqtt(
     try:
         import paho.mqtt.client  # noqa: F401
     except ImportError:
-        raise SourceError("MQTT needs the package paho-mqtt. Type: pip install 'headwater[connectors]'") from None
+        raise SourceError(f"MQTT needs the package paho-mqtt. {INSTALL_CONNECTORS}") from None
     if qos not in (0, 1, 2):
         raise SourceError(f"qos must be 0, 1 or 2, and it is {qos}")
     broker = MqttBroker.at(server)

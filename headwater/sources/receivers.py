@@ -24,6 +24,7 @@ from headwater.sources.records import RecordSource
 from headwater.sources.source import Source, SourceError
 from headwater.sources.spool import FILE_BYTES, FILE_SECONDS, KEEP_SECONDS, Spool, SpoolSource
 
+INSTALL_CONNECTORS = "Type in the source tree: pip install '.[connectors]'"
 _STOP_SECONDS = 10.0
 _LOG = logging.getLogger("headwater.connectors")
 

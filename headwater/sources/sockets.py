@@ -16,7 +16,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from headwater.sources.payloads import Decoder, PayloadFormat
-from headwater.sources.receivers import ReceivedSource, Receiver
+from headwater.sources.receivers import INSTALL_CONNECTORS, ReceivedSource, Receiver
 from headwater.sources.source import SourceError
 from headwater.sources.spool import KEEP_SECONDS, Spool
 from headwater.terms.template import RowTemplate
@@ -134,7 +134,7 @@ def websocket(
     try:
         import websockets  # noqa: F401
     except ImportError:
-        raise SourceError("WebSocket needs the package websockets. Type: pip install 'headwater[connectors]'") from None
+        raise SourceError(f"WebSocket needs the package websockets. {INSTALL_CONNECTORS}") from None
     decoder = Decoder.of(format, template=template, time=time)
 
     def make(decoder: Decoder, folder: Spool) -> Receiver:

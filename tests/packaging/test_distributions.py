@@ -8,6 +8,7 @@ may write to them all the same, unless it gives up that right, which it does her
 from __future__ import annotations
 
 import ctypes
+import re
 import shutil
 import subprocess
 import sys
@@ -26,7 +27,8 @@ import headwater as hw
 
 PROJECT = Path(__file__).resolve().parents[2]
 PACKAGE = PROJECT / "headwater"
-BUILT_FROM = ("headwater", "tests", "docs", "pyproject.toml", "MANIFEST.in", "README.md", "CHANGELOG.md", "LICENSE")
+DOCUMENTS = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE")
+BUILT_FROM = ("headwater", "tests", "docs", "examples", "pyproject.toml", "MANIFEST.in", *DOCUMENTS)
 DROP_CAPABILITY = 24
 WRITING_AGAINST_PERMISSIONS = 1
 """prctl's PR_CAPBSET_DROP and CAP_DAC_OVERRIDE."""
@@ -60,15 +62,18 @@ def project(folder: Path) -> Path:
     return copy
 
 
-def run_python(*arguments: object, cwd: Path) -> None:
+def run_python(*arguments: object, cwd: Path) -> str:
+    """What a command prints, which must not fail."""
     run = subprocess.run([sys.executable, *map(str, arguments)], cwd=cwd, capture_output=True, text=True)
     assert run.returncode == 0, run.stdout + run.stderr
+    return run.stdout + run.stderr
 
 
 @pytest.fixture(scope="module")
 def wheel(project: Path, folder: Path) -> Path:
-    options = ("--no-build-isolation", "--no-deps", "--no-index", "--quiet", "--disable-pip-version-check")
-    run_python("-m", "pip", "wheel", ".", *options, "--wheel-dir", folder, cwd=project)
+    options = ("--no-build-isolation", "--no-deps", "--no-index", "--verbose", "--disable-pip-version-check")
+    printed = run_python("-m", "pip", "wheel", ".", *options, "--wheel-dir", folder, cwd=project)
+    assert "would be ignored" not in printed
     (built,) = folder.glob("*.whl")
     return built
 
@@ -95,8 +100,9 @@ def test_the_source_distribution_can_be_built_from_and_has_no_tests(project: Pat
     run_python("-c", BUILD_SDIST, folder, cwd=project)
     with tarfile.open(folder / f"headwater-{hw.__version__}.tar.gz") as archive:
         names = {member.name.partition("/")[2] for member in archive.getmembers() if member.isfile()}
-    assert package_files() | {"pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE"} <= names
-    assert not [name for name in names if name.startswith(("tests/", "docs/"))]
+    linked = re.findall(r"\]\(([^):#]+)\)", (PROJECT / "README.md").read_text("utf-8"))
+    assert package_files() | {"pyproject.toml", *DOCUMENTS, *linked} <= names
+    assert not [name for name in names if name.startswith("tests/")]
 
 
 def obey_permissions() -> None:
