@@ -2,7 +2,7 @@
 
 Each room may import those before it in `ORDER`, never those after it, and inside some rooms the same holds for
 `INNER_ORDERS`. The public surface, `headwater/__init__.py`, may import everything before it; only what stands after it
-may import it. docs/architecture.md shows the same order, and the walk of one element through the rooms.
+may import it. docs/architecture.md shows the same order.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -283,33 +282,3 @@ def test_the_order_has_what_exists_and_nothing_else() -> None:
 def test_the_table_of_the_rooms_shows_the_order() -> None:
     shown = re.findall(r"^\| `(\w+)` \|", ARCHITECTURE.read_text("utf-8"), re.MULTILINE)
     assert shown == [room for room in ORDER if (PACKAGE / room).is_dir()]
-
-
-def walk(heading: str) -> list[str]:
-    """The functions that a section of the architecture page names, as `room/module.function`, in their order."""
-    text = ARCHITECTURE.read_text("utf-8")
-    section = re.search(rf"^### {heading}\n(.*?)(?=^##)", text, re.MULTILINE | re.DOTALL)
-    assert section is not None, heading
-    return re.findall(r"`([a-z_/]+\.\w+(?:\.\w+)*)`", section.group(1))
-
-
-def defined_names(path: Path) -> set[str]:
-    """The functions, classes and methods of a module: `function`, `Class`, `Class.method`."""
-    names: set[str] = set()
-    for node in ast.parse(path.read_text("utf-8")).body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            names.add(node.name)
-        if isinstance(node, ast.ClassDef):
-            names |= {f"{node.name}.{one.name}" for one in node.body if isinstance(one, ast.FunctionDef)}
-    return names
-
-
-@pytest.mark.parametrize("heading", ["The element", "Its answer"])
-def test_the_walk_of_one_element_names_functions_that_exist_and_enters_each_room_once(heading: str) -> None:
-    steps = walk(heading)
-    assert len(steps) > 5
-    for step in steps:
-        module, _, name = step.partition(".")
-        assert name in defined_names(PACKAGE / f"{module}.py"), step
-    rooms = [room for room, _ in groupby(step.partition("/")[0] for step in steps)]
-    assert len(rooms) == len(set(rooms)), rooms
