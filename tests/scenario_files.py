@@ -1,7 +1,7 @@
 """Scenario files: a stream, data, queries and the answers expected at each tick, readable by anyone.
 
     title: what it shows
-    shows: CS2 CS3                      ids of SEEDS
+    shows: CS2 CS3                      ids of docs/papers.md
     prefix : <http://example.org/>
     delay: 2s                           optional
 

@@ -81,13 +81,13 @@ def replace_constants(plan: Node, change: Callable[[ConstantTerm], ConstantTerm]
                 return replace(part, plan=replace_constants(inner, change))
         return None
 
-    def renewed(value: Any) -> Any:
+    def renew(value: Any) -> Any:
         if isinstance(value, Node):
             return replace_constants(value, change)
         if isinstance(value, Expression):
             return map_expression(value, in_expression)
         if isinstance(value, tuple):
-            return tuple(renewed(part) for part in value)
+            return tuple(renew(part) for part in value)
         return value
 
     match plan:
@@ -97,7 +97,7 @@ def replace_constants(plan: Node, change: Callable[[ConstantTerm], ConstantTerm]
             return Values(variables, tuple(tuple(in_term(cell) for cell in row) for row in rows))
         case PathMatch():
             return plan
-    return replace(plan, **{field.name: renewed(getattr(plan, field.name)) for field in fields(plan)})
+    return replace(plan, **{field.name: renew(getattr(plan, field.name)) for field in fields(plan)})
 
 
 @dataclass(frozen=True)

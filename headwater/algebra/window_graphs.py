@@ -12,6 +12,6 @@ DEFAULT = NamedNode(INTERNAL + "default")
 """Stands for the default graph where occurrences are described."""
 
 
-def window_graph(number: int, source: WindowSource) -> NamedNode:
+def window_graph(window_index: int, source: WindowSource) -> NamedNode:
     """The named graph that holds a window's content."""
-    return source.graph or NamedNode(f"{INTERNAL}window:{number}")
+    return source.graph or NamedNode(f"{INTERNAL}window:{window_index}")

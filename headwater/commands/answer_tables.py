@@ -44,12 +44,12 @@ def answer_table(answer: Answer, notation: Notation) -> RenderableType:
         numeric = all(_is_number(row[position]) for row in rows)
         table.add_column(name, justify="right" if numeric else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(Text(term_text(term, notation)) for term in row))
+        table.add_row(*(Text(cell_text(term, notation)) for term in row))
     # A title of the table itself would wrap where the table is narrow.
     return Group(title, table)
 
 
-def term_text(term: Term | None, notation: Notation) -> str:
+def cell_text(term: Term | None, notation: Notation) -> str:
     """A term for a person's eye: the plain value of a literal, `c:gate1` for an IRI, nothing where unbound."""
     if term is None:
         return ""

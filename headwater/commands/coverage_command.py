@@ -10,7 +10,7 @@ from pyoxigraph import Store
 
 from headwater.commands.ending import WrongInput
 from headwater.commands.query_files import QueryFile
-from headwater.kernel.evaluator_choice import choose_evaluator
+from headwater.kernel.evaluator_choice import choose_kernel_or_reference
 from headwater.language.stream_clauses import Dialect
 from headwater.windows.settings import resolve_settings
 
@@ -33,7 +33,7 @@ def coverage(folder: Path, dialect: Dialect | None) -> None:
             print(f"{name:<{width}}  no query: {problem}")
             continue
         queries += 1
-        choice = choose_evaluator(plan, resolve_settings(plan), Store())
+        choice = choose_kernel_or_reference(plan, resolve_settings(plan), Store())
         kernel += choice.is_kernel
         print(f"{name:<{width}}  {'kernel' if choice.is_kernel else f'reference, because of {choice.reason}'}")
     share = f" ({100 * kernel / queries:.1f} %)" if queries else ""

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from headwater.algebra.plan import QueryKind, QueryPlan
-from headwater.commands.answer_tables import term_text
+from headwater.commands.answer_tables import cell_text
 from headwater.commands.progress_line import progress_text
 from headwater.execution.answers import Answer
 from headwater.explain.notation import Notation
@@ -48,7 +48,7 @@ class Panel:
     def add(self, answer: Answer) -> None:
         """The rows of an answer, each behind the time of day."""
         clock = format_time(answer.time).partition("T")[2].partition(".")[0].removesuffix("Z")
-        rows = [(clock, *(term_text(term, self.notation) for term in row)) for row in answer.table()[1]]
+        rows = [(clock, *(cell_text(term, self.notation) for term in row)) for row in answer.table()[1]]
         if answer.kind is not QueryKind.SELECT:
             rows.sort()
         self.newest.extend(rows)

@@ -20,7 +20,7 @@ from headwater.commands.answer_tables import Screen
 from headwater.commands.demo_board import Board, Panel
 from headwater.commands.progress_line import progress_text
 from headwater.demo.traffic import City, morning
-from headwater.demo.traffic_feed import FOLDERS, TrafficFeed, last_instants, prepare
+from headwater.demo.traffic_feed import FOLDERS, TrafficFeed, last_instants, write_city
 from headwater.running.progress import Progress
 
 QUERIES = ("entering-cars", "full-districts", "fast-cars")
@@ -78,21 +78,21 @@ def _run(engine: hw.Engine, folder: Path, pace: Pace, console: Console) -> tuple
     """The summary, and whether the whole morning was seen."""
     minutes = morning(City.read(), MINUTES, SEED)
     last = last_instants(minutes)
-    engine.dataset(prepare(folder))
+    engine.dataset(write_city(folder))
     feed = TrafficFeed(folder, minutes)
     feed.begin()
     for stream, name in FOLDERS.items():
         engine.stream(stream, hw.files(folder / name))
     board = Board({query.name: Panel.of(_heading(query), query.plan) for query in _register(engine)}, console)
 
-    def all_seen(progress: Progress) -> bool:
+    def has_read_all(progress: Progress) -> bool:
         return all((progress.watermarks.get(stream) or 0) >= last[stream] for stream in last)
 
     def on_progress(progress: Progress) -> None:
         board.progress(progress)
         if not feed.going:
             feed.go_on(pace.pause(len(minutes)))
-        if feed.failure is not None or all_seen(progress):
+        if feed.failure is not None or has_read_all(progress):
             engine.stop()
 
     out_of_patience = threading.Timer(pace.patience, engine.stop)
@@ -108,7 +108,7 @@ def _run(engine: hw.Engine, folder: Path, pace: Pace, console: Console) -> tuple
         feed.stop()
     if feed.failure is not None:
         raise feed.failure
-    return summary, all_seen(summary)
+    return summary, has_read_all(summary)
 
 
 def _register(engine: hw.Engine) -> list[hw.Query]:

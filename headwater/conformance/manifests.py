@@ -59,7 +59,7 @@ class Case:
         return f"{self.folder}/{self.name}"
 
 
-def read_manifest(path: Path, folder: str) -> list[Case]:
+def read_cases(path: Path, folder: str) -> list[Case]:
     """The tests of one manifest that are about queries, in its order."""
     facts = Store()
     facts.extend(read_quads(path))

@@ -27,7 +27,7 @@ from headwater.conformance.expected_results import (
     same_solutions,
     through_writer,
 )
-from headwater.conformance.manifests import Case, CaseKind, file_of, read_manifest
+from headwater.conformance.manifests import Case, CaseKind, file_of, read_cases
 from headwater.execution.answers import Answer
 from headwater.execution.program import MakeEvaluator, Program
 from headwater.execution.registered import RegisteredQuery
@@ -60,7 +60,7 @@ def cases(folder: Path) -> Iterator[Case]:
     root = folder / "sparql" if (folder / "sparql").is_dir() else folder
     for suite in ("sparql10", "sparql11"):
         for manifest in sorted((root / suite).glob("*/manifest.ttl")):
-            yield from read_manifest(manifest, f"{suite}/{manifest.parent.name}")
+            yield from read_cases(manifest, f"{suite}/{manifest.parent.name}")
 
 
 def run_case(case: Case, evaluator: MakeEvaluator = by_definition) -> CaseOutcome:

@@ -31,7 +31,7 @@ def last_instants(minutes: Sequence[Minute]) -> dict[str, int]:
     }
 
 
-def prepare(folder: Path) -> Path:
+def write_city(folder: Path) -> Path:
     """Makes the folders of the streams; the path of the static city."""
     for name in FOLDERS.values():
         (folder / name).mkdir(parents=True)

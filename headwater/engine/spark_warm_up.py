@@ -20,7 +20,7 @@ _QUERY = (
 )
 
 
-def warm(path: Path) -> int:
+def write_class_archive(path: Path) -> int:
     """Write the archive; gives how many answers the pipeline had."""
     from headwater.engine.engine import Engine
     from headwater.sources.files import files
@@ -49,7 +49,7 @@ def main() -> None:
     if path.is_file():
         return
     try:
-        warm(path)
+        write_class_archive(path)
     except OSError as error:
         sys.exit(f"The classes of Java are not kept, and Spark starts as slowly as before: {error}")
 

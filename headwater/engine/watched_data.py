@@ -63,7 +63,9 @@ class WebDocument:
             read_quads(found.content, format=format, base_iri=self.address, scope=self.address, name=self.address)
         )
         names = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
-        self._known = {asked: found.headers[said] for said, asked in names.items() if said in found.headers}
+        self._known = {
+            request: found.headers[response] for response, request in names.items() if response in found.headers
+        }
         return quads
 
 

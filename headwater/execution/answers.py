@@ -1,4 +1,4 @@
-"""What a query says at a tick."""
+"""The answer of a query at a tick."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Answer:
 
     @property
     def is_empty(self) -> bool:
-        """Nothing to say: no row, no triple and no verdict."""
+        """Whether there is no row, no triple and no boolean."""
         return not self.rows and not self.triples and self.boolean is None and not self.encoded
 
     def to_pandas(self, *, terms: bool = False) -> pd.DataFrame:

@@ -12,8 +12,8 @@ def active_graph_text(
     active_graph: ActiveGraph, plan: QueryPlan, notation: Notation, *, by_number: bool = False
 ) -> str:
     """An active graph in one line, its windows written out or by number."""
-    numbers = active_graph.windows
-    parts = [f"W{number + 1}" if by_number else window_text(plan, number, notation) for number in numbers]
+    windows = active_graph.windows
+    parts = [f"W{window + 1}" if by_number else window_text(plan, window, notation) for window in windows]
     statics = [static_graph_text(graph, notation) for graph in active_graph.static_graphs]
     if active_graph.is_merged and active_graph.windows:
         streams = ("streams " if len(parts) > 1 else "stream ") + ", ".join(parts)
@@ -30,9 +30,9 @@ def static_graph_text(graph: StaticGraph, notation: Notation) -> str:
     return f"{graph.clause} {notation.term(graph.name)}"
 
 
-def window_text(plan: QueryPlan, number: int, notation: Notation) -> str:
+def window_text(plan: QueryPlan, window_index: int, notation: Notation) -> str:
     """A window's name and definition: `:W1 on :taxis [RANGE 2h]`."""
-    window = plan.windows[number]
+    window = plan.windows[window_index]
     stream = notation.iri(window.stream)
     name = stream if window.label == window.stream.value else f"{label_text(window.label, notation)} on {stream}"
     return f"{name} [{notation.window(window.spec)}]"

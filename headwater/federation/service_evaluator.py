@@ -30,11 +30,11 @@ from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.compiling.unsupported import UnsupportedByKernel
 from headwater.kernel.evaluator_choice import (
     EvaluatorChoice,
+    choose_kernel_or_reference,
     make_evaluator,
     make_reference_evaluator,
     with_optimisation,
 )
-from headwater.kernel.evaluator_choice import choose_evaluator as choose_without_services
 from headwater.kernel.kernel_evaluator import KernelEvaluator
 from headwater.optimizer.optimise import optimise
 from headwater.optimizer.statistics import Statistics
@@ -130,7 +130,7 @@ def choose_evaluator(
     """The evaluator that `make_evaluator_factory` would choose for a plan."""
     clauses = [node for node in nodes_of(plan.root) if isinstance(node, Service)]
     if not clauses:
-        return choose_without_services(plan, settings, static, statistics)
+        return choose_kernel_or_reference(plan, settings, static, statistics)
     optimised = optimise(plan, statistics).plan
     compiler = ServiceCompiler(optimised, settings, static, Vocabulary(), Services(), lambda: 0.0)
     try:

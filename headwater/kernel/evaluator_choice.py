@@ -78,7 +78,7 @@ def with_fixed_orders(make: MakeEvaluator) -> MakeEvaluator:
     return make_fixed
 
 
-def choose_evaluator(
+def choose_kernel_or_reference(
     plan: QueryPlan, settings: QuerySettings, static: StaticData, statistics: Statistics | None = None
 ) -> EvaluatorChoice:
     """Say which evaluator `make_evaluator` makes of the optimised plan."""

@@ -25,7 +25,7 @@ _QUERIES = (
 )
 
 
-def warm() -> int:
+def precompile_kernel() -> int:
     """Run small queries that use every compiled operator; gives how many answers they had."""
     # Numbers that are equal and yet two terms, because MIN has to decide between them.
     integer, int_ = (NamedNode(f"http://www.w3.org/2001/XMLSchema#{name}") for name in ("integer", "int"))
@@ -50,4 +50,4 @@ def warm() -> int:
 
 if __name__ == "__main__":
     scanner.precompile_scanner()
-    warm()
+    precompile_kernel()

@@ -76,13 +76,13 @@ class ParserBase(ABC):
         """Steps over the current token, which must be one of these."""
         if self.token.key in keys:
             return self.advance()
-        self.unexpected(*keys)
+        self.raise_unexpected(*keys)
 
     def close(self, key: str, *alternatives: str) -> Token:
         """Steps over a closing bracket; the alternatives are what could also have continued the inside."""
         if self.token.key == key:
             return self.advance()
-        self.unexpected(*alternatives, key)
+        self.raise_unexpected(*alternatives, key)
 
     def integer(self) -> int:
         """A number of rows, triples or elements, small enough for 64 bits."""
@@ -109,7 +109,7 @@ class ParserBase(ABC):
             place = place.start
         raise QueryError(message, self.text, place, expected)
 
-    def unexpected(self, *keys: str, hint: str = "") -> NoReturn:
+    def raise_unexpected(self, *keys: str, hint: str = "") -> NoReturn:
         """Reports that the current token cannot continue what was read so far."""
         expected = tuple(dict.fromkeys(describe_key(key) for key in keys))
         token = self.token
@@ -118,7 +118,7 @@ class ParserBase(ABC):
         self.fail(f"{token.text} cannot stand here{hint or suggest_keyword(token, keys)}", token, expected)
 
     @contextmanager
-    def nested(self) -> Iterator[None]:
+    def enter_brackets(self) -> Iterator[None]:
         """Holds while the parser is inside a pair of brackets."""
         self.depth += 1
         if self.depth > DEEPEST_NESTING:

@@ -110,7 +110,7 @@ class ExpressionParser(TermParser):
         """What stands between an opening bracket, already read, and its closing one."""
         if self.accept(")"):
             return ()
-        with self.nested():
+        with self.enter_brackets():
             arguments = [self.expression()]
             while self.accept(","):
                 arguments.append(self.expression())
@@ -123,13 +123,13 @@ class ExpressionParser(TermParser):
         key = self.token.key
         if key == "!":
             self.advance()
-            with self.nested():
+            with self.enter_brackets():
                 return Operation("!", (self._unary(),))
         if key in ("+", "-"):
             if self.is_at_signed_number():
                 return Constant(self.literal())
             self.advance()
-            with self.nested():
+            with self.enter_brackets():
                 return Operation(f"unary {key}", (self._unary(),))
         return self._primary()
 
@@ -147,12 +147,12 @@ class ExpressionParser(TermParser):
             return self.built_in_call()
         if key == "<":
             self.iri()
-        self.unexpected(*_EXPRESSION_STARTS)
+        self.raise_unexpected(*_EXPRESSION_STARTS)
 
     def bracketed_expression(self) -> Expression:
         """`( expression )`."""
         opening = self.expect("(")
-        with self.nested():
+        with self.enter_brackets():
             result = self.expression()
         if self.token.key in (",", ";"):
             self.fail("a list of arguments needs a function before this (", opening)
@@ -172,7 +172,7 @@ class ExpressionParser(TermParser):
         self.advance()
         distinct = self.accept("DISTINCT") is not None
         if distinct and self.token.key == ")":
-            self.unexpected(*_EXPRESSION_STARTS)
+            self.raise_unexpected(*_EXPRESSION_STARTS)
         return FunctionCall(name, self._arguments(token), distinct, at=token.start)
 
     def constraint(self, keyword: str) -> Expression:
@@ -187,7 +187,7 @@ class ExpressionParser(TermParser):
             return self._iri_call(token, name)
         if self.token.is_word and (self.token.key not in ("TRUE", "FALSE")):
             return self.built_in_call()
-        self.unexpected("(", "a function", hint=f": {keyword} takes a condition in brackets")
+        self.raise_unexpected("(", "a function", hint=f": {keyword} takes a condition in brackets")
 
     def built_in_call(self) -> Expression:
         """A function or aggregate known by a keyword, or EXISTS."""
@@ -220,7 +220,7 @@ class ExpressionParser(TermParser):
         close = get_close_matches(token.key, known, n=1, cutoff=0.7)
         if self.peek().key == "(":
             self.fail(f"there is no function {token.text}" + (f"; did you mean {close[0]}?" if close else ""))
-        self.unexpected(*_EXPRESSION_STARTS, hint=f"; did you mean {close[0]}?" if close else self.term_hint())
+        self.raise_unexpected(*_EXPRESSION_STARTS, hint=f"; did you mean {close[0]}?" if close else self.term_hint())
 
     def _exists(self) -> Exists:
         if self.token.key == "NOT" and self.peek().key == "IN":
@@ -237,7 +237,7 @@ class ExpressionParser(TermParser):
         token = self.advance()
         function = AGGREGATES[token.key]
         if self.token.key != "(":
-            self.unexpected("(")
+            self.raise_unexpected("(")
         if self.around_aggregate is not None:
             self.fail(f"{token.text} cannot stand inside this aggregate: they do not nest", self.around_aggregate)
         if not self.aggregates_allowed:
@@ -254,7 +254,7 @@ class ExpressionParser(TermParser):
             self.fail(f"{token.text} takes 1 argument", token)
         else:
             self.around_aggregate = token
-            with self.nested():
+            with self.enter_brackets():
                 argument = self.expression()
             self.around_aggregate = None
         separator = self._separator(token, function)

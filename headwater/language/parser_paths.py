@@ -41,7 +41,7 @@ class PathParser(ExpressionParser):
             self.advance()
             return RDF_TYPE
         if not self.is_at_verb():
-            self.unexpected("var", "iri", "pname", "a", hint=self.term_hint())
+            self.raise_unexpected("var", "iri", "pname", "a", hint=self.term_hint())
         return self.variable_or_iri()
 
     def _alternative(self) -> Path:
@@ -87,11 +87,11 @@ class PathParser(ExpressionParser):
             return self._negated_set()
         if key == "(":
             self.advance()
-            with self.nested():
+            with self.enter_brackets():
                 path = self._alternative()
             self.expect(")")
             return path
-        self.unexpected("var", "iri", "pname", "a", "^", "!", "(", hint=self.term_hint())
+        self.raise_unexpected("var", "iri", "pname", "a", "^", "!", "(", hint=self.term_hint())
 
     def _negated_set(self) -> NegatedSet:
         forward: list[NamedNode] = []

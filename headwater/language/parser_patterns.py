@@ -55,7 +55,7 @@ class PatternParser(ServiceParser):
         """`{ … }`."""
         self.expect("{")
         self.new_basic_pattern()
-        with self.nested():
+        with self.enter_brackets():
             if self.token.key == "SELECT":
                 around, self.triples = self.triples, []
                 items: tuple[GroupItem, ...] = (SubSelect(self.sub_select()),)
@@ -137,7 +137,7 @@ class PatternParser(ServiceParser):
         if token.key == "UNION":
             self.fail("UNION stands between two groups: { … } UNION { … }")
         hint = suggest_keyword(token, ITEM_KEYWORDS) or self.term_hint()
-        self.unexpected("a triple", *ITEM_KEYWORDS, "{", "}", hint=hint)
+        self.raise_unexpected("a triple", *ITEM_KEYWORDS, "{", "}", hint=hint)
 
     def _group_or_union(self) -> GroupItem:
         first = self.group_pattern()
@@ -259,4 +259,4 @@ class PatternParser(ServiceParser):
             return self.iri()
         if key in LITERAL_STARTS or self.is_at_signed_number():
             return self.literal()
-        self.unexpected("iri", "string", "integer", "UNDEF", hint=self.term_hint())
+        self.raise_unexpected("iri", "string", "integer", "UNDEF", hint=self.term_hint())

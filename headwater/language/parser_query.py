@@ -55,14 +55,14 @@ class QueryParser(StreamClauseParser):
             if prefixed is not None:
                 registration = replace(registration, name=self.resolve_token(prefixed).value)
         if self.token.key == "FROM" and not self.is_streaming:
-            self.unexpected(*_FORMS)
+            self.raise_unexpected(*_FORMS)
         self._add_dataset_clauses()
         form_token = self.token
         form = self._form(registered=registration is not None)
         if self.token.key in _FORMS:
             self.fail(f"a query has one form, but {self.token.text} follows", form_token)
         if self.token.key != "end":
-            self.unexpected(*self._may_follow, "end")
+            self.raise_unexpected(*self._may_follow, "end")
         return ParsedQuery(
             form,
             tuple(self._dataset),
@@ -83,7 +83,7 @@ class QueryParser(StreamClauseParser):
             elif self.accept("PREFIX"):
                 token = self.token
                 if token.key != "pname":
-                    self.unexpected("a prefix such as ex:")
+                    self.raise_unexpected("a prefix such as ex:")
                 if not token.text.endswith(":") or token.text.count(":") > 1:
                     self.fail(f"a declared prefix ends with its colon, {token.text} does not", token)
                 self.advance()
@@ -111,7 +111,7 @@ class QueryParser(StreamClauseParser):
         if self._dataset:
             self.fail("a query begins with SELECT, CONSTRUCT, DESCRIBE or ASK", self._dataset[0].at, _FORMS)
         before = () if registered else ("PREFIX", "BASE", "REGISTER")
-        self.unexpected(*before, *_FORMS)
+        self.raise_unexpected(*before, *_FORMS)
 
     def _stream_operator(self) -> None:
         token = self.token
@@ -126,7 +126,7 @@ class QueryParser(StreamClauseParser):
 
     def _where(self) -> GroupPattern:
         if not self.accept("WHERE") and self.token.key != "{":
-            self.unexpected("WHERE", "{", *(("FROM",) if self.depth == 0 else ()))
+            self.raise_unexpected("WHERE", "{", *(("FROM",) if self.depth == 0 else ()))
         return self.group_pattern()
 
     def _end_of_form(self, where: GroupPattern) -> Modifiers:
@@ -192,7 +192,9 @@ class QueryParser(StreamClauseParser):
         if start.key == "(" and (not self.is_streaming or self.has_as(self.index)):
             return self._named_expression()
         if start.key not in ("var", "(") and not self._is_at_bare_expression():
-            self.unexpected("var", "*", "(", *(() if self.depth else ("DISTINCT",)), hint=self.term_hint_for_select())
+            self.raise_unexpected(
+                "var", "*", "(", *(() if self.depth else ("DISTINCT",)), hint=self.term_hint_for_select()
+            )
         if not self.is_streaming:
             self.fail("an expression needs brackets and a name: (expression AS ?name)", start, ("(",))
         expression = self.aggregate_expression()
@@ -227,7 +229,7 @@ class QueryParser(StreamClauseParser):
         if self.token.key != "{":
             self._add_dataset_clauses()
             if self.token.key != "WHERE":
-                self.unexpected("{", "WHERE", "FROM")
+                self.raise_unexpected("{", "WHERE", "FROM")
             self.advance()
             self._check_short_form(keyword)
             template = self.triples_template()
@@ -257,7 +259,7 @@ class QueryParser(StreamClauseParser):
         terms: list[NamedNode | Variable] | None = None
         if not self.accept("*"):
             if self.token.key != "var" and self.token.key not in IRI_STARTS:
-                self.unexpected("var", "iri", "pname", "*", hint=self.term_hint_for_select())
+                self.raise_unexpected("var", "iri", "pname", "*", hint=self.term_hint_for_select())
             terms = [self.variable_or_iri()]
             while self.token.key == "var" or self.token.key in IRI_STARTS:
                 terms.append(self.variable_or_iri())
@@ -322,7 +324,7 @@ class QueryParser(StreamClauseParser):
         if start.key != "(":
             return GroupKey(self.constraint("GROUP BY"), at=start.start)
         self.advance()
-        with self.nested():
+        with self.enter_brackets():
             expression = self.expression()
         variable = self.variable() if self.accept("AS") else None
         self.close(")", *(("AS",) if variable is None else ()))

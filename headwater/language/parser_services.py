@@ -50,7 +50,7 @@ class ServiceParser(WindowParser):
         while True:
             token = self.token
             if token.key not in _OPTIONS:
-                self.unexpected(*_OPTIONS)
+                self.raise_unexpected(*_OPTIONS)
             name = self.advance().key.lower()
             if name in values:
                 self.fail(f"{token.text} stands here twice", token)
@@ -59,7 +59,7 @@ class ServiceParser(WindowParser):
                 self.advance()
                 return
             if self.token.key != ",":
-                self.unexpected(",", ")")
+                self.raise_unexpected(",", ")")
             self.advance()
 
     def _option_value(self, option: Token, endpoint: Variable | NamedNode) -> Any:
@@ -95,7 +95,7 @@ class ServiceParser(WindowParser):
 
     def _word(self, words: tuple[str, ...]) -> str:
         if self.token.key not in words:
-            self.unexpected(*words)
+            self.raise_unexpected(*words)
         return self.advance().key
 
     def _policy(self) -> str:
@@ -109,7 +109,7 @@ class ServiceParser(WindowParser):
                 self.advance()
                 name += f"-{self.advance().text}"
         else:
-            self.unexpected(*POLICY_NAMES)
+            self.raise_unexpected(*POLICY_NAMES)
         if not is_policy(name):
             self.fail(f"no policy is called {name}{suggest_keyword(token, POLICY_NAMES)}", token, POLICY_NAMES)
         return name.upper()

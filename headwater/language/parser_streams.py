@@ -81,7 +81,9 @@ class StreamClauseParser(PatternParser):
             return self._window_clause(at)
         self.accept("GRAPH")
         if self.token.key not in IRI_STARTS and self.token.key != "<":
-            self.unexpected("iri", "pname", *(() if named else ("NAMED",)), "STREAM", *(("WINDOW",) if named else ()))
+            self.raise_unexpected(
+                "iri", "pname", *(() if named else ("NAMED",)), "STREAM", *(("WINDOW",) if named else ())
+            )
         token = self.token
         graph = self.iri()
         if self.token.key in ("[", "ON"):
@@ -121,7 +123,7 @@ class StreamClauseParser(PatternParser):
         while self.accept("AGGREGATE"):
             self.expect("{")
             if self.token.key != "(":
-                self.unexpected("(")
+                self.raise_unexpected("(")
             while self.token.key == "(":
                 earlier.append(self._aggregate_tuple(visible, earlier))
                 if self.accept("FILTER"):
@@ -138,7 +140,7 @@ class StreamClauseParser(PatternParser):
         if self.token.key != ",":
             if earlier and not self.token.is_word:
                 self.fail("a condition needs FILTER before this (", opening, ("FILTER",))
-            self.unexpected(",")
+            self.raise_unexpected(",")
         if variable in visible or any(variable == clause.variable for clause in earlier):
             self.fail(f"{at.text} is not new: AGGREGATE adds a variable that neither WHERE nor another one has", at)
         self.advance()
@@ -152,7 +154,7 @@ class StreamClauseParser(PatternParser):
         """The function of an AGGREGATE tuple, its argument (None: `*`), and whether it is DISTINCT."""
         token = self.token
         if token.key not in STREAM_AGGREGATES:
-            self.unexpected(*STREAM_AGGREGATES)
+            self.raise_unexpected(*STREAM_AGGREGATES)
         self.advance()
         function = STREAM_AGGREGATES[token.key]
         argument: Variable | None = None
@@ -170,7 +172,7 @@ class StreamClauseParser(PatternParser):
         """The variables by which an AGGREGATE tuple groups: `?v` or `{?v, ?w}`, all `visible` in WHERE."""
         if not self.accept("{"):
             if self.token.key != "var":
-                self.unexpected("{", "var")
+                self.raise_unexpected("{", "var")
             return (self._variable_of_where(visible),)
         group = [self._variable_of_where(visible)]
         while self.accept(",") or self.token.key == "var":

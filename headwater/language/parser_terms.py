@@ -41,7 +41,7 @@ class TermParser(ParserBase):
         """`?name` or `$name`; a hyphen that the lexer let through becomes an underscore."""
         if self.token.key != "var":
             hint = f"; did you mean ?{self.token.text}?" if self.token.is_word else ""
-            self.unexpected("var", hint=hint)
+            self.raise_unexpected("var", hint=hint)
         name = self.advance().text[1:]
         known = self._variables.get(name)
         if known is None:
@@ -55,7 +55,7 @@ class TermParser(ParserBase):
                 self.fail("this < begins no IRI: an IRI has no blanks, quotes or braces and ends with >")
             word = self.token.text
             hint = f": a bare word is no IRI; did you mean <{word}> or :{word}?" if self.token.is_word else ""
-            self.unexpected("iri", "pname", hint=hint)
+            self.raise_unexpected("iri", "pname", hint=hint)
         token = self.advance()
         return self.resolve_token(token)
 
@@ -91,7 +91,7 @@ class TermParser(ParserBase):
         if self.token.key == "var":
             return self.variable()
         if self.token.key not in IRI_STARTS and self.token.key != "<":
-            self.unexpected("var", "iri", "pname", hint=self.term_hint())
+            self.raise_unexpected("var", "iri", "pname", hint=self.term_hint())
         return self.iri()
 
     def forget_iris(self) -> None:
@@ -131,7 +131,7 @@ class TermParser(ParserBase):
                 return Literal(value, datatype=self.iri())
             if self.dialect is not Dialect.CSPARQL:
                 self.advance()
-                self.unexpected("iri", "pname", hint=f" as the datatype of {token.text}")
+                self.raise_unexpected("iri", "pname", hint=f" as the datatype of {token.text}")
         return Literal(value)
 
     def string(self) -> str:

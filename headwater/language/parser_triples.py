@@ -64,7 +64,7 @@ class TriplesParser(PathParser):
         around, self.triples, self.in_template = self.triples, [], True
         while self.token.key != "}":
             if not self.is_at_node():
-                self.unexpected("}", *_EXPECTED_NODE, hint=self.term_hint())
+                self.raise_unexpected("}", *_EXPECTED_NODE, hint=self.term_hint())
             self.triples_of_subject()
             if not self.accept("."):
                 break
@@ -83,7 +83,7 @@ class TriplesParser(PathParser):
                 self.fail("this triple has no predicate and no object", subject_token)
             if subject_token.key in IRI_STARTS and (self.token.key in LITERAL_STARTS or self.token.key == "["):
                 self.fail("here a subject is missing, or a ; in place of the full stop before", subject_token)
-            self.unexpected("a predicate", hint=self.term_hint())
+            self.raise_unexpected("a predicate", hint=self.term_hint())
         if needs_predicate or self.is_at_verb():
             self._predicates_and_objects(subject, begin)
         elif self.token.key in _PATH_MARKS:
@@ -135,7 +135,7 @@ class TriplesParser(PathParser):
             self.fail("a condition cannot stand here; did you mean FILTER (…)?", self.token, (".", "FILTER"))
         if self._nodes_from(extra) <= 1:
             self.fail("a triple has three parts, but here stands one more", self.tokens[blamed], (".", ";", ","))
-        self.unexpected(".", ";", ",", "}")
+        self.raise_unexpected(".", ";", ",", "}")
 
     def _nodes_from(self, index: int) -> int:
         """How many terms stand one after the other from the token `index` on."""
@@ -184,7 +184,7 @@ class TriplesParser(PathParser):
             self.fail("a list holds terms only", self._triple_begin or opening)
         if opening is not None and (self.token.key in _CONDITION_MARKS or self.token.is_word):
             self.fail("this ( begins no list of terms; did you mean FILTER (…)?", opening, ("FILTER",))
-        self.unexpected(*_EXPECTED_NODE, hint=self.term_hint())
+        self.raise_unexpected(*_EXPECTED_NODE, hint=self.term_hint())
 
     def _labelled_blank_node(self) -> BlankNode:
         token = self.advance()
@@ -204,8 +204,8 @@ class TriplesParser(PathParser):
         if self.accept("]"):
             return node
         if not self.is_at_verb():
-            self.unexpected("]", "a predicate", hint=self.term_hint())
-        with self.nested():
+            self.raise_unexpected("]", "a predicate", hint=self.term_hint())
+        with self.enter_brackets():
             self._predicates_and_objects(node, self.index)
         self.close("]", ";", ",")
         return node
@@ -217,7 +217,7 @@ class TriplesParser(PathParser):
         outermost = self._list_opening is None
         if outermost:
             self._list_opening = opening
-        with self.nested():
+        with self.enter_brackets():
             head = cell = self.new_blank_node()
             self.triples.append(TriplePattern(cell, RDF_FIRST, self._graph_node()))
             while self.token.key != ")":

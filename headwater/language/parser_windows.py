@@ -52,7 +52,7 @@ class WindowParser(TriplesParser):
         except DurationError as problem:
             self.fail(str(problem), problem.offset, ("a duration such as 10m or PT10M",))
         if duration is None:
-            self.unexpected("a duration such as 10m or PT10M", hint=f" as {purpose}")
+            self.raise_unexpected("a duration such as 10m or PT10M", hint=f" as {purpose}")
         length, end = duration
         if length == 0:
             self.fail(f"{purpose} must be longer than zero", start)
@@ -72,7 +72,7 @@ class WindowParser(TriplesParser):
         self.expect("[")
         token = self.token
         if token.key not in WINDOW_STARTS:
-            self.unexpected(*WINDOW_STARTS)
+            self.raise_unexpected(*WINDOW_STARTS)
         self.advance()
         result = self._window_after(token)
         self.close("]", *self._options_left)
@@ -125,7 +125,7 @@ class WindowParser(TriplesParser):
         match = _TIMESTAMP_PREDICATE.match(self.text, self.token.start)
         if match is None:
             self.advance()
-            self.unexpected("iri", "pname", hint=": after @ comes the property that holds the time")
+            self.raise_unexpected("iri", "pname", hint=": after @ comes the property that holds the time")
         self.skip_to(match.end())
         kind = "iri" if match[1].startswith("<") else "pname"
         return self.resolve_token(Token(kind, match[1], match.start(1), match.end(1)))

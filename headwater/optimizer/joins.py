@@ -30,7 +30,7 @@ def single_pattern_operands(node: Node) -> list[Node]:
     return operands
 
 
-def join_all(inputs: Iterable[Node]) -> Node:
+def join_plans(inputs: Iterable[Node]) -> Node:
     """The join of the inputs in their order; adjacent graph patterns become one."""
     merged: list[Node] = []
     for node in inputs:

@@ -164,8 +164,8 @@ class PlanRewriter:
         nothing = Values((name, *(v for v in visible_variables(inner) if v != name)), ())
         return reduce(Union, branches) if branches else nothing
 
-    def _label_of(self, number: int) -> NamedNode:
-        return NamedNode(self.plan.windows[number].label)
+    def _label_of(self, window_index: int) -> NamedNode:
+        return NamedNode(self.plan.windows[window_index].label)
 
     def _rewrite_in_window(self, graph: NamedNode, inner: Node) -> Node:
         """The inner plan with a window's graph as the active one."""

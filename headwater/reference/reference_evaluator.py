@@ -101,8 +101,8 @@ class ReferenceEvaluator(Evaluator):
 
     def apply_static_change(self) -> None:
         self._dataset = TickDataset.of(self.plan, self.settings.content, self._static)
-        for number, buffer in enumerate(self._buffers):
-            self._dataset.change(number, buffer.shown, [])
+        for window_index, buffer in enumerate(self._buffers):
+            self._dataset.change(window_index, buffer.shown, [])
         self._tick_queries.clear()
         self._is_stale = True
 
@@ -118,28 +118,28 @@ class ReferenceEvaluator(Evaluator):
     def _convert(self, elements: Elements) -> list[Element]:
         return elements_of(elements)
 
-    def _refill(self, number: int, elements: list[Element]) -> None:
-        buffer = self._buffers[number]
-        buffer.refill(elements, self.ticker.item_count(number), self.ticker.last_tick)
-        self._dataset.change(number, buffer.shown, [])
+    def _refill(self, window_index: int, elements: list[Element]) -> None:
+        buffer = self._buffers[window_index]
+        buffer.refill(elements, self.ticker.item_count(window_index), self.ticker.last_tick)
+        self._dataset.change(window_index, buffer.shown, [])
 
-    def needed_from(self, number: int) -> int | None:
-        return self._buffers[number].needed_from(self.ticker.last_tick)
+    def needed_from(self, window_index: int) -> int | None:
+        return self._buffers[window_index].needed_from(self.ticker.last_tick)
 
     def size(self) -> Size:
         # The store is not ours to measure.
         return Size(sum(buffer.triples for buffer in self._buffers), None)
 
-    def _add(self, number: int, elements: list[Element]) -> Sequence[int]:
-        return self._buffers[number].add(elements)
+    def _add(self, window_index: int, elements: list[Element]) -> Sequence[int]:
+        return self._buffers[window_index].add(elements)
 
     def _count_closings(self, tick: int) -> int:
         return max(buffer.closings(tick) for buffer in self._buffers)
 
     def _move(self, tick: int, part: int) -> bool:
         changed = False
-        for number, buffer in enumerate(self._buffers):
-            changed |= self._dataset.change(number, *buffer.move(tick, part))
+        for window_index, buffer in enumerate(self._buffers):
+            changed |= self._dataset.change(window_index, *buffer.move(tick, part))
         self._is_stale |= changed
         return changed
 

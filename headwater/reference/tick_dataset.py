@@ -72,21 +72,21 @@ class TickDataset:
         reads_default = any(source.in_default_graph for source in plan.windows)
         inexact = any(is_stored_form(quad.object) for quad in store)
         dataset = cls(plan, content, store, merged if reads_default else frozenset(), named, inexact)
-        for number, source in enumerate(plan.windows):
-            store.add_graph(window_graph(number, source))
+        for window_index, source in enumerate(plan.windows):
+            store.add_graph(window_graph(window_index, source))
         return dataset
 
-    def graphs_of(self, number: int) -> list[NamedNode]:
+    def graphs_of(self, window_index: int) -> list[NamedNode]:
         """Where a window's content is seen; `DEFAULT` stands for the default graph."""
-        source = self.plan.windows[number]
-        return [window_graph(number, source), *([DEFAULT] if source.in_default_graph else [])]
+        source = self.plan.windows[window_index]
+        return [window_graph(window_index, source), *([DEFAULT] if source.in_default_graph else [])]
 
-    def change(self, number: int, entered: Iterable[WindowItem], left: Iterable[WindowItem]) -> bool:
+    def change(self, window_index: int, entered: Iterable[WindowItem], left: Iterable[WindowItem]) -> bool:
         """Apply what entered and left a window; true where its content, as set or bag, is another one now."""
         delta: Counter[Triple] = Counter(self._stored_triples(entered))
         delta.subtract(self._stored_triples(left))
         changed = False
-        for graph in self.graphs_of(number):
+        for graph in self.graphs_of(window_index):
             counts = self._counts.setdefault(graph, Counter())
             for triple, difference in delta.items():
                 if not difference:
@@ -136,13 +136,13 @@ class TickDataset:
     def _make_occurrence_quads(self, buffers: list[WindowBuffer]) -> Iterable[Quad]:
         """Each triple in a graph of its own, with quads for its window graph and its times."""
         times_by_occurrence: dict[tuple[NamedNode, Triple, tuple[int, ...]], list[tuple[int, NamedNode]]] = {}
-        for number, buffer in enumerate(buffers):
-            stream = self.plan.windows[number].stream
-            for graph in self.graphs_of(number):
+        for window_index, buffer in enumerate(buffers):
+            stream = self.plan.windows[window_index].stream
+            for graph in self.graphs_of(window_index):
                 for index, item in enumerate(buffer.shown):
                     for triple in self._stored_triples([item]):
                         # In a set one occurrence stands for all; in a bag each stands for itself.
-                        one: tuple[int, ...] = () if self.content is Content.SET else (number, index)
+                        one: tuple[int, ...] = () if self.content is Content.SET else (window_index, index)
                         times_by_occurrence.setdefault((graph, triple, one), []).append((item.time, stream))
         for serial, ((graph, triple, _), times) in enumerate(times_by_occurrence.items()):
             occurrence = NamedNode(f"{INTERNAL}occurrence:{serial}")

@@ -68,9 +68,9 @@ class WindowBuffer:
         before = (self.forgotten + bisect_left(self.times, tick)) // window.step
         return max(1, (self.forgotten + bisect_left(self.times, tick + 1)) // window.step - before)
 
-    def move(self, tick: int, part: int) -> tuple[list[WindowItem], list[WindowItem]]:
+    def move(self, tick: int, closing: int) -> tuple[list[WindowItem], list[WindowItem]]:
         """Move the view to a tick; gives the items that entered and those that left."""
-        low, high = self._view(tick, part)
+        low, high = self._view(tick, closing)
         entered = self.items[max(self.high, low) : high]
         left = self.items[self.low : min(low, self.high)]
         self.low, self.high = low, high
@@ -79,7 +79,7 @@ class WindowBuffer:
         self._forget()
         return entered, left
 
-    def _view(self, tick: int, part: int) -> tuple[int, int]:
+    def _view(self, tick: int, closing: int) -> tuple[int, int]:
         window = self.definition
         if isinstance(window, TimeWindow):
             first, end = window.interval(tick)
@@ -88,7 +88,7 @@ class WindowBuffer:
             arrived = self.forgotten + bisect_left(self.times, tick + 1)
             if window.step is not None:
                 closings = self.closings(tick)
-                arrived -= arrived % window.step + (closings - 1 - min(part, closings - 1)) * window.step
+                arrived -= arrived % window.step + (closings - 1 - min(closing, closings - 1)) * window.step
             high = arrived - self.forgotten
             low = max(0, high - window.size)
         return max(low, self.low), max(high, self.high)

@@ -130,11 +130,11 @@ class RunCounts:
         now = self._clock()
         seconds = max(now - self._last, 1e-6)
         before, measure = self.progress, outcome.measure
-        late = sum(letter.kind == "late" for letter in outcome.letters)
+        late = sum(dead_letter.kind == "late" for dead_letter in outcome.dead_letters)
         self.progress = Progress(
             elements=before.elements + outcome.elements,
             late=before.late + late,
-            bad=before.bad + len(outcome.letters) - late,
+            bad=before.bad + len(outcome.dead_letters) - late,
             ticks=before.ticks + len(outcome.answers),
             batches=before.batches + 1,
             seconds=now - self._begin,
@@ -160,10 +160,10 @@ class RunCounts:
 
     def _count_queries(self, outcome: BatchOutcome, seconds: float) -> dict[str, QueryProgress]:
         """The progress of each query after a batch that took some seconds."""
-        letters: dict[tuple[str, str], int] = {}
-        for letter in outcome.letters:
-            key = (iri_to_name(letter.stream), letter.kind)
-            letters[key] = letters.get(key, 0) + 1
+        dead_letters: dict[tuple[str, str], int] = {}
+        for dead_letter in outcome.dead_letters:
+            key = (iri_to_name(dead_letter.stream), dead_letter.kind)
+            dead_letters[key] = dead_letters.get(key, 0) + 1
         ticks: dict[str, int] = {}
         rows: dict[str, int] = {}
         for answer in outcome.answers:
@@ -177,8 +177,8 @@ class RunCounts:
                 before,
                 elements=before.elements + elements,
                 rate=elements / seconds,
-                late=before.late + sum(letters.get((stream, "late"), 0) for stream in before.streams),
-                bad=before.bad + sum(letters.get((stream, "bad"), 0) for stream in before.streams),
+                late=before.late + sum(dead_letters.get((stream, "late"), 0) for stream in before.streams),
+                bad=before.bad + sum(dead_letters.get((stream, "bad"), 0) for stream in before.streams),
                 ticks=before.ticks + ticks.get(name, 0),
                 rows=before.rows + rows.get(name, 0),
             )

@@ -151,7 +151,7 @@ class Delivery:
         if batch <= self._delivered:
             return
         begin = time.monotonic()
-        letters = list(outcome.letters)
+        letters = list(outcome.dead_letters)
         if letters and (self._strict or self._dead_letters is not None):
             letters = add_line_numbers(letters[:1] if self._strict else letters, self._line_numbers)
             letters = add_texts(letters, self._text_at)

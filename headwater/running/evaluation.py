@@ -26,7 +26,7 @@ class BatchOutcome:
     """What one batch led to: answers in time order, dead letters, and the counts of this batch alone."""
 
     answers: tuple[Answer, ...] = ()
-    letters: tuple[DeadLetter, ...] = ()
+    dead_letters: tuple[DeadLetter, ...] = ()
     elements: int = 0
     watermarks: dict[str, int | None] = field(default_factory=dict)
     measure: BatchMeasure = field(default_factory=BatchMeasure)
@@ -38,7 +38,7 @@ class _Batch:
 
     elements: Mapping[str, Elements] = field(default_factory=dict)
     ended: frozenset[str] = frozenset()
-    letters: tuple[DeadLetter, ...] = ()
+    dead_letters: tuple[DeadLetter, ...] = ()
     sources: Mapping[tuple[str, int], str] = field(default_factory=dict)
     version: Version | None = None
     seconds: float = 0.0
@@ -63,24 +63,24 @@ class Evaluation:
         for step in self._program.advance_by_ticks(batch.elements, batch.ended, version):
             seconds = step.seconds = add_by_name(seconds, step.seconds)
             yield self._make_outcome(batch, step)
-            # Elements and letters of the batch count once, with its first tick.
+            # Elements and dead letters of the batch count once, with its first tick.
             batch = _Batch(sources=batch.sources)
 
     def _make_outcome(self, batch: _Batch, step: StepResult) -> BatchOutcome:
         """The outcome of a step: answers, dead letters by stream and position, counts and measures."""
-        letters = [*batch.letters]
+        dead_letters = [*batch.dead_letters]
         for stream, element in step.late:
-            letters.append(_late_letter(stream, element, batch.sources))
+            dead_letters.append(_late_dead_letter(stream, element, batch.sources))
         for stream, bad in step.bad:
             source = batch.sources.get((stream, bad.position[0] if bad.position else 0), bad.source)
-            letters.append(DeadLetter("bad", stream, bad.reason, bad.text, source, bad.position, bad.line))
-        letters.sort(key=lambda letter: (letter.stream, letter.position, letter.kind))
+            dead_letters.append(DeadLetter("bad", stream, bad.reason, bad.text, source, bad.position, bad.line))
+        dead_letters.sort(key=lambda dead_letter: (dead_letter.stream, dead_letter.position, dead_letter.kind))
         counts = {stream: len(elements) for stream, elements in batch.elements.items()}
         # Measuring all of the state takes longer than a tick.
         measure = measure_batch(self._program, counts, step.seconds) if step.is_last else BatchMeasure(counts)
         measure = replace(measure, steps={"read": batch.seconds, "evaluate": time.monotonic() - batch.read})
         return BatchOutcome(
-            tuple(step.answers), tuple(letters), sum(counts.values()), self._program.watermarks(), measure
+            tuple(step.answers), tuple(dead_letters), sum(counts.values()), self._program.watermarks(), measure
         )
 
     @property
@@ -122,7 +122,7 @@ def _collect_chunks(chunks: Iterable[Chunk]) -> _Batch:
     """Gather the chunks of a batch by stream; bad elements become dead letters."""
     batch: dict[str, list[Elements]] = {}
     ended: set[str] = set()
-    letters: list[DeadLetter] = []
+    dead_letters: list[DeadLetter] = []
     sources: dict[tuple[str, int], str] = {}
     begin = time.monotonic()
     version: Version | None = None
@@ -134,17 +134,17 @@ def _collect_chunks(chunks: Iterable[Chunk]) -> _Batch:
         batch.setdefault(chunk.stream, []).append(list(elements) if isinstance(elements, tuple) else elements)
         if chunk.source:
             sources[chunk.stream, chunk.item_index] = chunk.source
-        letters.extend(
+        dead_letters.extend(
             DeadLetter("bad", chunk.stream, bad.reason, bad.text, bad.source, bad.position, bad.line)
             for bad in chunk.bad
         )
         if chunk.has_ended:
             ended.add(chunk.stream)
     by_stream = {stream: concat_elements(sequences) for stream, sequences in batch.items()}
-    return _Batch(by_stream, frozenset(ended), tuple(letters), sources, version, time.monotonic() - begin)
+    return _Batch(by_stream, frozenset(ended), tuple(dead_letters), sources, version, time.monotonic() - begin)
 
 
-def _late_letter(stream: str, element: LateElement, sources: Mapping[tuple[str, int], str]) -> DeadLetter:
+def _late_dead_letter(stream: str, element: LateElement, sources: Mapping[tuple[str, int], str]) -> DeadLetter:
     number = element.position[0] if element.position else 0
     source = sources.get((stream, number), stream)
     return DeadLetter("late", stream, "late", element.text, source, element.position, None, element.time)

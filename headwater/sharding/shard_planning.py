@@ -159,6 +159,6 @@ def describe_sharding(query: RegisteredQuery) -> str:
     positions = " and ".join(word for place, word in ((0, "subject"), (2, "object")) if place in places)
     merged = any(source.in_default_graph for source in query.plan.windows)
     more = "; their groups are put together" if partitioning.has_partial_groups else ""
-    more += "; ordered, cut or told apart when they are together" if presentation_of(query) is not None else ""
+    more += "; ORDER BY, DISTINCT and LIMIT after the merge" if presentation_of(query) is not None else ""
     more += "; one where the default graph has static data" if merged else ""
     return f"any number, by ?{partitioning.variable.value} ({positions} of its triples){more}"

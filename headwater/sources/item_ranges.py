@@ -15,7 +15,7 @@ from headwater.sources.source import ItemRange
 from headwater.terms.element_files import ElementReader, StreamFormat
 from headwater.terms.model import BadElement, Element
 from headwater.terms.rdf_documents import is_compressed
-from headwater.terms.text_lines import count_lines, line_to_text, seek_line
+from headwater.terms.text_lines import count_lines_before, line_to_text, seek_line
 from headwater.terms.tnq import find_key_before, read_tnq
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _read_timed_lines(reader: ElementReader, item_range: ItemRange) -> Iterator[
             stream if item_range.limit is None else _lines_until(stream, offset, item_range.limit),
             reader.source,
             offset,
-            lambda: count_lines(reader.path, offset) + 1,
+            lambda: count_lines_before(reader.path, offset) + 1,
             end=item_range.end,
             continues=None if item_range.is_after_end else find_key_before(reader.path, offset),
         )
@@ -110,7 +110,7 @@ def _appended_rest_of_line(reader: ElementReader, start: int) -> list[BadElement
     if not rest.strip():
         return []
     reason = "the rest of a line of which the beginning was read before; append whole lines"
-    line = count_lines(reader.path, start) + 1
+    line = count_lines_before(reader.path, start) + 1
     return [BadElement(reason, line_to_text(rest.rstrip(b"\r\n")), reader.source, (start,), line)]
 
 

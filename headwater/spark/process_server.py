@@ -217,9 +217,9 @@ def _import_modules_of_spark() -> None:
 
 
 def main() -> None:
-    from headwater.spark.worker_daemon import prepare
+    from headwater.spark.worker_daemon import prepare_daemon
 
-    if prepare(_import_modules_of_spark):
+    if prepare_daemon(_import_modules_of_spark):
         Server(socket.socket(fileno=int(sys.argv[1]))).serve()
 
 

@@ -1,4 +1,4 @@
-"""The stateful step on Spark: a batch of chunks in, answers, letters and counts out.
+"""The stateful step on Spark: a batch of chunks in, answers, dead letters and counts out.
 
 The durable state is in Spark's state store: the log of the windows, a segment per batch and stream, and a summary of
 clocks and ticks that stays small. A batch writes its own segments and removes those that have expired. The worker
@@ -82,7 +82,7 @@ class EvaluationProcessor(StatefulProcessor):
         sharding = self._description.sharding
         if sharding is not None and key[0] != sharding.keys[0]:
             # Every shard got all elements; only the first one counts them.
-            outcome = replace(outcome, letters=(), elements=0)
+            outcome = replace(outcome, dead_letters=(), elements=0)
         yield outcome_to_frame(outcome)
 
     def _save(self, evaluation: Evaluation) -> None:
@@ -140,8 +140,8 @@ def segment_from_bytes(data: bytes) -> LogSegment:
 def outcome_to_frame(outcome: BatchOutcome) -> pd.DataFrame:
     """One row per answer, and a last one with the rest."""
     rest = replace(outcome, answers=())
-    late = sum(letter.kind == "late" for letter in outcome.letters)
-    counts = (outcome.elements, late, len(outcome.letters) - late, outcome.measure.to_json())
+    late = sum(dead_letter.kind == "late" for dead_letter in outcome.dead_letters)
+    counts = (outcome.elements, late, len(outcome.dead_letters) - late, outcome.measure.to_json())
     no_counts = (None, None, None, None)
     rows: list[tuple[object, ...]] = [
         (number, ANSWER, answer.query, answer.time, pack(answer), *no_counts)
@@ -183,7 +183,7 @@ def rows_to_outcome(rows: list[Any], merger: AnswerMerger | None = None) -> Batc
             part: BatchOutcome = pickle.loads(bytes(row["payload"]))
             outcome = BatchOutcome(
                 (),
-                (*outcome.letters, *part.letters),
+                (*outcome.dead_letters, *part.dead_letters),
                 outcome.elements + part.elements,
                 part.watermarks,
                 outcome.measure.merge(part.measure),

@@ -45,7 +45,7 @@ def count_threads() -> int:
         return 1
 
 
-def prepare(import_more: Callable[[], None] = lambda: None) -> bool:
+def prepare_daemon(import_more: Callable[[], None] = lambda: None) -> bool:
     """Import what workers need, and more; gives whether the process may fork now."""
     for name, value in _NO_THREADS.items():
         os.environ.setdefault(name, value)
@@ -58,7 +58,7 @@ def prepare(import_more: Callable[[], None] = lambda: None) -> bool:
 
 
 def main() -> None:
-    if not prepare():
+    if not prepare_daemon():
         os.execv(sys.executable, [sys.executable, "-m", "pyspark.daemon", *sys.argv[1:]])
     from pyspark.daemon import manager
 

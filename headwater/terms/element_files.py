@@ -33,7 +33,7 @@ from headwater.terms.model import BadElement, Element
 from headwater.terms.rdf_documents import BROKEN_COMPRESSION, compression_of, file_ending, is_compressed, open_bytes
 from headwater.terms.row_files import read_csv, read_csv_header, read_json_array, read_json_lines
 from headwater.terms.template import RowTemplate
-from headwater.terms.text_lines import LineNumbers, byte_ranges, count_lines, offset_lines, seek_line
+from headwater.terms.text_lines import LineNumbers, byte_ranges, count_lines_before, offset_lines, seek_line
 from headwater.terms.timed_graphs import read_jsonld_lines, read_timed_nquads, read_timed_trig
 from headwater.terms.tnq import find_key_before, read_tnq
 
@@ -206,7 +206,7 @@ class ElementReader:
                 yield from read(stream, self.source, self.template, offset, first_line, end=end)
 
     def _line_number_at(self, offset: int) -> Callable[[], int]:
-        return lambda: count_lines(self.path, offset) + 1
+        return lambda: count_lines_before(self.path, offset) + 1
 
     def _read_csv_with_header(
         self, stream: IO[bytes], template: RowTemplate, start: int, end: int | None

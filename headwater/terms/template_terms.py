@@ -129,20 +129,20 @@ class Placeholders:
             return lambda row: term
         if language is not None:
 
-            def tagged(row: TemplateRow) -> Term | None:
+            def build_tagged(row: TemplateRow) -> Term | None:
                 text = fill_text(parts, row)
                 return None if text is None else Literal(text, language=language, direction=direction)
 
-            return tagged
+            return build_tagged
 
-        def typed(row: TemplateRow) -> Term | None:
+        def build_typed(row: TemplateRow) -> Term | None:
             text = fill_text(parts, row)
             if text is None:
                 return None
             type_iri = datatype(row)
             return Literal(text, datatype=type_iri if isinstance(type_iri, NamedNode) else None)
 
-        return typed
+        return build_typed
 
 
 def fill_text(parts: TextParts, row: TemplateRow) -> str | None:

@@ -71,7 +71,7 @@ def seek_line(stream: IO[bytes], start: int) -> int:
     return stream.tell()
 
 
-def count_lines(path: Path, end: int) -> int:
+def count_lines_before(path: Path, end: int) -> int:
     """How many lines end before the byte `end`."""
     total = 0
     with open(path, "rb") as stream:

@@ -17,7 +17,7 @@ from headwater.commands.demo_command import MINUTES, QUERIES, SEED, Pace, sugges
 from headwater.commands.query_files import QueryFile
 from headwater.demo import traffic
 from headwater.demo.traffic import BEGIN, MINUTE, City, Minute, morning
-from headwater.demo.traffic_feed import FOLDERS, TOLLGATES, TrafficFeed, last_instants, prepare, write_minute
+from headwater.demo.traffic_feed import FOLDERS, TOLLGATES, TrafficFeed, last_instants, write_city, write_minute
 from headwater.language.stream_clauses import Dialect, RegistrationKind
 from headwater.running.progress import Progress
 from headwater.terms.element_files import element_reader
@@ -64,7 +64,7 @@ def test_cameras_see_only_cars_that_entered_before(minutes: list[Minute]) -> Non
 
 
 def test_a_minute_on_disk_is_what_it_was(tmp_path: Path, minutes: list[Minute]) -> None:
-    prepare(tmp_path)
+    write_city(tmp_path)
     write_minute(tmp_path, 0, minutes[0])
     (file,) = (tmp_path / FOLDERS[TOLLGATES]).iterdir()
     elements = [found for found in element_reader(file).read() if isinstance(found, Element)]
@@ -72,7 +72,7 @@ def test_a_minute_on_disk_is_what_it_was(tmp_path: Path, minutes: list[Minute]) 
 
 
 def test_the_feed_writes_the_whole_morning(tmp_path: Path, minutes: list[Minute]) -> None:
-    prepare(tmp_path)
+    write_city(tmp_path)
     feed = TrafficFeed(tmp_path, minutes[:5])
     feed.begin()
     assert len(list((tmp_path / "tollgates").iterdir())) == 1
@@ -83,7 +83,7 @@ def test_the_feed_writes_the_whole_morning(tmp_path: Path, minutes: list[Minute]
 
 
 def test_a_feed_that_is_stopped_leaves_no_half_file(tmp_path: Path, minutes: list[Minute]) -> None:
-    prepare(tmp_path)
+    write_city(tmp_path)
     feed = TrafficFeed(tmp_path, minutes)
     feed.begin()
     feed.go_on(pause=60.0)

@@ -14,7 +14,7 @@ from headwater.conformance.w3c import cases, run_case
 from headwater.execution.evaluator import Evaluator
 from headwater.execution.static_data import StaticData
 from headwater.kernel.compiling.unsupported import UnsupportedByKernel
-from headwater.kernel.evaluator_choice import choose_evaluator, with_optimisation
+from headwater.kernel.evaluator_choice import choose_kernel_or_reference, with_optimisation
 from headwater.kernel.kernel_evaluator import KernelEvaluator
 from headwater.language.parser import parse
 from headwater.reference.reference_evaluator import ReferenceEvaluator
@@ -30,7 +30,7 @@ UNKNOWN_FUNCTION = {"taxi 4": "<http://www.opengis.net/def/geosparql/function/di
 
 def reason(text: str) -> str | None:
     plan = plan_query(parse(text), streams=STREAMS)
-    return choose_evaluator(plan, resolve_settings(plan), Store()).reason
+    return choose_kernel_or_reference(plan, resolve_settings(plan), Store()).reason
 
 
 @pytest.mark.parametrize("name", paper_queries.PRINTED)

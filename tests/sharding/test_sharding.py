@@ -119,7 +119,7 @@ def test_the_cut_is_said_in_words() -> None:
         "SELECT {0} FROM NAMED WINDOW <w> ON <s> [RANGE PT1S STEP PT1S] WHERE {{ WINDOW <w> {{ ?o <urn:p> ?v }} }} {1}"
     )
     assert describe_sharding(registered(text.format("*", ""))) == "any number, by ?o (subject of its triples)"
-    ordered = "any number, by ?o (subject of its triples); ordered, cut or told apart when they are together"
+    ordered = "any number, by ?o (subject of its triples); ORDER BY, DISTINCT and LIMIT after the merge"
     assert describe_sharding(registered(text.format("*", "ORDER BY ?v"))) == ordered
     counted = "any number, by ?o (subject of its triples); their groups are put together"
     assert describe_sharding(registered(text.format("(COUNT(*) AS ?n)", ""))) == counted

@@ -90,7 +90,7 @@ def test_an_attempt_that_was_not_committed_leaves_no_trace(step: Step) -> None:
     step.set_state(committed)
     second = step.batch(1)
     assert by_query(second.answers) == by_query(first.answers)
-    assert (second.letters, second.elements) == (first.letters, first.elements)
+    assert (second.dead_letters, second.elements) == (first.dead_letters, first.elements)
     answers.extend(second.answers)
     for number in range(2, len(step.ends) - 1):
         answers.extend(step.batch(number).answers)

@@ -12,7 +12,7 @@ import headwater
 PREPARED = """
 import sys
 from headwater.spark import worker_daemon
-print(worker_daemon.prepare(), worker_daemon.count_threads(), "numba" in sys.modules, "pandas" in sys.modules)
+print(worker_daemon.prepare_daemon(), worker_daemon.count_threads(), "numba" in sys.modules, "pandas" in sys.modules)
 """
 STRAY_THREAD = """
 import sys, threading

@@ -55,7 +55,7 @@ def extend_bindings(
 ) -> tuple[dict[str, Ints], int]:
     """Join `size` bindings, given as columns, with the solutions of a conjunction; gives columns and their size."""
     bindings = _BindingTable(conjunction, data, start, size)
-    return bindings.join_all(), bindings.size
+    return bindings.join_tables(), bindings.size
 
 
 class _BindingTable:
@@ -81,7 +81,7 @@ class _BindingTable:
             self._columns[shortest[0]] = np.array(list(ids), dtype=np.int64)
             self.size = len(ids)
 
-    def join_all(self) -> dict[str, Ints]:
+    def join_tables(self) -> dict[str, Ints]:
         """Join all patterns, and apply each condition as soon as its variables are bound."""
         left = list(self._conjunction.patterns)
         self._filter()

@@ -277,11 +277,11 @@ def _timestamped_variables(plan: Node) -> Variables:
 
 
 def _mark_unbound(column: int) -> ColumnFunction:
-    def marked(rows: Ints) -> Ints:
+    def mark_rows(rows: Ints) -> Ints:
         values = rows[:, column]
         return np.where(values == UNBOUND, NO_ID, values)
 
-    return marked
+    return mark_rows
 
 
 def _project(rows: Operator, variables: tuple[str, ...]) -> Operator:

@@ -45,7 +45,7 @@ class ViewData(Protocol):
     def view(self, plan: QueryPlan, part: Node, ask: EvaluateByReference) -> View:
         """The solutions of a part in the default graph of a plan; `ask` has the reference find them."""
 
-    def text_of(self, number: int) -> bytes | None:
+    def text_of(self, term_id: int) -> bytes | None:
         """The text of a hashed id of the data or of a view."""
 
 

@@ -56,10 +56,10 @@ class PyoxigraphExpression:
         others = (part.variable for part in parts if isinstance(part, VariableReference))
         names = {variable: Variable(f"v{i}") for i, variable in enumerate(dict.fromkeys([*variables, *others]))}
 
-        def renamed(part: Expression) -> Expression | None:
+        def rename(part: Expression) -> Expression | None:
             return VariableReference(names[part.variable]) if isinstance(part, VariableReference) else None
 
-        renamed_expression = rewrite_for_pyoxigraph(map_expression(expression, renamed))
+        renamed_expression = rewrite_for_pyoxigraph(map_expression(expression, rename))
         as_stored = exact.read_originals(Extend(Unit(), _RESULT, renamed_expression))
         self._texts = expression_to_sparql(renamed_expression), expression_to_sparql(cast(Extend, as_stored).expression)
         self._has_changed_constants = any(

@@ -14,7 +14,7 @@ from headwater.algebra.nodes import Filter, Join, Node, Service
 from headwater.algebra.plan import QueryPlan
 from headwater.language.expressions import Expression
 from headwater.optimizer.dependencies import has_stream_pattern, patterns_with_graphs
-from headwater.optimizer.joins import connected_components, join_all, join_operands
+from headwater.optimizer.joins import connected_components, join_operands, join_plans
 from headwater.optimizer.rewrites.push_filters import can_move, is_decided_by, is_independent_of_outside
 from headwater.optimizer.rule import NodeContext, Rule, rewrite_plan
 from headwater.optimizer.statistics import Statistics
@@ -43,7 +43,7 @@ def filter_static_parts(plan: QueryPlan, statistics: Statistics | None = None) -
                 inputs = filtered
         if len(left_over) == len(conditions):
             return node
-        result = join_all(inputs)
+        result = join_plans(inputs)
         for condition in left_over:
             result = Filter(result, condition)
         return result
@@ -57,8 +57,8 @@ def _filter_static_inputs(
     """The inputs with the filter around connected static ones; None if none of these decide the condition."""
     for group in connected_components(node for node in inputs if is_static(plan, node, graph)):
         rest = [node for node in inputs if not any(node is mine for mine in group)]
-        if rest and is_decided_by(join_all(group), rest, condition):
-            return [Filter(join_all(group), condition), *rest]
+        if rest and is_decided_by(join_plans(group), rest, condition):
+            return [Filter(join_plans(group), condition), *rest]
     return None
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from headwater.algebra.nodes import Bgp, Graph, Join, Node, Unit, Window
 from headwater.algebra.plan import QueryPlan
-from headwater.optimizer.joins import join_all, join_operands
+from headwater.optimizer.joins import join_operands, join_plans
 from headwater.optimizer.rule import NodeContext, Rule, rewrite_plan
 from headwater.optimizer.statistics import Statistics
 from headwater.terms.model import NamedNode
@@ -26,7 +26,7 @@ def merge_patterns(plan: QueryPlan, statistics: Statistics | None = None) -> Nod
                 merged.append(factor)
             else:
                 merged[place] = _merge_nodes(merged[place], factor)
-        return join_all(merged)
+        return join_plans(merged)
 
     return rewrite_plan(plan, change)
 
@@ -50,7 +50,7 @@ def _merge_nodes(one: Node, other: Node) -> Node:
             return Bgp((*first, *second))
     (first_inner,), (second_inner,) = one.children, other.children
     inputs = [*join_operands(first_inner), *join_operands(second_inner)]
-    return one.with_children(join_all(inputs) if inputs else Unit())
+    return one.with_children(join_plans(inputs) if inputs else Unit())
 
 
 RULE = Rule(

@@ -43,7 +43,7 @@ from headwater.algebra.translate import conjunction_of
 from headwater.language.expressions import Constant, Expression, FunctionCall, Operation, VariableReference
 from headwater.language.patterns import TriplePattern
 from headwater.optimizer.dependencies import has_exists, has_stream_pattern, patterns_with_graphs
-from headwater.optimizer.joins import join_all, join_operands
+from headwater.optimizer.joins import join_operands, join_plans
 from headwater.optimizer.rewrites.bind_equalities import equality_of, is_equal_only_to_itself
 from headwater.optimizer.rewrites.filter_static_parts import is_static
 from headwater.optimizer.rewrites.push_filters import can_move
@@ -72,7 +72,7 @@ def narrow_static_parts(plan: QueryPlan, statistics: Statistics | None = None) -
         narrowed = [input_filter.filter_input(one, graph) if is_static(plan, one, graph) else one for one in inputs]
         if all(new is old for new, old in zip(narrowed, inputs, strict=True)):
             return node
-        return join_all(narrowed)
+        return join_plans(narrowed)
 
     return rewrite_plan(plan, change)
 

@@ -33,7 +33,7 @@ from headwater.algebra.nodes import (
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import nodes_of, visible_variables
 from headwater.language.patterns import TriplePattern
-from headwater.optimizer.joins import join_all, join_operands
+from headwater.optimizer.joins import join_operands, join_plans
 from headwater.optimizer.rule import Rule
 from headwater.optimizer.statistics import DEFAULT_COUNTS, Statistics
 from headwater.terms.model import NamedNode, Variable
@@ -63,11 +63,11 @@ class _JoinOrderer:
             inputs = [self.order_below(factor, graph) for factor in join_operands(node)]
             # SERVICE gets its keys from the inputs before it.
             if any(isinstance(part, Service) for factor in inputs for part in nodes_of(factor)):
-                return join_all(inputs)
-            return join_all(self._order_inputs(inputs, graph))
+                return join_plans(inputs)
+            return join_plans(self._order_inputs(inputs, graph))
         if isinstance(node, Bgp):
             singles: list[Node] = [Bgp((triple,)) for triple in node.triples]
-            return join_all(self._order_inputs(singles, graph))
+            return join_plans(self._order_inputs(singles, graph))
         within = active_graph_inside(self._plan, node, graph)
         return node.with_children(*(self.order_below(child, within) for child in node.children))
 

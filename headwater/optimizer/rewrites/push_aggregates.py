@@ -26,7 +26,7 @@ from headwater.algebra.scope import all_variables, certain_variables, visible_va
 from headwater.language.expressions import Aggregate, Constant, Expression, VariableReference
 from headwater.optimizer.dependencies import has_stream_pattern, is_deterministic, is_deterministic_plan
 from headwater.optimizer.distribution import AggregateSplit, NotDistributable, split_aggregates
-from headwater.optimizer.joins import join_all, join_operands, visible_in_any
+from headwater.optimizer.joins import join_operands, join_plans, visible_in_any
 from headwater.optimizer.required_variables import join_variables, variables_of_aggregates
 from headwater.optimizer.rule import Rule
 from headwater.optimizer.statistics import Statistics
@@ -83,7 +83,7 @@ class _AggregatePusher:
         splits = split_all(group)
         if not static or splits is None or any(isinstance(node, Group | Service) for node in inputs):
             return None
-        stream, other = join_all(streams), join_all(static)
+        stream, other = join_plans(streams), join_plans(static)
         plain = [variable for variable, expression in group.keys if expression is None]
         meeting = [v for v in visible_variables(stream) if v in plain or v in join_variables(stream, other)]
         if len(plain) < len(group.keys) or not meeting or not can_reduce_rows(stream, meeting):
@@ -93,7 +93,7 @@ class _AggregatePusher:
         names = [self._fresh() for _ in splits]
         partial = tuple((name, one.partial) for name, one in zip(names, splits, strict=True))
         counted = Group(stream, tuple((v, None) for v in meeting), partial)
-        return Group(join_all([counted, *static]), group.keys, _merge_aggregates(splits, names))
+        return Group(join_plans([counted, *static]), group.keys, _merge_aggregates(splits, names))
 
 
 def is_partitioned_by_branch(group: Group, branches: list[Node]) -> bool:

@@ -41,7 +41,7 @@ from headwater.algebra.scope import certain_variables, conjuncts_of, expression_
 from headwater.algebra.translate import conjunction_of
 from headwater.language.expressions import Constant, Expression
 from headwater.optimizer.dependencies import has_exists, has_stream_pattern, is_deterministic
-from headwater.optimizer.joins import join_all, single_pattern_operands, visible_in_any
+from headwater.optimizer.joins import join_plans, single_pattern_operands, visible_in_any
 from headwater.optimizer.rewrites.bind_equalities import substitute_in_expression
 from headwater.optimizer.rule import NodeContext, Rule, rewrite_plan
 from headwater.optimizer.statistics import Statistics
@@ -161,7 +161,7 @@ class _FilterPusher:
         if not any(chosen):
             return None
         pairs = zip(inputs, chosen, strict=True)
-        return join_all(self.push_down(node, condition, graph) if mine else node for node, mine in pairs)
+        return join_plans(self.push_down(node, condition, graph) if mine else node for node, mine in pairs)
 
     def _is_on_side(self, node: Node, graph: ActiveGraph) -> bool:
         if self._side is FilterSide.BOTH:

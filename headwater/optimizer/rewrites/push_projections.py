@@ -17,7 +17,7 @@ from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import visible_variables
 from headwater.algebra.triple_timestamps import has_timestamps
 from headwater.optimizer.dependencies import patterns_with_graphs
-from headwater.optimizer.joins import join_all, visible_in_any
+from headwater.optimizer.joins import join_plans, visible_in_any
 from headwater.optimizer.required_variables import RequiredVariables, required_of_children
 from headwater.optimizer.rule import Rule
 from headwater.optimizer.statistics import Statistics
@@ -71,7 +71,7 @@ class _ProjectionPusher:
         for i, single in enumerate(singles):
             others = visible_in_any(other for j, other in enumerate(singles) if j != i)
             projected.append(self._project(single, need | others, graph))
-        return join_all(projected)
+        return join_plans(projected)
 
     def _project(self, node: Node, need: RequiredVariables, graph: ActiveGraph) -> Node:
         shown = visible_variables(node)

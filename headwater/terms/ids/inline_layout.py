@@ -1,4 +1,4 @@
-"""The bits of a 64-bit term id (SEEDS CQ5), and the numbers inside it.
+"""The bits of a 64-bit term id (CQ5), and the numbers inside it.
 
 ```
  bit 63        62 … 58        57 … 0

@@ -1,4 +1,4 @@
-"""RDF terms as 64-bit ids (SEEDS CQ5): inline where the id can hold the term, a hash of the term otherwise.
+"""RDF terms as 64-bit ids (CQ5): inline where the id can hold the term, a hash of the term otherwise.
 
 Equal terms have equal ids on every machine and in every process. An inline id gives its term back exactly,
 lexical form included; what would not come back exactly is hashed. The bits are described in

@@ -14,7 +14,7 @@ from headwater.terms.scanning.padded_text import PaddedText
 from headwater.terms.scanning.pattern_tables import ScanPatterns
 from headwater.terms.scanning.scanned_columns import ScannedColumns
 from headwater.terms.scanning.scanner import scan
-from headwater.terms.text_lines import count_lines, seek_line
+from headwater.terms.text_lines import count_lines_before, seek_line
 from headwater.terms.tnq import find_key_before
 
 LOOK_AHEAD = 1 << 16
@@ -59,7 +59,7 @@ def scan_range(
                 format,
                 source=str(path) if source is None else source,
                 first_position=offset,
-                first_line=lambda: count_lines(path, offset) + 1,
+                first_line=lambda: count_lines_before(path, offset) + 1,
                 end=end,
                 continues=continues,
                 patterns=patterns,

@@ -87,7 +87,7 @@ class ScannedColumns:
         """The id of each row's graph name."""
         return np.repeat(self.element_graphs, np.diff(self.element_rows))
 
-    def term_text(self, row: int, place: int) -> bytes:
+    def text_at(self, row: int, place: int) -> bytes:
         """The canonical text of one term (0 subject, 1 predicate, 2 object)."""
         start, length = self.spans[row, place].tolist()
         return self._text(start, length)

@@ -55,8 +55,8 @@ def test_texts_of_some_rows() -> None:
     assert [text.decode() for _, text in by_mask.items()] == names
     by_number = scanned.texts(np.array([2]))
     assert [text for _, text in by_number.items()] == [b"<a:3>", b"<a:p>", b"<a:o>", b"<a:g3>"]
-    assert scanned.term_text(1, 2).decode() == "<a:é>"
-    assert scanned.term_text(2, 0) == b"<a:3>"
+    assert scanned.text_at(1, 2).decode() == "<a:é>"
+    assert scanned.text_at(2, 0) == b"<a:3>"
 
 
 def test_many_different_texts() -> None:
