@@ -15,7 +15,7 @@ from headwater.errors import SettingError
 from headwater.execution.registered import RegisteredQuery
 from headwater.optimizer.statistics import Statistics
 from headwater.running.shipping import DataFolder
-from headwater.sources.source import SourceError
+from headwater.terms.arguments import check_number
 from headwater.terms.durations import parse_duration
 from headwater.terms.ids.inline_layout import NO_TERM
 from headwater.terms.model import Quad
@@ -40,7 +40,7 @@ class EngineData:
         """Add linked data (`Engine.dataset`)."""
         if isinstance(data, str | Path) and Path(data).is_dir():
             if graph is not None or refresh is not None:
-                raise SourceError(
+                raise SettingError(
                     f"{data} is the folder of a data set: headwater load --graph chooses the graph, and changes are "
                     "seen without a refresh"
                 )
@@ -50,6 +50,8 @@ class EngineData:
             self._folders.append(DataFolder(str(found.folder)))
             return found
         seconds = parse_duration(refresh) / 1_000_000 if isinstance(refresh, str) else refresh
+        if seconds is not None:
+            check_number("refresh", seconds, can_be_zero=False)
         if seconds is None and not is_web_address(data):
             return self._store(self._scratch, read_statements(data), graph)
         if not isinstance(data, str | Path):

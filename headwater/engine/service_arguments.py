@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
+from inspect import signature
 from typing import Any
 
 from headwater.algebra.nodes import Node, Service
@@ -21,6 +22,7 @@ from headwater.execution.registered import RegistrationError
 from headwater.federation.endpoint.endpoint_settings import Credentials, EndpointSettings, QueryMethod
 from headwater.federation.endpoint.limits import Limits
 from headwater.language.service_options import Preference, ServiceOptions, Strategy, strategy_of
+from headwater.terms.arguments import check_text, check_type
 from headwater.terms.durations import parse_duration
 from headwater.terms.model import Variable
 
@@ -29,6 +31,7 @@ def read_service_options(given: ServiceOptions | Mapping[str, Any] | None) -> Se
     """Options as they are, or from names and values: words in any case, a latency as µs or as a duration."""
     if given is None or isinstance(given, ServiceOptions):
         return given
+    check_type("service", given, Mapping, "ServiceOptions(…), or a mapping such as {'budget': 10}")
     known = {field.name for field in fields(ServiceOptions)}
     for name in given.keys() - known:
         raise SettingError(f"{name!r} is no option of SERVICE: use {', '.join(sorted(known))}")
@@ -61,6 +64,14 @@ def apply_service_options(plan: QueryPlan, defaults: ServiceOptions | None) -> Q
     return replace(plan, root=map_plan(plan.root, change))
 
 
+def read_endpoint_arguments(url: str, settings: Mapping[str, Any]) -> EndpointSettings:
+    """The settings of an endpoint by their names; a `SettingError` for a name that is unknown."""
+    known = list(signature(read_endpoint_settings).parameters)[1:]
+    for name in settings.keys() - known:
+        raise SettingError(f"{name!r} is no setting of an endpoint: use {', '.join(known)}")
+    return read_endpoint_settings(check_text("url", url), **settings)
+
+
 def read_endpoint_settings(
     url: str,
     *,
@@ -81,8 +92,9 @@ def read_endpoint_settings(
     Without credentials here, those of the environment hold (`headwater.federation.endpoint.endpoint_settings`).
     """
     methods = {"GET": QueryMethod.GET, "POST": QueryMethod.POST_FORM}
-    if method is not None and method.upper() not in methods:
+    if method is not None and str(method).upper() not in methods:
         raise SettingError(f"{method!r} is no method for queries: use GET or POST")
+    check_type("headers", headers or {}, Mapping, "a mapping of names to texts")
     credentials = None
     if bearer is not None or user is not None or headers:
         basic = None if user is None else (user, password)

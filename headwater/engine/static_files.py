@@ -11,6 +11,7 @@ from pyoxigraph import DefaultGraph, Store
 from headwater.datasets.loading.temporary_dataset import add_statements
 from headwater.sources.files import natural_order
 from headwater.sources.source import SourceError
+from headwater.terms.arguments import check_statements
 from headwater.terms.model import Quad, Triple
 from headwater.terms.names import name_to_iri
 from headwater.terms.rdf_documents import read_quads
@@ -29,10 +30,15 @@ def load_statements(folder: Path, quads: Sequence[Quad], graph: str | None = Non
 def read_statements(data: Given) -> list[Quad]:
     """The statements of what was given, as they were written; `RdfSyntaxError` for a file that breaks off."""
     if isinstance(data, str | Path):
-        return [quad for path in find_files(str(data)) for quad in read_quads(path)]
+        try:
+            return [quad for path in find_files(str(data)) for quad in read_quads(path)]
+        except OSError as error:
+            reason = f"{error.filename} cannot be read ({error.strerror})"
+            raise SourceError(f"{reason}: ask for the right to read it") from None
     if isinstance(data, Store):
         return [Quad(q.subject, q.predicate, restore_term(q.object), q.graph_name) for q in data]
-    return [Quad(t.subject, t.predicate, t.object) if isinstance(t, Triple) else t for t in data]
+    statements = check_statements("linked data (a path, an address, a store or statements)", data)
+    return [Quad(t.subject, t.predicate, t.object) if isinstance(t, Triple) else t for t in statements]
 
 
 def put_in_graph(quads: Sequence[Quad], graph: str | None) -> Sequence[Quad]:

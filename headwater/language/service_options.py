@@ -20,6 +20,7 @@ from dataclasses import dataclass, fields, replace
 from enum import Enum
 
 from headwater.errors import SettingError
+from headwater.terms.arguments import check_number, check_whole
 
 POLICY_NAMES = ("LEARNT", "WBM", "LRU", "RND", "GNR-LRU", "GNR-RND", "WST")
 
@@ -57,15 +58,12 @@ class ServiceOptions:
     fill: bool | None = None
 
     def __post_init__(self) -> None:
-        if self.accuracy is not None and not 0.0 <= self.accuracy <= 1.0:
+        if self.accuracy is not None and check_number("accuracy", self.accuracy) > 1.0:
             raise SettingError(f"an accuracy is a share between 0 and 1, not {self.accuracy}")
-        if self.latency is not None and self.latency <= 0:
-            raise SettingError(f"a latency is longer than nothing, not {self.latency} µs")
-        if self.budget is not None and self.budget < 0:
-            raise SettingError(f"a budget of refreshes is not negative, as {self.budget} is")
-        if self.entries is not None and self.entries < 1:
-            raise SettingError(f"a view needs room for one entry at least, not {self.entries}")
-        if self.policy is not None and not is_policy(self.policy):
+        for name, least in (("latency", 1), ("budget", 0), ("entries", 1)):
+            if (number := getattr(self, name)) is not None:
+                check_whole(name, number, least)
+        if self.policy is not None and not is_policy(str(self.policy)):
             raise SettingError(f"no policy is called {self.policy!r}; choose one of {', '.join(POLICY_NAMES)}")
 
     @property

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headwater.errors import SettingError
 from headwater.sources.feed import Chunk
 from headwater.sources.payloads import TIME_CELL, Decoder, PayloadFormat, ReceivedMessage
 from headwater.sources.records import RecordReader, RecordSource, chunk_of
@@ -132,9 +133,11 @@ def dataframe(frame: DataFrame, *, template: RowTemplate | str | Path, time: str
     `template` says which triples a row means: compiled, a path, or its text. `time` is the column with the time of a
     row; without it the template has a line `@time`.
     """
+    if not hasattr(frame, "isStreaming"):
+        raise SettingError(f"{frame!r} is no DataFrame: make a streaming one with spark.readStream")
     if time is not None and time not in frame.columns:
-        raise SourceError(f"the DataFrame has no column {time!r} (its columns: {', '.join(frame.columns)})")
+        raise SettingError(f"the DataFrame has no column {time!r} (its columns: {', '.join(frame.columns)})")
     decoder = Decoder.of(PayloadFormat.JSON, template=template, time=None if time is None else "record")
     if time is None and decoder.template is not None and TIME_CELL in decoder.template.used_columns:
-        raise SourceError("the rows have no time: say time='column', or give the template a line @time {column}")
+        raise SettingError("the rows have no time: say time='column', or give the template a line @time {column}")
     return DataFrameSource(frame, decoder, time)

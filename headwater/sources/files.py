@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from headwater.sources.item_ranges import can_read_lines, line_numbers, read_item_range, scan_item_range
 from headwater.sources.source import ItemRange, SourceError, SourceItem
+from headwater.terms.arguments import check_elements, check_path
 from headwater.terms.element_files import ElementReader, element_reader
 from headwater.terms.model import BadElement, Element, Triple
 from headwater.terms.rdf_documents import file_ending
@@ -55,12 +56,7 @@ class FileSource:
                 self._check_file(name)
 
     def _check_file(self, name: str) -> None:
-        try:
-            self._reader(name)
-        except ValueError as error:
-            raise SourceError(
-                f"{error}; say it with files(…, template=…) or --template" if "template" in str(error) else str(error)
-            ) from None
+        self._reader(name)
         if not os.access(self._path(name), os.R_OK):
             raise SourceError(f"{name} cannot be read: ask for the right to read it")
 
@@ -193,20 +189,14 @@ def files(pattern: str | Path, *patterns: str | Path, template: RowTemplate | st
     CSV and JSON rows need a `template`, compiled or as the path of its file. A file that grows is read on from where it
     was, if its format is one of lines; others (`.trig`, `.nq`, `.gz`) should be written elsewhere and moved in whole.
     """
-    if isinstance(template, str | Path):
-        try:
-            template = RowTemplate.load(template)
-        except OSError as error:
-            raise SourceError(
-                f"cannot read the template {template}: {error.strerror or error}; check its path"
-            ) from None
+    if template is not None and not isinstance(template, RowTemplate):
+        template = RowTemplate.load(template)
+    for one in (pattern, *patterns):
+        check_path("a pattern of files", one)
     return FileSource((str(pattern), *map(str, patterns)), template, os.getcwd())
 
 
 def memory(elements: Iterable[TimedTriples]) -> MemorySource:
     """A stream in memory: `Element`s, or pairs of a time in microseconds and triples, as they arrive."""
-    listed = []
-    for index, given in enumerate(elements):
-        element = given if isinstance(given, Element) else Element(given[0], tuple(given[1]))
-        listed.append(replace(element, position=(index,)))
-    return MemorySource(tuple(listed))
+    listed = check_elements("memory", elements)
+    return MemorySource(tuple(replace(element, position=(index,)) for index, element in enumerate(listed)))

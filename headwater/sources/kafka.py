@@ -20,12 +20,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headwater.errors import SettingError
 from headwater.sources.feed import Chunk
 from headwater.sources.kafka_jars import ensure_kafka
 from headwater.sources.payloads import Decoder, ReceivedMessage
 from headwater.sources.records import RecordReader, RecordSource, chunk_of
 from headwater.sources.source import SourceError
-from headwater.terms.durations import parse_duration
+from headwater.terms.arguments import check_duration, check_text, check_whole
 from headwater.terms.model import MILLISECOND, BadElement, Element
 from headwater.terms.template import RowTemplate
 from headwater.terms.timestamps import parse_time
@@ -130,7 +131,7 @@ def _partition_name(topic: str, partition: int) -> str:
 def _host_and_port(server: str) -> tuple[str, int]:
     host, colon, port = server.strip().rpartition(":")
     if not colon or not port.isdigit():
-        raise SourceError(f"{server!r} is no address of a Kafka broker: expected host:port")
+        raise SettingError(f"{server!r} is no address of a Kafka broker: expected host:port")
     return host.strip("[]"), int(port)
 
 
@@ -140,7 +141,7 @@ def _starting_options(start: str) -> dict[str, str]:
     try:
         instant = parse_time(start) // MILLISECOND
     except ValueError as error:
-        raise SourceError(f"start={start!r}: use 'earliest', 'latest' or a time ({error})") from None
+        raise SettingError(f"start={start!r}: use 'earliest', 'latest' or a time ({error})") from None
     return {"startingTimestamp": str(instant), "startingOffsetsByTimestampStrategy": "latest"}
 
 
@@ -163,17 +164,17 @@ def kafka(
     `latest` or a time. `skew` is how far partitions may be apart in event time, `per_batch` how many records a batch
     may have. `options` go to Spark's connector as they are, such as `kafka.security.protocol`.
     """
-    for server in servers.split(","):
+    for name in (topic, *topics):
+        check_text("topic", name)
+    for server in check_text("servers", servers).split(","):
         _host_and_port(server)
     _starting_options(start)
-    if per_batch < 1:
-        raise SourceError(f"per_batch must be at least 1, and it is {per_batch}")
     return KafkaSource(
         servers,
         (topic, *topics),
         Decoder.of(format, template=template, time=time),
         start,
-        per_batch,
-        parse_duration(skew) if isinstance(skew, str) else skew,
+        check_whole("per_batch", per_batch, 1),
+        check_duration("skew", skew),
         tuple((options or {}).items()),
     )

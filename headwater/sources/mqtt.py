@@ -18,10 +18,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
+from headwater.errors import SettingError
 from headwater.sources.payloads import Decoder
-from headwater.sources.receivers import INSTALL_CONNECTORS, ReceivedSource, Receiver
+from headwater.sources.receivers import INSTALL_CONNECTORS, ReceivedSource, Receiver, make_received_source
 from headwater.sources.source import SourceError
 from headwater.sources.spool import KEEP_SECONDS, Spool
+from headwater.terms.arguments import check_text
 from headwater.terms.template import RowTemplate
 
 if TYPE_CHECKING:
@@ -52,7 +54,7 @@ class MqttBroker:
         except ValueError:
             port = -1
         if parts.scheme not in ("mqtt", "mqtts") or not parts.hostname or port == -1:
-            raise SourceError(f"{server!r} is no address of an MQTT broker: expected host:port or mqtt://host:port")
+            raise SettingError(f"{server!r} is no address of an MQTT broker: expected host:port or mqtt://host:port")
         tls = parts.scheme == "mqtts"
         user, password = (None if text is None else unquote(text) for text in (parts.username, parts.password))
         return cls(parts.hostname, port or (_TLS_PORT if tls else _PORT), tls, user, password)
@@ -173,13 +175,13 @@ def mqtt(
     except ImportError:
         raise SourceError(f"MQTT needs the package paho-mqtt. {INSTALL_CONNECTORS}") from None
     if qos not in (0, 1, 2):
-        raise SourceError(f"qos must be 0, 1 or 2, and it is {qos}")
-    broker = MqttBroker.at(server)
+        raise SettingError(f"qos must be 0, 1 or 2, and it is {qos}")
+    check_text("topic", topic)
+    broker = MqttBroker.at(check_text("server", server))
     decoder = Decoder.of(format, template=template, time=time)
     name = client or f"headwater-{blake2b(topic.encode(), digest_size=6).hexdigest()}"
 
     def make(decoder: Decoder, folder: Spool) -> Receiver:
         return MqttReceiver(broker, topic, qos, name, decoder, folder)
 
-    spool_folder = None if spool is None else Path(spool)
-    return ReceivedSource(f"mqtt://{broker.host}:{broker.port}/{topic}", decoder, make, spool_folder, keep)
+    return make_received_source(f"mqtt://{broker.host}:{broker.port}/{topic}", decoder, make, spool, keep)

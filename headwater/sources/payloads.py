@@ -30,12 +30,12 @@ from pathlib import Path
 
 from pyoxigraph import DefaultGraph, RdfFormat
 
-from headwater.sources.source import SourceError
+from headwater.errors import SettingError
 from headwater.terms.model import BadElement, BlankNode, Element, Literal, NamedNode, Quad, Triple
 from headwater.terms.rdf_documents import RdfSyntaxError, read_quads
 from headwater.terms.row_files import cells_by_column, cells_of_json, parse_json_row
 from headwater.terms.statements import graph_label
-from headwater.terms.template import RowTemplate
+from headwater.terms.template import RowTemplate, read_template
 from headwater.terms.text_lines import line_to_text
 from headwater.terms.timed_graphs import GENERATED_AT_TIME, timed_graphs
 from headwater.terms.timestamps import parse_time
@@ -106,26 +106,26 @@ class Decoder:
     def of(
         cls, format: str | None = None, *, template: RowTemplate | str | Path | None = None, time: str | None = None
     ) -> Decoder:
-        """A decoder; a `SourceError` that says what to write where the parts do not fit together.
+        """A decoder; a `SettingError` that says what to write where the parts do not fit together.
 
         Without a format, it is JSON where there is a template and N-Quads where there is none.
         """
         name = format or (PayloadFormat.JSON if template is not None else PayloadFormat.N_QUADS)
         if name not in list(PayloadFormat):
-            raise SourceError(f"{name!r} is no format of messages: use one of {', '.join(PayloadFormat)}")
+            raise SettingError(f"{name!r} is no format of messages: use one of {', '.join(PayloadFormat)}")
         chosen = PayloadFormat(name)
         if chosen not in _ROWS:
             if template is not None:
-                raise SourceError(f"a template is for {', '.join(_ROWS)}, not for {chosen}")
+                raise SettingError(f"a template is for {', '.join(_ROWS)}, not for {chosen}")
             if chosen is PayloadFormat.TNQ and time is not None:
-                raise SourceError("timed N-Quads (tnq) say their time themselves: leave out time=…")
+                raise SettingError("timed N-Quads (tnq) say their time themselves: leave out time=…")
             _check_time(time)
             return cls(chosen, None, time)
         if template is None:
-            raise SourceError(f"{chosen} messages need a template that says which triples a row means")
+            raise SettingError(f"{chosen} messages need a template that says which triples a row means")
         compiled = with_time_rule(template, time)
         if chosen is PayloadFormat.CSV and compiled.columns is None:
-            raise SourceError("messages have no header line: the template needs a line @columns with their names")
+            raise SettingError("messages have no header line: the template needs a line @columns with their names")
         return cls(chosen, compiled)
 
     def decode(self, message: ReceivedMessage) -> list[Element | BadElement]:
@@ -181,14 +181,11 @@ def with_time_rule(template: RowTemplate | str | Path, time: str | None) -> RowT
     elif "{" in time:
         rule = time
     else:
-        raise SourceError(
+        raise SettingError(
             f"time={time!r} is no time of a row: use {RECORD!r}, or a column in braces such as '{{ts}} as seconds'"
         )
-    try:
-        # Of several lines @time the last one counts.
-        return RowTemplate(text if rule is None else f"{text}\n@time {rule}\n", name)
-    except ValueError as error:
-        raise SourceError(str(error)) from None
+    # Of several lines @time the last one counts.
+    return RowTemplate(text if rule is None else f"{text}\n@time {rule}\n", name)
 
 
 def _template_text(template: RowTemplate | str | Path) -> tuple[str, str]:
@@ -196,10 +193,7 @@ def _template_text(template: RowTemplate | str | Path) -> tuple[str, str]:
         return template.text, template.name
     if isinstance(template, str) and "\n" in template:
         return template, "<template>"
-    try:
-        return Path(template).read_text(encoding="utf-8"), str(template)
-    except OSError as error:
-        raise SourceError(f"cannot read the template {template}: {error.strerror or error}; check its path") from None
+    return read_template(template), str(template)
 
 
 def _check_time(time: str | None) -> None:
@@ -208,7 +202,7 @@ def _check_time(time: str | None) -> None:
     try:
         NamedNode(time)
     except ValueError:
-        raise SourceError(
+        raise SettingError(
             f"time={time!r} is no time of RDF: use {RECORD!r}, {PROV!r} or the IRI of a property"
         ) from None
 

@@ -23,6 +23,7 @@ from headwater.sources.payloads import Decoder, ReceivedMessage
 from headwater.sources.records import RecordSource
 from headwater.sources.source import Source, SourceError
 from headwater.sources.spool import FILE_BYTES, FILE_SECONDS, KEEP_SECONDS, Spool, SpoolSource
+from headwater.terms.arguments import check_number, check_path
 
 INSTALL_CONNECTORS = "Type in the source tree: pip install '.[connectors]'"
 _STOP_SECONDS = 10.0
@@ -140,6 +141,14 @@ class ReceivedSource:
             raise receiver.failure
         if receiver.failure is not None:
             raise SourceError(f"{self.address}: the receiver ended: {receiver.failure!r}") from receiver.failure
+
+
+def make_received_source(
+    address: str, decoder: Decoder, make: MakeReceiver, spool: str | Path | None, keep: float
+) -> ReceivedSource:
+    """A received source, its spool and how many seconds that is kept checked."""
+    folder = None if spool is None else check_path("spool", spool)
+    return ReceivedSource(address, decoder, make, folder, check_number("keep", keep))
 
 
 @contextmanager

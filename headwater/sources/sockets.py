@@ -15,10 +15,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from headwater.errors import SettingError
 from headwater.sources.payloads import Decoder, PayloadFormat
-from headwater.sources.receivers import INSTALL_CONNECTORS, ReceivedSource, Receiver
+from headwater.sources.receivers import INSTALL_CONNECTORS, ReceivedSource, Receiver, make_received_source
 from headwater.sources.source import SourceError
 from headwater.sources.spool import KEEP_SECONDS, Spool
+from headwater.terms.arguments import check_text
 from headwater.terms.template import RowTemplate
 
 _CONNECT_SECONDS = 10.0
@@ -107,15 +109,16 @@ def tcp(
     `format`, `template` and `time` say what a line means (see `headwater.sources.payloads`); `spool` and
     `keep` are those of `mqtt`.
     """
-    if not 0 < port < 1 << 16:
-        raise SourceError(f"{port} is no port: expected a number from 1 to 65535")
+    check_text("host", host)
+    if not isinstance(port, int) or not 0 < port < 1 << 16:
+        raise SettingError(f"{port!r} is no port: expected a number from 1 to 65535")
     chosen = format or (PayloadFormat.TNQ if template is None and time is None else None)
     decoder = Decoder.of(chosen, template=template, time=time)
 
     def make(decoder: Decoder, folder: Spool) -> Receiver:
         return LineReceiver(host, port, decoder, folder)
 
-    return ReceivedSource(f"tcp://{host}:{port}", decoder, make, None if spool is None else Path(spool), keep)
+    return make_received_source(f"tcp://{host}:{port}", decoder, make, spool, keep)
 
 
 def websocket(
@@ -128,9 +131,9 @@ def websocket(
     keep: float = KEEP_SECONDS,
 ) -> ReceivedSource:
     """A stream of messages from a WebSocket server, `ws://…` or `wss://…`; the rest is as in `mqtt`."""
-    parts = urlsplit(url)
+    parts = urlsplit(check_text("url", url))
     if parts.scheme not in ("ws", "wss") or not parts.hostname:
-        raise SourceError(f"{url!r} is no WebSocket address: expected ws://host:port/path or wss://…")
+        raise SettingError(f"{url!r} is no WebSocket address: expected ws://host:port/path or wss://…")
     try:
         import websockets  # noqa: F401
     except ImportError:
@@ -140,4 +143,4 @@ def websocket(
     def make(decoder: Decoder, folder: Spool) -> Receiver:
         return WebSocketReceiver(url, decoder, folder)
 
-    return ReceivedSource(url, decoder, make, None if spool is None else Path(spool), keep)
+    return make_received_source(url, decoder, make, spool, keep)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from headwater.sources.files import FileSource
 from headwater.sources.offsets import ItemOffset, Offset
 from headwater.sources.source import ItemRange, Source, SourceError, SourceItem
+from headwater.terms.arguments import make_folder
 from headwater.terms.durable_files import append_durably, lock_file, sync_folder
 from headwater.terms.model import BadElement, Element
 from headwater.terms.timestamps import format_time
@@ -42,7 +43,7 @@ class Spool:
         self.folder = folder
         self._file_bytes = file_bytes
         self._file_seconds = file_seconds
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder("a spool", folder)
         try:
             self._lock = lock_file(folder / ".lock")
         except BlockingIOError:

@@ -79,12 +79,15 @@ def element_reader(
     if chosen is None:
         raise SettingError(
             f"{path}: no stream reader for the file ending {ending!r}; "
-            f"use one of {', '.join(_ENDINGS)} (or that and .gz), or say the format"
+            f"give the file a name that ends in {', '.join(_ENDINGS)} (.gz may follow)"
         )
     if template is not None and chosen is StreamFormat.JSON_LD_LINES and format is None:
         chosen = StreamFormat.JSON_ROWS
     if chosen in _ROW_FORMATS and template is None:
-        raise SettingError(f"{path}: rows need a template that says which triples a row means")
+        raise SettingError(
+            f"{path}: rows need a template that says which triples a row means; "
+            "say it with files(…, template=…) or --template"
+        )
     if template is not None and chosen not in _ROW_FORMATS:
         raise SettingError(f"{path}: a template is for CSV and JSON rows, not for {chosen}")
     compiled = RowTemplate.load(template) if isinstance(template, str | Path) else template

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
+from headwater.terms.arguments import check_type
 from headwater.terms.model import NamedNode
 
 DEFAULT_BASE = "headwater:/"
@@ -14,6 +15,7 @@ DEFAULT_BASE = "headwater:/"
 
 def name_to_iri(name: str) -> NamedNode:
     """The IRI that a name stands for."""
+    check_type("a name", name, str, "a text")
     try:
         return NamedNode(name)
     except ValueError:

@@ -74,7 +74,7 @@ def rdf_format(path: str | Path) -> RdfFormat:
     except KeyError:
         raise SettingError(
             f"{path}: cannot tell the RDF format from the file ending {ending!r}; "
-            f"use one of {', '.join(FORMATS)} (or that and {', '.join(_OPENERS)}), or say the format"
+            f"give the file a name that ends in {', '.join(FORMATS)} ({', '.join(_OPENERS)} may follow)"
         ) from None
 
 

@@ -51,6 +51,7 @@ from typing import NamedTuple, cast
 from pyoxigraph import RdfFormat, parse
 
 from headwater.errors import HeadwaterError
+from headwater.terms.arguments import check_path
 from headwater.terms.model import BlankNode, Element, NamedNode, Term, Triple
 from headwater.terms.rdf_documents import RdfSyntaxError
 from headwater.terms.template_terms import RELATIVE_BASE, Placeholders, TemplateRow, TermBuilder
@@ -64,6 +65,15 @@ _MORE_COLUMNS = "..."
 
 class TemplateError(HeadwaterError, ValueError):
     """A template that cannot be used; the message says file, line and what to write instead."""
+
+
+def read_template(path: str | Path) -> str:
+    """The text of a template file."""
+    try:
+        return check_path("template", path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise TemplateError(f"cannot read the template {path}: {reason}; check its path") from None
 
 
 class _Group(NamedTuple):
@@ -129,7 +139,7 @@ class RowTemplate:
     @classmethod
     def load(cls, path: str | Path) -> RowTemplate:
         """The template in a file."""
-        return cls(Path(path).read_text(encoding="utf-8"), str(path))
+        return cls(read_template(path), str(path))
 
     def __reduce__(self) -> tuple[type[RowTemplate], tuple[str, str]]:
         return RowTemplate, (self.text, self.name)

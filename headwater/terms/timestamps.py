@@ -19,6 +19,7 @@ from __future__ import annotations
 import re
 from datetime import date
 
+from headwater.errors import SettingError
 from headwater.terms.model import MILLISECOND, SECOND, Literal, Term
 
 MINUTE = 60 * SECOND
@@ -44,7 +45,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 def parse_time(value: str | int | Term) -> int:
     """Microseconds since 1970 of an instant given as text, as an integer of milliseconds, or as a literal.
 
-    Digits of a second beyond the sixth are cut off. Raises `ValueError` for anything that is not an instant
+    Digits of a second beyond the sixth are cut off. Raises `SettingError` for anything that is not an instant
     in the years 0001 to 9999.
     """
     if isinstance(value, int):
@@ -54,12 +55,12 @@ def parse_time(value: str | int | Term) -> int:
     elif isinstance(value, str):
         text = value.strip()
     else:
-        raise ValueError(f"{value} is not a time: expected a literal such as an xsd:dateTime")
+        raise SettingError(f"{value} is not a time: expected a literal such as an xsd:dateTime")
     match = _DATE_TIME.fullmatch(text)
     if match is None:
         if _INTEGER.fullmatch(text):
             return check_in_calendar(int(text) * MILLISECOND, text)
-        raise ValueError(
+        raise SettingError(
             f"{text!r} is not a time: expected an xsd:dateTime such as 2014-08-01T07:50:00Z, "
             "or an integer of milliseconds since 1970"
         )
@@ -67,11 +68,11 @@ def parse_time(value: str | int | Term) -> int:
     try:
         instant = civil_time(int(year), int(month), int(day), int(hour), int(minute), int(second), fraction)
     except ValueError as error:
-        raise ValueError(f"{text!r} is not a time: {error}") from None
+        raise SettingError(f"{text!r} is not a time: {error}") from None
     if sign:
         offset = int(zone_hours) * HOUR + int(zone_minutes) * MINUTE
         if int(zone_minutes) > 59 or offset > 14 * HOUR:
-            raise ValueError(f"{text!r} is not a time: the zone must lie between -14:00 and +14:00")
+            raise SettingError(f"{text!r} is not a time: the zone must lie between -14:00 and +14:00")
         instant += -offset if sign == "+" else offset
     return check_in_calendar(instant, text)
 
@@ -87,19 +88,19 @@ def civil_time(
     days = date(year, month, day).toordinal() - _EPOCH_ORDINAL
     micros = int(fraction[:6].ljust(6, "0")) if fraction else 0
     if hour > 23 and (hour, minute, second, micros) != (24, 0, 0, 0):
-        raise ValueError("hour must be in 0..23")
+        raise SettingError("hour must be in 0..23")
     if minute > 59:
-        raise ValueError("minute must be in 0..59")
+        raise SettingError("minute must be in 0..59")
     if second > 59:
-        raise ValueError("second must be in 0..59")
+        raise SettingError("second must be in 0..59")
     return days * DAY + hour * HOUR + minute * MINUTE + second * SECOND + micros
 
 
 def check_in_calendar(instant: int, text: str) -> int:
-    """The instant itself; a `ValueError` that names the text where it is not in the years 0001 to 9999."""
+    """The instant itself; a `SettingError` that names the text where it is not in the years 0001 to 9999."""
     if EARLIEST <= instant <= LATEST:
         return instant
-    raise ValueError(f"{text!r} lies outside the years 0001 to 9999 (an integer counts milliseconds since 1970)")
+    raise SettingError(f"{text!r} lies outside the years 0001 to 9999 (an integer counts milliseconds since 1970)")
 
 
 def format_time(instant: int) -> str:

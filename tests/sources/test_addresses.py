@@ -14,8 +14,8 @@ from headwater.sources.receivers import ReceivedSource
 
 
 def test_an_address_is_told_from_a_file() -> None:
-    assert all(map(is_address, ("kafka://h:1/t", "mqtt://h/t", "tcp://h:1", "ws://h/p", "wss://h")))
-    assert not any(map(is_address, ("data.tnq", "a/*.tnq", "file:///x.tnq", "http://city/x.tnq", "kafka:/h")))
+    assert all(map(is_address, ("kafka://h:1/t", "mqtt://h/t", "tcp://h:1", "ws://h/p", "wss://h", "amqp://h")))
+    assert not any(map(is_address, ("data.tnq", "a/*.tnq", "a:b.tnq", "kafka:/h")))
 
 
 def test_kafka_addresses() -> None:
@@ -50,17 +50,19 @@ def test_received_addresses(tmp_path: Path) -> None:
         ("kafka://host:1", "expected kafka://host:port/topic"),
         ("kafka://host/topic", "expected host:port"),
         ("kafka://host:1/t?formt=x", "'formt' is not known here; known are format, time, start"),
-        ("kafka://host:1/t?per_batch=many", "must be a number"),
+        ("kafka://host:1/t?per_batch=many", "must be a whole number"),
         ("kafka://host:1/t?per_batch=0", "at least 1"),
         ("kafka://host:1/t?start=never", "'earliest', 'latest' or a time"),
         ("mqtt://host", "expected mqtt://host:port/topic"),
         ("mqtt://host:x/t", "is no address of an MQTT broker"),
         ("tcp://host", "expected tcp://host:port"),
         ("tcp://host:99?qos=1", "'qos' is not known here"),
+        ("amqp://host/x", "use kafka://, mqtt://, mqtts://, tcp://, ws://, wss:// or the path of files"),
+        ("file:///x.tnq", "or the path of files"),
     ],
 )
 def test_wrong_addresses_say_what_to_write(address: str, reason: str) -> None:
-    with pytest.raises(hw.SourceError, match=reason):
+    with pytest.raises(hw.SettingError, match=reason):
         source_at(address)
 
 

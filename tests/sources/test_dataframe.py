@@ -67,9 +67,9 @@ def test_rows_become_answers(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_what_does_not_fit_says_so(spark: SparkSession) -> None:
     frame = spark.readStream.format("rate").load()
-    with pytest.raises(hw.SourceError, match="has no column 'when'"):
+    with pytest.raises(hw.SettingError, match="has no column 'when'"):
         hw.dataframe(frame, template=TEMPLATE, time="when")
-    with pytest.raises(hw.SourceError, match="the rows have no time"):
+    with pytest.raises(hw.SettingError, match="the rows have no time"):
         hw.dataframe(frame, template='<http://ex/s> <http://ex/p> "{value}" .\n')
     with pytest.raises(hw.SourceError, match="is not a streaming one"):
         hw.dataframe(spark.range(3), template='@time {id}\n<http://ex/s> <http://ex/p> "{id}" .\n').check()

@@ -198,5 +198,5 @@ def test_a_decoder_travels() -> None:
     ],
 )
 def test_parts_that_do_not_fit_say_what_to_write(arguments: dict[str, str], reason: str, tmp_path: Path) -> None:
-    with pytest.raises(hw.SourceError, match=reason):
+    with pytest.raises((hw.SettingError, hw.TemplateError), match=reason):
         Decoder.of(**arguments)

@@ -226,7 +226,7 @@ def test_on_spark_files_that_were_read_are_removed(spark: SparkSession, tmp_path
     ],
 )
 def test_wrong_addresses_say_what_to_write(make: Callable[[], object], reason: str) -> None:
-    with pytest.raises(hw.SourceError, match=reason):
+    with pytest.raises(hw.SettingError, match=reason):
         make()
 
 

@@ -62,25 +62,27 @@ def test_relative_names_stay_relative_to_where_the_source_was_made(
 
 
 @pytest.mark.parametrize(
-    ("pattern", "words"),
+    ("pattern", "error", "words"),
     [
-        ("absent.tnq", "no file or folder"),
-        ("*.tnq", "no file matches"),
-        ("empty", "holds no stream file"),
-        ("rows.csv", "template"),
-        ("notes.md", "no stream reader"),
+        ("absent.tnq", hw.SourceError, "no file or folder"),
+        ("*.tnq", hw.SourceError, "no file matches"),
+        ("empty", hw.SourceError, "holds no stream file"),
+        ("rows.csv", hw.SettingError, "template"),
+        ("notes.md", hw.SettingError, "no stream reader"),
     ],
 )
-def test_what_cannot_be_read_is_said_with_what_to_do(tmp_path: Path, pattern: str, words: str) -> None:
+def test_what_cannot_be_read_is_said_with_what_to_do(
+    tmp_path: Path, pattern: str, error: type[hw.HeadwaterError], words: str
+) -> None:
     (tmp_path / "empty").mkdir()
     write(tmp_path / "rows.csv", ["t,id,v"])
     write(tmp_path / "notes.md", ["notes"])
-    with pytest.raises(hw.SourceError, match=words):
+    with pytest.raises(error, match=words):
         hw.files(tmp_path / pattern).check()
 
 
 def test_a_template_that_is_missing_is_said_at_once(tmp_path: Path) -> None:
-    with pytest.raises(hw.SourceError, match="template"):
+    with pytest.raises(hw.TemplateError, match="template"):
         hw.files("rows.csv", template=tmp_path / "absent.template")
 
 

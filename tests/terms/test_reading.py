@@ -38,7 +38,7 @@ def test_the_ending_says_the_format(tmp_path: Path, name: str, packed: bool) -> 
 
 
 def test_unknown_endings_and_bytes_without_format() -> None:
-    with pytest.raises(ValueError, match=r"use one of \.nt"):
+    with pytest.raises(ValueError, match=r"ends in \.nt"):
         rdf_format("data.doc")
     with pytest.raises(ValueError, match="say the format"):
         next(read_quads(b"x"))

@@ -22,6 +22,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 from headwater.errors import SettingError
 from headwater.federation.endpoint.limits import Limits
+from headwater.terms.arguments import check_number
 
 _VARIABLE = "HEADWATER_AUTH_"
 _HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\r\n]*)")
@@ -113,11 +114,9 @@ class EndpointSettings:
                 f"{redact_url(self.url)} is no SPARQL endpoint: its address begins with http:// or https://"
             )
         for name in ("connect_timeout", "read_timeout", "total_timeout", "largest_response", "longest_url"):
-            if getattr(self, name) <= 0:
-                raise SettingError(f"{name} must be above zero, and it is {getattr(self, name)}")
+            check_number(name, getattr(self, name), can_be_zero=False)
         for name in ("retries", "backoff", "longest_backoff", "longest_pause"):
-            if getattr(self, name) < 0:
-                raise SettingError(f"{name} must not be negative, and it is {getattr(self, name)}")
+            check_number(name, getattr(self, name))
         if parts.username is not None:
             object.__setattr__(self, "url", urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])))
             if self.credentials is None:

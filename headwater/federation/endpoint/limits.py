@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-from headwater.errors import SettingError
 from headwater.federation.endpoint.clock import RequestClock
 from headwater.federation.endpoint.endpoint_errors import EndpointBusy
+from headwater.terms.arguments import check_number, check_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +35,10 @@ class Limits:
     burst: int = 1
 
     def __post_init__(self) -> None:
-        if self.concurrent < 1 or self.burst < 1:
-            raise SettingError(
-                "concurrent and burst must be at least 1: an endpoint that may not be asked is of no use"
-            )
-        if self.per_second is not None and self.per_second <= 0:
-            raise SettingError(f"per_second must be above zero, or None for no limit, and it is {self.per_second}")
+        check_whole("concurrent", self.concurrent, 1)
+        check_whole("burst", self.burst, 1)
+        if self.per_second is not None:
+            check_number("per_second", self.per_second, can_be_zero=False)
 
 
 class TokenBucket:
