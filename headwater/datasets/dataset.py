@@ -19,13 +19,14 @@ from typing import Any
 from pyoxigraph import BlankNode, DefaultGraph
 
 from headwater.datasets.change_log import ChangeLog, DataChange, IdQuad, OnStatement, UpdatableColumns, ignore_statement
-from headwater.datasets.errors import DataSetError
+from headwater.datasets.errors import DataSetError, report_dataset_damage
 from headwater.datasets.folder import MANIFEST, lock_dataset, read_manifest
 from headwater.datasets.loading.publish import publish_version
 from headwater.datasets.statement_columns import GroupKey, StatementColumns
 from headwater.datasets.updates import evaluate_update
 from headwater.errors import warn_old_name
 from headwater.optimizer.statistics import PredicateCounts
+from headwater.terms.arguments import check_path, check_statements, check_text
 from headwater.terms.ids.inline_layout import NO_TERM, is_inline
 from headwater.terms.ids.term_ids import decode_inline, encode
 from headwater.terms.ids.term_texts import term_of_text
@@ -50,12 +51,22 @@ class DataSet:
     @classmethod
     def open(cls, folder: str | Path, version: int | None = None) -> DataSet:
         """Open the data set in a folder at a version, or at the newest; a `DataSetError` says why there is none."""
-        data = cls(Path(folder).absolute())
+        data = cls(check_path("the folder of a data set", folder).absolute())
         data.advance(version)
         return data
 
     def _open(self) -> None:
         """Read the manifest and open the columns, the log and the graphs of the version that it names."""
+        with report_dataset_damage(self.folder):
+            self._open_columns()
+            self._graphs = dict.fromkeys(map(NamedNode, self._manifest.graphs))
+            for graph in dict.fromkeys(graph for graph, _ in self.columns.base.groups):
+                self._add_graph(None if graph == NO_TERM else self.term_of(graph))
+        self._log = ChangeLog(self.folder / self._manifest.log)
+        self._pending: list[DataChange] = []
+        self.version = self._manifest.version
+
+    def _open_columns(self) -> None:
         while True:
             self._manifest = read_manifest(self.folder)
             self._stamp = self._manifest_stamp()
@@ -67,12 +78,6 @@ class DataSet:
                 if read_manifest(self.folder) == self._manifest:
                     raise
         self.columns = UpdatableColumns(base)
-        self._log = ChangeLog(self.folder / self._manifest.log)
-        self._pending: list[DataChange] = []
-        self._graphs = dict.fromkeys(map(NamedNode, self._manifest.graphs))
-        for graph in dict.fromkeys(graph for graph, _ in self.columns.base.groups):
-            self._add_graph(None if graph == NO_TERM else self.term_of(graph))
-        self.version = self._manifest.version
 
     def _manifest_stamp(self) -> tuple[int, int]:
         try:
@@ -94,14 +99,18 @@ class DataSet:
         """The newest version there is."""
         if self._manifest_stamp() != self._stamp:
             return DataSet.open(self.folder).version
-        self._pending.extend(self._log.read_new_changes())
+        self._read_log()
         return self._pending[-1].version if self._pending else self.version
+
+    def _read_log(self) -> None:
+        with report_dataset_damage(self.folder):
+            self._pending.extend(self._log.read_new_changes())
 
     def changes_until(self, version: int | None = None) -> list[DataChange] | None:
         """The changes from here to a version, or to the newest; None if files were loaded meanwhile."""
         if self._manifest_stamp() != self._stamp or (version is not None and version < self.version):
             return None
-        self._pending.extend(self._log.read_new_changes())
+        self._read_log()
         return [change for change in self._pending if version is None or change.version <= version]
 
     def advance(
@@ -154,11 +163,13 @@ class DataSet:
 
     def _write(self, added: Iterable[Quad], removed: Iterable[Quad]) -> None:
         change = DataChange(self.version + 1, tuple(added), tuple(removed))
-        self._log.append(change)
+        with report_dataset_damage(self.folder):
+            self._log.append(change)
         self._apply(change)
 
     def update(self, text: str) -> int:
         """Execute a SPARQL Update, all of it or, if it fails, nothing; gives the version that it made."""
+        check_text("an update", text)
         with self._write_lock, lock_dataset(self.folder, LOCK_WAIT_SECONDS):
             self.advance()
             added, removed = evaluate_update(self, text)
@@ -284,7 +295,7 @@ def id_or_none(term: object) -> int | None:
 def _statements_to_quads(statements: Iterable[Quad | Triple], graph: str | NamedNode | None) -> list[Quad]:
     name = DefaultGraph() if graph is None else name_to_iri(graph) if isinstance(graph, str) else graph
     quads: list[Quad] = []
-    for one in statements:
+    for one in check_statements("statements", statements):
         if isinstance(one, Triple) or (graph is not None and isinstance(one.graph_name, DefaultGraph)):
             quads.append(Quad(one.subject, one.predicate, one.object, name))
         else:

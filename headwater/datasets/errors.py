@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from headwater.errors import HeadwaterError
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from headwater.errors import HeadwaterError, report_file_errors
 
 
 class DataSetError(HeadwaterError, RuntimeError):
@@ -11,3 +14,12 @@ class DataSetError(HeadwaterError, RuntimeError):
 
 class StrictLoadError(DataSetError):
     """With `strict`, the first line or file that cannot be read."""
+
+
+def report_dataset_damage(folder: Path) -> AbstractContextManager[None]:
+    """A context that turns what reading and writing the files of a data set raises into a `DataSetError`."""
+    remedy = (
+        "see that its files are there, that they may be used and that there is room, or load its files again into a "
+        "new folder with: headwater load FILE… --into NEW-FOLDER"
+    )
+    return report_file_errors(DataSetError, f"the data set {folder}", remedy)

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from headwater.datasets.errors import DataSetError
+from headwater.datasets.errors import DataSetError, report_dataset_damage
 from headwater.terms.durable_files import lock_file, replace_file
 from headwater.terms.ids.inline_layout import ID_FORMAT
 
@@ -54,14 +54,15 @@ class Manifest:
 
 def read_manifest(folder: Path) -> Manifest:
     """Read the manifest of a data set; a `DataSetError` says why a folder has none."""
-    try:
-        text = (folder / MANIFEST).read_text("utf-8")
-    except FileNotFoundError:
-        raise DataSetError(_missing_manifest_message(folder)) from None
+    with report_dataset_damage(folder):
+        try:
+            text = (folder / MANIFEST).read_text("utf-8")
+        except FileNotFoundError:
+            raise DataSetError(_missing_manifest_message(folder)) from None
     try:
         fields = json.loads(text)
-        kind, version = fields.pop("kind"), fields.pop("format")
-    except (ValueError, KeyError, AttributeError):
+        kind, version = fields.pop("kind"), int(fields.pop("format"))
+    except (ValueError, KeyError, AttributeError, TypeError):
         raise DataSetError(f"{folder / MANIFEST} is no manifest of a data set: name another folder") from None
     if kind != _KIND:
         raise DataSetError(f"{folder / MANIFEST} is no manifest of a data set: name another folder")
@@ -71,8 +72,9 @@ def read_manifest(folder: Path) -> Manifest:
             f"the data set {folder} was made by {age} version of Headwater (format {version}, this one reads "
             f"{FORMAT}): load its files again into a new folder with: headwater load FILE… --into NEW-FOLDER"
         )
-    files = {name: LoadedFile(**one) for name, one in fields.pop("files").items()}
-    return Manifest(**{**fields, "graphs": tuple(fields["graphs"]), "files": files})
+    with report_dataset_damage(folder):
+        files = {name: LoadedFile(**one) for name, one in fields.pop("files").items()}
+        return Manifest(**{**fields, "graphs": tuple(fields["graphs"]), "files": files})
 
 
 def _missing_manifest_message(folder: Path) -> str:
@@ -95,10 +97,13 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 @contextmanager
 def lock_dataset(folder: Path, patience: float = 0.0) -> Iterator[None]:
     """Keep others from loading into a data set or changing it; `patience` is how many seconds to wait for the lock."""
-    try:
-        lock = lock_file(folder / "lock", patience)
-    except BlockingIOError:
-        raise DataSetError(f"another process loads into {folder} or changes it: wait for its end, or stop it") from None
+    with report_dataset_damage(folder):
+        try:
+            lock = lock_file(folder / "lock", patience)
+        except BlockingIOError:
+            raise DataSetError(
+                f"another process loads into {folder} or changes it: wait for its end, or stop it"
+            ) from None
     try:
         yield
     finally:

@@ -55,6 +55,9 @@ class StatementColumns:
         rows = map_ints(folder / "groups").reshape(-1, 6).tolist()
         groups = {(graph, predicate): GroupRange(*rest) for graph, predicate, *rest in rows}
         s, o, os, oo = (map_ints(folder / name) for name in COLUMN_FILES)
+        size = max((group.end for group in groups.values()), default=0)
+        if any(column.shape[0] != size for column in (s, o, os, oo)):
+            raise ValueError(f"the columns in {folder} do not have {size} rows each")
         return cls(groups, (s, o), (oo, os), StoredTerms.open(folder))
 
     @property

@@ -83,7 +83,10 @@ class StoredTerms:
     @classmethod
     def open(cls, folder: Path) -> StoredTerms:
         ids, offsets = map_ints(folder / "terms.ids"), map_ints(folder / "terms.offsets")
-        return cls(TermTexts(ids, offsets, map_bytes(folder / "terms.blob")))
+        blob = map_bytes(folder / "terms.blob")
+        if offsets.shape[0] != ids.shape[0] + 1 or offsets[-1] > blob.shape[0]:
+            raise ValueError(f"the files of terms in {folder} do not fit together")
+        return cls(TermTexts(ids, offsets, blob))
 
     @classmethod
     def of(cls, terms: Iterable[Term]) -> StoredTerms:

@@ -15,12 +15,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from headwater.datasets.errors import DataSetError, StrictLoadError
+from headwater.datasets.errors import DataSetError, StrictLoadError, report_dataset_damage
 from headwater.datasets.folder import MANIFEST, LoadedFile, Manifest, lock_dataset, read_manifest
 from headwater.datasets.loading.load_parts import LoadPart, write_part
 from headwater.datasets.loading.publish import publish_version
 from headwater.datasets.loading.statement_blocks import StatementBlock, read_blocks
 from headwater.datasets.mapped_files import Ints
+from headwater.terms.arguments import make_folder
 from headwater.terms.durable_files import replace_file
 from headwater.terms.ids.term_ids import encode
 from headwater.terms.ids.term_texts import TermTexts
@@ -113,11 +114,11 @@ def load(
     if (
         target.exists()
         and not (target / MANIFEST).exists()
-        and any(one.name not in ("loading", "lock") for one in target.iterdir())
+        and (target.is_file() or any(one.name not in ("loading", "lock") for one in target.iterdir()))
     ):
-        raise DataSetError(f"{target} holds other files: name a new folder, or that of a data set")
-    target.mkdir(parents=True, exist_ok=True)
-    with lock_dataset(target):
+        raise DataSetError(f"{target} is a file or holds other files: name a new folder, or that of a data set")
+    make_folder("a data set", target)
+    with report_dataset_damage(target), lock_dataset(target):
         before = read_manifest(target) if (target / MANIFEST).exists() else None
         return _Load(target, before, graph, strict, on_progress).run(files)
 
