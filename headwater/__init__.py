@@ -24,6 +24,7 @@ kinds, too:
      │   ├─ StateError         a call that is not possible now
      │   ├─ SourceError        a source that is missing or cannot be read
      │   │   └─ JarError       Spark's Kafka connector cannot be had
+     │   ├─ SinkError          answers or dead letters that cannot be written
      │   ├─ CheckpointError    a checkpoint folder that cannot be used
      │   ├─ DataSetError       a data set that cannot be used, loaded or changed
      │   │   └─ StrictLoadError    with strict, the first line or file that cannot be read
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
     from headwater.running.checkpoints import CheckpointError, Continued
     from headwater.running.progress import Progress, QueryProgress, RunSummary
     from headwater.sinks.dead_letters import StrictError
+    from headwater.sinks.errors import SinkError
     from headwater.sinks.file_sink import FileSink
     from headwater.sinks.kafka_sink import KafkaSink
     from headwater.sources.dataframe import dataframe
@@ -117,6 +119,7 @@ _PLACES = {
     "QueryProgress": "headwater.running.progress",
     "RunSummary": "headwater.running.progress",
     "StrictError": "headwater.sinks.dead_letters",
+    "SinkError": "headwater.sinks.errors",
     "FileSink": "headwater.sinks.file_sink",
     "KafkaSink": "headwater.sinks.kafka_sink",
     "dataframe": "headwater.sources.dataframe",
@@ -187,6 +190,7 @@ __all__ = [
     "ServiceError",
     "ServiceOptions",
     "SettingError",
+    "SinkError",
     "SourceError",
     "StateError",
     "StrictError",

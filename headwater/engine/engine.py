@@ -22,7 +22,7 @@ from headwater.datasets.dataset import DataSet
 from headwater.engine.engine_data import EngineData
 from headwater.engine.query_handle import Query
 from headwater.engine.registering import make_query_name, parse_choice, resolve_queries
-from headwater.engine.service_arguments import apply_service_options, read_endpoint_settings, read_service_options
+from headwater.engine.service_arguments import apply_service_options, read_endpoint_arguments, read_service_options
 from headwater.engine.static_files import Given
 from headwater.errors import SettingError, StateError
 from headwater.execution.registered import RegisteredQuery, RegistrationError
@@ -31,7 +31,7 @@ from headwater.federation.service_settings import ServiceSettings
 from headwater.language.parser import parse
 from headwater.language.service_options import ServiceOptions
 from headwater.language.stream_clauses import Dialect, StreamOperator
-from headwater.running.checkpoints import CheckpointRecord, Continued, claim, new_run
+from headwater.running.checkpoints import CheckpointRecord, Claim, Continued, claim, new_run
 from headwater.running.counting import initial_progress
 from headwater.running.delivery import Answers, Delivery, OnAnswer, OnProgress, Subscription
 from headwater.running.in_process import run_in_process
@@ -53,9 +53,18 @@ from headwater.sources.receivers import (
 )
 from headwater.sources.records import RecordSource, skews_of
 from headwater.sources.source import Source
-from headwater.terms.durations import parse_duration
+from headwater.terms.arguments import (
+    check_duration,
+    check_each,
+    check_number,
+    check_path,
+    check_text,
+    check_time,
+    check_type,
+    check_whole,
+    make_folder,
+)
 from headwater.terms.names import iri_to_name, name_to_iri
-from headwater.terms.timestamps import parse_time
 from headwater.windows.model import Bounds
 from headwater.windows.settings import Content, Options, Report, resolve_settings
 
@@ -99,25 +108,17 @@ class Engine:
         if evaluator not in get_args(EvaluatorName):
             raise SettingError(f"{evaluator!r} is no evaluator: use one of {', '.join(get_args(EvaluatorName))}")
         self._evaluator: EvaluatorName = evaluator
-        if shards is not None and shards < 1:
-            raise SettingError(f"there must be at least one shard, not {shards}")
-        self._shards = shards
-        if window_cap is not None and window_cap < 1:
-            raise SettingError(f"window_cap must be at least 1, and it is {window_cap}")
-        self._window_cap = window_cap
+        self._shards = None if shards is None else check_whole("shards", shards, 1)
+        self._window_cap = None if window_cap is None else check_whole("window_cap", window_cap, 1)
         self._spark = spark
         self._in_process = in_process
-        self._delay = parse_duration(delay) if isinstance(delay, str) else delay
-        if self._delay < 0:
-            raise SettingError(f"the delay must not be negative, and it is {delay}")
-        if batch_bytes is not None and batch_bytes < 1:
-            raise SettingError(f"batch_bytes must be at least 1, and it is {batch_bytes}")
-        self._checkpoint = None if checkpoint is None else Path(checkpoint).absolute()
-        self._dead_letters = None if dead_letters is None else Path(dead_letters).absolute()
+        self._delay = check_duration("delay", delay)
+        self._checkpoint = None if checkpoint is None else check_path("checkpoint", checkpoint).absolute()
+        self._dead_letters = None if dead_letters is None else check_path("dead_letters", dead_letters).absolute()
         self._strict = strict
-        self._batch_bytes = batch_bytes
-        self._master = master
-        self._shuffle_partitions = shuffle_partitions
+        self._batch_bytes = None if batch_bytes is None else check_whole("batch_bytes", batch_bytes, 1)
+        self._master = check_text("master", master)
+        self._shuffle_partitions = check_whole("shuffle_partitions", shuffle_partitions, 1)
         self._sources: dict[str, Source | ReceivedSource] = {}
         self._idle: dict[str, int] = {}
         self._endpoints: dict[str, EndpointSettings] = {}
@@ -132,6 +133,7 @@ class Engine:
         self._workload: Workload | None = None
         """The workload of the current run; None while nothing runs."""
         self._continued: Continued | None = None
+        self._claimed = Claim("")
 
     @property
     def continued(self) -> Continued | None:
@@ -160,11 +162,15 @@ class Engine:
             raise RegistrationError(
                 f"the stream {iri_to_name(iri)} has a source already; files(…) takes several patterns"
             )
-        if idle is not None:
-            self._idle[iri] = parse_duration(idle) if isinstance(idle, str) else idle
         if isinstance(source, str) and is_address(source):
             source = source_at(source)
-        self._sources[iri] = files(source) if isinstance(source, str | Path) else source
+        if isinstance(source, str | Path):
+            source = files(source)
+        if not isinstance(source, ReceivedSource) and not hasattr(source, "list_items"):
+            raise SettingError(f"{source!r} is no source: use files(…), kafka(…), mqtt(…), …, a path or an address")
+        if idle is not None:
+            self._idle[iri] = check_duration("idle", idle)
+        self._sources[iri] = source
 
     def dataset(self, data: Given, graph: str | None = None, *, refresh: float | str | None = None) -> DataSet:
         """Name linked data: the folder of a data set (`headwater load`), RDF files by path or pattern, the address of a
@@ -184,7 +190,7 @@ class Engine:
         each other at once) and `concurrent` limit the requests; `timeout` (seconds), `retries`, `largest_response`
         (bytes) and `method` (GET or POST) say how they are made.
         """
-        endpoint = read_endpoint_settings(url, **settings)
+        endpoint = read_endpoint_arguments(url, settings)
         self._endpoints[endpoint.url] = endpoint
 
     @property
@@ -213,15 +219,18 @@ class Engine:
         A run at work takes the query up after the batch that it is at; then it is in `progress.queries`, which says
         from when its answers are complete. It begins with what the windows of the others still hold.
         """
+        check_type("text", text, str, "the text of a query")
         parsed = parse(text, parse_choice(Dialect, dialect, "dialect"))
         options = Options(
             bounds=parse_choice(Bounds, bounds, "bounds"),
             report=parse_choice(Report, report, "report"),
             emit=parse_choice(StreamOperator, emit, "emit"),
             content=parse_choice(Content, content, "content"),
-            t0=parse_time(t0) if isinstance(t0, str) else t0,
+            t0=None if t0 is None else check_time("t0", t0),
             cap=self._window_cap,
         )
+        if name is not None:
+            check_type("name", name, str, "a text")
         called = name or (parsed.registration.name if parsed.registration else make_query_name(self._queries))
         goals = read_service_options(service)
         plan = apply_service_options(plan_query(parsed, name=called, streams=sorted(self._sources)), goals)
@@ -235,7 +244,7 @@ class Engine:
 
     def drop(self, query: Query | str) -> None:
         """Forget a query; the iterators over its answers end."""
-        name = query if isinstance(query, str) else query.name
+        name = query.name if isinstance(query, Query) else query
         with self._changing:
             if name not in self._queries:
                 known = ", ".join(map(repr, self._queries)) or "none"
@@ -282,6 +291,11 @@ class Engine:
         same checkpoint. `on_answer` gets every answer, those of a query in the order of time, `on_progress` the counts
         after each batch. What they raise ends the run. `sinks` take the answers of each batch before `on_answer` does.
         """
+        wanted = "FileSink(…), KafkaSink(…) or others with open and write"
+        sinks = check_each("sinks", sinks, lambda one: hasattr(one, "open") and hasattr(one, "write"), wanted)
+        check_number("trigger_seconds", trigger_seconds)
+        if self._dead_letters is not None:
+            make_folder("dead letters", self._dead_letters)
         if not self._running.acquire(blocking=False):
             raise StateError("this engine is running already: stop it, or wait for its end")
         try:
@@ -320,7 +334,8 @@ class Engine:
 
             def renew() -> Workload:
                 self._workload = self._open_workload(open_sources, stack)
-                self._claim(self._workload)
+                self._claimed = self._claim(self._workload)
+                self._claimed.write()
                 delivery.change_queries(self._initial_progress(self._workload))
                 self._progress = delivery.progress
                 return self._workload
@@ -349,7 +364,8 @@ class Engine:
         self, workload: Workload, on_answer: OnAnswer | None, on_progress: OnProgress | None, sinks: Sequence[Sink]
     ) -> Delivery:
         """What takes the outcomes of batches to sinks, callbacks and subscriptions; claims the checkpoint."""
-        run, self._continued = self._claim(workload)
+        self._claimed = self._claim(workload)
+        self._continued = self._claimed.continued
 
         def report(progress: Progress) -> None:
             self._progress = progress
@@ -365,7 +381,7 @@ class Engine:
             subscriptions=self._subscriptions,
             sinks=sinks,
             dead_letters=self._dead_letters,
-            run=run,
+            run=self._claimed.run,
             strict=self._strict,
             line_numbers=feed.line_numbers,
             text_at=feed.text_at,
@@ -387,6 +403,7 @@ class Engine:
                 follow=follow,
                 drain=drain,
                 checkpoint=self._checkpoint,
+                accept_state=self._accept_state,
                 batch_bytes=self._batch_bytes,
                 data_changes=bool(self._data.folders),
                 trigger_seconds=trigger_seconds,
@@ -403,12 +420,17 @@ class Engine:
                 follow=follow,
                 drain=drain,
                 checkpoint=self._checkpoint,
+                accept_state=self._accept_state,
                 batch_bytes=self._batch_bytes,
                 trigger_seconds=trigger_seconds,
             )
         summary = delivery.summary(stopped=self._stop.is_set())
         self._progress = summary
         return summary
+
+    def _accept_state(self) -> None:
+        """The state of the checkpoint was read: its record may say which queries go on with it."""
+        self._claimed.write()
 
     @staticmethod
     def _initial_progress(workload: Workload) -> dict[str, QueryProgress]:
@@ -417,10 +439,10 @@ class Engine:
             workload.description.queries, workload.outline.queries, 1 if cut is None else len(cut.keys)
         )
 
-    def _claim(self, workload: Workload) -> tuple[str, Continued | None]:
+    def _claim(self, workload: Workload) -> Claim:
         """The name of the run, and what it takes over from the checkpoint."""
         if self._checkpoint is None:
-            return new_run(), None
+            return Claim(new_run())
         runner = "in process" if self._in_process else "on Spark"
         records = [stream for stream, source in workload.sources.items() if isinstance(source, RecordSource)]
         return claim(self._checkpoint, workload.description, runner, records)

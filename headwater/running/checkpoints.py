@@ -11,11 +11,12 @@ import json
 import logging
 import uuid
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headwater.errors import HeadwaterError
+from headwater.errors import HeadwaterError, report_file_errors
 from headwater.running.program_description import ProgramDescription
 from headwater.sharding.shard_plan import ShardPlan
 from headwater.terms.durable_files import Sync, replace_file
@@ -24,12 +25,31 @@ from headwater.terms.names import iri_to_name
 
 logger = logging.getLogger(__name__)
 
-CHECKPOINT_FORMAT = 2
+CHECKPOINT_FORMAT = 3
 """Raised by one whenever the pickled state of programs and evaluators changes its shape or the place of its classes."""
+FORMATS = [CHECKPOINT_FORMAT, ID_FORMAT]
 
 
 class CheckpointError(HeadwaterError, RuntimeError):
     """A checkpoint folder that cannot be used; the message says why, and what to do."""
+
+
+def report_checkpoint_damage(path: Path) -> AbstractContextManager[None]:
+    """A context that turns what reading and writing a file of a checkpoint raises into a `CheckpointError`."""
+    remedy = (
+        "name a folder that can be made and written, or make room, and run again: a batch that could not be noted is "
+        "delivered again. If the folder is damaged, use another one, or delete it to begin anew"
+    )
+    return report_file_errors(CheckpointError, f"the checkpoint {path}", remedy)
+
+
+def check_format(folder: Path, found: object) -> None:
+    """Refuse what another version of Headwater wrote; `found` are its formats of checkpoints and of ids."""
+    if found != FORMATS:
+        raise CheckpointError(
+            f"the checkpoint {folder} was made by another version of Headwater, whose state this one cannot "
+            "read: finish with that version, or use another folder and begin anew"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +100,15 @@ class CheckpointRecord:
         """The record of a checkpoint; None where the folder is none yet."""
         path = folder / _FILE
         if not path.exists():
-            return None
-        try:
-            known: dict[str, Any] = json.loads(path.read_text("utf-8"))
-            if (known.get("format", 1), known.get("ids", 1)) != (CHECKPOINT_FORMAT, ID_FORMAT):
+            if states := [name for name in STATES if (folder / name).exists()]:
                 raise CheckpointError(
-                    f"the checkpoint {folder} was made by another version of Headwater, whose state this one cannot "
-                    "read: finish with that version, or use another folder and begin anew"
+                    f"the checkpoint {folder} has a state ({states[0]}) and no {_FILE}, which says whose state it is: "
+                    "put that file back, or use another folder and begin anew"
                 )
+            return None
+        with report_checkpoint_damage(path):
+            known: dict[str, Any] = json.loads(path.read_text("utf-8"))
+            check_format(folder, [known.get("format", 1), known.get("ids", 1)])
             routes = known["routes"]
             if routes is not None:
                 routes = {stream: tuple((number, place) for number, place in found) for stream, found in routes.items()}
@@ -99,14 +120,8 @@ class CheckpointRecord:
                 routes,
                 tuple(known["records"]),
             )
-        except (ValueError, KeyError, TypeError) as error:
-            raise CheckpointError(
-                f"{path} cannot be read ({type(error).__name__}: {error}): it is damaged or of another version; "
-                "use another folder, or delete this one to begin anew"
-            ) from None
 
     def write(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
         content = {
             "format": CHECKPOINT_FORMAT,
             "ids": ID_FORMAT,
@@ -117,10 +132,17 @@ class CheckpointRecord:
             "routes": self.routes,
             "records": list(self.records),
         }
-        replace_file(folder / _FILE, json.dumps(content, indent=2).encode() + b"\n", sync=Sync.NOTHING)
+        with report_checkpoint_damage(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            replace_file(folder / _FILE, json.dumps(content, indent=2).encode() + b"\n", sync=Sync.CONTENT)
 
 
 _FILE = "headwater.json"
+STATE = "state.pickle"
+"""The state of a run in process."""
+SPARK_STATE = "spark"
+"""The folder of the state on Spark."""
+STATES = (STATE, SPARK_STATE)
 
 
 def check_sharding(record: CheckpointRecord, wanted: ShardPlan | None, folder: Path) -> ShardPlan | None:
@@ -142,18 +164,32 @@ def check_sharding(record: CheckpointRecord, wanted: ShardPlan | None, folder: P
     return wanted
 
 
-def claim(
-    folder: Path, description: ProgramDescription, runner: str, records: Collection[str] = ()
-) -> tuple[str, Continued | None]:
-    """Make a folder the checkpoint of a description, or go on with what is in it.
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A run and its checkpoint, if it has one; `continued` is what it takes over, None where it begins now."""
 
-    Gives the name of the run that began it, and what is taken over; None where it begins now.
+    run: str
+    continued: Continued | None = None
+    record: CheckpointRecord | None = None
+    folder: Path = Path()
+
+    def write(self) -> None:
+        """Make the folder the checkpoint of this run. A state that is there must have been read before."""
+        if self.record is not None:
+            self.record.write(self.folder)
+
+
+def claim(folder: Path, description: ProgramDescription, runner: str, records: Collection[str] = ()) -> Claim:
+    """Make a folder the checkpoint of a description, or check that the run can go on with what is in it.
+
+    The record of a checkpoint that is there stays as it is until `Claim.write`.
     """
     known = CheckpointRecord.read(folder)
     if known is None:
         run = new_run()
-        CheckpointRecord.of(run, runner, description, records).write(folder)
-        return run, None
+        begun = Claim(run, None, CheckpointRecord.of(run, runner, description, records), folder)
+        begun.write()
+        return begun
     if known.runner != runner:
         raise CheckpointError(
             f"the checkpoint {folder} was made {known.runner}, and this run is {runner}: use another folder"
@@ -168,8 +204,7 @@ def claim(
     continued = compare_queries(known.queries, now.queries)
     for sentence in continued.sentences():
         logger.warning("%s", sentence)
-    now.write(folder)
-    return known.run, continued
+    return Claim(known.run, continued, now, folder)
 
 
 def compare_queries(before: Mapping[str, str], now: Mapping[str, str]) -> Continued:

@@ -1,18 +1,21 @@
 """The runner without Spark: one loop in this process. For notebooks, tests, small data and the lowest latency.
 
-A checkpoint is one file with the offset and the state, replaced after what was read at once has been delivered.
+A checkpoint is one file with the formats, the offset and the state. It is replaced after what was read at once has been
+delivered.
 """
 
 from __future__ import annotations
 
+import json
 import pickle
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
 from headwater.execution.static_data import Version
-from headwater.running.checkpoints import CheckpointError
+from headwater.running.checkpoints import FORMATS, STATE, check_format, report_checkpoint_damage
 from headwater.running.delivery import Delivery
 from headwater.running.evaluation import Evaluation
 from headwater.running.version_choice import VersionChoice
@@ -33,6 +36,7 @@ def run_in_process(
     follow: bool = False,
     drain: bool = True,
     checkpoint: Path | None = None,
+    accept_state: Callable[[], None] = lambda: None,
     batch_bytes: int | None = None,
     data_changes: bool = False,
     trigger_seconds: float = 1.0,
@@ -40,12 +44,12 @@ def run_in_process(
     """Read, evaluate and deliver until everything is read or, when following, until `stop` is set.
 
     `data_changes` says that there is data that may be another one at any tick. Then each tick is delivered before the
-    next one is answered, so that a change made because of one answer is seen by the next tick.
+    next one is answered, so that a change made because of one answer is seen by the next tick. `accept_state` is called
+    when the state of the checkpoint was read.
     """
-    batch, offset, saved = _load(checkpoint)
     evaluation = Evaluation(workload.description.program())
-    if saved is not None:
-        evaluation.restore(saved)
+    batch, offset = _load(checkpoint, evaluation)
+    accept_state()
     choice = VersionChoice(evaluation.prepare_version)
     feed = _feed(workload, follow, drain)
 
@@ -76,13 +80,7 @@ def run_in_process(
         offset = replace(end, version=evaluation.data_version)
         if checkpoint is not None:
             begin = time.monotonic()
-            try:
-                _save(checkpoint, batch, offset, evaluation.snapshot())
-            except OSError as error:
-                raise CheckpointError(
-                    f"the checkpoint {checkpoint} cannot be written ({error.strerror}): make room or mend the disk, "
-                    "and run again: the run goes on with the batch that it could not note, and delivers it again"
-                ) from error
+            _save(checkpoint, batch, offset, evaluation.snapshot())
             delivery.add_seconds("save", time.monotonic() - begin)
         feed.commit(offset)
 
@@ -94,14 +92,24 @@ def _feed(workload: Workload, follow: bool, drain: bool) -> Feed:
     return feed
 
 
-def _load(checkpoint: Path | None) -> tuple[int, Offset, bytes | None]:
-    path = None if checkpoint is None else checkpoint / "state.pickle"
-    if path is None or not path.exists():
-        return 0, Offset(), None
-    batch, offset, saved = pickle.loads(path.read_bytes())
-    return batch, Offset.from_json(offset), saved
+def _load(checkpoint: Path | None, evaluation: Evaluation) -> tuple[int, Offset]:
+    """Restore an evaluation from a checkpoint; gives the next batch and how far the streams were read.
+
+    The file begins with a line of JSON, the formats: they are compared before anything is unpickled.
+    """
+    path = None if checkpoint is None else checkpoint / STATE
+    if checkpoint is None or path is None or not path.exists():
+        return 0, Offset()
+    with report_checkpoint_damage(path):
+        formats, _, state = path.read_bytes().partition(b"\n")
+        check_format(checkpoint, json.loads(formats) if formats.startswith(b"[") else None)
+        batch, offset, saved = pickle.loads(state)
+        evaluation.restore(saved)
+        return batch, Offset.from_json(offset)
 
 
 def _save(checkpoint: Path, batch: int, offset: Offset, saved: bytes) -> None:
-    with replacing_file(checkpoint / "state.pickle", sync=Sync.CONTENT) as stream:
+    path = checkpoint / STATE
+    with report_checkpoint_damage(path), replacing_file(path, sync=Sync.CONTENT) as stream:
+        stream.write(json.dumps(FORMATS).encode() + b"\n")
         pickle.dump((batch, offset.to_json(), saved), stream, protocol=pickle.HIGHEST_PROTOCOL)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from headwater.errors import HeadwaterError
+from headwater.sinks.errors import report_write_errors
 from headwater.terms.durable_files import Sync, replace_file
 from headwater.terms.names import iri_to_name
 from headwater.terms.timestamps import format_time
@@ -81,10 +82,11 @@ def write_dead_letters(folder: Path, run: str, batch: int, letters: Sequence[Dea
     """Write the dead letters of a batch, replacing what an earlier attempt at the same batch wrote."""
     if not letters:
         return
-    folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{run}-{batch:08d}.jsonl"
     text = "".join(f"{dead_letter_to_json(letter)}\n" for letter in letters)
-    replace_file(path, text.encode("utf-8", "surrogatepass"), sync=Sync.NOTHING)
+    with report_write_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        replace_file(path, text.encode("utf-8", "surrogatepass"), sync=Sync.NOTHING)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,8 @@ from headwater.errors import SettingError
 from headwater.execution.answers import Answer
 from headwater.sinks.answer_columns import cell_text, distinct_names
 from headwater.sinks.answer_text import format_answer_csv, format_answer_json, format_answer_nquads
+from headwater.sinks.errors import report_write_errors
+from headwater.terms.arguments import check_path, make_folder
 from headwater.terms.durable_files import replace_file
 
 if TYPE_CHECKING:
@@ -31,12 +33,12 @@ class FileSink:
         """With `terms`, the cells of Parquet are in N-Triples syntax; otherwise IRIs and the texts of literals."""
         if format not in _ENDINGS:
             raise SettingError(f"no format {format!r}: use one of {', '.join(_ENDINGS)}")
-        self._folder = Path(folder).absolute()
+        self._folder = check_path("the folder of a FileSink", folder).absolute()
         self._format = format
         self._terms = terms
 
     def open(self, spark: SparkSession | None) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
+        make_folder("answers", self._folder)
 
     def write(self, run: str, batch: int, answers: Sequence[Answer]) -> None:
         by_query: dict[str, list[Answer]] = {}
@@ -44,9 +46,10 @@ class FileSink:
             by_query.setdefault(answer.query, []).append(answer)
         for query, own in by_query.items():
             folder = self._folder / file_name(query)
-            folder.mkdir(parents=True, exist_ok=True)
             data = parquet_bytes(own, terms=self._terms) if self._format == "parquet" else _TEXTS[self._format](own)
-            replace_file(folder / f"{run}-{batch:08d}{_ENDINGS[self._format]}", data)
+            with report_write_errors(folder):
+                folder.mkdir(parents=True, exist_ok=True)
+                replace_file(folder / f"{run}-{batch:08d}{_ENDINGS[self._format]}", data)
 
 
 def file_name(query: str) -> str:

@@ -22,7 +22,7 @@ from headwater.errors import SettingError, StateError
 from headwater.execution.answers import Answer
 from headwater.sinks.answer_text import format_answer_csv, format_answer_json, format_answer_nquads
 from headwater.sources.kafka_jars import ensure_kafka
-from headwater.sources.source import SourceError
+from headwater.terms.arguments import check_text
 from headwater.terms.timestamps import format_time
 from headwater.values.row_order import row_text
 
@@ -51,8 +51,8 @@ class KafkaSink:
         if per == "row" and format == "nquads":
             raise SettingError("N-Quads are a graph for each answer: leave out per='row'")
         self._options = {
-            "kafka.bootstrap.servers": servers,
-            "topic": topic,
+            "kafka.bootstrap.servers": check_text("servers", servers),
+            "topic": check_text("topic", topic),
             "includeHeaders": "true",
             **(options or {}),
         }
@@ -62,7 +62,7 @@ class KafkaSink:
 
     def open(self, spark: SparkSession | None) -> None:
         if spark is None:
-            raise SourceError("answers go to Kafka through Spark: leave out in_process=True (--in-process)")
+            raise SettingError("answers go to Kafka through Spark: leave out in_process=True (--in-process)")
         ensure_kafka(spark)
         self._spark = spark
 

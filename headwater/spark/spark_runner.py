@@ -13,6 +13,7 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
+from headwater.running.checkpoints import SPARK_STATE
 from headwater.running.delivery import Delivery
 from headwater.running.program_description import ProgramDescription
 from headwater.running.shipping import share_folder, ship
@@ -100,10 +101,14 @@ def run_on_spark(
     follow: bool = False,
     drain: bool = True,
     checkpoint: Path | None = None,
+    accept_state: Callable[[], None] = lambda: None,
     batch_bytes: int | None = None,
     trigger_seconds: float = 1.0,
 ) -> None:
-    """Read, evaluate and deliver until everything is read or, when following, until `stop` is set."""
+    """Read, evaluate and deliver until everything is read or, when following, until `stop` is set.
+
+    `accept_state` is called with the first batch: then the state of the checkpoint was read.
+    """
     failures: list[BaseException] = []
     drains = drain and not follow
     # Only Spark knows when it has read all records: their streams end in a second query, after the first one.
@@ -119,6 +124,8 @@ def run_on_spark(
         description = workload.description
         merger = None if description.sharding is None else AnswerMerger(description.queries, description.sharding)
         try:
+            if delivery.delivered < 0:
+                accept_state()
             delivery.deliver(batch_id, rows_to_outcome(rows, merger))
         except BaseException as error:
             failures.append(error)
@@ -139,7 +146,7 @@ def run_on_spark(
             return trigger.start()
 
     with tempfile.TemporaryDirectory(prefix="headwater-", ignore_cleanup_errors=True) as temporary:
-        folder = checkpoint / "spark" if checkpoint is not None else Path(temporary)
+        folder = checkpoint / SPARK_STATE if checkpoint is not None else Path(temporary)
 
         def may_change() -> bool:
             # What was delivered but not committed will be run again, and must have the same answers then.

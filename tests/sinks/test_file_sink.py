@@ -117,7 +117,7 @@ def test_wrong_sinks_say_what_to_write() -> None:
         KafkaSink("h:1", "t", per="word")
     with pytest.raises(ValueError, match="leave out per"):
         KafkaSink("h:1", "t", per="row", format="nquads")
-    with pytest.raises(hw.SourceError, match="leave out in_process"):
+    with pytest.raises(hw.SettingError, match="leave out in_process"):
         KafkaSink("h:1", "t").open(None)
 
 
