@@ -214,6 +214,10 @@ def explain(
     dialect: DialectOption = None,
 ) -> None:
     """Show how a query was understood: its plan, as text or as a drawing, and what evaluates it."""
+    others = {"--coverage": rules and coverage, "--graph": graph, "--format": output != "text", "--data": data}
+    ignored = ", ".join(option for option, value in others.items() if value)
+    if ignored and (rules or coverage is not None):
+        raise typer.BadParameter(f"{'--rules' if rules else '--coverage'} prints text alone: leave out {ignored}")
     if rules and query is not None:
         from headwater.commands.rules_command import rules as show_rules
 

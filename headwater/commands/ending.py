@@ -25,7 +25,7 @@ from typing import ParamSpec
 
 import typer
 
-from headwater import QueryError, RegistrationError, SourceError
+from headwater import QueryError, RegistrationError, SettingError, SourceError, TemplateError
 from headwater.datasets.errors import DataSetError
 from headwater.errors import HeadwaterError
 
@@ -70,7 +70,7 @@ def exit_code(error: BaseException) -> int:
         return INTERRUPTED
     if isinstance(error, BrokenPipeError) and _reader_is_gone():
         return READER_GONE
-    wrong = WrongInput | QueryError | RegistrationError | SourceError | DataSetError
+    wrong = WrongInput | QueryError | RegistrationError | SettingError | TemplateError | SourceError | DataSetError
     return WRONG if isinstance(error, wrong) else FAILED
 
 

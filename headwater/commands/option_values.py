@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import glob
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 import typer
@@ -24,16 +24,17 @@ from headwater.sinks.sink_addresses import sink_at
 from headwater.sources.addresses import is_address, source_at
 from headwater.sources.receivers import ReceivedSource
 from headwater.sources.source import Source
+from headwater.terms.arguments import parse_number
 
 _SETTING = re.compile(r"(.+),\s*([a-z_]+)=([^,=]*)")
-_ENDPOINT_SETTINGS: dict[str, Callable[[str], float | int | str]] = {
+_ENDPOINT_SETTINGS: dict[str, type[float] | None] = {
     "per_second": float,
     "concurrent": int,
     "burst": int,
     "timeout": float,
     "retries": int,
     "largest_response": int,
-    "method": str,
+    "method": None,
 }
 _PAIR = re.compile(r"(?:<([^>]+)>|([^=<>]+))=(.+)", re.DOTALL)
 
@@ -82,12 +83,12 @@ def parse_endpoint_option(text: str) -> tuple[str, dict[str, float | int | str]]
     address, found = text.strip(), dict[str, float | int | str]()
     while (last := _SETTING.fullmatch(address)) is not None:
         address, name, value = last.groups()
-        kind = _ENDPOINT_SETTINGS.get(name)
         try:
-            if kind is None:
+            if name not in _ENDPOINT_SETTINGS:
                 raise SettingError(f"{name!r} is no setting: use {', '.join(_ENDPOINT_SETTINGS)}")
-            found[name] = kind(value)
-        except ValueError as error:
+            kind = _ENDPOINT_SETTINGS[name]
+            found[name] = value if kind is None else parse_number(name, value, kind)
+        except SettingError as error:
             raise typer.BadParameter(f"{text!r}: {error}", param_hint="--endpoint") from None
     return address, found
 
@@ -102,7 +103,7 @@ def make_source(named: list[str], template: Path | None) -> Source | ReceivedSou
         )
     try:
         return source_at(named[0], template=template)
-    except hw.SourceError as error:
+    except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--stream") from None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -118,7 +118,12 @@ def _progress_file(path: Path | None) -> Iterator[Callable[[hw.Progress], None]]
     if path is None:
         yield lambda progress: None
         return
-    with open(path, "a", encoding="utf-8") as stream:
+    with ExitStack() as stack:
+        try:
+            stream = stack.enter_context(open(path, "a", encoding="utf-8"))
+        except OSError as error:
+            reason = f"{path} cannot be written ({error.strerror}): name another file"
+            raise typer.BadParameter(reason, param_hint="--progress-json") from None
 
         def write(progress: hw.Progress) -> None:
             stream.write(progress.to_json() + "\n")

@@ -25,6 +25,7 @@ from pyoxigraph import Store
 
 from headwater.algebra.build import plan_query
 from headwater.conformance.expected_results import comparable
+from headwater.errors import SettingError
 from headwater.execution.program import MakeEvaluator, Program
 from headwater.execution.registered import RegisteredQuery
 from headwater.language.parser import parse
@@ -184,8 +185,7 @@ def _cqels_note(bench: Bench, number: int) -> str:
 def run_csrbench(folder: Path, out: TextIO) -> int:
     """Checks what must agree, then notes what else does; 1 where a check failed."""
     if not (folder / "queries.properties").is_file():
-        print(f"no CSRBench in {folder}: expected queries.properties, data, dialects and answers", file=out)
-        return 1
+        raise SettingError(f"no CSRBench in {folder}: expected queries.properties, data, dialects and answers")
     bench = Bench(folder)
     checks: list[tuple[str, Callable[[Bench, str, int], str | None], tuple[int, ...]]] = [
         ("csparql", csparql_problem, (1, 2)),

@@ -14,6 +14,7 @@ from typing import TextIO
 
 from headwater.conformance.csrbench import run_csrbench
 from headwater.conformance.w3c_report import run_w3c
+from headwater.errors import SettingError
 
 SUITES = {"w3c": run_w3c, "csrbench": run_csrbench}
 """The suites by name."""
@@ -22,5 +23,5 @@ SUITES = {"w3c": run_w3c, "csrbench": run_csrbench}
 def run(suite: str, folder: Path, out: TextIO) -> int:
     """Runs a suite over the files in a folder; 0 when nothing failed but what is known to, 1 otherwise."""
     if suite not in SUITES:
-        raise ValueError(f"no suite {suite!r}; there are {', '.join(SUITES)}")
+        raise SettingError(f"no suite {suite!r}; there are {', '.join(SUITES)}")
     return SUITES[suite](folder, out)

@@ -9,6 +9,7 @@ from typing import TextIO
 
 from headwater.conformance.known_failures import KNOWN_FAILURES
 from headwater.conformance.w3c import CaseOutcome, cases, run_case
+from headwater.errors import SettingError
 
 
 def run_w3c(folder: Path, out: TextIO) -> int:
@@ -23,8 +24,7 @@ def run_w3c(folder: Path, out: TextIO) -> int:
         failed += bad
         print(f"{name:<34}{len(good):>4} passed, {len(bad)} failed{_count_skipped(outcomes)}", file=out)
     if not passed and not failed:
-        print(f"no W3C tests below {folder}: expected sparql/sparql11/*/manifest.ttl", file=out)
-        return 1
+        raise SettingError(f"no W3C tests below {folder}: expected sparql/sparql11/*/manifest.ttl")
     for outcome in failed:
         reason = KNOWN_FAILURES.get(outcome.case.key)
         print(f"\n{outcome.case.key}: {outcome.problem}", file=out)
