@@ -131,7 +131,7 @@ def test_a_folder_that_is_no_data_set_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(DataSetError, match="is no data set: make one with headwater load"):
         engine.dataset(tmp_path)
     load(tmp_path / "set", [write_data(tmp_path)])
-    with pytest.raises(hw.SourceError, match="headwater load --graph"):
+    with pytest.raises(hw.SettingError, match="headwater load --graph"):
         engine.dataset(tmp_path / "set", graph="http://ex/g")
 
 
