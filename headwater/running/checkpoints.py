@@ -38,7 +38,7 @@ def report_checkpoint_damage(path: Path) -> AbstractContextManager[None]:
     """A context that turns what reading and writing a file of a checkpoint raises into a `CheckpointError`."""
     remedy = (
         "name a folder that can be made and written, or make room, and run again: a batch that could not be noted is "
-        "delivered again. If the folder is damaged, use another one, or delete it to begin anew"
+        "delivered again. If it is damaged, use another folder, or delete this one to begin anew"
     )
     return report_file_errors(CheckpointError, f"the checkpoint {path}", remedy)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import pickle
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -61,6 +60,17 @@ def again(edit: Callable[[Path], object], query: str = QUERY) -> None:
 
 def cut(path: Path, size: int) -> None:
     path.write_bytes(path.read_bytes()[:size])
+
+
+def cut_to_five(path: Path) -> bool:
+    cut(path, 5)
+    return True
+
+
+def write(path: str, text: str) -> Path:
+    Path(path).parent.mkdir(parents=True)
+    Path(path).write_text(text)
+    return Path(path)
 
 
 def change_json(path: Path, **fields: Any) -> None:
@@ -165,7 +175,7 @@ FAULTS: dict[str, tuple[Callable[[], object], type[hw.HeadwaterError], str]] = {
     "sink-type": (lambda: hw.FileSink(5), hw.SettingError, "the folder of a FileSink must be a path"),  # type: ignore[arg-type]
     "sink-kafka": (lambda: run(sinks=[hw.KafkaSink("h:1", "t")]), hw.SettingError, "Kafka.*leave out in_process"),
     "sink-taken": (
-        lambda: (Path("o").mkdir(), Path("o/q").write_text(""), run(sinks=[hw.FileSink("o")])),
+        lambda: (write("o/q", ""), run(sinks=[hw.FileSink("o")])),  # type: ignore[func-returns-value]
         hw.SinkError,
         "o/q cannot be.*written.*run again",
     ),
@@ -191,7 +201,7 @@ FAULTS: dict[str, tuple[Callable[[], object], type[hw.HeadwaterError], str]] = {
     "state-cut": (
         lambda: again(lambda ck: cut(ck / "state.pickle", 40)),
         hw.CheckpointError,
-        "state.pickle is damaged.*delete it to begin anew",
+        "state.pickle is damaged.*delete this one to begin anew",
     ),
     "state-empty": (lambda: again(lambda ck: cut(ck / "state.pickle", 0)), hw.CheckpointError, "use another folder"),
     "state-garbage": (
@@ -200,7 +210,7 @@ FAULTS: dict[str, tuple[Callable[[], object], type[hw.HeadwaterError], str]] = {
         "state.pickle is damaged",
     ),
     "state-folder": (
-        lambda: again(lambda ck: ((ck / "state.pickle").unlink(), (ck / "state.pickle").mkdir())),
+        lambda: again(lambda ck: ((ck / "state.pickle").rename("old"), write(str(ck / "state.pickle" / "x"), ""))),
         hw.CheckpointError,
         "state.pickle cannot be read",
     ),
@@ -235,7 +245,7 @@ FAULTS: dict[str, tuple[Callable[[], object], type[hw.HeadwaterError], str]] = {
     "update": (lambda: engine().dataset("c.ttl").update(5), hw.SettingError, "an update must be a text"),  # type: ignore[arg-type]
     "update-wrong": (lambda: engine().dataset("c.ttl").update("DELETE WHAT"), hw.DataSetError, "nothing is changed"),
     "data-cut": (
-        lambda: damaged(lambda ds: [cut(path, 5) for path in (ds / "base-1").iterdir()]),
+        lambda: damaged(lambda ds: all(map(cut_to_five, (ds / "base-1").iterdir()))),
         hw.DataSetError,
         "ds is damaged.*headwater load",
     ),
@@ -270,7 +280,7 @@ FAULTS: dict[str, tuple[Callable[[], object], type[hw.HeadwaterError], str]] = {
     "load-into-file": (lambda: load("a.tnq", ["c.ttl"]), hw.DataSetError, "a.tnq is a file.*name a new folder"),
     "load-into-proc": (lambda: load("/proc/none/x", ["c.ttl"]), hw.SettingError, "/proc/none/x.*name a folder"),
     "load-journal": (
-        lambda: (os.makedirs("ds/loading"), Path("ds/loading/journal.json").write_text("["), load("ds", ["c.ttl"])),
+        lambda: (write("ds/loading/journal.json", "["), load("ds", ["c.ttl"])),
         hw.DataSetError,
         "ds is damaged",
     ),
