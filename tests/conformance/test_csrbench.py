@@ -11,6 +11,7 @@ import pytest
 
 from headwater.conformance.csrbench import Bench, csparql_problem, sparqlstream_problem, sparqlstream_t0
 from headwater.conformance.suites import run
+from headwater.errors import SettingError
 from tests.shared_data import shared_data
 
 
@@ -59,6 +60,5 @@ def test_a_window_that_was_not_reported_is_noticed(copy: Path) -> None:
 
 
 def test_a_folder_without_the_benchmark_is_no_success(tmp_path: Path) -> None:
-    out = StringIO()
-    assert run("csrbench", tmp_path, out) == 1
-    assert "no CSRBench in" in out.getvalue()
+    with pytest.raises(SettingError, match=r"no CSRBench in.*expected"):
+        run("csrbench", tmp_path, StringIO())
