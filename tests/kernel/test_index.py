@@ -96,12 +96,12 @@ def test_rows_that_leave_in_arrival_order_need_no_index_and_others_do() -> None:
     without_index = relation.nbytes
     assert relation.rows[relation.take(rows[:4])].tolist() == rows[:4].tolist()
     relation.add(rows[10:])
-    assert relation.take_oldest(rows[5:6]) is None, "it is not the oldest"
+    assert relation.locate_oldest(rows[5:6]) is None, "it is not the oldest"
     assert relation.size == 16
     assert relation.rows[relation.take(rows[4:9])].tolist() == rows[4:9].tolist()
     assert relation.nbytes < 4 * without_index
     assert relation.rows[relation.take(rows[[12, 10]])].tolist() == rows[[12, 10]].tolist()
-    assert relation.take_oldest(rows[9:10]) is None, "the order is not kept any more"
+    assert relation.locate_oldest(rows[9:10]) is None, "the order is not kept any more"
     assert relation.take(rows[9:10]).shape == (1,)
     assert as_bag(relation.ids()) == as_bag(rows[[11, *range(13, 20)]])
 

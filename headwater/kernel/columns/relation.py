@@ -2,8 +2,8 @@
 
 Each row has a row id. A removed row leaves its id free for another row; its values stay readable until then.
 Rows are removed by id, or by value where a delta has values only: then one row of each value is removed. A window loses
-its oldest rows first, so `take` compares with those first. If they differ, an index over whole rows finds the rows. It
-is built at the first such removal: rows that never leave (static data), or leave in order of arrival, need none.
+its oldest rows first, so `locate` compares with those first. If they differ, an index over whole rows finds the rows.
+It is built at the first such removal: rows that never leave (static data), or leave in order of arrival, need none.
 
 Indexes that are hardly used are dropped (CQ7): `review` drops those with many more inserts than probes, and `index`
 builds them again on demand.
@@ -113,32 +113,31 @@ class Relation:
 
     def take(self, values: Ints) -> Ints:
         """Remove one row of each value; gives their row ids, -1 for a value that is not there."""
-        if not values.shape[0]:
-            return NO_ROW_IDS
-        oldest = self.take_oldest(values)
+        row_ids = self.locate(values)
+        self.discard(row_ids if has_all_rows(row_ids) else row_ids[row_ids >= 0])
+        return row_ids
+
+    def locate(self, values: Ints) -> Ints:
+        """Find one row of each value, -1 where there is none. Indexes have them until `discard`, which must follow."""
+        oldest = self.locate_oldest(values)
         if oldest is not None:
             return oldest
         self._queue = None
         if self._row_index is None:
             self._row_index = self._build_index(RingIndex(tuple(range(self.width)), has_previous_links=False))
-        row_ids = self._row_index.take(self.rows, values)
-        removed = row_ids if has_all_rows(row_ids) else row_ids[row_ids >= 0]
-        for index in self._indexes.values():
-            index.remove(self.rows, removed)
-        self._row_ids.release(removed)
-        return row_ids
+        return self._row_index.take(self.rows, values)
 
-    def take_oldest(self, values: Ints) -> Ints | None:
-        """Remove the oldest rows if they have these values; gives their row ids, None if they have others."""
-        if self._queue is None:
-            return None
-        row_ids = self._queue.take_first(self.rows, as_contiguous(values))
-        if row_ids is None:
-            return None
-        for index in self._all_indexes:
+    def locate_oldest(self, values: Ints) -> Ints | None:
+        """The same for the oldest rows, if they have these values; None if they have others."""
+        if not values.shape[0]:
+            return NO_ROW_IDS
+        return None if self._queue is None else self._queue.take_first(self.rows, as_contiguous(values))
+
+    def discard(self, row_ids: Ints) -> None:
+        """Remove the rows that `locate` found."""
+        for index in self._indexes.values():
             index.remove(self.rows, row_ids)
         self._row_ids.release(row_ids)
-        return row_ids
 
     def clear(self) -> None:
         """Remove all rows."""
@@ -148,15 +147,21 @@ class Relation:
             index.clear()
         self._row_ids.clear()
 
-    def cancel_and_take(self, added: Ints, removed: Ints) -> tuple[Ints, Ints]:
-        """Remove rows by value; gives their row ids, and the rows that are still to be added.
+    def cancel_and_locate(self, added: Ints, removed: Ints) -> tuple[Ints, Ints]:
+        """`locate` the removed rows; gives their row ids, and the rows that are still to be added.
 
         A removed row that is not here came and went within one delta: it cancels one of the added rows.
         """
-        row_ids = self.take(removed)
+        row_ids = self.locate(removed)
         if has_all_rows(row_ids):
             return row_ids, added
         return row_ids[row_ids >= 0], subtract_rows(added, removed[row_ids < 0])
+
+    def cancel_and_take(self, added: Ints, removed: Ints) -> tuple[Ints, Ints]:
+        """`cancel_and_locate`, and remove the rows."""
+        row_ids, added = self.cancel_and_locate(added, removed)
+        self.discard(row_ids)
+        return row_ids, added
 
     def describe(self) -> str:
         """How many rows there are and where, for `explain`."""

@@ -2,7 +2,9 @@
 
     (R₁ + ΔR₁) ⋈ … ⋈ (Rₙ + ΔRₙ)  −  R₁ ⋈ … ⋈ Rₙ   =   Σᵢ  R'₁ ⋈ … ⋈ R'ᵢ₋₁ ⋈ ΔRᵢ ⋈ Rᵢ₊₁ ⋈ … ⋈ Rₙ
 
-State: the rows of each input with their ring indexes, and the results as rows of leaf row ids (`join_results`).
+State: the rows of each input with their ring indexes. Results are not kept. When a row is removed, the probes that
+found its results when it was added find them again: that takes less time than to keep each result in a list of each of
+its rows (algorithm 3 of the paper), and no memory.
 
 A new row of one input is joined with the other inputs, one after the other. Before each step the ring indexes give the
 number of partners in each remaining input without reading a row, and each row is joined with the input where that
@@ -14,8 +16,8 @@ variable with the others comes last. The sum holds for any order of the inputs; 
 Static inputs reduce the others as semi-joins do: a row without a partner in a static input can never lead to a result,
 so it is not kept. The counts that this gives for the other rows are those that their first step needs.
 
-An input that lost all its rows at once (`Delta.is_reset`) removes all results, and none is looked up. Where NOW or
-[TRIPLES 1] is joined, that happens at every tick, and results need no lists of the rows that made them.
+An input that lost all its rows at once (`Delta.is_reset`) removes all results. Where NOW or [TRIPLES 1] is joined, that
+happens at every tick: a few results are kept until then, so that nothing is probed.
 
 Two inputs that are one pattern under two names (`self_joins`) share one relation. New rows are joined from the first of
 the two and from the second, or, where the join is symmetric, the second results are the first with the two leaves
@@ -28,6 +30,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,7 +40,6 @@ from headwater.kernel.columns.prefetching import prefetch
 from headwater.kernel.columns.relation import IndexUse, Key, Relation
 from headwater.kernel.columns.ring_index import PREFETCH_DISTANCE, Ints, Links, as_contiguous
 from headwater.kernel.operators.constant import ConstantOperator
-from headwater.kernel.operators.join_results import JoinResults
 from headwater.kernel.operators.operator import Operator
 from headwater.kernel.operators.self_joins import find_self_joins, symmetry_of
 from headwater.terms.compiled_code import compiled
@@ -52,7 +54,7 @@ _WORTH_LOOKING_AHEAD = 256
 """From so many partners on, the last input is probed before rows are joined; fewer are joined faster."""
 
 _FEW_ROWS = 256
-"""Up to so many removed rows are read at once and their tables cleared; more are read when they are needed."""
+"""Up to so many results are kept for a reset, and so many rows cleared in place; more results are found if needed."""
 
 _TICKS_BETWEEN_REVIEWS = 64
 """After so many ticks unused indexes are dropped."""
@@ -116,9 +118,9 @@ class MultiwayJoinOperator(Operator):
         self._inputs = tuple(inputs)
         self._relations = [Relation(len(one.variables)) for one in inputs]
         self._all_joined = (1 << len(self._inputs)) - 1
-        self._results = JoinResults(len(self._inputs))
-        self._unlinked: list[tuple[Ints, Ints]] = []
-        """Results that are in no list of a leaf yet, with their values: where NOW is joined, all go together."""
+        self.result_count = 0
+        self._few_results: list[Ints] | None = []
+        """The values of all results, while they are few and none was removed alone."""
         self._candidates: dict[int, tuple[_Candidate, ...]] = {}
         self._static_inputs = [i for i, one in enumerate(inputs) if isinstance(one, ConstantOperator)]
         self._changing_inputs = [i for i, one in enumerate(inputs) if not isinstance(one, ConstantOperator)]
@@ -181,15 +183,18 @@ class MultiwayJoinOperator(Operator):
 
     def _apply_removals(self, i: int, delta: Delta, removed: list[Ints]) -> Ints:
         """Remove rows from an input and append the results they made to `removed`; gives the rows still to add."""
-        rows = delta.added
+        rows, relation = delta.added, self._relations[i]
         # An empty relation that gets no rows never kept the rows that are removed.
-        if not delta.removed.shape[0] or not (rows.shape[0] or self._relations[i].size):
+        if not delta.removed.shape[0] or not (rows.shape[0] or relation.size):
             return rows
-        row_ids, rows = self._remove_rows(i, rows, delta.removed)
-        if row_ids.shape[0] and self._link_results().size:
-            for input_index in self._inputs_sharing(i):
-                results = self._results.remove_results_of(input_index, row_ids, self._capacities())
-                removed.append(self._fetch_values(results))
+        row_ids, rows = self._locate_rows(i, rows, delta.removed)
+        if row_ids.shape[0]:
+            results = self._results_of(i, row_ids, {})
+            relation.discard(row_ids)
+            if results.shape[0]:
+                self.result_count -= results.shape[0]
+                self._few_results = None
+                removed.append(results)
         return rows
 
     def _review_indexes(self) -> None:
@@ -212,35 +217,43 @@ class MultiwayJoinOperator(Operator):
 
     def _reset_inputs(self, reset: list[int]) -> Ints | Callable[[], Ints]:
         """Empty some inputs, and with them the results; gives the results that there were."""
-        relations = list(self._relations)
-        if self.result_count + sum(relations[i].size for i in reset) <= _FEW_ROWS:
-            removed = [values for _, values in self._unlinked]
-            if self._results.size:
-                removed.append(self._fetch_values(self._results.all_results()))
-            self._unlinked = []
-            for i in reset:
-                relations[i].clear()
-            self._results.clear()
-            return stack_rows(removed, len(self.variables)) if removed else self._nothing.removed
-        results = self._link_results()
+        relations, few = list(self._relations), self._few_results
+        smallest = min(reset, key=lambda i: relations[i].size)
+        rows = sum(relations[i].size for i in reset)
+        had_results, self.result_count, self._few_results = self.result_count > 0, 0, []
+        if not had_results:
+            removed: Ints | Callable[[], Ints] = self._nothing.removed
+        elif few is not None:
+            removed = stack_rows(few, len(self.variables))
+        elif rows <= _FEW_ROWS or len(reset) < len(self._changing_inputs):
+            # The other inputs will change, and then they have other results.
+            removed = self._results_of(smallest, relations[smallest].live(), {})
+        else:
+            before = self._with_relations(relations)
+            removed = lambda: before._results_of(smallest, relations[smallest].live(), {})  # noqa: E731
         for i in reset:
-            empty = Relation(len(self._inputs[i].variables))
-            for input_index in self._inputs_sharing(i):
-                self._relations[input_index] = empty
-        self._results = JoinResults(len(self._inputs))
-        if len(reset) == len(self._changing_inputs):
-            return lambda: self._fetch_values(results.all_results(), relations)
-        # The other inputs will change, and then row ids mean other rows.
-        return self._fetch_values(results.all_results(), relations)
+            if rows <= _FEW_ROWS:
+                relations[i].clear()
+            else:
+                empty = Relation(len(self._inputs[i].variables))
+                for input_index in self._inputs_sharing(i):
+                    self._relations[input_index] = empty
+        return removed
 
-    def _remove_rows(self, i: int, added: Ints, removed: Ints) -> tuple[Ints, Ints]:
-        """Remove rows from an input; gives their row ids, and the added rows that removed ones do not cancel."""
+    def _with_relations(self, relations: list[Relation]) -> MultiwayJoinOperator:
+        """This join over other relations: as it was before they were exchanged."""
+        other = copy(self)
+        other._relations, other.steps = relations, Counter()
+        return other
+
+    def _locate_rows(self, i: int, added: Ints, removed: Ints) -> tuple[Ints, Ints]:
+        """Find rows that are to be removed; gives their row ids, and the added rows that removed ones do not cancel."""
         relation = self._relations[i]
-        row_ids = relation.take_oldest(removed)
+        row_ids = relation.locate_oldest(removed)
         if row_ids is not None:
             return row_ids, added
         removed, _ = self._reduce_by_static_inputs(i, removed)
-        return relation.cancel_and_take(added, removed)
+        return relation.cancel_and_locate(added, removed)
 
     def _reduce_by_static_inputs(self, i: int, rows: Ints) -> tuple[Ints, Probes]:
         """The rows of an input that have a partner in every static input, and the probes that found it."""
@@ -268,44 +281,39 @@ class MultiwayJoinOperator(Operator):
 
     def _add_rows(self, i: int, rows: Ints, probes: Probes) -> list[Ints]:
         """Add rows to an input; gives the values of the results that they make."""
-        relation, second = self._relations[i], self._self_joins.get(i)
-        row_ids = relation.add(rows)
-        if not all(one.size for one in self._relations):
+        results = self._results_of(i, self._relations[i].add(rows), probes)
+        if not results.shape[0]:
             return []
-        results = self._join_rows(i, row_ids, probes)
+        self.result_count += results.shape[0]
+        if self._few_results is not None:
+            self._few_results.append(results)
+            if self.result_count > _FEW_ROWS:
+                self._few_results = None
+        return [results]
+
+    def _results_of(self, i: int, row_ids: Ints, probes: Probes) -> Ints:
+        """The values of the results that some rows of an input make, in which the condition holds."""
+        if not all(one.size for one in self._relations):
+            return self._nothing.added
+        relation, second = self._relations[i], self._self_joins.get(i)
+        leaf_rows = self._join_rows(i, row_ids, probes)
         if second is not None and row_ids.shape[0] < relation.size:
-            others = self._join_rows(second, row_ids, probes) if self._symmetry is None else results[:, self._symmetry]
-            is_new = np.zeros(relation.rows.shape[0], dtype=np.bool_)
-            is_new[row_ids] = True
-            results = np.concatenate((results, others[~is_new[others[:, i]]]))
-        return self._keep_results(results) if results.shape[0] else []
+            others = (
+                self._join_rows(second, row_ids, probes) if self._symmetry is None else leaf_rows[:, self._symmetry]
+            )
+            is_given = np.zeros(relation.rows.shape[0], dtype=np.bool_)
+            is_given[row_ids] = True
+            leaf_rows = np.concatenate((leaf_rows, others[~is_given[others[:, i]]]))
+        if not leaf_rows.shape[0]:
+            return self._nothing.added
+        values = self._fetch_values(leaf_rows)
+        return values if self.condition is None else values[self.condition(values)]
 
     def _join_rows(self, i: int, row_ids: Ints, probes: Probes) -> Ints:
         """Join some rows of an input with the rows of all others."""
         leaf_rows = np.zeros((row_ids.shape[0], len(self._inputs)), dtype=np.int64)
         leaf_rows[:, i] = row_ids
         return stack_rows(self._join_rest(leaf_rows, 1 << i, probes), len(self._inputs))
-
-    def _keep_results(self, results: Ints) -> list[Ints]:
-        """Keep the results that satisfy the condition; gives their values."""
-        values = self._fetch_values(results)
-        if self.condition is not None:
-            kept = np.flatnonzero(self.condition(values))
-            if not kept.shape[0]:
-                return []
-            if kept.shape[0] < values.shape[0]:
-                results, values = results[kept], values[kept]
-        self._unlinked.append((results, values))
-        if self.result_count > _FEW_ROWS:
-            self._link_results()
-        return [values]
-
-    def _link_results(self) -> JoinResults:
-        """Add the newest results to the lists of their leaves."""
-        for leaf_rows, _ in self._unlinked:
-            self._results.add(leaf_rows, self._capacities())
-        self._unlinked.clear()
-        return self._results
 
     def _join_rest(self, leaf_rows: Ints, joined: int, earlier_probes: Probes) -> list[Ints]:
         """Join rows with all remaining inputs, in the order that is best for each row."""
@@ -476,16 +484,12 @@ class MultiwayJoinOperator(Operator):
         extended[:, j] = np.tile(rows, leaf_rows.shape[0])
         return self._join_rest(extended, joined | 1 << j, {})
 
-    def _fetch_values(self, leaf_rows: Ints | Links, relations: Sequence[Relation] | None = None) -> Ints:
+    def _fetch_values(self, leaf_rows: Ints) -> Ints:
         """The values of results, read from the leaves."""
-        leaves_of = self._relations if relations is None else relations
         values = np.empty((leaf_rows.shape[0], len(self.variables)), dtype=np.int64)
         for i, columns, places in self._sources:
-            _fetch(leaves_of[i].rows, leaf_rows, i, columns, places, values)
+            _fetch(self._relations[i].rows, leaf_rows, i, columns, places, values)
         return values
-
-    def _capacities(self) -> list[int]:
-        return [relation.rows.shape[0] for relation in self._relations]
 
     def index_uses(self) -> dict[int, list[IndexUse]]:
         """What the indexes of each input did since the last review."""
@@ -495,11 +499,6 @@ class MultiwayJoinOperator(Operator):
     def sizes(self) -> list[int]:
         """The number of rows of each input."""
         return [relation.size for relation in self._relations]
-
-    @property
-    def result_count(self) -> int:
-        unlinked: int = sum(leaf_rows.shape[0] for leaf_rows, _ in self._unlinked)
-        return self._results.size + unlinked
 
     def needs_rows_of(self, source: Operator) -> bool:
         return any(one.needs_rows_of(source) for one in self._inputs)
@@ -514,9 +513,8 @@ class MultiwayJoinOperator(Operator):
 
     @property
     def nbytes(self) -> int:
-        unlinked = sum(leaf_rows.nbytes + values.nbytes for leaf_rows, values in self._unlinked)
-        relations = {id(relation): relation.nbytes for relation in self._relations}
-        return self._results.nbytes + unlinked + sum(relations.values())
+        results = sum(values.nbytes for values in self._few_results or ())
+        return results + sum({id(relation): relation.nbytes for relation in self._relations}.values())
 
 
 _NO_PARTNERS: ProbeResult = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), 0)
