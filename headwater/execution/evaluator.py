@@ -7,7 +7,7 @@ result at a tick is computed is left to the subclass: the reference evaluates th
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, cast
@@ -220,11 +220,11 @@ class Evaluator(ABC):
             return self._answer_once()
         limit = None if ended else watermark
         self._feed_windows(limit)
-        return [
-            answer
-            for tick in self.ticker.due_ticks(limit, floor, until)
-            for answer in self._answers_at(tick, watermark)
-        ]
+        return self._answer_ticks(self.ticker.due_ticks(limit, floor, until), watermark)
+
+    def _answer_ticks(self, ticks: Iterable[int], watermark: int | None) -> list[Answer]:
+        """The answers at some ticks."""
+        return [answer for tick in ticks for answer in self._answers_at(tick, watermark)]
 
     def _feed_windows(self, limit: int | None) -> None:
         """Move the elements before `limit` from `waiting` into the windows."""
@@ -249,7 +249,7 @@ class Evaluator(ABC):
         self.answered_once = True
         tick = self.settings.t0 or 0
         self._move(tick, 0)
-        return [self._make_answer(tick, 0, None, self._emit(tick))]
+        return [self._make_answer(tick, 0, None, self._emit(tick), self._views(tick))]
 
     def _answers_at(self, tick: int, watermark: int | None) -> Iterator[Answer]:
         for part in range(self._count_closings(tick)):
@@ -265,11 +265,18 @@ class Evaluator(ABC):
         emitted = self._emit(tick)
         if not emitted and self._omits_empty_answers:
             return
-        answer = self._make_answer(tick, part, watermark, emitted)
+        answer = self._make_answer(tick, part, watermark, emitted, self._views(tick))
         if not (answer.is_empty and self._omits_empty_answers):
             yield answer
 
-    def _make_answer(self, tick: int, part: int, watermark: int | None, emitted: list[object] | EncodedRows) -> Answer:
+    def _make_answer(
+        self,
+        tick: int,
+        part: int,
+        watermark: int | None,
+        emitted: list[object] | EncodedRows,
+        views: tuple[WindowView, ...],
+    ) -> Answer:
         """The answer of a tick: what was emitted, in the form of the query, with what it was computed from."""
         kind = self.plan.kind
         encoded: EncodedRows | None = None
@@ -297,7 +304,7 @@ class Evaluator(ABC):
             triples=triples,
             boolean=boolean,
             part=part,
-            inputs=self._views(tick),
+            inputs=views,
             watermark=watermark,
             data_version=self.data_version,
             encoded=encoded,

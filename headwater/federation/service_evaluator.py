@@ -11,13 +11,13 @@ import time
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from headwater.algebra.nodes import Service
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import nodes_of
 from headwater.execution.answer_quality import AnswerQuality, QualityAlert, combine_quality
-from headwater.execution.answers import Answer
+from headwater.execution.answers import Answer, WindowView
 from headwater.execution.evaluator import Evaluator
 from headwater.execution.program import MakeEvaluator
 from headwater.execution.static_data import StaticData
@@ -46,6 +46,8 @@ logger = logging.getLogger(__name__)
 
 class ServiceEvaluator(KernelEvaluator):
     """Evaluates one plan incrementally; raises `UnsupportedByKernel` where it cannot."""
+
+    _takes_runs: ClassVar[bool] = False
 
     def __init__(self, plan: QueryPlan, settings: QuerySettings, static: StaticData, services: Services) -> None:
         self._begun = 0.0
@@ -78,8 +80,15 @@ class ServiceEvaluator(KernelEvaluator):
         self._begun = time.monotonic()
         return super()._move(tick, part)
 
-    def _make_answer(self, tick: int, part: int, watermark: int | None, emitted: list[object] | EncodedRows) -> Answer:
-        answer = super()._make_answer(tick, part, watermark, emitted)
+    def _make_answer(
+        self,
+        tick: int,
+        part: int,
+        watermark: int | None,
+        emitted: list[object] | EncodedRows,
+        views: tuple[WindowView, ...],
+    ) -> Answer:
+        answer = super()._make_answer(tick, part, watermark, emitted, views)
         seconds = self._seconds_spent()
         for clause in self.clauses:
             clause.record_query_time(max(0.0, seconds - clause.ended_after))

@@ -10,7 +10,7 @@ and turns them into what an answer carries.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, repeat
 from typing import Any, cast
@@ -18,9 +18,11 @@ from typing import Any, cast
 import numpy as np
 
 from headwater.algebra.plan import QueryKind
-from headwater.kernel.columns.delta import Delta
-from headwater.kernel.columns.ordered_rows import sort_rows
+from headwater.kernel.columns.delta import Delta, no_rows
+from headwater.kernel.columns.delta_run import DeltaRun
+from headwater.kernel.columns.ordered_rows import sort_rows, sort_tables
 from headwater.kernel.columns.ring_index import Ints
+from headwater.kernel.columns.row_counts import RowCounts
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.language.stream_clauses import StreamOperator
 from headwater.terms.ids.encoded_rows import EncodedRows
@@ -37,10 +39,17 @@ class ResultState:
     """The rows of one query's result with their counts, or how much each count has changed since the last answer."""
 
     counts: dict[IdRow, int] = field(default_factory=dict)
+    bag: RowCounts | None = None
+    """The whole result, in place of counts, once many ticks were taken in one step."""
     rows: Ints | None = None
     """The whole result, in place of counts, where it need not be counted: its rows are handed on as ids."""
     answered: list[object] | None = None
     """The whole result as it was at the last answer, where it is needed again."""
+
+    @property
+    def size(self) -> int:
+        """About how many different rows it has."""
+        return len(self.counts) if self.bag is None else self.bag.top
 
     def add(self, rows: Iterable[IdRow], difference: int) -> None:
         """Change the count of each of some rows."""
@@ -55,6 +64,8 @@ class ResultState:
     def ids(self) -> Iterator[Ints]:
         """Every id that is held."""
         yield np.array([i for row in self.counts for i in row], dtype=np.int64)
+        if self.bag is not None:
+            yield self.bag.ids()
         if self.rows is not None:
             yield self.rows
 
@@ -86,6 +97,8 @@ class Emitter:
         self.counts_changes = emits_changes and make_result is None and not self._is_ask
         """Whether results are kept as net changes since the last answer."""
         self._can_skip = self.counts_changes and settings.report not in (Report.CHANGE, Report.NONEMPTY)
+        self.lists_bags = not emits_changes and make_result is None and not self._is_ask and not keeps_answers
+        """Whether an answer has all rows of the result, and no other has to be known."""
         self._can_encode = kind is QueryKind.SELECT and make_result is None
         self._encodes = False
 
@@ -105,6 +118,14 @@ class Emitter:
     def apply(self, result: ResultState, delta: Delta) -> None:
         """Follow a change of the result."""
         if delta.is_empty:
+            return
+        if result.bag is not None:
+            if delta.is_reset:
+                result.bag = RowCounts(self._width)
+            else:
+                result.bag.compact()
+                result.bag.change(delta.removed, -1)
+            result.bag.change(delta.added, 1)
             return
         if delta.is_reset and not self.counts_changes:
             if self._encodes:
@@ -127,6 +148,9 @@ class Emitter:
 
         `has_changed` says whether the result may differ from the one of the last answer.
         """
+        if result.bag is not None:
+            bag = result.bag.bag()
+            return self._emit_tables([bag])[0]
         if self._encodes:
             rows = result.rows if result.rows is not None else self._array(self._take_rows(result))
             return self._vocabulary.encode_rows(rows)
@@ -140,6 +164,40 @@ class Emitter:
         if now == before and self._operator is not StreamOperator.RSTREAM:
             return []
         return apply_stream_operator(self._operator, now, before or [])
+
+    def emit_run(
+        self, result: ResultState, run: DeltaRun, tick_count: int
+    ) -> Iterator[tuple[int, list[object] | EncodedRows]]:
+        """What answers carry at the ticks of a run, where nothing was pending before; ticks with nothing are left out.
+
+        Only for results that are kept as changes, or answered as they are: see `counts_changes` and `lists_bags`.
+        """
+        if self.lists_bags:
+            yield from enumerate(self._emit_tables(self._list_bags(result, run, tick_count)))
+            return
+        net = run.select(run.net_places(-1 if self._operator is StreamOperator.DSTREAM else 1))
+        if not len(net):
+            return
+        ticks, starts = np.unique(net.ticks, return_index=True)
+        yield from zip(ticks.tolist(), self._emit_tables(np.split(net.rows, starts[1:])), strict=True)
+
+    def _emit_tables(self, tables: list[Ints]) -> Sequence[list[object] | EncodedRows]:
+        if self._encodes:
+            return list(map(self._vocabulary.encode_rows, tables))
+        return cast("list[list[object]]", sort_tables(tables, self._vocabulary)) if tables else []
+
+    def _list_bags(self, result: ResultState, run: DeltaRun, tick_count: int) -> list[Ints]:
+        """The whole result after each tick of a run."""
+        if result.bag is None:
+            result.bag = RowCounts(self._width)
+            before = self._array(self._take_rows(result)) if result.rows is None else result.rows
+            result.bag.change(before, 1)
+            result.counts, result.rows = {}, None
+        return result.bag.list_bags(run, tick_count)
+
+    def emit_nothing(self) -> list[object] | EncodedRows:
+        """What an answer without any row carries."""
+        return self._vocabulary.encode_rows(no_rows(self._width)) if self._encodes else []
 
     def pending(self, result: ResultState) -> object:
         """What the windows do not determine, for a result that may have changed since the last answer."""

@@ -6,8 +6,9 @@ restored evaluator derives it again.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -15,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from headwater.algebra.plan import QueryKind, QueryPlan
-from headwater.execution.answers import WindowView
+from headwater.execution.answers import Answer, WindowView
 from headwater.execution.evaluator import Choice, Evaluator
 from headwater.execution.static_data import StaticData
 from headwater.execution.window_log import Size
@@ -39,6 +40,16 @@ from headwater.windows.settings import Content, QuerySettings, Report
 MakeCompiler = Callable[[QueryPlan, QuerySettings, StaticData, Vocabulary], Compiler]
 """What makes the compiler of an evaluator's plan."""
 
+_WORTH_A_RUN = 8
+"""From so many ticks on they are taken in one step."""
+
+_WORTH_A_RUN_OF_TRIPLES = 256
+"""From so many triples on, fewer ticks are taken in one step, too."""
+
+_MOST_TRIPLES_IN_A_RUN = 1 << 18
+_MOST_ROWS_IN_A_RUN = 1 << 21
+"""What a step may have to hold at a time: the triples that come, and the rows of whole results."""
+
 _MOST_SKIPPED_TICKS = 256
 """After so many ticks windows are moved on all the same, and forget what left them."""
 
@@ -47,6 +58,8 @@ class KernelEvaluator(Evaluator):
     """Evaluates one plan incrementally; raises `UnsupportedByKernel` where it cannot."""
 
     kind = "kernel"
+    _takes_runs: ClassVar[bool] = True
+    """Whether it may take many ticks in one step."""
     _can_follow_views: ClassVar[bool] = True
     """Whether everything that is read of views has deltas."""
 
@@ -253,6 +266,75 @@ class KernelEvaluator(Evaluator):
             self.vocabulary.sweep(self._ids_in_use())
         return changed
 
+    @property
+    def _can_run(self) -> bool:
+        """Whether many ticks can be taken in one step: each is answered with its own changes alone."""
+        is_each_answered = self.settings.report not in (Report.CHANGE, Report.NONEMPTY)
+        is_simple = self._emitter.counts_changes or self._emitter.lists_bags
+        return self._takes_runs and is_each_answered and is_simple and not self._has_steps
+
+    def _answer_ticks(self, ticks: Iterable[int], watermark: int | None) -> list[Answer]:
+        if not self._can_run:
+            return super()._answer_ticks(ticks, watermark)
+        has_begun = self.ticker.last_tick is not None
+        due = list(ticks)
+        answers: list[Answer] = []
+        place = 0
+        while place < len(due):
+            is_ready = has_begun and not self._skipped_ticks and not self._has_pending_changes
+            size = self._run_size(due, place)
+            if size and not is_ready:
+                # The next tick moves all windows, those that were not moved at ticks before, too.
+                self._skipped_ticks = _MOST_SKIPPED_TICKS if self._skipped_ticks else 0
+                size = 0
+            if size:
+                answers.extend(self._answer_run(due[place : place + size], watermark))
+            else:
+                answers.extend(self._answers_at(due[place], watermark))
+                has_begun = True
+            place += max(1, size)
+        return answers
+
+    def _run_size(self, due: list[int], place: int) -> int:
+        """How many ticks are taken in one step from some place on; 0 where one tick alone is less work."""
+        left = len(due) - place
+        if left < _WORTH_A_RUN and sum(one.entering_until(due[-1]) for one in self._buffers) < _WORTH_A_RUN_OF_TRIPLES:
+            return 0
+        size = min(left, max(_WORTH_A_RUN, _MOST_ROWS_IN_A_RUN // max(1, self._result.size)))
+        for buffer in self._buffers:
+            end = buffer.instant_after(_MOST_TRIPLES_IN_A_RUN)
+            if end is not None:
+                size = min(size, max(1, bisect_right(due, end, place) - place))
+        return size
+
+    def _answer_run(self, ticks: list[int], watermark: int | None) -> Iterator[Answer]:
+        """The answers at some ticks, which are taken in one step."""
+        instants = np.array(ticks, dtype=np.int64)
+        self._clock.tick += 1
+        self._clock.run = ticks
+        for source, buffer in zip(self._sources, self._buffers, strict=True):
+            source.run = buffer.move_run(instants)
+        run = self.root.advance_run()
+        self._clock.now = ticks[-1]
+        self._is_answered = True
+        if self._columns is not None:
+            run = run.with_rows(run.rows[:, self._columns])
+        emitted = dict(self._emitter.emit_run(self._result, run, len(ticks)))
+        nothing = self._emitter.emit_nothing()
+        labels = [source.label for source in self.plan.windows]
+        views = [
+            [WindowView(label, *view) for view in zip(*(column.tolist() for column in buffer.run_views), strict=True)]
+            for label, buffer in zip(labels, self._buffers, strict=True)
+        ]
+        for place in sorted(emitted) if self._omits_empty_answers else range(len(ticks)):
+            answer = self._make_answer(
+                ticks[place], 0, watermark, emitted.get(place, nothing), tuple(view[place] for view in views)
+            )
+            if not (answer.is_empty and self._omits_empty_answers):
+                yield answer
+        if self.vocabulary.needs_sweep:
+            self.vocabulary.sweep(self._ids_in_use())
+
     def _update_content(self, index: int, delta: Delta) -> bool:
         """Count the triples of a window; whether its content, as set or bag, is another one now."""
         content = self._contents[index]
@@ -271,7 +353,7 @@ class KernelEvaluator(Evaluator):
     @property
     def _has_pending_changes(self) -> bool:
         """Whether some rows have changed since the last answer."""
-        return bool(self._result.counts)
+        return self._emitter.counts_changes and bool(self._result.counts)
 
     def _apply(self, delta: Delta) -> None:
         """Follow a change of the rows at the root."""

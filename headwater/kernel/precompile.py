@@ -5,14 +5,17 @@ A process that finds the cache starts answering at once; one that does not waits
 
 from __future__ import annotations
 
+from itertools import product
+
 from pyoxigraph import Store
 
 from headwater.algebra.build import plan_query
 from headwater.kernel.kernel_evaluator import KernelEvaluator
 from headwater.language.parser import parse
+from headwater.language.stream_clauses import StreamOperator
 from headwater.terms.model import SECOND, Element, Literal, NamedNode, Triple
 from headwater.terms.scanning import precompile_scanner as scanner
-from headwater.windows.settings import resolve_settings
+from headwater.windows.settings import Options, resolve_settings
 
 _STREAM = "urn:headwater:warm"
 _WINDOW = f"STREAM <{_STREAM}> [RANGE 4s SLIDE 2s]"
@@ -38,13 +41,17 @@ def precompile_kernel() -> int:
                 Triple(NamedNode(f"urn:x{second % 3}"), NamedNode("urn:d"), Literal(second / 8)),
             ),
         )
-        for second in range(1, 12)
+        for second in range(1, 24)
     ]
     answers = 0
-    for text in _QUERIES:
+    # Tick by tick, and many ticks in one step.
+    for text, emit, size in product(_QUERIES, (StreamOperator.ISTREAM, StreamOperator.RSTREAM), (1, len(elements))):
         plan = plan_query(parse(text), streams=[_STREAM])
-        evaluator = KernelEvaluator(plan, resolve_settings(plan), Store())
-        answers += len(evaluator.advance({key: elements for key in evaluator.keys}, None, ended=True))
+        evaluator = KernelEvaluator(plan, resolve_settings(plan, Options(emit=emit)), Store())
+        for low in range(0, len(elements), size):
+            some = elements[low : low + size]
+            answers += len(evaluator.advance({key: some for key in evaluator.keys}, some[-1].time))
+        answers += len(evaluator.advance({}, None, ended=True))
     return answers
 
 

@@ -16,6 +16,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+
 
 class Bounds(Enum):
     """Which end of a time window belongs to it."""
@@ -72,6 +77,23 @@ class TimeWindow:
         if self.t0 is not None:
             low = max(low, self.t0 + shift)
         return (low if low < high else high, high)
+
+    def intervals(self, instants: Ints) -> tuple[Ints, Ints]:
+        """The `interval` at each of some instants, as arrays of lows and highs."""
+        last = instants if self.slide is None else instants - (instants - self._grid) % self.slide
+        shift = 1 if self.bounds is Bounds.LEFT_OPEN else 0
+        highs = last - (self.offset - shift)
+        if self.width is not None:
+            lows = highs - self.width
+        else:
+            lows = np.full_like(highs, self.landmark if self.landmark is not None else -(1 << 62))
+        if self.t0 is not None:
+            opening = self.t0 + shift
+            lows = np.maximum(lows, opening)
+            if self.first_advance is not None:
+                is_closed = last < self.first_advance
+                lows, highs = np.where(is_closed, opening, lows), np.where(is_closed, opening, highs)
+        return np.minimum(lows, highs), highs
 
     def entry_instant(self, timestamp: int) -> int:
         """The first instant at which an element of this timestamp can be in the window."""

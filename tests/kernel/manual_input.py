@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from headwater.kernel.columns.delta import Delta
+from headwater.kernel.columns.delta_run import DeltaRun
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.operators.operator import Operator
 
@@ -29,6 +30,7 @@ class ManualInput(Operator):
     def __init__(self, *variables: str) -> None:
         self.variables = variables
         self._next = Delta.empty(len(variables))
+        self._ticks: list[Delta] = []
 
     def feed(self, added: Iterable[tuple[int, ...]] = (), removed: Iterable[tuple[int, ...]] = ()) -> None:
         width = len(self.variables)
@@ -46,6 +48,20 @@ class ManualInput(Operator):
         delta, self._next = self._next, Delta.empty(len(self.variables))
         return delta
 
+    def end_tick(self) -> None:
+        """Keep what was fed as a tick of the next run."""
+        self._ticks.append(self.advance())
+
+    def advance_run(self) -> DeltaRun:
+        """The ticks that were kept. Rows are added before rows are removed: some may come and go within a tick."""
+        width = len(self.variables)
+        nothing = as_rows((), width)
+        changes: list[tuple[int, Delta]] = []
+        for tick, delta in enumerate(self._ticks):
+            changes += [(tick, Delta(delta.added, nothing)), (tick, Delta(nothing, delta.removed))]
+        self._ticks = []
+        return DeltaRun.of_deltas(changes, width)
+
 
 class ResultBag:
     """The bag of an operator's rows, built from its deltas."""
@@ -62,3 +78,17 @@ class ResultBag:
         assert min(self.bag.values(), default=0) >= 0
         self.bag = +self.bag
         return self.bag
+
+    def advance_run(self, ticks: int) -> list[Bag]:
+        """The bags after each of some ticks."""
+        run = self.operator.advance_run()
+        assert run.rows.shape == (len(run), len(self.operator.variables))
+        assert (np.diff(run.ticks) >= 0).all() and set(run.ticks.tolist()) <= set(range(ticks))
+        bags: list[Bag] = []
+        for tick in range(ticks):
+            for row, sign in zip(run.rows[run.ticks == tick].tolist(), run.signs[run.ticks == tick], strict=True):
+                self.bag[tuple(row)] += int(sign)
+                assert self.bag[tuple(row)] >= 0
+            self.bag = +self.bag
+            bags.append(Counter(self.bag))
+        return bags

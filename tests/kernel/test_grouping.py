@@ -96,7 +96,12 @@ def key_term(key: int) -> Literal:
     return typed(str(key), "integer")
 
 
-def expected(present: Counter[tuple[int, Value]], keyed: bool) -> Counter[tuple[Value, ...]]:
+Specs = tuple[tuple[str, AggregateSpec], ...]
+COMPILED: Specs = tuple(one for one in SPECS if one[1].function in ("COUNT", "SUM", "AVG"))
+"""Those that a run of ticks finds in compiled code."""
+
+
+def expected(present: Counter[tuple[int, Value]], keyed: bool, specs: Specs = SPECS) -> Counter[tuple[Value, ...]]:
     """The aggregates of the current bag, by definition."""
     groups: dict[int, Counter[Value]] = {} if keyed else {0: Counter()}
     for (key, value), times in present.items():
@@ -104,7 +109,7 @@ def expected(present: Counter[tuple[int, Value]], keyed: bool) -> Counter[tuple[
     found: Counter[tuple[Value, ...]] = Counter()
     for key, values in groups.items():
         results = (
-            aggregate(spec.function, values, distinct=spec.distinct, separator=spec.separator) for _, spec in SPECS
+            aggregate(spec.function, values, distinct=spec.distinct, separator=spec.separator) for _, spec in specs
         )
         found[(*((key_term(key),) if keyed else ()), *results)] += 1
     return found
@@ -127,6 +132,30 @@ def check(steps: list[tuple[list[tuple[int, Value]], list[tuple[int, Value]]]], 
         bag = results.advance()
         shown = Counter({tuple(vocabulary.term_of(i) for i in row): times for row, times in bag.items()})
         assert shown == expected(present, keyed)
+    check_run(steps, keyed, SPECS)
+    check_run(steps, keyed, COMPILED)
+
+
+def check_run(steps: list[tuple[list[tuple[int, Value]], list[tuple[int, Value]]]], keyed: bool, specs: Specs) -> None:
+    """The first step alone, all others as one run of ticks."""
+    vocabulary = Vocabulary()
+    source = ManualInput("k", "v")
+    results = ResultBag(GroupOperator(source, ("k",) if keyed else (), specs, vocabulary))
+    results.advance()
+    present: Counter[tuple[int, Value]] = Counter()
+    wanted = []
+    for added, removed in steps:
+        source.feed(
+            [(vocabulary.id_of(key_term(key)), vocabulary.id_of(value)) for key, value in added],
+            [(vocabulary.id_of(key_term(key)), vocabulary.id_of(value)) for key, value in removed],
+        )
+        source.end_tick()
+        present.update(added)
+        present.subtract(removed)
+        present = +present
+        wanted.append(expected(present, keyed, specs))
+    bags = results.advance_run(len(steps))
+    assert [Counter({tuple(map(vocabulary.term_of, row)): n for row, n in bag.items()}) for bag in bags] == wanted
 
 
 @settings(max_examples=150, deadline=None)

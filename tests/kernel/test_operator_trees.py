@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -27,6 +29,28 @@ def check_each_tick(tree: Tree, data: st.DataObject) -> None:
     assert all(one.nbytes >= 0 for one in all_operators(tree.operator))
 
 
+def check_runs(tree: Tree, data: st.DataObject) -> None:
+    """The first tick alone, as an evaluator does; then single ticks and runs in any order."""
+    results = ResultBag(tree.operator)
+    sizes = [0, *data.draw(st.lists(st.integers(0, 6), min_size=1, max_size=4))]
+    for size in sizes:
+        expected = []
+        for _ in range(max(1, size)):
+            for leaf in tree.leaves:
+                if data.draw(st.integers(0, 3)):
+                    leaf.feed(data.draw)
+                if size:
+                    leaf.operator.end_tick()
+            expected.append(Counter(tree.twin().bag))
+        assert (results.advance_run(size) if size else [results.advance()]) == expected
+
+
+@settings(max_examples=400)
+@given(trees(), st.data())
+def test_a_run_of_ticks_equals_the_ticks_one_by_one(tree: Tree, data: st.DataObject) -> None:
+    check_runs(tree, data)
+
+
 @settings(max_examples=400)
 @given(trees(), st.data())
 def test_a_tree_equals_its_slow_twin_after_each_tick(tree: Tree, data: st.DataObject) -> None:
@@ -40,3 +64,11 @@ def test_a_tree_equals_its_slow_twin_after_each_tick(tree: Tree, data: st.DataOb
 def test_many_deeper_trees_equal_their_slow_twins(block: int, tree: Tree, data: st.DataObject) -> None:
     """In blocks, because hypothesis keeps some 30 kB of each example until the test ends."""
     check_each_tick(tree, data)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("block", range(8))
+@settings(max_examples=2_500)
+@given(tree=trees(depth=4), data=st.data())
+def test_many_runs_equal_the_ticks_one_by_one(block: int, tree: Tree, data: st.DataObject) -> None:
+    check_runs(tree, data)

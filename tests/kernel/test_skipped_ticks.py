@@ -87,6 +87,7 @@ def test_where_there_is_something_to_say_no_tick_is_skipped(emit: StreamOperator
 def test_windows_go_on_after_many_ticks(monkeypatch: pytest.MonkeyPatch) -> None:
     """What left a window is forgotten even if the other one stays empty."""
     monkeypatch.setattr(kernel, "_MOST_SKIPPED_TICKS", 3)
+    monkeypatch.setattr(KernelEvaluator, "_takes_runs", False)
     evaluator = made(KernelEvaluator, places())
     assert isinstance(evaluator, KernelEvaluator)
     key = evaluator.keys[0]

@@ -15,14 +15,15 @@ The aggregates mean what `headwater.values.aggregates` says, whatever the histor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol, TypeVar, cast
+from typing import Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
 
 from headwater.kernel.aggregation.extremes import ExtremeAccumulator
+from headwater.kernel.aggregation.group_runs import GroupChanges
 from headwater.kernel.aggregation.sums import SumAccumulator
 from headwater.kernel.aggregation.value_bags import BagAccumulator, DistinctGate
 from headwater.kernel.aggregation.value_heaps import (
@@ -32,7 +33,8 @@ from headwater.kernel.aggregation.value_heaps import (
     order_for_min,
     order_for_sample,
 )
-from headwater.kernel.columns.delta import UNBOUND, Delta, no_rows, stack_rows
+from headwater.kernel.columns.delta import UNBOUND, Delta, Mask, no_rows, stack_rows
+from headwater.kernel.columns.delta_run import DeltaRun, Signs
 from headwater.kernel.columns.relation import NO_ROW_IDS, Relation
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.row_counts import RowCounts
@@ -43,6 +45,9 @@ from headwater.terms.compiled_code import compiled
 from headwater.terms.ids.inline_layout import INTEGER_ZERO
 
 _ONE_GROUP = np.zeros(1, dtype=np.int64)
+ArgumentKey = tuple[str, str | None, bool]
+"""The kind of an accumulator, the column of its values, and whether each value counts once."""
+_SIZES: ArgumentKey = ("rows", None, False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,17 @@ class Accumulator(Protocol):
     def nbytes(self) -> int: ...
 
 
+@runtime_checkable
+class RunAccumulator(Accumulator, Protocol):
+    """An accumulator that gives results within a run of changes."""
+
+    def change_in_turn(
+        self, groups: Ints, ids: Ints, signs: Signs, is_end: Mask, functions: Collection[str]
+    ) -> Mapping[str, Ints]:
+        """Change groups, one value after the other; gives the results of some functions where `is_end` is set."""
+        ...
+
+
 AccumulatorType = TypeVar("AccumulatorType", bound=Accumulator)
 
 
@@ -82,6 +98,17 @@ def _count_bound(counts, groups, ids, sign):  # type: ignore[no-untyped-def]
     for i in range(groups.shape[0]):
         if ids[i] != UNBOUND:
             counts[groups[i]] += sign
+
+
+@compiled
+def _count_in_turn(counts, groups, ids, signs, needs_value, is_end, results):  # type: ignore[no-untyped-def]
+    n = 0
+    for i in range(groups.shape[0]):
+        if not needs_value or ids[i] != UNBOUND:
+            counts[groups[i]] += signs[i]
+        if is_end[i]:
+            results[n] = counts[groups[i]]
+            n += 1
 
 
 class CountAccumulator:
@@ -101,6 +128,15 @@ class CountAccumulator:
             _count_bound(self.table, groups, ids, sign)
         else:
             _count(self.table, groups, sign)
+
+    def change_in_turn(
+        self, groups: Ints, ids: Ints, signs: Signs, is_end: Mask, functions: Collection[str]
+    ) -> Mapping[str, Ints]:
+        results = np.empty(int(is_end.sum()), dtype=np.int64)
+        _count_in_turn(
+            self.table, groups, ids if self._needs_value else groups, signs, self._needs_value, is_end, results
+        )
+        return {"COUNT": results + INTEGER_ZERO}
 
     def counts(self, groups: Ints) -> Ints:
         """COUNT of some groups, as ids."""
@@ -131,6 +167,16 @@ class _Argument:
             groups, values = self.gate.filter_changes(groups, values, sign)
         self.accumulator.change(groups, values, sign)
 
+    def change_in_turn(
+        self, groups: Ints, rows: Ints, signs: Signs, is_end: Mask, functions: Collection[str]
+    ) -> Mapping[str, Ints]:
+        """Change groups, one row after the other; gives the results of some functions where `is_end` is set."""
+        values = rows if self.column is None else np.ascontiguousarray(rows[:, self.column])
+        if self.gate is not None:
+            signs = self.gate.filter_signs(groups, values, signs)
+        assert isinstance(self.accumulator, RunAccumulator)
+        return self.accumulator.change_in_turn(groups, values, signs, is_end, functions)
+
     @property
     def nbytes(self) -> int:
         return self.accumulator.nbytes + (0 if self.gate is None else self.gate.nbytes)
@@ -153,10 +199,14 @@ class GroupOperator(Operator):
         self._all_keys = tuple(range(len(keys)))
         self._groups = Relation(len(keys))
         self._sizes = CountAccumulator(needs_value=False)
-        self._arguments: dict[tuple[str, str | None, bool], _Argument] = {
-            ("rows", None, False): _Argument(None, None, self._sizes)
-        }
+        self._arguments: dict[ArgumentKey, _Argument] = {_SIZES: _Argument(None, None, self._sizes)}
+        self._result_specs: list[tuple[ArgumentKey, AggregateSpec]] = []
         self._results = [self._result_function(spec) for _, spec in aggregates]
+        self._has_compiled_runs = all(
+            isinstance(one.accumulator, RunAccumulator) and spec.function != "PARTIAL_SUM"
+            for one in self._arguments.values()
+            for _, spec in aggregates
+        )
         self._shown: Ints = no_rows(len(self.variables))
         self._is_shown = np.zeros(0, dtype=np.bool_)
         self._has_begun = bool(keys)
@@ -201,6 +251,7 @@ class GroupOperator(Operator):
     ) -> AccumulatorType:
         """The accumulator of a kind for a column, which all aggregates of that kind share."""
         key = (kind, spec.column, has_gate and spec.distinct)
+        self._result_specs.append((key, spec))
         argument = self._arguments.get(key)
         if argument is None:
             column = None if spec.column is None else self._source.column_of(spec.column)
@@ -208,8 +259,8 @@ class GroupOperator(Operator):
             argument = self._arguments[key] = _Argument(column, DistinctGate(width) if key[2] else None, make())
         return cast(AccumulatorType, argument.accumulator)
 
-    def advance(self) -> Delta:
-        delta = self._source.advance()
+    def apply(self, deltas: Sequence[Delta]) -> Delta:
+        (delta,) = deltas
         if delta.is_empty and self._has_begun:
             return Delta.empty(len(self.variables))
         added, removed = self._find_groups(delta.added), self._find_groups(delta.removed)
@@ -221,6 +272,29 @@ class GroupOperator(Operator):
                 argument.change(removed, delta.removed, -1)
         self._has_begun = True
         return self._compare_with_shown(self._changed_groups(added, removed))
+
+    def apply_run(self, runs: Sequence[DeltaRun]) -> DeltaRun:
+        (run,) = runs
+        if not len(run) or not self._has_compiled_runs:
+            return super().apply_run(runs)
+        groups = self._find_groups(run.rows)
+        changes = GroupChanges.of_run(groups, run.ticks, self._is_shown.shape[0])
+        results: dict[tuple[ArgumentKey, str], Ints] = {}
+        for key, argument in self._arguments.items():
+            functions = {spec.function for one, spec in self._result_specs if one == key} or {"COUNT"}
+            found = argument.change_in_turn(groups, run.rows, run.signs, changes.is_end, functions)
+            results |= {(key, function): values for function, values in found.items()}
+        sizes = results[_SIZES, "COUNT"] - INTEGER_ZERO
+        is_alive = sizes > 0 if self._key_columns else np.ones(sizes.shape[0], dtype=np.bool_)
+        rows = np.empty((sizes.shape[0], len(self.variables)), dtype=np.int64)
+        rows[:, : len(self._all_keys)] = self._groups.rows[changes.groups] if self._all_keys else 0
+        for place, (key, spec) in enumerate(self._result_specs, len(self._all_keys)):
+            rows[:, place] = results[key, spec.function]
+        compared = changes.compare(rows, is_alive, self._shown, self._is_shown)
+        touched = np.unique(groups)
+        if self._key_columns:
+            self._remove_groups(touched[self._sizes.table[touched] == 0])
+        return compared
 
     def _find_groups(self, rows: Ints) -> Ints:
         """The group of each row; groups that are not there yet are added."""

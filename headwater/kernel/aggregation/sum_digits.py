@@ -96,32 +96,42 @@ def _add_floating(table, group, sign, kind, value):  # type: ignore[no-untyped-d
     _add_shifted(table, group, -sign if number < 0 else sign, size, np.int64(exponent) - 53)
 
 
+@compiled(inline="always")
+def is_rest(number):  # type: ignore[no-untyped-def]
+    """Whether a number is left to the caller: it is not inside its id, or a quotient."""
+    return number >= 0 or type_of_id(number) == _QUOTIENT
+
+
+@compiled(inline="always")
+def add_number(table, group, number, sign):  # type: ignore[no-untyped-def]
+    """Add a number to a group, or subtract it; gives whether it was left to the caller."""
+    if is_rest(number):
+        return True
+    kind, value = type_of_id(number), value_of_id(number)
+    if kind >= _INTEGER and kind <= _LAST_INTEGER:
+        _add_whole(table, group, sign * (value - INTEGER_BIAS))
+        table[group, KINDS] += sign
+    elif kind == _DECIMAL:
+        mantissa, scale = value_to_decimal(DECIMAL, value)
+        _add_decimal(table, group, sign * mantissa, scale)
+        table[group, KINDS + 1] += sign
+    elif kind > _DECIMAL and kind <= _LAST_BITS:
+        _add_floating(table, group, sign, kind, value)
+        is_single = kind in (_FLOAT, _FLOAT_SCIENTIFIC)
+        table[group, KINDS + (2 if is_single else 3)] += sign
+    else:
+        table[group, ERRORS] += sign
+    return False
+
+
 @compiled
 def add_numbers(table, groups, ids, sign, rest):  # type: ignore[no-untyped-def]
     """Add numbers to groups, or subtract them; gives how many are left to the caller, whose places are in `rest`."""
     rest_count = 0
     for i in range(ids.shape[0]):
-        number = ids[i]
-        kind = type_of_id(number)
-        if number >= 0 or kind == _QUOTIENT:
+        if add_number(table, groups[i], ids[i], sign):
             rest[rest_count] = i
             rest_count += 1
-            continue
-        group = groups[i]
-        value = value_of_id(number)
-        if kind >= _INTEGER and kind <= _LAST_INTEGER:
-            _add_whole(table, group, sign * (value - INTEGER_BIAS))
-            table[group, KINDS] += sign
-        elif kind == _DECIMAL:
-            mantissa, scale = value_to_decimal(DECIMAL, value)
-            _add_decimal(table, group, sign * mantissa, scale)
-            table[group, KINDS + 1] += sign
-        elif kind > _DECIMAL and kind <= _LAST_BITS:
-            _add_floating(table, group, sign, kind, value)
-            is_single = kind in (_FLOAT, _FLOAT_SCIENTIFIC)
-            table[group, KINDS + (2 if is_single else 3)] += sign
-        else:
-            table[group, ERRORS] += sign
     return rest_count
 
 

@@ -21,6 +21,7 @@ from headwater.kernel.aggregation.sum_digits import (
     FRACTION_DIGITS,
     KINDS,
     WHOLE,
+    add_number,
     carry,
     round_to_double,
     round_to_float,
@@ -125,6 +126,40 @@ def _float_result(number):  # type: ignore[no-untyped-def]
     return result, number if is_sure else np.float32(np.nan)
 
 
+@compiled(inline="always")
+def _write_sum(table, group, has_rest, ids, singles, i, magnitude):  # type: ignore[no-untyped-def]
+    """Write the SUM of a group; gives whether it is left to the caller."""
+    kind = _carry_and_classify(table, group, has_rest)
+    result = _NO_ID
+    if kind == _INTEGERS:
+        result = _ZERO + _whole(table, group)
+    elif kind == _DECIMALS:
+        result = _decimal(_whole(table, group), table[group, FRACTION])
+    elif kind == _DOUBLES:
+        result = double_to_id(round_to_double(table, group, magnitude))
+    elif kind == _FLOATS:
+        result, singles[i] = _float_result(round_to_float(table, group, magnitude))
+    ids[i] = result
+    return result == _NO_ID
+
+
+@compiled(inline="always")
+def _write_average(table, group, has_rest, ids, singles, i, magnitude):  # type: ignore[no-untyped-def]
+    """Write the AVG of a group; gives whether it is left to the caller."""
+    kind = _carry_and_classify(table, group, has_rest)
+    result = _NO_ID
+    if kind in (_INTEGERS, _DECIMALS):
+        count = table[group, KINDS] + table[group, KINDS + 1]
+        result = _quotient(_whole(table, group), table[group, FRACTION], count) if count else _ZERO
+    elif kind == _DOUBLES:
+        result = double_to_id(round_to_double(table, group, magnitude) / np.float64(table[group, KINDS + 3]))
+    elif kind == _FLOATS:
+        total = np.float64(round_to_float(table, group, magnitude))
+        result, singles[i] = _float_result(np.float32(total / np.float64(np.float32(table[group, KINDS + 2]))))
+    ids[i] = result
+    return result == _NO_ID
+
+
 @compiled
 def write_sums(table, groups, has_rest, ids, singles, magnitude):  # type: ignore[no-untyped-def]
     """Write the SUM of some groups to `ids`, and of floats to `singles`, too; gives how many are left to the caller.
@@ -133,41 +168,36 @@ def write_sums(table, groups, has_rest, ids, singles, magnitude):  # type: ignor
     """
     open_count = 0
     for i in range(groups.shape[0]):
-        group = groups[i]
-        kind = _carry_and_classify(table, group, has_rest[group])
-        result = _NO_ID
-        if kind == _INTEGERS:
-            result = _ZERO + _whole(table, group)
-        elif kind == _DECIMALS:
-            result = _decimal(_whole(table, group), table[group, FRACTION])
-        elif kind == _DOUBLES:
-            result = double_to_id(round_to_double(table, group, magnitude))
-        elif kind == _FLOATS:
-            result, singles[i] = _float_result(round_to_float(table, group, magnitude))
-        ids[i] = result
-        open_count += result == _NO_ID
+        open_count += _write_sum(table, groups[i], has_rest[groups[i]], ids, singles, i, magnitude)
     return open_count
 
 
 @compiled
 def write_averages(table, groups, has_rest, ids, singles, magnitude):  # type: ignore[no-untyped-def]
-    """Write the AVG of some groups to `ids`, and of floats to `singles`, too; gives how many are left to the caller.
-
-    `magnitude` is room for the digits of one number.
-    """
+    """The same for the AVG of some groups."""
     open_count = 0
     for i in range(groups.shape[0]):
-        group = groups[i]
-        kind = _carry_and_classify(table, group, has_rest[group])
-        result = _NO_ID
-        if kind in (_INTEGERS, _DECIMALS):
-            count = table[group, KINDS] + table[group, KINDS + 1]
-            result = _quotient(_whole(table, group), table[group, FRACTION], count) if count else _ZERO
-        elif kind == _DOUBLES:
-            result = double_to_id(round_to_double(table, group, magnitude) / np.float64(table[group, KINDS + 3]))
-        elif kind == _FLOATS:
-            total = np.float64(round_to_float(table, group, magnitude))
-            result, singles[i] = _float_result(np.float32(total / np.float64(np.float32(table[group, KINDS + 2]))))
-        ids[i] = result
-        open_count += result == _NO_ID
+        open_count += _write_average(table, groups[i], has_rest[groups[i]], ids, singles, i, magnitude)
     return open_count
+
+
+@compiled
+def sum_in_turn(  # type: ignore[no-untyped-def]
+    table, groups, ids, signs, is_end, has_rest, start, written, sums, averages, singles, magnitude
+):
+    """Add numbers, one after the other, and write SUM and AVG of the group (if there is room) where `is_end` is set.
+
+    Stops at a number or a result that is left to the caller; gives its place, and how many results are written before.
+    """
+    for i in range(start, groups.shape[0]):
+        group = groups[i]
+        if signs[i] != 0 and add_number(table, group, ids[i], np.int64(signs[i])):
+            return i, written
+        if is_end[i]:
+            is_open = sums.shape[0] > 0 and _write_sum(table, group, has_rest[group], sums, singles, written, magnitude)
+            if averages.shape[0] > 0 and not is_open:
+                is_open = _write_average(table, group, has_rest[group], averages, singles, written, magnitude)
+            if is_open:
+                return i, written
+            written += 1
+    return groups.shape[0], written

@@ -10,7 +10,7 @@ State: the digits of each group's sum, and how many numbers of each kind it has.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -27,9 +27,11 @@ from headwater.kernel.aggregation.sum_digits import (
     WHOLE,
     WIDTH,
     add_numbers,
+    is_rest,
 )
-from headwater.kernel.aggregation.sum_results import write_averages, write_sums
-from headwater.kernel.columns.delta import UNBOUND
+from headwater.kernel.aggregation.sum_results import sum_in_turn, write_averages, write_sums
+from headwater.kernel.columns.delta import UNBOUND, Mask
+from headwater.kernel.columns.delta_run import Signs
 from headwater.kernel.columns.relation import NO_ROW_IDS
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.row_ids import enlarge
@@ -67,6 +69,31 @@ class SumAccumulator:
         rest_count = add_numbers(self._table, groups, ids, sign, rest)
         for i in rest[:rest_count].tolist():
             self._change_rest(int(groups[i]), int(ids[i]), sign)
+
+    def change_in_turn(
+        self, groups: Ints, ids: Ints, signs: Signs, is_end: Mask, functions: Collection[str]
+    ) -> Mapping[str, Ints]:
+        """Change groups, one value after the other; gives their SUM or AVG where `is_end` is set."""
+        count = int(is_end.sum())
+        results = {function: np.empty(count, dtype=np.int64) for function in functions}
+        sums, averages = (results.get(function, NO_ROW_IDS) for function in ("SUM", "AVG"))
+        singles = np.empty(count, dtype=np.float32)
+        start = written = 0
+        while True:
+            start, written = sum_in_turn(
+                self._table, groups, ids, signs, is_end, self._has_rest, start, written, sums, averages, singles,
+                self._magnitude,
+            )  # fmt: skip
+            if start == groups.shape[0]:
+                return results
+            group, term_id, sign = int(groups[start]), int(ids[start]), int(signs[start])
+            if sign and is_rest(term_id):
+                self._change_rest(group, term_id, sign)
+            if is_end[start]:
+                for function, values in results.items():
+                    values[written] = (self.sums if function == "SUM" else self.averages)(groups[start : start + 1])[0]
+                written += 1
+            start += 1
 
     def _change_rest(self, group: int, term_id: int, sign: int) -> None:
         term = self._vocabulary.term_of(term_id)

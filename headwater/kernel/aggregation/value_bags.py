@@ -12,6 +12,7 @@ import sys
 import numpy as np
 
 from headwater.kernel.columns.delta import UNBOUND
+from headwater.kernel.columns.delta_run import Signs
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.row_counts import RowCounts
 from headwater.kernel.columns.vocabulary import Vocabulary
@@ -75,6 +76,13 @@ class DistinctGate:
         changed_rows = self._counts.rows[changed]
         changed_values = changed_rows[:, 1] if values.ndim == 1 else changed_rows[:, 1:]
         return np.ascontiguousarray(changed_rows[:, 0]), np.ascontiguousarray(changed_values)
+
+    def filter_signs(self, groups: Ints, values: Ints, signs: Signs) -> Signs:
+        """The signs of changes that are made one after the other, 0 for those that do not pass."""
+        passing = np.zeros_like(signs)
+        crossed = self._counts.change_in_turn(np.column_stack((groups, values)), signs)
+        passing[crossed] = signs[crossed]
+        return passing
 
     @property
     def nbytes(self) -> int:

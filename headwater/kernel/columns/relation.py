@@ -12,10 +12,12 @@ builds them again on demand.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from headwater.kernel.columns.addresses import address_of
 from headwater.kernel.columns.ring_index import Ints, RingIndex, as_contiguous
 from headwater.kernel.columns.row_ids import ArrivalQueue, RowIdAllocator, enlarge, grow_capacity
 from headwater.terms.compiled_code import compiled
@@ -55,6 +57,11 @@ class Relation:
         if index is None:
             index = self._indexes[key] = self._build_index(RingIndex(key))
         return index
+
+    def mean_ring(self, key: Key) -> float:
+        """How many rows a key has in the mean; all rows where there is no index on it."""
+        index = self._indexes.get(key)
+        return float(self.size) if index is None else self.size / max(1, index.used)
 
     def _build_index(self, index: RingIndex) -> RingIndex:
         index.rebuild(self.rows, self.live())
@@ -122,9 +129,8 @@ class Relation:
         oldest = self.locate_oldest(values)
         if oldest is not None:
             return oldest
-        self._queue = None
-        if self._row_index is None:
-            self._row_index = self._build_index(RingIndex(tuple(range(self.width)), has_previous_links=False))
+        self.index_rows()
+        assert self._row_index is not None
         return self._row_index.take(self.rows, values)
 
     def locate_oldest(self, values: Ints) -> Ints | None:
@@ -138,6 +144,43 @@ class Relation:
         for index in self._indexes.values():
             index.remove(self.rows, row_ids)
         self._row_ids.release(row_ids)
+
+    def index_rows(self) -> None:
+        """Give up the order of arrival: an index of whole rows finds those that are removed."""
+        self._queue = None
+        if self._row_index is None:
+            self._row_index = self._build_index(RingIndex(tuple(range(self.width)), has_previous_links=False))
+
+    @property
+    def row_index(self) -> RingIndex | None:
+        """The index of whole rows, if there is one."""
+        return self._row_index
+
+    def indexes(self) -> Mapping[Key, RingIndex]:
+        """The indexes that readers use."""
+        return self._indexes
+
+    def reserve(self, added: int, removed: int) -> None:
+        """Make room for rows that compiled code will add, and for the row ids of those that it will remove."""
+        rows = self._row_ids.reserve(added, removed)
+        if rows > self.rows.shape[0]:
+            self.rows = enlarge(self.rows, grow_capacity(rows, self.rows.shape[0]))
+        if self._queue is not None:
+            self._queue.reserve(added)
+        if added:
+            for index in self._all_indexes:
+                index.reserve(self.rows, added)
+
+    def fields(self) -> tuple[int, ...]:
+        """Where compiled code finds the rows, the free row ids and the queue, and how many there are."""
+        queue = (0, 0, 0) if self._queue is None else self._queue.fields()
+        return address_of(self.rows), self.width, self.rows.shape[0], *self._row_ids.fields(), *queue
+
+    def set_fields(self, free_count: int, top: int, begin: int, end: int) -> None:
+        """Take over the numbers that compiled code has changed."""
+        self._row_ids.set_fields(free_count, top)
+        if self._queue is not None:
+            self._queue.set_fields(begin, end)
 
     def clear(self) -> None:
         """Remove all rows."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from headwater.kernel.columns.addresses import address_of
 from headwater.kernel.columns.prefetching import prefetch
 from headwater.terms.compiled_code import compiled
 
@@ -75,8 +76,13 @@ def _tag(h):  # type: ignore[no-untyped-def]
 
 
 @compiled(inline="always")
-def _head(entry):  # type: ignore[no-untyped-def]
+def ring_head(entry):  # type: ignore[no-untyped-def]
     return (entry >> _ROW) & _COUNT
+
+
+@compiled(inline="always")
+def ring_size(entry):  # type: ignore[no-untyped-def]
+    return entry & _COUNT
 
 
 @compiled(inline="always")
@@ -108,11 +114,11 @@ def _prefetch_probe(table, rows, hashes, i):  # type: ignore[no-untyped-def]
     prefetch(table, first_slot(hashes[i + 2 * PREFETCH_DISTANCE], table.shape[0]))
     entry = table[first_slot(hashes[i + PREFETCH_DISTANCE], table.shape[0])]
     if entry & _COUNT:
-        prefetch(rows, _head(entry))
+        prefetch(rows, ring_head(entry))
 
 
 @compiled(inline="always")
-def _find(table, rows, key, probes, i, probe_key, h):  # type: ignore[no-untyped-def]
+def find_slot(table, rows, key, probes, i, probe_key, h):  # type: ignore[no-untyped-def]
     """The slot of a key, or -1."""
     size = table.shape[0]
     tag = _tag(h)
@@ -121,11 +127,57 @@ def _find(table, rows, key, probes, i, probe_key, h):  # type: ignore[no-untyped
         entry = table[slot]
         if entry == 0:
             return np.int64(-1)
-        if entry >> _TAG == tag and entry & _COUNT and has_same_key(rows, _head(entry), key, probes, i, probe_key):
+        if entry >> _TAG == tag and entry & _COUNT and has_same_key(rows, ring_head(entry), key, probes, i, probe_key):
             return slot
         slot += 1
         if slot == size:
             slot = np.int64(0)
+
+
+@compiled(inline="always")
+def link_row(table, links, rows, key, row, h, room):  # type: ignore[no-untyped-def]
+    """Link a row into the ring of its key. Gives the number of slots newly used, or -1 if that is more than `room`."""
+    size = table.shape[0]
+    has_previous = links.shape[1] == 2
+    tag = _tag(h)
+    slot = first_slot(h, size)
+    free = np.int64(-1)
+    count = np.int64(0)
+    head = np.int64(-1)
+    used = 0
+    while True:
+        entry = table[slot]
+        if entry == 0:
+            if free >= 0:
+                slot = free
+            else:
+                used = 1
+            break
+        if entry & _COUNT == 0:
+            if free < 0:
+                free = slot
+        elif entry >> _TAG == tag and has_same_key(rows, ring_head(entry), key, rows, row, key):
+            count = entry & _COUNT
+            head = ring_head(entry)
+            break
+        slot += 1
+        if slot == size:
+            slot = np.int64(0)
+    if used > room:
+        return -1
+    if count == 0:
+        links[row, 0] = row
+        if has_previous:
+            links[row, 1] = row
+    else:
+        links[row, 0] = head
+        if has_previous:
+            last = links[head, 1]
+            links[row, 1] = last
+            links[last, 0] = row
+            links[head, 1] = row
+    table[slot] = tag << _TAG | row << _ROW | (count + 1)
+    return used
 
 
 @compiled
@@ -134,51 +186,15 @@ def _insert(table, links, rows, key, added, start, room, hashes):  # type: ignor
 
     Gives how many rows are linked now and how many slots were newly used.
     """
-    size = table.shape[0]
-    has_previous = links.shape[1] == 2
     used = 0
     _hash_rows(rows, added, start, key, hashes)
     for i in range(start, added.shape[0]):
         if i + 2 * PREFETCH_DISTANCE < hashes.shape[0]:
             _prefetch_probe(table, rows, hashes, i)
-        row = added[i]
-        h = hashes[i]
-        tag = _tag(h)
-        slot = first_slot(h, size)
-        free = np.int64(-1)
-        count = np.int64(0)
-        while True:
-            entry = table[slot]
-            if entry == 0:
-                if free >= 0:
-                    slot = free
-                elif used == room:
-                    return i, used
-                else:
-                    used += 1
-                break
-            if entry & _COUNT == 0:
-                if free < 0:
-                    free = slot
-            elif entry >> _TAG == tag and has_same_key(rows, _head(entry), key, rows, row, key):
-                count = entry & _COUNT
-                break
-            slot += 1
-            if slot == size:
-                slot = np.int64(0)
-        if count == 0:
-            links[row, 0] = row
-            if has_previous:
-                links[row, 1] = row
-        else:
-            head = _head(entry)
-            links[row, 0] = head
-            if has_previous:
-                last = links[head, 1]
-                links[row, 1] = last
-                links[last, 0] = row
-                links[head, 1] = row
-        table[slot] = tag << _TAG | row << _ROW | (count + 1)
+        more = link_row(table, links, rows, key, added[i], hashes[i], room - used)
+        if more < 0:
+            return i, used
+        used += more
     return added.shape[0], used
 
 
@@ -188,7 +204,7 @@ def _rehash(old, table, rows, key):  # type: ignore[no-untyped-def]
     size = table.shape[0]
     for i in range(old.shape[0]):
         if old[i] & _COUNT:
-            slot = first_slot(hash_row(rows, _head(old[i]), key), size)
+            slot = first_slot(hash_row(rows, ring_head(old[i]), key), size)
             while table[slot] != 0:
                 slot += 1
                 if slot == size:
@@ -197,12 +213,12 @@ def _rehash(old, table, rows, key):  # type: ignore[no-untyped-def]
 
 
 @compiled(inline="always")
-def _unlink(table, links, slot, row):  # type: ignore[no-untyped-def]
+def unlink_row(table, links, slot, row):  # type: ignore[no-untyped-def]
     """Unlink a row from its ring; gives the number of slots that became empty."""
     size = table.shape[0]
     entry = table[slot]
     count = (entry & _COUNT) - 1
-    head = _head(entry)
+    head = ring_head(entry)
     freed = 0
     if count == 0:
         table[slot] = entry & ~_COUNT
@@ -236,8 +252,8 @@ def _remove(table, links, rows, key, removed, hashes):  # type: ignore[no-untype
     for i in range(removed.shape[0]):
         if i + 2 * PREFETCH_DISTANCE < hashes.shape[0]:
             _prefetch_probe(table, rows, hashes, i)
-        slot = _find(table, rows, key, rows, removed[i], key, hashes[i])
-        freed += _unlink(table, links, slot, removed[i])
+        slot = find_slot(table, rows, key, rows, removed[i], key, hashes[i])
+        freed += unlink_row(table, links, slot, removed[i])
     return freed
 
 
@@ -249,11 +265,11 @@ def _take(table, links, rows, key, wanted, taken_ids, hashes):  # type: ignore[n
     for i in range(wanted.shape[0]):
         if i + 2 * PREFETCH_DISTANCE < hashes.shape[0]:
             _prefetch_probe(table, rows, hashes, i)
-        slot = _find(table, rows, key, wanted, i, key, hashes[i])
+        slot = find_slot(table, rows, key, wanted, i, key, hashes[i])
         taken_ids[i] = -1
         if slot >= 0:
-            taken_ids[i] = _head(table[slot])
-            freed += _unlink(table, links, slot, taken_ids[i])
+            taken_ids[i] = ring_head(table[slot])
+            freed += unlink_row(table, links, slot, taken_ids[i])
     return freed
 
 
@@ -261,7 +277,7 @@ def _take(table, links, rows, key, wanted, taken_ids, hashes):  # type: ignore[n
 def _record_probe(table, slot, heads, counts, i):  # type: ignore[no-untyped-def]
     """Write the head and count of a probed slot; gives the count."""
     entry = table[slot] if slot >= 0 else np.int64(0)
-    heads[i] = _head(entry)
+    heads[i] = ring_head(entry)
     counts[i] = entry & _COUNT
     return counts[i]
 
@@ -273,7 +289,7 @@ def _probe(table, rows, key, probes, probe_key, heads, counts, hashes):  # type:
     for i in range(probes.shape[0]):
         if i + 2 * PREFETCH_DISTANCE < hashes.shape[0]:
             _prefetch_probe(table, rows, hashes, i)
-        total += _record_probe(table, _find(table, rows, key, probes, i, probe_key, hashes[i]), heads, counts, i)
+        total += _record_probe(table, find_slot(table, rows, key, probes, i, probe_key, hashes[i]), heads, counts, i)
     return total
 
 
@@ -287,7 +303,7 @@ def _probe_leaf(table, rows, key, leaves, leaf_rows, place, probe_key, heads, co
         if i + 2 * PREFETCH_DISTANCE < hashes.shape[0]:
             _prefetch_probe(table, rows, hashes, i)
         total += _record_probe(
-            table, _find(table, rows, key, leaves, leaf_rows[i, place], probe_key, hashes[i]), heads, counts, i
+            table, find_slot(table, rows, key, leaves, leaf_rows[i, place], probe_key, hashes[i]), heads, counts, i
         )
     return total
 
@@ -339,7 +355,7 @@ def _expand_matching(links, heads, counts, rows, table, other_rows, key, known, 
             prefetch(table, first_slot(hashes[b], table.shape[0]))
         matched = 0
         for b in range(size):
-            if _find(table, other_rows, key, block, b, whole, hashes[b]) >= 0:
+            if find_slot(table, other_rows, key, block, b, whole, hashes[b]) >= 0:
                 pairs[0, n + matched] = pairs[0, n + b]
                 pairs[1, n + matched] = pairs[1, n + b]
                 matched += 1
@@ -380,10 +396,7 @@ class RingIndex:
 
     def insert(self, rows: Ints, added: Ints) -> None:
         """Index the rows with the ids `added`."""
-        if rows.shape[0] > self.links.shape[0]:
-            links = np.empty((rows.shape[0], self.links.shape[1]), dtype=np.int32)
-            links[: self.links.shape[0]] = self.links
-            self.links = links
+        self._make_links(rows)
         n = added.shape[0]
         self.inserts += n
         done = 0
@@ -397,6 +410,36 @@ class RingIndex:
             share = used / (after - done) if after > done else 1.0
             self._resize(rows, int((n - after) * share) + 1)
             done = after
+
+    def reserve(self, rows: Ints, more: int) -> None:
+        """Make room for rows that compiled code will insert."""
+        self._make_links(rows)
+        self.inserts += more
+        if self._used + more > (self.table.shape[0] * 3) // 4:
+            keys = int(np.count_nonzero(self.table & _COUNT))
+            table = np.zeros(3 * (keys + more), dtype=np.int64)
+            _rehash(self.table, table, rows, self.key)
+            self.table, self._used = table, keys
+
+    def _make_links(self, rows: Ints) -> None:
+        """Have a link for each row."""
+        if rows.shape[0] > self.links.shape[0]:
+            links = np.empty((rows.shape[0], self.links.shape[1]), dtype=np.int32)
+            links[: self.links.shape[0]] = self.links
+            self.links = links
+
+    def fields(self) -> tuple[int, ...]:
+        """Where compiled code finds the table and the links, and their sizes."""
+        return address_of(self.table), self.table.shape[0], self._used, address_of(self.links), self.links.shape[1]
+
+    @property
+    def used(self) -> int:
+        """About how many keys there are."""
+        return self._used
+
+    def set_used(self, used: int) -> None:
+        """Take over the number of used slots that compiled code has changed."""
+        self._used = used
 
     def _resize(self, rows: Ints, more: int) -> None:
         """Make room for more keys in a new table without emptied slots.

@@ -14,12 +14,15 @@ from __future__ import annotations
 import numpy as np
 
 from headwater.kernel.columns.delta import Delta
+from headwater.kernel.columns.delta_run import DeltaRun, Signs
 from headwater.kernel.columns.prefetching import prefetch
 from headwater.kernel.columns.ring_index import PREFETCH_DISTANCE, Ints, Links, first_slot, has_same_key, hash_row
 from headwater.kernel.columns.row_ids import ArrivalQueue, enlarge, grow_capacity
 from headwater.terms.compiled_code import compiled
 
 _SMALLEST_TABLE = 16
+_STRETCH = 8192
+"""After so many changes of a run, rows that are gone may be dropped."""
 _NO_PLACES: Ints = np.empty(0, dtype=np.int64)
 
 
@@ -64,6 +67,67 @@ def _change(table, rows, counts, top, key, values, by, slots, crossed):  # type:
         counts[place] = before + by
         if (before <= 0) != (before + by <= 0):
             crossed[n] = place
+            n += 1
+    return top, n
+
+
+@compiled(inline="always")
+def _find_place(table, rows, counts, top, key, values, i):  # type: ignore[no-untyped-def]
+    """The place of a row, which is the top if it is new."""
+    slot = _find_slot(table, rows, key, values, i, first_slot(hash_row(values, i, key), table.shape[0]))
+    if table[slot] == 0:
+        for c in range(key.shape[0]):
+            rows[top, c] = values[i, c]
+        counts[top] = 0
+        table[slot] = top + 1
+    return np.int64(table[slot]) - 1
+
+
+@compiled
+def _list_bags(table, rows, counts, top, key, values, signs, ticks, low, high, bounds):  # type: ignore[no-untyped-def]
+    """Count rows up or down and list the bag after each tick from `low` to `high`; gives the new top and the rows.
+
+    `bounds` gets where the bag of each tick begins and ends; a tick without changes has the bag of the tick before.
+    """
+    width = key.shape[0]
+    listed = np.empty((max(64, 2 * top), width), np.int64)
+    n, i = 0, 0
+    for tick in range(low, high):
+        is_changed = tick == low
+        while i < values.shape[0] and ticks[i] == tick:
+            place = _find_place(table, rows, counts, top, key, values, i)
+            top = max(top, place + 1)
+            counts[place] += signs[i]
+            is_changed = True
+            i += 1
+        if is_changed:
+            bounds[tick, 0] = n
+            for place in range(top):
+                for _ in range(counts[place]):
+                    if n == listed.shape[0]:
+                        more = np.empty((2 * n, width), np.int64)
+                        more[:n] = listed
+                        listed = more
+                    for c in range(width):
+                        listed[n, c] = rows[place, c]
+                    n += 1
+            bounds[tick, 1] = n
+        else:
+            bounds[tick, 0], bounds[tick, 1] = bounds[tick - 1, 0], bounds[tick - 1, 1]
+    return top, listed[:n]
+
+
+@compiled
+def _change_in_turn(table, rows, counts, top, key, values, signs, crossed):  # type: ignore[no-untyped-def]
+    """Count rows up or down, one after the other; gives the new top, and how many changes crossed zero (`crossed`)."""
+    n = 0
+    for i in range(values.shape[0]):
+        place = _find_place(table, rows, counts, top, key, values, i)
+        top = max(top, place + 1)
+        before = counts[place]
+        counts[place] = before + signs[i]
+        if (before <= 0) != (counts[place] <= 0):
+            crossed[n] = i
             n += 1
     return top, n
 
@@ -130,6 +194,47 @@ class RowCounts:
         if self._queue is not None:
             self._queue.append(places)
         return crossed[:crossed_count]
+
+    def change_in_turn(self, values: Ints, signs: Signs) -> Ints:
+        """Count rows up or down, one after the other; gives which changes let a row come into the bag or leave it."""
+        self._queue = None
+        crossed: list[Ints] = [_NO_PLACES]
+        for low in range(0, values.shape[0], _STRETCH):
+            some = np.require(values[low : low + _STRETCH], np.int64, ("C", "W"))
+            self.compact()
+            self._changes += some.shape[0]
+            self._make_room(some.shape[0])
+            places = np.empty(some.shape[0], dtype=np.int64)
+            self.top, crossed_count = _change_in_turn(
+                self._table, self.rows, self.counts, self.top, self._key, some, signs[low : low + _STRETCH], places
+            )
+            crossed.append(places[:crossed_count] + low)
+        return np.concatenate(crossed)
+
+    def list_bags(self, run: DeltaRun, tick_count: int) -> list[Ints]:
+        """The bag after each tick of a run, its rows in any order."""
+        self._queue = None
+        bags: list[Ints] = []
+        starts = run.ticks.searchsorted(np.arange(tick_count + 1)).tolist()
+        low = 0
+        while low < tick_count:
+            self.compact()
+            # Rows that are gone cost a look at each tick: after as many changes as there are rows they may be dropped.
+            limit, high = starts[low] + max(self.top, _SMALLEST_TABLE), low + 1
+            while high < tick_count and starts[high + 1] <= limit:
+                high += 1
+            some = slice(starts[low], starts[high])
+            self._changes += some.stop - some.start
+            self._make_room(some.stop - some.start)
+            bounds = np.empty((tick_count, 2), dtype=np.int64)
+            values = np.require(run.rows[some], np.int64, ("C", "W"))
+            self.top, listed = _list_bags(
+                self._table, self.rows, self.counts, self.top, self._key, values, run.signs[some], run.ticks[some],
+                low, high, bounds,
+            )  # fmt: skip
+            bags.extend(listed[begin:end] for begin, end in bounds[low:high].tolist())
+            low = high
+        return bags
 
     def bag(self) -> Ints:
         """All rows, each as often as it occurs, sorted by ids so that the order does not depend on the history."""

@@ -7,6 +7,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from headwater.kernel.columns.addresses import address_of
 from headwater.kernel.columns.ring_index import MOST_ROWS, Ints, Links
 from headwater.terms.compiled_code import compiled
 
@@ -66,6 +67,23 @@ class RowIdAllocator:
         self._free[self._free_count : end] = row_ids
         self._free_count = end
 
+    def reserve(self, allocated: int, released: int) -> int:
+        """Make room for row ids that compiled code will release; gives how many rows there may be after `allocated`."""
+        if self._free_count + released > self._free.shape[0]:
+            self._free = enlarge(self._free, grow_capacity(self._free_count + released, self._free_count))
+        rows = self.top + max(0, allocated - self._free_count)
+        if rows >= MOST_ROWS:
+            raise MemoryError(f"{rows} rows in one window or result, of at most {MOST_ROWS}: make the window smaller")
+        return rows
+
+    def fields(self) -> tuple[int, int, int]:
+        """Where compiled code finds the free row ids, their number, and the top."""
+        return address_of(self._free), self._free_count, self.top
+
+    def set_fields(self, free_count: int, top: int) -> None:
+        """Take over the numbers that compiled code has changed."""
+        self._free_count, self.top = free_count, top
+
     def clear(self) -> None:
         """Free all row ids."""
         self.top = self._free_count = 0
@@ -93,7 +111,14 @@ class ArrivalQueue:
 
     def append(self, row_ids: Ints) -> None:
         """Add row ids at the end."""
+        self.reserve(row_ids.shape[0])
         end = self._end + row_ids.shape[0]
+        self._row_ids[self._end : end] = row_ids
+        self._end = end
+
+    def reserve(self, more: int) -> None:
+        """Make room for more row ids."""
+        end = self._end + more
         if end > self._row_ids.shape[0]:
             # Row ids that were taken leave room, which is reused once it is at least half of the array.
             queued = self._row_ids[self._begin : self._end]
@@ -102,8 +127,14 @@ class ArrivalQueue:
                 self._row_ids = np.empty(grow_capacity(end, 2 * queued.shape[0]), dtype=np.int32)
             self._row_ids[: queued.shape[0]] = queued.copy()
             self._begin, self._end = 0, queued.shape[0]
-        self._row_ids[self._end : end] = row_ids
-        self._end = end
+
+    def fields(self) -> tuple[int, int, int]:
+        """Where compiled code finds the row ids, the first place and the place behind the last."""
+        return address_of(self._row_ids), self._begin, self._end
+
+    def set_fields(self, begin: int, end: int) -> None:
+        """Take over the places that compiled code has changed."""
+        self._begin, self._end = begin, end
 
     def take_first(self, rows: Ints, values: Ints) -> Ints | None:
         """Take the first row ids if their rows have these values; None if they have others."""

@@ -12,12 +12,45 @@ import numpy as np
 
 from headwater.execution.answers import WindowView
 from headwater.kernel.columns.delta import Delta, no_rows
+from headwater.kernel.columns.delta_run import DeltaRun
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.row_ids import enlarge, grow_capacity
+from headwater.terms.compiled_code import compiled
 from headwater.windows.caps import check_cap
 from headwater.windows.model import CountWindow, TimeWindow, Window
 
 _WORTH_COMPACTING = 256
+
+
+@compiled
+def _list_changes(low, high, lows, highs, starts, end):  # type: ignore[no-untyped-def]
+    """The triples that leave and enter at each tick: their items, places, ticks and signs."""
+    count = 0
+    before_low, before_high = low, high
+    for tick in range(lows.shape[0]):
+        for side in range(2):
+            first = before_low if side == 0 else max(before_high, lows[tick])
+            behind = min(lows[tick], before_high) if side == 0 else highs[tick]
+            if first < behind:
+                count += (starts[behind] if behind < starts.shape[0] else end) - starts[first]
+        before_low, before_high = lows[tick], highs[tick]
+    items, triples, ticks = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int64)
+    signs = np.empty(count, np.int8)
+    n = 0
+    before_low, before_high = low, high
+    for tick in range(lows.shape[0]):
+        for side in range(2):
+            first = before_low if side == 0 else max(before_high, lows[tick])
+            behind = min(lows[tick], before_high) if side == 0 else highs[tick]
+            for item in range(first, behind):
+                for triple in range(starts[item], starts[item + 1] if item + 1 < starts.shape[0] else end):
+                    items[n] = item
+                    triples[n] = triple
+                    ticks[n] = tick
+                    signs[n] = -1 if side == 0 else 1
+                    n += 1
+        before_low, before_high = lows[tick], highs[tick]
+    return items, triples, ticks, signs
 
 
 class TripleBuffer:
@@ -44,6 +77,8 @@ class TripleBuffer:
         self._dropped_items = 0
         self._interval_tick: int | None = None
         self._interval = (0, 0)
+        self.run_views: tuple[Ints, Ints, Ints] = (self._times, self._times, self._times)
+        """For each tick of the last run, the first timestamp of the view, the one behind it, and the items in it."""
         self._next_view: tuple[int, int, int] | None = None
         """The tick of `is_empty_at`, and the view at it."""
 
@@ -117,6 +152,52 @@ class TripleBuffer:
         self._low, self._high = low, high
         self._compact()
         return Delta(entered, left, is_reset=is_reset)
+
+    def entering_until(self, instant: int) -> int:
+        """How many triples are behind the view, and arrived up to an instant."""
+        return self._start(max(self._high, self._count_before(instant + 1))) - self._start(self._high)
+
+    def instant_after(self, triples: int) -> int | None:
+        """The instant at which so many triples have come behind the view; None where there are fewer."""
+        item = int(self._starts[: self._items].searchsorted(self._start(self._high) + triples))
+        return int(self._times[item]) if item < self._items else None
+
+    def move_run(self, instants: Ints) -> DeltaRun:
+        """Move the view over many ticks; gives the triples that leave and enter at each, and sets `run_views`."""
+        self._next_view = None
+        lows, highs = self._run_views(instants)
+        if self._end > self._cap:
+            bounds = np.append(self._starts[: self._items], self._end)
+            check_cap(self._label, int((bounds[highs] - bounds[lows]).max()), self._cap)
+        items, triples, ticks, signs = _list_changes(
+            self._low, self._high, lows, highs, self._starts[: self._items], self._end
+        )
+        rows = self._triples[triples]
+        if self._has_times:
+            rows = np.column_stack((rows, self._times[items]))
+        self._low, self._high = int(lows[-1]), int(highs[-1])
+        self._compact()
+        return DeltaRun(rows, ticks, signs)
+
+    def _run_views(self, instants: Ints) -> tuple[Ints, Ints]:
+        """The first item in view at each tick, and the one behind the last; `run_views` is what answers record."""
+        window, times = self.definition, self._times[: self._items]
+        if isinstance(window, TimeWindow):
+            firsts, ends = window.intervals(instants)
+            lows, highs = times.searchsorted(firsts), times.searchsorted(ends)
+        else:
+            assert window.step is None, "a stepped count window may close several times at a tick"
+            highs = times.searchsorted(instants, side="right")
+            lows = np.maximum(0, highs - window.size)
+        lows = np.maximum.accumulate(np.maximum(lows, self._low))
+        highs = np.maximum.accumulate(np.maximum(highs, self._high))
+        if isinstance(window, CountWindow):
+            firsts, ends = instants.copy(), instants + 1
+            has_items = np.flatnonzero(lows < highs)
+            firsts[has_items] = times[lows[has_items]]
+            ends[has_items] = times[highs[has_items] - 1] + 1
+        self.run_views = firsts, ends, highs - lows
+        return lows, highs
 
     def _view(self, tick: int, closing: int) -> tuple[int, int]:
         window = self.definition

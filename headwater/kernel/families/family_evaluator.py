@@ -109,6 +109,7 @@ class FamilyEvaluator(KernelEvaluator):
     `add` and `remove` may be called between two calls of `advance`.
     """
 
+    _takes_runs: ClassVar[bool] = False
     _can_follow_views: ClassVar[bool] = False
 
     def __init__(self, queries: Sequence[RegisteredQuery], static: StaticData) -> None:

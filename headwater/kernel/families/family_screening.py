@@ -76,8 +76,8 @@ class MemberFilterOperator(Operator):
     def _key(self, member: Values) -> Key:
         return tuple(member[place] for place in self._places)
 
-    def advance(self) -> Delta:
-        delta = self._source.advance()
+    def apply(self, deltas: Sequence[Delta]) -> Delta:
+        (delta,) = deltas
         if not self._touched:
             return delta.map_rows(self._select_wanted)
         added, removed = self._select_wanted(delta.added), self._select_wanted(delta.removed)

@@ -11,7 +11,7 @@ State: the rows of both sides.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -35,8 +35,8 @@ class ThresholdJoinOperator(Operator):
         self._right = Relation(len(right.variables))
         self._nothing = Delta.empty(len(self.variables))
 
-    def advance(self) -> Delta:
-        left, right = (operator.advance() for operator in self._operators)
+    def apply(self, deltas: Sequence[Delta]) -> Delta:
+        left, right = deltas
         if left.is_empty and right.is_empty:
             return self._nothing
         if left.is_reset:

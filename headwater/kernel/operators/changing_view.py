@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from headwater.kernel.columns.delta import Delta, no_rows, stack_rows
+from headwater.kernel.columns.delta_run import DeltaRun
 from headwater.kernel.columns.relation import Relation
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.row_counts import bag_difference
@@ -40,6 +41,10 @@ class ChangingViewOperator(Operator):
             return Delta(added, no_rows(width))
         # Rows that were added and removed between two ticks cancel out.
         return bag_difference(added, removed)
+
+    def advance_run(self) -> DeltaRun:
+        """Views change between runs only: `advance` has read what changed."""
+        return DeltaRun.empty(len(self.variables))
 
     def ids(self) -> Iterable[Ints]:
         yield from self._added

@@ -7,7 +7,7 @@ State: both inputs, no results. When a row is removed, the same probes find the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from headwater.kernel.columns.delta import Delta, stack_rows
 from headwater.kernel.columns.ring_index import Ints
@@ -25,9 +25,9 @@ class CompatibleJoinOperator(Operator):
         self._left = JoinSide(len(left.variables), self._layout.left_shared)
         self._right = JoinSide(len(right.variables), self._layout.right_shared)
 
-    def advance(self) -> Delta:
+    def apply(self, deltas: Sequence[Delta]) -> Delta:
         left, right = self._left, self._right
-        left_delta, right_delta = self._inputs[0].advance(), self._inputs[1].advance()
+        left_delta, right_delta = deltas
         removed_ids, left_added = left.cancel_and_take(left_delta)
         removed = [self._join_left_rows(left.masked_rows(removed_ids))]
         removed_ids, right_added = right.cancel_and_take(right_delta)

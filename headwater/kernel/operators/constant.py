@@ -9,6 +9,7 @@ it with its indexes instead of a copy.
 from __future__ import annotations
 
 from headwater.kernel.columns.delta import Delta, no_rows
+from headwater.kernel.columns.delta_run import DeltaRun
 from headwater.kernel.columns.relation import Relation
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.operators.operator import Operator
@@ -36,6 +37,9 @@ class ConstantOperator(Operator):
             return self._nothing
         rows, self._rows = self._rows, self._nothing.added
         return Delta(rows, no_rows(len(self.variables)))
+
+    def advance_run(self) -> DeltaRun:
+        return DeltaRun.empty(len(self.variables))
 
     @property
     def nbytes(self) -> int:

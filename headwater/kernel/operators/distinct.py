@@ -9,11 +9,12 @@ it returns to 0. A row that does both within one delta does not change the outpu
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from headwater.kernel.columns.delta import Delta
+from headwater.kernel.columns.delta_run import DeltaRun
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.row_counts import RowCounts
 from headwater.kernel.operators.operator import Operator
@@ -27,8 +28,8 @@ class DistinctOperator(Operator):
         self._source = source
         self._counts = RowCounts(len(source.variables))
 
-    def advance(self) -> Delta:
-        delta = self._source.advance()
+    def apply(self, deltas: Sequence[Delta]) -> Delta:
+        (delta,) = deltas
         if delta.is_empty:
             return delta
         if delta.is_reset:
@@ -47,6 +48,10 @@ class DistinctOperator(Operator):
                 is_unchanged[removed[is_back]] = True
                 added, removed = added[~is_unchanged[added]], removed[~is_back]
         return Delta(counts.rows[added], counts.rows[removed])
+
+    def apply_run(self, runs: Sequence[DeltaRun]) -> DeltaRun:
+        (run,) = runs
+        return run.select(self._counts.change_in_turn(run.rows, run.signs)) if len(run) else run
 
     def needs_rows_of(self, source: Operator) -> bool:
         return self._source.needs_rows_of(source)

@@ -7,11 +7,12 @@ No state: the value depends on the row alone, so a row that is removed gets the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from headwater.kernel.columns.delta import Delta
+from headwater.kernel.columns.delta_run import DeltaRun
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.operators.operator import Operator
 
@@ -27,8 +28,11 @@ class ExtendOperator(Operator):
         self._source = source
         self._compute_column = function
 
-    def advance(self) -> Delta:
-        return self._source.advance().map_rows(self._extend)
+    def apply(self, deltas: Sequence[Delta]) -> Delta:
+        return deltas[0].map_rows(self._extend)
+
+    def apply_run(self, runs: Sequence[DeltaRun]) -> DeltaRun:
+        return runs[0].with_rows(self._extend(runs[0].rows))
 
     def _extend(self, rows: Ints) -> Ints:
         extended = np.empty((rows.shape[0], len(self.variables)), dtype=np.int64)

@@ -9,7 +9,10 @@ the results that pass.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from headwater.kernel.columns.delta import Condition, Delta
+from headwater.kernel.columns.delta_run import DeltaRun
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.operators.distinct import DistinctOperator
 from headwater.kernel.operators.multiway_join import MultiwayJoinOperator
@@ -25,8 +28,12 @@ class FilterOperator(Operator):
         self._source = source
         self._condition = condition
 
-    def advance(self) -> Delta:
-        return self._source.advance().map_rows(self._filter_rows)
+    def apply(self, deltas: Sequence[Delta]) -> Delta:
+        return deltas[0].map_rows(self._filter_rows)
+
+    def apply_run(self, runs: Sequence[DeltaRun]) -> DeltaRun:
+        (run,) = runs
+        return run.select(self._condition(run.rows)) if len(run) else run
 
     def _filter_rows(self, rows: Ints) -> Ints:
         return rows[self._condition(rows)] if rows.shape[0] else rows

@@ -9,7 +9,7 @@ State: both inputs and one count for each left row.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from headwater.kernel.columns.delta import Condition, Delta
 from headwater.kernel.columns.ring_index import Ints
@@ -35,8 +35,8 @@ class LeftJoinOperator(Operator):
         self._columns = ColumnMapping(self.joined_variables, self.variables)
         self._partners = PartnerCounter(left, right, self._layout, condition, needs_joined_rows=True)
 
-    def advance(self) -> Delta:
-        changes = self._partners.advance()
+    def apply(self, deltas: Sequence[Delta]) -> Delta:
+        changes = self._partners.apply(deltas)
         rows = changes.joined
         rows.added.extend(map(self._layout.pad_left, changes.unmatched.added))
         rows.removed.extend(map(self._layout.pad_left, changes.unmatched.removed))

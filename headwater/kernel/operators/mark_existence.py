@@ -8,7 +8,7 @@ State: that of `PartnerCounter`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -31,8 +31,8 @@ class ExistenceOperator(Operator):
         keys = DistinctOperator(ProjectionOperator(right, shared))
         self._partners = PartnerCounter(left, keys, MappingLayout(left.variables, shared, shared))
 
-    def advance(self) -> Delta:
-        changes = self._partners.advance()
+    def apply(self, deltas: Sequence[Delta]) -> Delta:
+        changes = self._partners.apply(deltas)
         return Delta(
             self._mark_rows(changes.unmatched.added, changes.matched.added),
             self._mark_rows(changes.unmatched.removed, changes.matched.removed),

@@ -36,10 +36,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from headwater.kernel.columns.delta import Condition, Delta, stack_rows
+from headwater.kernel.columns.delta_run import DeltaRun, merge_runs
 from headwater.kernel.columns.prefetching import prefetch
-from headwater.kernel.columns.relation import IndexUse, Key, Relation
+from headwater.kernel.columns.relation import NO_ROW_IDS, IndexUse, Key, Relation
 from headwater.kernel.columns.ring_index import PREFETCH_DISTANCE, Ints, Links, as_contiguous
 from headwater.kernel.operators.constant import ConstantOperator
+from headwater.kernel.operators.join_runs import JoinSource, JoinStep, JoinWay, RunJoiner
 from headwater.kernel.operators.operator import Operator
 from headwater.kernel.operators.self_joins import find_self_joins, symmetry_of
 from headwater.terms.compiled_code import compiled
@@ -55,6 +57,12 @@ _WORTH_LOOKING_AHEAD = 256
 
 _FEW_ROWS = 256
 """Up to so many results are kept for a reset, and so many rows cleared in place; more results are found if needed."""
+
+_STRETCH = 8192
+"""For so many changes of a run the probing order stays the same."""
+
+_ENOUGH_PROBES = 32
+"""From so many probes on, the number of partners that they found is used."""
 
 _TICKS_BETWEEN_REVIEWS = 64
 """After so many ticks unused indexes are dropped."""
@@ -80,6 +88,14 @@ class _Candidate:
     columns: Links
     key_sources: tuple[tuple[int, Links, Links], ...]
     joined: int
+
+    def places(self) -> tuple[tuple[int, int], ...]:
+        """The leaf and column of each value of the key."""
+        found = [(0, 0)] * len(self.key)
+        for leaf, columns, places in self.key_sources:
+            for column, place in zip(columns.tolist(), places.tolist(), strict=True):
+                found[place] = (leaf, column)
+        return tuple(found)
 
 
 @compiled
@@ -138,6 +154,9 @@ class MultiwayJoinOperator(Operator):
         self._inserts_per_probe = inserts_per_probe
         self._ticks_until_review = _TICKS_BETWEEN_REVIEWS
         self._sources = self._find_sources(variables)
+        self._joiner: RunJoiner | None = None
+        self._joiner_key: tuple[object, ...] = ()
+        self._partners_per_probe: dict[JoinStep, float] = {}
 
     def _inputs_sharing(self, i: int) -> tuple[int, ...]:
         """The inputs that share the relation of one."""
@@ -152,17 +171,21 @@ class MultiwayJoinOperator(Operator):
         return _group_by_leaf(holders)
 
     def advance(self) -> Delta:
+        return self.apply([self._inputs[i].advance() for i in self._changing_inputs])
+
+    def apply(self, deltas: Sequence[Delta]) -> Delta:
+        """The change of the results, from the deltas of the inputs that can change."""
         removed: list[Ints] = []
         added: list[Ints] = []
         if not self._has_static_rows:
             self._has_static_rows = True
             for i in self._static_inputs:
                 added.extend(self._load_static(i))
-        deltas = [(i, self._inputs[i].advance()) for i in self._changing_inputs]
-        reset = [i for i, delta in deltas if delta.is_reset]
+        changes = list(zip(self._changing_inputs, deltas, strict=True))
+        reset = [i for i, delta in changes if delta.is_reset]
         before = self._reset_inputs(reset) if reset else None
         arrivals: list[tuple[int, Ints, Probes]] = []
-        for i, delta in deltas:
+        for i, delta in changes:
             rows = delta.added if delta.is_reset else self._apply_removals(i, delta, removed)
             if rows.shape[0]:
                 rows, probes = self._reduce_by_static_inputs(i, rows)
@@ -180,6 +203,83 @@ class MultiwayJoinOperator(Operator):
         if not added and not removed:
             return self._nothing
         return Delta(stack_rows(added, width), stack_rows(removed, width))
+
+    def advance_run(self) -> DeltaRun:
+        return self.apply_run([self._inputs[i].advance_run() for i in self._changing_inputs])
+
+    def apply_run(self, runs: Sequence[DeltaRun]) -> DeltaRun:
+        if len(self._inputs) == 1 or not any(map(len, runs)):
+            return super().apply_run(runs)
+        sources, order = merge_runs(runs)
+        ticks = np.concatenate([run.ticks for run in runs])[order]
+        signs = np.concatenate([run.signs for run in runs])[order]
+        values = np.concatenate([run.rows.ravel() for run in runs])
+        ends = np.cumsum([run.rows.size for run in runs])
+        offsets = np.concatenate(
+            [end - run.rows.size + np.arange(len(run)) * run.rows.shape[1] for run, end in zip(runs, ends, strict=True)]
+        )[order]
+        results: list[Ints] = [self._nothing.added]
+        makers: list[Ints] = [NO_ROW_IDS]
+        for low in range(0, order.shape[0], _STRETCH):
+            some = slice(low, low + _STRETCH)
+            joined, their_makers = self._choose_joiner().join(sources[some], signs[some], offsets[some], values)
+            results.append(joined)
+            makers.append(their_makers + low)
+        made_by = np.concatenate(makers)
+        run = DeltaRun(np.concatenate(results), ticks[made_by], signs[made_by])
+        if self.condition is not None and len(run):
+            run = run.select(self.condition(run.rows))
+        self.result_count += int(run.signs.sum())
+        self._few_results = None if self.result_count else []
+        return run
+
+    def _choose_joiner(self) -> RunJoiner:
+        """What joins the next changes: each way probes first where earlier probes found the fewest partners."""
+        if self._joiner is not None:
+            for step, (probes, partners) in zip(self._joiner.steps, self._joiner.measures.tolist(), strict=True):
+                if probes >= _ENOUGH_PROBES:
+                    self._partners_per_probe[step] = partners / probes
+        joiner_sources = tuple(self._join_source(i) for i in self._changing_inputs)
+        relations = tuple(map(id, self._relations))
+        if self._joiner is None or (joiner_sources, relations) != self._joiner_key:
+            outputs = [(0, 0)] * len(self.variables)
+            for leaf, columns, places in self._sources:
+                for column, place in zip(columns.tolist(), places.tolist(), strict=True):
+                    outputs[place] = (leaf, column)
+            self._joiner = RunJoiner(self._relations, joiner_sources, outputs)
+            self._joiner_key = (joiner_sources, relations)
+        return self._joiner
+
+    def _join_source(self, i: int) -> JoinSource:
+        screens = tuple(
+            JoinStep(one.input_index, one.key, one.places()) for one in self._reducers[i] if one is not None
+        )
+        second = self._self_joins.get(i)
+        ways = [JoinWay(i, -1, self._best_steps(i))]
+        if second is not None:
+            ways.append(JoinWay(second, i, self._best_steps(second)))
+        return JoinSource(i, tuple(ways), screens)
+
+    def _best_steps(self, i: int) -> tuple[JoinStep, ...]:
+        """The probes that join a row of an input with all others, those with the fewest partners first."""
+        joined, steps = 1 << i, []
+        while joined != self._all_joined:
+            remaining = [j for j in self.order or range(len(self._inputs)) if not joined >> j & 1]
+            candidates = [one for j in remaining if (one := self._candidate(joined, j)) is not None]
+            if candidates:
+                possible = [JoinStep(one.input_index, one.key, one.places()) for one in candidates]
+            else:
+                possible = [JoinStep(j, (), ()) for j in remaining]
+            best = possible[0] if self.order is not None else min(possible, key=self._expected_partners)
+            steps.append(best)
+            joined |= 1 << best.input_index
+        return tuple(steps)
+
+    def _expected_partners(self, step: JoinStep) -> float:
+        """How many partners a probe finds in the mean: as measured, or all rows divided among the keys."""
+        relation = self._relations[step.input_index]
+        measured = self._partners_per_probe.get(step)
+        return relation.mean_ring(step.key) if measured is None else measured
 
     def _apply_removals(self, i: int, delta: Delta, removed: list[Ints]) -> Ints:
         """Remove rows from an input and append the results they made to `removed`; gives the rows still to add."""

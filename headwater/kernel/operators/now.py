@@ -8,11 +8,12 @@ nothing special: what is evaluated again at a tick is what depends on the time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from headwater.kernel.columns.delta import UNBOUND, Delta, no_rows
+from headwater.kernel.columns.delta_run import DeltaRun
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.row_counts import bag_difference
 from headwater.kernel.columns.vocabulary import Vocabulary
@@ -40,6 +41,13 @@ class NowOperator(Operator):
             return Delta.empty(1)
         return Delta(np.array([[self._last_id]]), no_rows(1) if previous == UNBOUND else np.array([[previous]]))
 
+    def advance_run(self) -> DeltaRun:
+        deltas: list[tuple[int, Delta]] = []
+        for tick, instant in enumerate(self._clock.run):
+            self._clock.now = instant
+            deltas.append((tick, self.advance()))
+        return DeltaRun.of_deltas(deltas, 1)
+
     def ids(self) -> Iterable[Ints]:
         yield np.array([self._last_id])
 
@@ -54,8 +62,8 @@ class NetChangeOperator(Operator):
         self.variables = source.variables
         self._source = source
 
-    def advance(self) -> Delta:
-        delta = self._source.advance()
+    def apply(self, deltas: Sequence[Delta]) -> Delta:
+        (delta,) = deltas
         if not delta.added.shape[0] or not delta.removed.shape[0]:
             return delta
         return bag_difference(delta.added, delta.removed)

@@ -2,27 +2,42 @@
 
     ΔOp(R) = Op(R + ΔR) − Op(R)
 
-At each tick `advance` of the root is called. It advances its inputs and returns what changed in its own result since
-the tick before. Each operator is advanced exactly once per tick, and keeps only the state that its next delta needs.
+At each tick `advance` of the root is called. It advances its inputs, and `apply` turns their deltas into the change of
+its own result. Each operator is advanced exactly once per tick, and keeps only the state that its next delta needs.
+
+Where a tick changes few rows, the work around them costs more than they do. `advance_run` then takes many ticks in one
+step: the same changes, each with its tick (`columns.delta_run`).
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from headwater.kernel.columns.delta import Delta
+from headwater.kernel.columns.delta_run import DeltaRun, apply_by_ticks
 from headwater.kernel.columns.ring_index import Ints
 
 
-class Operator(ABC):
+class Operator:
     """A node of an evaluated plan. `variables` names the columns of its rows."""
 
     variables: tuple[str, ...]
 
-    @abstractmethod
     def advance(self) -> Delta:
-        """What changed since the last tick."""
+        """Advance the inputs; gives what changed since the last tick."""
+        return self.apply([one.advance() for one in self.inputs])
+
+    def apply(self, deltas: Sequence[Delta]) -> Delta:
+        """The change of the result, from those of the inputs; a leaf has its own `advance` instead."""
+        raise NotImplementedError
+
+    def advance_run(self) -> DeltaRun:
+        """Advance the inputs over many ticks; gives what changed at each. The first tick of all is advanced alone."""
+        return self.apply_run([one.advance_run() for one in self.inputs])
+
+    def apply_run(self, runs: Sequence[DeltaRun]) -> DeltaRun:
+        """The changes of the result at each tick, from those of the inputs: as `apply` gives them, tick by tick."""
+        return apply_by_ticks(self.apply, runs, len(self.variables))
 
     @property
     def inputs(self) -> tuple[Operator, ...]:

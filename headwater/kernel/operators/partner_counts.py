@@ -10,6 +10,7 @@ State: both inputs, and one count for each left row.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -64,10 +65,10 @@ class PartnerCounter:
         self._right = JoinSide(len(right.variables), layout.right_shared, has_disjoint_partners=has_disjoint_partners)
         self._counts: Links = np.empty(0, dtype=np.int32)
 
-    def advance(self) -> MatchChanges:
-        """Advance both inputs. Rows are removed before rows are added, so that no row is joined only to be removed."""
+    def apply(self, deltas: Sequence[Delta]) -> MatchChanges:
+        """Follow both inputs. Rows are removed before rows are added, so that no row is joined only to be removed."""
         changes = MatchChanges()
-        left_delta, right_delta = self.inputs[0].advance(), self.inputs[1].advance()
+        left_delta, right_delta = deltas
         removed, added = self._left.cancel_and_take(left_delta)
         if removed.shape[0]:
             self._remove_left_rows(removed, changes)

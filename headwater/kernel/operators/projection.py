@@ -7,9 +7,12 @@ No state.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from headwater.kernel.columns.delta import UNBOUND, Delta, no_rows
+from headwater.kernel.columns.delta_run import DeltaRun
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.operators.operator import Operator
 
@@ -50,8 +53,11 @@ class ProjectionOperator(Operator):
         self._source = source
         self._columns = ColumnMapping(source.variables, variables)
 
-    def advance(self) -> Delta:
-        return self._columns.map_delta(self._source.advance())
+    def apply(self, deltas: Sequence[Delta]) -> Delta:
+        return self._columns.map_delta(deltas[0])
+
+    def apply_run(self, runs: Sequence[DeltaRun]) -> DeltaRun:
+        return runs[0].with_rows(self._columns.map_rows(runs[0].rows))
 
     def needs_rows_of(self, source: Operator) -> bool:
         return self._source.needs_rows_of(source)

@@ -8,7 +8,7 @@ of their ids, so that ties are broken in the same way however the stream is divi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from headwater.kernel.columns.delta import Delta, no_rows
 from headwater.kernel.columns.ring_index import Ints
@@ -29,8 +29,8 @@ class RecomputeOperator(Operator):
         self._output = no_rows(len(self.variables))
         self._is_first_tick = True
 
-    def advance(self) -> Delta:
-        delta = self._source.advance()
+    def apply(self, deltas: Sequence[Delta]) -> Delta:
+        (delta,) = deltas
         if delta.is_empty and not self._is_first_tick:
             return Delta.empty(len(self.variables))
         self._is_first_tick = False

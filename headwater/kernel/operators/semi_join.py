@@ -13,7 +13,7 @@ State: the left rows with their counts, and the right keys with theirs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from headwater.kernel.columns.delta import Condition, Delta
 from headwater.kernel.columns.ring_index import Ints
@@ -52,8 +52,8 @@ class SemiJoinOperator(Operator):
             right = DistinctOperator(ProjectionOperator(right, on))
         self._partners = PartnerCounter(left, right, MappingLayout(left.variables, right.variables, on), condition)
 
-    def advance(self) -> Delta:
-        changes = self._partners.advance()
+    def apply(self, deltas: Sequence[Delta]) -> Delta:
+        changes = self._partners.apply(deltas)
         rows = changes.unmatched if self._negated else changes.matched
         return rows.build(len(self.variables))
 
@@ -86,10 +86,10 @@ class MinusOperator(Operator):
                 left, keys, MappingLayout(left.variables, on, on), has_disjoint_partners=False
             )
 
-    def advance(self) -> Delta:
+    def apply(self, deltas: Sequence[Delta]) -> Delta:
         if self._partners is None:
-            return self._left.advance()
-        return self._partners.advance().unmatched.build(len(self.variables))
+            return deltas[0]
+        return self._partners.apply(deltas).unmatched.build(len(self.variables))
 
     @property
     def inputs(self) -> tuple[Operator, ...]:

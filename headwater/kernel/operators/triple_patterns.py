@@ -9,9 +9,13 @@ makes a set of them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from headwater.kernel.columns.delta import Delta, no_rows
+from headwater.kernel.columns.delta_run import DeltaRun
+from headwater.kernel.columns.relation import NO_ROW_IDS
 from headwater.kernel.columns.ring_index import Ints, as_contiguous
 from headwater.kernel.operators.operator import Operator
 from headwater.terms.compiled_code import compiled
@@ -24,16 +28,21 @@ _FEW_TRIPLES = 4
 
 
 class TripleSourceOperator(Operator):
-    """The triples that enter and leave one window. The evaluator sets `delta` before it advances the root."""
+    """The triples that enter and leave one window. The evaluator sets `delta` or `run` before it advances the root."""
 
     def __init__(self, variables: tuple[str, ...] = TRIPLE) -> None:
         self.variables = variables
         self._nothing = Delta.empty(len(variables))
         self.delta = self._nothing
+        self.run = DeltaRun.empty(len(variables))
 
     def advance(self) -> Delta:
         delta, self.delta = self.delta, self._nothing
         return delta
+
+    def advance_run(self) -> DeltaRun:
+        run, self.run = self.run, DeltaRun.empty(len(self.variables))
+        return run
 
     def needs_rows_of(self, source: Operator) -> bool:
         return source is self
@@ -47,6 +56,7 @@ class SharedOperator(Operator):
         self._clock = clock
         self._advanced_at = -1
         self._delta = Delta.empty(len(source.variables))
+        self._run = DeltaRun.empty(len(source.variables))
         self.variables = source.variables
 
     def advance(self) -> Delta:
@@ -54,6 +64,12 @@ class SharedOperator(Operator):
             self._advanced_at = self._clock.tick
             self._delta = self._source.advance()
         return self._delta
+
+    def advance_run(self) -> DeltaRun:
+        if self._advanced_at != self._clock.tick:
+            self._advanced_at = self._clock.tick
+            self._run = self._source.advance_run()
+        return self._run
 
     def needs_rows_of(self, source: Operator) -> bool:
         return self._source.needs_rows_of(source)
@@ -64,11 +80,15 @@ class SharedOperator(Operator):
 
 
 class TickClock:
-    """Counts ticks, so that shared operators notice a new one; `now` is the instant of the tick."""
+    """Counts ticks or runs, so that shared operators notice a new one; `now` is the instant of the tick.
+
+    `run` has the instants of the ticks of a run.
+    """
 
     def __init__(self) -> None:
         self.tick = 0
         self.now = 0
+        self.run: Sequence[int] = ()
 
 
 class RenameOperator(Operator):
@@ -78,8 +98,11 @@ class RenameOperator(Operator):
         self.variables = variables
         self._source = source
 
-    def advance(self) -> Delta:
-        return self._source.advance()
+    def apply(self, deltas: Sequence[Delta]) -> Delta:
+        return deltas[0]
+
+    def apply_run(self, runs: Sequence[DeltaRun]) -> DeltaRun:
+        return runs[0]
 
     def needs_rows_of(self, source: Operator) -> bool:
         return self._source.needs_rows_of(source)
@@ -90,8 +113,8 @@ class RenameOperator(Operator):
 
 
 @compiled
-def _match(triples, places, expected_ids, equal_places, columns, bindings):  # type: ignore[no-untyped-def]
-    """Write the bindings of the triples that match; gives their number."""
+def _match(triples, places, expected_ids, equal_places, columns, bindings, matched):  # type: ignore[no-untyped-def]
+    """Write the bindings of the triples that match, and the places of those if there is room; gives their number."""
     n = 0
     for i in range(triples.shape[0]):
         matches = True
@@ -102,6 +125,8 @@ def _match(triples, places, expected_ids, equal_places, columns, bindings):  # t
         if matches:
             for c in range(columns.shape[0]):
                 bindings[n, c] = triples[i, columns[c]]
+            if matched.shape[0]:
+                matched[n] = i
             n += 1
     return n
 
@@ -135,8 +160,8 @@ class PatternOperator(Operator):
         self._nothing = no_rows(len(self.variables))
         self._no_change = Delta.empty(len(self.variables))
 
-    def advance(self) -> Delta:
-        delta = self._source.advance()
+    def apply(self, deltas: Sequence[Delta]) -> Delta:
+        (delta,) = deltas
         return self._no_change if delta.is_empty else delta.map_rows(self.match)
 
     def match(self, triples: Ints) -> Ints:
@@ -147,7 +172,14 @@ class PatternOperator(Operator):
         if count <= _FEW_TRIPLES:
             return self._match_few(triples)
         bindings = np.empty((count, len(self._columns)), dtype=np.int64)
-        return bindings[: _match(as_contiguous(triples), *self._tables, bindings)]
+        return bindings[: _match(as_contiguous(triples), *self._tables, bindings, NO_ROW_IDS)]
+
+    def apply_run(self, runs: Sequence[DeltaRun]) -> DeltaRun:
+        (run,) = runs
+        bindings = np.empty((len(run), len(self._columns)), dtype=np.int64)
+        matched = np.empty(len(run), dtype=np.int64)
+        n = _match(as_contiguous(run.rows), *self._tables, bindings, matched)
+        return DeltaRun(bindings[:n], run.ticks[matched[:n]], run.signs[matched[:n]])
 
     def _match_few(self, triples: Ints) -> Ints:
         bindings = []

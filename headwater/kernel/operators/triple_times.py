@@ -38,8 +38,8 @@ class NewestTimeOperator(Operator):
         self._times: dict[_Row, dict[_Row, int]] = {}
         self._newest: dict[_Row, _Row] = {}
 
-    def advance(self) -> Delta:
-        delta = self._source.advance()
+    def apply(self, deltas: Sequence[Delta]) -> Delta:
+        (delta,) = deltas
         if delta.is_empty:
             return delta
         changed: dict[_Row, None] = {}
@@ -96,8 +96,8 @@ class TimeTermsOperator(Operator):
         self._places = range(width, len(source.variables))
         self._vocabulary = vocabulary
 
-    def advance(self) -> Delta:
-        delta = self._source.advance()
+    def apply(self, deltas: Sequence[Delta]) -> Delta:
+        (delta,) = deltas
         return delta if delta.is_empty else Delta(self._convert_times(delta.added), self._convert_times(delta.removed))
 
     def _convert_times(self, rows: Ints) -> Ints:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headwater.kernel.columns.delta import Delta, stack_rows
+from headwater.kernel.columns.delta_run import DeltaRun, concat_runs
 from headwater.kernel.operators.operator import Operator
 from headwater.kernel.operators.projection import ColumnMapping
 
@@ -24,14 +25,16 @@ class UnionOperator(Operator):
         self._branches = tuple(branches)
         self._columns = [ColumnMapping(branch.variables, variables) for branch in branches]
 
-    def advance(self) -> Delta:
-        deltas = [
-            columns.map_delta(branch.advance()) for branch, columns in zip(self._branches, self._columns, strict=True)
-        ]
+    def apply(self, deltas: Sequence[Delta]) -> Delta:
+        mapped = [columns.map_delta(delta) for columns, delta in zip(self._columns, deltas, strict=True)]
         width = len(self.variables)
         return Delta(
-            stack_rows([delta.added for delta in deltas], width), stack_rows([delta.removed for delta in deltas], width)
+            stack_rows([delta.added for delta in mapped], width), stack_rows([delta.removed for delta in mapped], width)
         )
+
+    def apply_run(self, runs: Sequence[DeltaRun]) -> DeltaRun:
+        mapped = [run.with_rows(columns.map_rows(run.rows)) for columns, run in zip(self._columns, runs, strict=True)]
+        return concat_runs(mapped, len(self.variables))
 
     @property
     def inputs(self) -> tuple[Operator, ...]:

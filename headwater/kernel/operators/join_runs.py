@@ -1,0 +1,350 @@
+"""The multiway join over a run of ticks: one compiled loop over arrivals and expiries, in their order.
+
+A row that is added is written into its relation and its indexes, then joined with the other inputs, one after another.
+A row that is removed is joined first and taken out then. Results have the tick and the sign of the row that made them.
+Static inputs reduce the others before: a row without a partner in one of them is not kept.
+
+The order in which inputs are probed is chosen for a stretch of changes, from what the stretches before found (OA6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from headwater.kernel.columns.addresses import ints_at, links_at, rows_at
+from headwater.kernel.columns.delta_run import Signs
+from headwater.kernel.columns.relation import Key, Relation
+from headwater.kernel.columns.ring_index import (
+    Ints,
+    Links,
+    RingIndex,
+    find_slot,
+    hash_row,
+    link_row,
+    ring_head,
+    ring_size,
+    unlink_row,
+)
+from headwater.terms.compiled_code import compiled
+
+_ROWS, _WIDTH, _CAPACITY, _FREE, _FREE_COUNT, _TOP, _QUEUE, _BEGIN, _END, _FIRST, _BEHIND, _ROW_INDEX = range(12)
+"""The fields of a relation in compiled code; `_FIRST` to `_BEHIND` are its indexes, `_ROW_INDEX` that of whole rows."""
+_TABLE, _SLOTS, _USED, _LINKS, _LINK_WIDTH, _KEY, _KEY_WIDTH, _RELATION = range(8)
+"""The fields of an index."""
+_LEAF, _TWIN, _STEP, _LAST_STEP = range(4)
+"""The fields of a way through the join: where it begins, the leaf that must be another row, its first and last step."""
+_TO, _INDEX, _KEY_SOURCE = range(3)
+"""The fields of a step: the input that is probed, by which index, and where the values of the key come from."""
+
+
+@compiled(inline="always")
+def _rows_of(relations, relation):  # type: ignore[no-untyped-def]
+    return rows_at(relations[relation, _ROWS], relations[relation, _CAPACITY], relations[relation, _WIDTH])
+
+
+@compiled(inline="always")
+def _probe_index(relations, indexes, keys, index, probe, whole):  # type: ignore[no-untyped-def]
+    """The entry of a key in an index, 0 if there is none."""
+    if indexes[index, _SLOTS] == 0:
+        return np.int64(0)
+    table = ints_at(indexes[index, _TABLE], indexes[index, _SLOTS])
+    width = indexes[index, _KEY_WIDTH]
+    key = keys[indexes[index, _KEY] : indexes[index, _KEY] + width]
+    places = whole[:width]
+    rows = _rows_of(relations, indexes[index, _RELATION])
+    slot = find_slot(table, rows, key, probe, 0, places, hash_row(probe, 0, places))
+    return table[slot] if slot >= 0 else np.int64(0)
+
+
+@compiled(inline="always")
+def _insert_row(relations, indexes, keys, index, rows, row):  # type: ignore[no-untyped-def]
+    table = ints_at(indexes[index, _TABLE], indexes[index, _SLOTS])
+    links = links_at(indexes[index, _LINKS], rows.shape[0], indexes[index, _LINK_WIDTH])
+    key = keys[indexes[index, _KEY] : indexes[index, _KEY] + indexes[index, _KEY_WIDTH]]
+    indexes[index, _USED] += link_row(table, links, rows, key, row, hash_row(rows, row, key), 1)
+
+
+@compiled(inline="always")
+def _remove_row(relations, indexes, keys, index, rows, row):  # type: ignore[no-untyped-def]
+    table = ints_at(indexes[index, _TABLE], indexes[index, _SLOTS])
+    links = links_at(indexes[index, _LINKS], rows.shape[0], indexes[index, _LINK_WIDTH])
+    key = keys[indexes[index, _KEY] : indexes[index, _KEY] + indexes[index, _KEY_WIDTH]]
+    slot = find_slot(table, rows, key, rows, row, key, hash_row(rows, row, key))
+    indexes[index, _USED] -= unlink_row(table, links, slot, row)
+
+
+@compiled
+def _join_changes(  # type: ignore[no-untyped-def]
+    start, sources, signs, offsets, values, relations, indexes, keys, of_source, screens, screen_bounds, screen_columns,
+    ways, steps, key_sources, leaf_relations, outputs, measures
+):  # fmt: skip
+    """Apply changes from `start` on. Gives the results, the change that made each, and the change that it stopped at.
+
+    It stops before a removal of a row that is not the oldest, if the relation has no index of whole rows yet.
+    """
+    whole = np.arange(keys.shape[0] + 1).astype(np.int32)
+    probe = np.empty((1, keys.shape[0] + 1), np.int64)
+    leaf_rows = np.zeros(leaf_relations.shape[0], np.int64)
+    remaining = np.zeros(leaf_relations.shape[0], np.int64)
+    current = np.zeros(leaf_relations.shape[0], np.int64)
+    width = outputs.shape[0]
+    results = np.empty((1024, width), np.int64)
+    makers = np.empty(1024, np.int64)
+    count = 0
+    for n in range(start, sources.shape[0]):
+        source = sources[n]
+        relation = of_source[source, 0]
+        fields = relations[relation]
+        rows = _rows_of(relations, relation)
+        offset = offsets[n]
+        is_added = signs[n] > 0
+        row = np.int64(-1)
+        if not is_added and fields[_BEGIN] < fields[_END]:
+            oldest = np.int64(links_at(fields[_QUEUE], fields[_END], 1)[fields[_BEGIN], 0])
+            is_same = True
+            for c in range(fields[_WIDTH]):
+                is_same &= rows[oldest, c] == values[offset + c]
+            if is_same:
+                row = oldest
+                fields[_BEGIN] += 1
+        if row < 0:
+            is_kept = True
+            for s in range(screen_bounds[source], screen_bounds[source + 1]):
+                index = screens[s, 0]
+                for c in range(indexes[index, _KEY_WIDTH]):
+                    probe[0, c] = values[offset + screen_columns[screens[s, 1] + c]]
+                if ring_size(_probe_index(relations, indexes, keys, index, probe, whole)) == 0:
+                    is_kept = False
+                    break
+            if not is_kept:
+                continue
+            if is_added:
+                if fields[_FREE_COUNT]:
+                    fields[_FREE_COUNT] -= 1
+                    row = np.int64(links_at(fields[_FREE], fields[_FREE_COUNT] + 1, 1)[fields[_FREE_COUNT], 0])
+                else:
+                    row = fields[_TOP]
+                    fields[_TOP] += 1
+                for c in range(fields[_WIDTH]):
+                    rows[row, c] = values[offset + c]
+                if fields[_QUEUE]:
+                    links_at(fields[_QUEUE], fields[_END] + 1, 1)[fields[_END], 0] = row
+                    fields[_END] += 1
+                for index in range(fields[_FIRST], fields[_BEHIND]):
+                    _insert_row(relations, indexes, keys, index, rows, row)
+                if fields[_ROW_INDEX] >= 0:
+                    _insert_row(relations, indexes, keys, fields[_ROW_INDEX], rows, row)
+            else:
+                index = fields[_ROW_INDEX]
+                if index < 0:
+                    return results[:count], makers[:count], n
+                for c in range(fields[_WIDTH]):
+                    probe[0, c] = values[offset + c]
+                entry = _probe_index(relations, indexes, keys, index, probe, whole)
+                if ring_size(entry) == 0:
+                    raise AssertionError("a run removes a row that was never there")
+                row = ring_head(entry)
+                _remove_row(relations, indexes, keys, index, rows, row)
+        for w in range(of_source[source, 1], of_source[source, 2]):
+            leaf_rows[ways[w, _LEAF]] = row
+            twin = ways[w, _TWIN]
+            first, last = ways[w, _STEP], ways[w, _LAST_STEP]
+            depth = np.int64(0)
+            is_probed = False
+            while depth >= 0:
+                step = first + depth
+                if not is_probed:
+                    index = steps[step, _INDEX]
+                    at = steps[step, _KEY_SOURCE]
+                    for c in range(indexes[index, _KEY_WIDTH]):
+                        leaf = key_sources[at + c, 0]
+                        probe[0, c] = _rows_of(relations, leaf_relations[leaf])[leaf_rows[leaf], key_sources[at + c, 1]]
+                    entry = _probe_index(relations, indexes, keys, index, probe, whole)
+                    remaining[depth] = ring_size(entry)
+                    current[depth] = ring_head(entry)
+                    measures[step, 0] += 1
+                    measures[step, 1] += ring_size(entry)
+                    is_probed = True
+                if remaining[depth] == 0:
+                    depth -= 1
+                    continue
+                partner = current[depth]
+                remaining[depth] -= 1
+                if remaining[depth]:
+                    index = steps[step, _INDEX]
+                    links = links_at(indexes[index, _LINKS], partner + 1, indexes[index, _LINK_WIDTH])
+                    current[depth] = np.int64(links[partner, 0])
+                to = steps[step, _TO]
+                if to == twin and partner == row:
+                    continue
+                leaf_rows[to] = partner
+                if step < last:
+                    depth += 1
+                    is_probed = False
+                    continue
+                if count == makers.shape[0]:
+                    more_results = np.empty((2 * count, width), np.int64)
+                    more_makers = np.empty(2 * count, np.int64)
+                    more_results[:count] = results
+                    more_makers[:count] = makers
+                    results, makers = more_results, more_makers
+                for c in range(width):
+                    leaf = outputs[c, 0]
+                    results[count, c] = _rows_of(relations, leaf_relations[leaf])[leaf_rows[leaf], outputs[c, 1]]
+                makers[count] = n
+                count += 1
+        if not is_added:
+            for index in range(fields[_FIRST], fields[_BEHIND]):
+                _remove_row(relations, indexes, keys, index, rows, row)
+            links_at(fields[_FREE], fields[_FREE_COUNT] + 1, 1)[fields[_FREE_COUNT], 0] = row
+            fields[_FREE_COUNT] += 1
+    return results[:count], makers[:count], sources.shape[0]
+
+
+@dataclass(frozen=True, slots=True)
+class JoinStep:
+    """A probe: of which input, on which of its columns, and the leaf and column of each value of the key."""
+
+    input_index: int
+    key: Key
+    key_sources: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JoinWay:
+    """How a row of one input is joined with all the others. `twin` is an input that must have another row, or -1."""
+
+    leaf: int
+    twin: int
+    steps: tuple[JoinStep, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JoinSource:
+    """An input that changes: the ways of its rows, and the probes of static inputs that must find a partner."""
+
+    input_index: int
+    ways: tuple[JoinWay, ...]
+    screens: tuple[JoinStep, ...]
+
+
+class RunJoiner:
+    """Joins changes of the inputs of a join. `outputs` has the leaf and column of each value of a result."""
+
+    def __init__(
+        self, relations: Sequence[Relation], sources: Sequence[JoinSource], outputs: Sequence[tuple[int, int]]
+    ) -> None:
+        self._relations = list({id(relation): relation for relation in relations}.values())
+        numbers = {id(relation): number for number, relation in enumerate(self._relations)}
+        self._leaf_relations: Ints = np.array([numbers[id(relation)] for relation in relations])
+        self._sources = sources
+        self._outputs = np.array(outputs, np.int32).reshape(len(outputs), 2)
+        self.steps = [step for source in sources for way in source.ways for step in way.steps]
+        self.measures: Ints = np.zeros((len(self.steps), 2), np.int64)
+        """For each step, the number of probes and of partners that they found."""
+
+    def join(self, sources: Ints, signs: Signs, offsets: Ints, values: Ints) -> tuple[Ints, Ints]:
+        """Apply changes of some sources; gives the results and, for each, the place of the change that made it.
+
+        `offsets` says where in `values` the row of each change begins.
+        """
+        results: list[Ints] = []
+        makers: list[Ints] = []
+        start = 0
+        while start < sources.shape[0]:
+            self._reserve(sources[start:], signs[start:])
+            fields, way_tables = self._relation_fields(), self._way_tables()
+            some, their_makers, start = _join_changes(
+                start, sources, signs, offsets, values, *fields, *way_tables, self._leaf_relations, self._outputs,
+                self.measures,
+            )  # fmt: skip
+            self._store_fields(*fields[:2])
+            results.append(some)
+            makers.append(their_makers)
+            if start < sources.shape[0]:
+                self._relation_of(self._sources[int(sources[start])]).index_rows()
+        return np.concatenate(results), np.concatenate(makers)
+
+    def _relation_of(self, source: JoinSource) -> Relation:
+        return self._relations[int(self._leaf_relations[source.input_index])]
+
+    def _reserve(self, sources: Ints, signs: Signs) -> None:
+        """Make room for all changes, and the indexes that the steps need."""
+        for step in (*self.steps, *(screen for source in self._sources for screen in source.screens)):
+            self._relations[int(self._leaf_relations[step.input_index])].index(step.key)
+        for number, source in enumerate(self._sources):
+            own = signs[sources == number]
+            added = int((own > 0).sum())
+            self._relation_of(source).reserve(added, own.shape[0] - added)
+
+    def _relation_fields(self) -> tuple[Ints, Ints, Links]:
+        """The relations and their indexes as tables of integers, and the columns of the keys."""
+        relations: list[tuple[int, ...]] = []
+        indexes: list[tuple[int, ...]] = []
+        keys: list[int] = []
+        self._index_numbers: dict[tuple[int, Key], int] = {}
+        self._indexes: list[RingIndex] = []
+        for number, relation in enumerate(self._relations):
+            first = len(indexes)
+            by_key = list(relation.indexes().items())
+            for key, index in by_key:
+                self._index_numbers[number, key] = len(self._indexes)
+                self._indexes.append(index)
+                indexes.append((*index.fields(), len(keys), len(key), number))
+                keys.extend(key)
+            behind = len(indexes)
+            row_index = relation.row_index
+            if row_index is not None:
+                self._indexes.append(row_index)
+                indexes.append((*row_index.fields(), len(keys), relation.width, number))
+                keys.extend(range(relation.width))
+            relations.append((*relation.fields(), first, behind, -1 if row_index is None else behind))
+        return (
+            np.array(relations, np.int64),
+            np.array(indexes, np.int64).reshape(len(indexes), 8),
+            np.array(keys, np.int32),
+        )
+
+    def _store_fields(self, relations: Ints, indexes: Ints) -> None:
+        """Take over what the compiled loop has changed."""
+        for relation, fields in zip(self._relations, relations.tolist(), strict=True):
+            relation.set_fields(fields[_FREE_COUNT], fields[_TOP], fields[_BEGIN], fields[_END])
+        for index, fields in zip(self._indexes, indexes.tolist(), strict=True):
+            index.set_used(fields[_USED])
+
+    def _way_tables(self) -> tuple[Ints, Ints, Ints, Links, Ints, Ints, Links]:
+        """Sources, screens, ways and steps as tables of integers."""
+        of_source: list[tuple[int, int, int]] = []
+        screens: list[tuple[int, int]] = []
+        screen_bounds = [0]
+        screen_columns: list[int] = []
+        ways: list[tuple[int, int, int, int]] = []
+        steps: list[tuple[int, int, int]] = []
+        key_sources: list[tuple[int, int]] = []
+        for source in self._sources:
+            relation = int(self._leaf_relations[source.input_index])
+            of_source.append((relation, len(ways), len(ways) + len(source.ways)))
+            for screen in source.screens:
+                screens.append((self._index_number(screen), len(screen_columns)))
+                screen_columns.extend(column for _, column in screen.key_sources)
+            screen_bounds.append(len(screens))
+            for way in source.ways:
+                ways.append((way.leaf, way.twin, len(steps), len(steps) + len(way.steps) - 1))
+                for step in way.steps:
+                    steps.append((step.input_index, self._index_number(step), len(key_sources)))
+                    key_sources.extend(step.key_sources)
+        return (
+            np.array(of_source, np.int64),
+            np.array(screens, np.int64).reshape(len(screens), 2),
+            np.array(screen_bounds, np.int64),
+            np.array(screen_columns, np.int32),
+            np.array(ways, np.int64),
+            np.array(steps, np.int64),
+            np.array(key_sources, np.int32).reshape(len(key_sources), 2),
+        )
+
+    def _index_number(self, step: JoinStep) -> int:
+        return self._index_numbers[int(self._leaf_relations[step.input_index]), step.key]
