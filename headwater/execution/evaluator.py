@@ -123,12 +123,12 @@ class Evaluator(ABC):
         `firsts` has the first timestamp of each stream since it began. With `limit` None no tick has passed yet.
         """
         self.waiting = {key: retained.get(key, []) for key in dict.fromkeys(self.keys)}
-        begun = {number: firsts[key] for number, key in enumerate(self.keys) if key in firsts}
+        begun = {window_index: firsts[key] for window_index, key in enumerate(self.keys) if key in firsts}
         if limit is None:
             # Some stream has no element yet. No tick has passed, but ticks are counted from the first elements.
             self.ticker.begin_at(None, begun)
             return
-        self.ticker.begin_at(limit, {number: first for number, first in begun.items() if first < limit})
+        self.ticker.begin_at(limit, {window_index: first for window_index, first in begun.items() if first < limit})
         self._feed_windows(limit)
 
     def restore(
@@ -146,8 +146,8 @@ class Evaluator(ABC):
             waits = np.isin(sequence_numbers_of(elements), state.waiting.get(key, []))
             self.waiting[key] = select_elements(elements, waits)
             released[key] = self._convert(split_at_time(select_elements(elements, ~waits), None)[0])
-        for number, key in enumerate(self.keys):
-            self._refill(number, released[key])
+        for window_index, key in enumerate(self.keys):
+            self._refill(window_index, released[key])
         self._restore_memory(state.memory if state.kind == type(self).__name__ else None)
 
     @abstractmethod
@@ -155,11 +155,11 @@ class Evaluator(ABC):
         """Convert elements to the form that `_add` and `_refill` of this evaluator take."""
 
     @abstractmethod
-    def _refill(self, number: int, elements: Any) -> None:
+    def _refill(self, window_index: int, elements: Any) -> None:
         """Fill a window with what it held, in time order, and move it to the last tick; older elements are allowed."""
 
     @abstractmethod
-    def needed_from(self, number: int) -> int | None:
+    def needed_from(self, window_index: int) -> int | None:
         """The time from which a window still needs elements; None: from the beginning of the stream."""
 
     @abstractmethod
@@ -175,7 +175,7 @@ class Evaluator(ABC):
         """Restore the operators after the windows; with None the present result counts as emitted already."""
 
     @abstractmethod
-    def _add(self, number: int, elements: Any) -> Sequence[int] | npt.NDArray[np.int64]:
+    def _add(self, window_index: int, elements: Any) -> Sequence[int] | npt.NDArray[np.int64]:
         """Add elements in time order to a window; return the timestamps of the items that they make."""
 
     @abstractmethod
@@ -183,7 +183,7 @@ class Evaluator(ABC):
         """How many times a count window closes at this tick, at least once: each closing gives an answer of its own."""
 
     @abstractmethod
-    def _move(self, tick: int, part: int) -> bool:
+    def _move(self, tick: int, closing: int) -> bool:
         """Move all windows to a tick; return whether the content of one has changed."""
 
     @abstractmethod
@@ -229,9 +229,9 @@ class Evaluator(ABC):
     def _feed_windows(self, limit: int | None) -> None:
         """Move the elements before `limit` from `waiting` into the windows."""
         released = self._release(limit)
-        for number, key in enumerate(self.keys):
+        for window_index, key in enumerate(self.keys):
             if key in released:
-                self.ticker.observe(number, self._add(number, released[key]))
+                self.ticker.observe(window_index, self._add(window_index, released[key]))
 
     def _release(self, watermark: int | None) -> dict[StreamKey, Any]:
         """Remove from `waiting` the elements that the watermark has passed, and return them in time order."""
@@ -252,27 +252,27 @@ class Evaluator(ABC):
         return [self._make_answer(tick, 0, None, self._emit(tick), self._views(tick))]
 
     def _answers_at(self, tick: int, watermark: int | None) -> Iterator[Answer]:
-        for part in range(self._count_closings(tick)):
-            changed = self._move(tick, part)
+        for closing in range(self._count_closings(tick)):
+            changed = self._move(tick, closing)
             if self.settings.report is Report.CHANGE and not changed:
                 continue
             if self.settings.report is Report.NONEMPTY and not self._has_content():
                 continue
-            yield from self._report(tick, part, watermark)
+            yield from self._report(tick, closing, watermark)
 
-    def _report(self, tick: int, part: int, watermark: int | None) -> Iterator[Answer]:
+    def _report(self, tick: int, closing: int, watermark: int | None) -> Iterator[Answer]:
         """The answers of a tick at which the report policy is met; none where they are empty and may be omitted."""
         emitted = self._emit(tick)
         if not emitted and self._omits_empty_answers:
             return
-        answer = self._make_answer(tick, part, watermark, emitted, self._views(tick))
+        answer = self._make_answer(tick, closing, watermark, emitted, self._views(tick))
         if not (answer.is_empty and self._omits_empty_answers):
             yield answer
 
     def _make_answer(
         self,
         tick: int,
-        part: int,
+        closing: int,
         watermark: int | None,
         emitted: list[object] | EncodedRows,
         views: tuple[WindowView, ...],
@@ -303,7 +303,7 @@ class Evaluator(ABC):
             rows=rows,
             triples=triples,
             boolean=boolean,
-            part=part,
+            part=closing,
             inputs=views,
             watermark=watermark,
             data_version=self.data_version,

@@ -76,19 +76,19 @@ class ServiceEvaluator(KernelEvaluator):
     def _seconds_spent(self) -> float:
         return time.monotonic() - self._begun
 
-    def _move(self, tick: int, part: int) -> bool:
+    def _move(self, tick: int, closing: int) -> bool:
         self._begun = time.monotonic()
-        return super()._move(tick, part)
+        return super()._move(tick, closing)
 
     def _make_answer(
         self,
         tick: int,
-        part: int,
+        closing: int,
         watermark: int | None,
         emitted: list[object] | EncodedRows,
         views: tuple[WindowView, ...],
     ) -> Answer:
-        answer = super()._make_answer(tick, part, watermark, emitted, views)
+        answer = super()._make_answer(tick, closing, watermark, emitted, views)
         seconds = self._seconds_spent()
         for clause in self.clauses:
             clause.record_query_time(max(0.0, seconds - clause.ended_after))

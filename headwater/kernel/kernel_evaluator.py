@@ -198,8 +198,8 @@ class KernelEvaluator(Evaluator):
         flat = [id_of(term) for element in elements for triple in element.triples for term in triple]
         return ElementColumns.without_texts(elements, np.array(flat, dtype=np.int64).reshape(-1, 3))
 
-    def _add(self, number: int, elements: ElementColumns) -> Ints:
-        buffer = self._buffers[number]
+    def _add(self, window_index: int, elements: ElementColumns) -> Ints:
+        buffer = self._buffers[window_index]
         if isinstance(buffer.definition, CountWindow):
             elements = self._counted_items(buffer.definition, elements)
         buffer.add(elements.times, elements.starts, elements.triples)
@@ -218,12 +218,12 @@ class KernelEvaluator(Evaluator):
         order = sorted(range(len(elements)), key=lambda i: (times[i], graphs[i]))
         return elements.select(np.array(order, dtype=np.int64))
 
-    def _refill(self, number: int, elements: ElementColumns) -> None:
-        self._add(number, elements)
-        self._buffers[number].refill(self.ticker.item_count(number), self.ticker.last_tick)
+    def _refill(self, window_index: int, elements: ElementColumns) -> None:
+        self._add(window_index, elements)
+        self._buffers[window_index].refill(self.ticker.item_count(window_index), self.ticker.last_tick)
 
-    def needed_from(self, number: int) -> int | None:
-        return self._buffers[number].needed_from(self.ticker.last_tick)
+    def needed_from(self, window_index: int) -> int | None:
+        return self._buffers[window_index].needed_from(self.ticker.last_tick)
 
     def size(self) -> Size:
         self._catch_up()
@@ -236,22 +236,22 @@ class KernelEvaluator(Evaluator):
             return 1
         return max(buffer.closings(tick) for buffer in self._buffers)
 
-    def _move(self, tick: int, part: int) -> bool:
+    def _move(self, tick: int, closing: int) -> bool:
         if self._required and self._skipped_ticks < _MOST_SKIPPED_TICKS:
             for index in self._required:
                 if self._buffers[index].is_empty_at(tick):
                     self._skipped_ticks += 1
                     return False
-        return self._advance_windows(tick, part)
+        return self._advance_windows(tick, closing)
 
-    def _advance_windows(self, tick: int, part: int) -> bool:
+    def _advance_windows(self, tick: int, closing: int) -> bool:
         """Move the windows and apply what that changes in the result; whether the content of a window is another."""
         self._clock.tick += 1
         self._clock.now = tick
         self._is_answered = False
         changed = False
         for index, buffer in enumerate(self._buffers):
-            delta = buffer.move(tick, part)
+            delta = buffer.move(tick, closing)
             self._sources[index].delta = delta
             if self._contents and not delta.is_empty:
                 changed |= self._update_content(index, delta)

@@ -136,10 +136,10 @@ class ReferenceEvaluator(Evaluator):
     def _count_closings(self, tick: int) -> int:
         return max(buffer.closings(tick) for buffer in self._buffers)
 
-    def _move(self, tick: int, part: int) -> bool:
+    def _move(self, tick: int, closing: int) -> bool:
         changed = False
         for window_index, buffer in enumerate(self._buffers):
-            changed |= self._dataset.change(window_index, *buffer.move(tick, part))
+            changed |= self._dataset.change(window_index, *buffer.move(tick, closing))
         self._is_stale |= changed
         return changed
 

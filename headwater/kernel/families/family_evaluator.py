@@ -259,7 +259,7 @@ class FamilyEvaluator(KernelEvaluator):
                 member.result.add((tuple(row if self._presenter else row[1:]),), difference)
                 self._changed.add(number)
 
-    def _report(self, tick: int, part: int, watermark: int | None) -> Iterator[Answer]:
+    def _report(self, tick: int, closing: int, watermark: int | None) -> Iterator[Answer]:
         changed, self._changed = self._changed, set()
         self._is_answered = True
         is_silent = self._omits_empty_answers
@@ -281,7 +281,7 @@ class FamilyEvaluator(KernelEvaluator):
                     rows=cast("tuple[Row, ...]", tuple(result)) if self.plan.kind is QueryKind.SELECT else (),
                     triples=template.instantiate(cast("list[Row]", result), tick) if template is not None else (),
                     boolean=cast("bool | None", result[0] if result and self.plan.kind is QueryKind.ASK else None),
-                    part=part,
+                    part=closing,
                     inputs=inputs,
                     watermark=watermark,
                     data_version=self.data_version,
