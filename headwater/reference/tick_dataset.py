@@ -140,9 +140,9 @@ class TickDataset:
             stream = self.plan.windows[window_index].stream
             for graph in self.graphs_of(window_index):
                 for index, item in enumerate(buffer.shown):
-                    for triple in self._stored_triples([item]):
+                    for place, triple in enumerate(self._stored_triples([item])):
                         # In a set one occurrence stands for all; in a bag each stands for itself.
-                        one: tuple[int, ...] = () if self.content is Content.SET else (window_index, index)
+                        one: tuple[int, ...] = () if self.content is Content.SET else (window_index, index, place)
                         times_by_occurrence.setdefault((graph, triple, one), []).append((item.time, stream))
         for serial, ((graph, triple, _), times) in enumerate(times_by_occurrence.items()):
             occurrence = NamedNode(f"{INTERNAL}occurrence:{serial}")

@@ -292,7 +292,7 @@ def a_stream(random: Random) -> tuple[Element, ...]:
         random.choice([random.randrange(12) * UNIT, 1_000_000, 1_000_250]) for _ in range(random.randint(4, 9))
     )
     return tuple(
-        Element(time, tuple(dict.fromkeys(a_triple(random) for _ in range(random.randint(1, 5)))), None, (position,))
+        Element(time, tuple(a_triple(random) for _ in range(random.randint(1, 5))), None, (position,))
         for position, time in enumerate(times)
     )
 

@@ -155,7 +155,7 @@ def streams(draw: st.DrawFn) -> list[Element]:
             number = draw(st.integers(0, 3))
             value = Literal(number) if predicate == "v" else NamedNode(f"{EX}n{number}")
             triples.append(Triple(subject, NamedNode(EX + predicate), value))
-        elements.append(Element(time, tuple(dict.fromkeys(triples))))
+        elements.append(Element(time, tuple(triples)))
     return elements
 
 
