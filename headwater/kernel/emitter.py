@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, repeat
+from itertools import chain, pairwise, repeat
 from typing import Any, cast
 
 import numpy as np
@@ -179,7 +179,9 @@ class Emitter:
         if not len(net):
             return
         ticks, starts = np.unique(net.ticks, return_index=True)
-        yield from zip(ticks.tolist(), self._emit_tables(np.split(net.rows, starts[1:])), strict=True)
+        bounds = [*starts.tolist(), len(net)]
+        tables = [net.rows[low:high] for low, high in pairwise(bounds)]
+        yield from zip(ticks.tolist(), self._emit_tables(tables), strict=True)
 
     def _emit_tables(self, tables: list[Ints]) -> Sequence[list[object] | EncodedRows]:
         if self._encodes:

@@ -322,14 +322,13 @@ class KernelEvaluator(Evaluator):
         emitted = dict(self._emitter.emit_run(self._result, run, len(ticks)))
         nothing = self._emitter.emit_nothing()
         labels = [source.label for source in self.plan.windows]
-        views = [
-            [WindowView(label, *view) for view in zip(*(column.tolist() for column in buffer.run_views), strict=True)]
-            for label, buffer in zip(labels, self._buffers, strict=True)
-        ]
-        for place in sorted(emitted) if self._omits_empty_answers else range(len(ticks)):
-            answer = self._make_answer(
-                ticks[place], 0, watermark, emitted.get(place, nothing), tuple(view[place] for view in views)
-            )
+        views = [[column.tolist() for column in buffer.run_views] for buffer in self._buffers]
+        for place in emitted if self._omits_empty_answers else range(len(ticks)):
+            shown = [
+                WindowView(label, lows[place], highs[place], items[place])
+                for label, (lows, highs, items) in zip(labels, views, strict=True)
+            ]
+            answer = self._make_answer(ticks[place], 0, watermark, emitted.get(place, nothing), tuple(shown))
             if not (answer.is_empty and self._omits_empty_answers):
                 yield answer
         if self.vocabulary.needs_sweep:

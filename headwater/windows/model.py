@@ -104,6 +104,21 @@ class TimeWindow:
         entered = self.advance_at_or_after(entered)
         return entered if self.first_advance is None else max(entered, self.first_advance)
 
+    def entry_instants(self, timestamps: Ints) -> Ints:
+        """The `entry_instant` of each of some timestamps."""
+        entered = timestamps + (self.offset + (0 if self.bounds is Bounds.LEFT_OPEN else 1))
+        if self.slide is None:
+            return entered
+        entered = entered + (self._grid - entered) % self.slide
+        return entered if self.first_advance is None else np.maximum(entered, self.first_advance)
+
+    def exit_instants(self, timestamps: Ints) -> Ints | None:
+        """The `exit_instant` of each of some timestamps; None: they stay forever."""
+        if self.width is None:
+            return None
+        left = timestamps + (self.offset + self.width + (0 if self.bounds is Bounds.LEFT_OPEN else 1))
+        return left if self.slide is None else left + (self._grid - left) % self.slide
+
     def exit_instant(self, timestamp: int) -> int | None:
         """The first instant at which it has left the window; None: it stays forever."""
         if self.width is None:

@@ -11,6 +11,7 @@ first window after t0 where t0 is given; in a finite stream they end with the la
 from __future__ import annotations
 
 import heapq
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -21,6 +22,8 @@ from headwater.windows.model import CountWindow, TimeWindow
 from headwater.windows.settings import QuerySettings, Report
 
 _ETERNITY = 1 << 62
+_MANY = 64
+"""From so many instants on, they are added and taken as arrays."""
 
 
 @dataclass
@@ -73,6 +76,9 @@ class Ticker:
         if isinstance(definition, CountWindow):
             self._observe_counts(window, definition, timestamps)
         elif is_event_driven(definition, self.settings.report):
+            if len(timestamps) >= _MANY:
+                self._add_entries_and_exits(definition, np.unique(np.asarray(timestamps, dtype=np.int64)))
+                return
             for timestamp in _distinct_instants(timestamps) if len(timestamps) > 1 else (last,):
                 self._add_entry_and_exit(definition, timestamp)
 
@@ -84,6 +90,14 @@ class Ticker:
             if left is not None:
                 self._add_event(left)
 
+    def _add_entries_and_exits(self, window: TimeWindow, timestamps: npt.NDArray[np.int64]) -> None:
+        """The same for many timestamps at once."""
+        entered, left = window.entry_instants(timestamps), window.exit_instants(timestamps)
+        lows, highs = window.intervals(entered)
+        is_covered = (lows <= timestamps) & (timestamps < highs)
+        instants = entered[is_covered]
+        self._add_events(instants if left is None else np.concatenate((instants, left[is_covered])))
+
     def _observe_counts(
         self, window: int, definition: CountWindow, timestamps: Sequence[int] | npt.NDArray[np.int64]
     ) -> None:
@@ -92,8 +106,21 @@ class Ticker:
         if self.settings.report is not Report.PERIODIC:
             step = definition.step or 1
             # The first item of the batch that completes a step, and from there the last of each step.
-            for timestamp in _distinct_instants(timestamps[(-before - 1) % step :: step]):
+            completing = timestamps[(-before - 1) % step :: step]
+            if len(completing) >= _MANY:
+                self._add_events(np.asarray(completing, dtype=np.int64))
+                return
+            for timestamp in _distinct_instants(completing):
                 self._add_event(timestamp)
+
+    def _add_events(self, instants: npt.NDArray[np.int64]) -> None:
+        """Add many events at once."""
+        past = self._last_passed
+        coming = instants if past is None else instants[instants > past]
+        if coming.shape[0]:
+            # A sorted list is a heap.
+            self._events = np.unique(np.concatenate((np.array(self._events, dtype=np.int64), coming))).tolist()
+            self._newest_event = int(coming[-1])
 
     def _add_event(self, instant: int) -> None:
         if instant == self._newest_event or ((past := self._last_passed) is not None and instant <= past):
@@ -130,6 +157,12 @@ class Ticker:
     def _pop_due_events(self, end: int) -> list[int]:
         events: list[int] = []
         while self._events and self._events[0] < end:
+            if len(events) == _MANY:
+                self._events.sort()
+                due = bisect_left(self._events, end)
+                events += self._events[:due]
+                del self._events[:due]
+                break
             events.append(heapq.heappop(self._events))
         return events
 

@@ -46,6 +46,11 @@ windows = st.one_of(
 def test_intervals_are_those_of_the_instants(window: TimeWindow, instants: list[int]) -> None:
     lows, highs = window.intervals(np.array(instants))
     assert list(zip(lows.tolist(), highs.tolist(), strict=True)) == [window.interval(one) for one in instants]
+    assert window.entry_instants(np.array(instants)).tolist() == [window.entry_instant(one) for one in instants]
+    left = window.exit_instants(np.array(instants))
+    assert (instants if left is None else left.tolist()) == [
+        one if (gone := window.exit_instant(one)) is None else gone for one in instants
+    ]
 
 
 @settings(max_examples=300)

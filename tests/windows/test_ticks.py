@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import time
 
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from headwater.language.stream_clauses import StreamOperator
+from headwater.windows import ticks
 from headwater.windows.model import Bounds, CountWindow, TimeWindow, Window
 from headwater.windows.settings import Content, QuerySettings, Report
 from headwater.windows.ticks import Ticker
@@ -63,3 +69,31 @@ def test_a_million_ticks_cost_well_under_a_second() -> None:
     count = sum(1 for _ in clock.due_ticks(1_000 * 1_000_000))
     assert count == 1_000_000
     assert time.perf_counter() - begun < 1.0
+
+
+event_windows = st.one_of(
+    st.builds(TimeWindow, st.one_of(st.none(), st.integers(1, 9)), st.one_of(st.none(), st.integers(1, 4))),
+    st.builds(CountWindow, st.integers(1, 4), st.one_of(st.none(), st.integers(1, 3))),
+)
+
+
+@given(
+    st.lists(event_windows, min_size=1, max_size=2),
+    st.lists(st.tuples(st.lists(st.integers(0, 5), max_size=6), st.integers(0, 4)), max_size=5),
+)
+def test_many_instants_at_once_give_the_same_ticks(windows: list[Window], steps: list[tuple[list[int], int]]) -> None:
+    found: list[list[int]] = []
+    for many in (1, 1 << 30):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(ticks, "_MANY", many)
+            clock = ticker(*windows, report=Report.EAGER)
+            due, now = [], 0
+            for distances, ahead in steps:
+                times = np.cumsum([now, *distances])[1:]
+                now += sum(distances)
+                for index in range(len(windows)):
+                    clock.observe(index, times)
+                due += list(clock.due_ticks(now + ahead))
+                now += ahead
+            found.append([*due, *clock.due_ticks(None)])
+    assert found[0] == found[1]
