@@ -46,7 +46,7 @@ def check_runs(tree: Tree, data: st.DataObject) -> None:
 
 
 @settings(max_examples=400)
-@given(trees(), st.data())
+@given(trees(depth=4), st.data())
 def test_a_run_of_ticks_equals_the_ticks_one_by_one(tree: Tree, data: st.DataObject) -> None:
     check_runs(tree, data)
 

@@ -101,9 +101,17 @@ class DeltaRun:
         return DeltaRun(self.rows[chosen], self.ticks[chosen], self.signs[chosen])
 
     def net_places(self, sign: int) -> Ints:
-        """The changes of one sign that are left where changes of a tick cancel each other."""
+        """Where the rows are that the changes of a tick add to the bag (1) or remove from it (-1) in the end."""
         places: Ints = _find_net_changes(np.ascontiguousarray(self.rows), self.ticks, self.signs, sign)
         return places
+
+    def net(self) -> DeltaRun:
+        """The changes without those of a tick that cancel each other."""
+        removed, added = self.net_places(-1), self.net_places(1)
+        places = np.concatenate((removed, added))
+        signs: Signs = np.repeat(np.array([-1, 1], np.int8), [removed.shape[0], added.shape[0]])
+        order = self.ticks[places].argsort(kind="stable")
+        return DeltaRun(self.rows[places[order]], self.ticks[places[order]], signs[order])
 
     def delta_between(self, low: int, high: int) -> Delta:
         """The changes from one place to another as a delta."""
@@ -112,10 +120,14 @@ class DeltaRun:
 
 
 def apply_by_ticks(apply: Callable[[Sequence[Delta]], Delta], runs: Sequence[DeltaRun], width: int) -> DeltaRun:
-    """Apply runs tick by tick, leaving out the ticks that change no input."""
+    """Apply runs tick by tick, leaving out the ticks that change no input.
+
+    A row that comes and goes within a tick is left out: an operator might remove it from its result before it adds it.
+    """
     if not any(map(len, runs)):
         return DeltaRun.empty(width)
-    return DeltaRun.of_deltas([(tick, apply(deltas)) for tick, deltas in _deltas_by_tick(runs)], width)
+    net = [run.net() for run in runs]
+    return DeltaRun.of_deltas([(tick, apply(deltas)) for tick, deltas in _deltas_by_tick(net)], width)
 
 
 def _deltas_by_tick(runs: Sequence[DeltaRun]) -> Iterator[tuple[int, list[Delta]]]:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headwater.kernel.columns.addresses import address_of
+from headwater.kernel.columns.array_addresses import address_of
 from headwater.kernel.columns.ring_index import Ints, RingIndex, as_contiguous
 from headwater.kernel.columns.row_ids import ArrivalQueue, RowIdAllocator, enlarge, grow_capacity
 from headwater.terms.compiled_code import compiled

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from headwater.kernel.columns.addresses import address_of
+from headwater.kernel.columns.array_addresses import address_of
 from headwater.kernel.columns.prefetching import prefetch
 from headwater.terms.compiled_code import compiled
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from headwater.kernel.columns.addresses import address_of
+from headwater.kernel.columns.array_addresses import address_of
 from headwater.kernel.columns.ring_index import MOST_ROWS, Ints, Links
 from headwater.terms.compiled_code import compiled
 

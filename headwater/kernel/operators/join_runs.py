@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headwater.kernel.columns.addresses import ints_at, links_at, rows_at
-from headwater.kernel.columns.delta_run import Signs
+from headwater.kernel.columns.array_addresses import ints_at, links_at, rows_at
+from headwater.kernel.columns.delta_run import DeltaRun, Signs, merge_runs
 from headwater.kernel.columns.relation import Key, Relation
 from headwater.kernel.columns.ring_index import (
     Ints,
@@ -231,6 +231,33 @@ class JoinSource:
     screens: tuple[JoinStep, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class MergedChanges:
+    """The changes of several inputs in the order of their ticks. `offsets` says where in `values` each row begins."""
+
+    sources: Ints
+    ticks: Ints
+    signs: Signs
+    offsets: Ints
+    values: Ints
+
+    @classmethod
+    def of_runs(cls, runs: Sequence[DeltaRun]) -> MergedChanges:
+        """The changes of runs, of which at least one is not empty."""
+        sources, order = merge_runs(runs)
+        ends = np.cumsum([run.rows.size for run in runs]).tolist()
+        offsets = [
+            end - run.rows.size + run.rows.shape[1] * np.arange(len(run)) for run, end in zip(runs, ends, strict=True)
+        ]
+        return cls(
+            sources,
+            np.concatenate([run.ticks for run in runs])[order],
+            np.concatenate([run.signs for run in runs])[order],
+            np.concatenate(offsets)[order],
+            np.concatenate([run.rows.ravel() for run in runs]),
+        )
+
+
 class RunJoiner:
     """Joins changes of the inputs of a join. `outputs` has the leaf and column of each value of a result."""
 
@@ -242,24 +269,24 @@ class RunJoiner:
         self._leaf_relations: Ints = np.array([numbers[id(relation)] for relation in relations])
         self._sources = sources
         self._outputs = np.array(outputs, np.int32).reshape(len(outputs), 2)
-        self.steps = [step for source in sources for way in source.ways for step in way.steps]
+        self.steps = [
+            (depth, step) for source in sources for way in source.ways for depth, step in enumerate(way.steps, 1)
+        ]
         self.measures: Ints = np.zeros((len(self.steps), 2), np.int64)
         """For each step, the number of probes and of partners that they found."""
 
-    def join(self, sources: Ints, signs: Signs, offsets: Ints, values: Ints) -> tuple[Ints, Ints]:
-        """Apply changes of some sources; gives the results and, for each, the place of the change that made it.
-
-        `offsets` says where in `values` the row of each change begins.
-        """
+    def join(self, changes: MergedChanges, low: int, high: int) -> tuple[Ints, Ints]:
+        """Apply some of the changes; gives the results and, for each, the place of the change that made it."""
+        sources, signs, offsets = changes.sources[:high], changes.signs[:high], changes.offsets[:high]
         results: list[Ints] = []
         makers: list[Ints] = []
-        start = 0
+        start = low
         while start < sources.shape[0]:
             self._reserve(sources[start:], signs[start:])
             fields, way_tables = self._relation_fields(), self._way_tables()
             some, their_makers, start = _join_changes(
-                start, sources, signs, offsets, values, *fields, *way_tables, self._leaf_relations, self._outputs,
-                self.measures,
+                start, sources, signs, offsets, changes.values, *fields, *way_tables, self._leaf_relations,
+                self._outputs, self.measures,
             )  # fmt: skip
             self._store_fields(*fields[:2])
             results.append(some)
@@ -273,7 +300,10 @@ class RunJoiner:
 
     def _reserve(self, sources: Ints, signs: Signs) -> None:
         """Make room for all changes, and the indexes that the steps need."""
-        for step in (*self.steps, *(screen for source in self._sources for screen in source.screens)):
+        for step in (
+            *(step for _, step in self.steps),
+            *(screen for source in self._sources for screen in source.screens),
+        ):
             self._relations[int(self._leaf_relations[step.input_index])].index(step.key)
         for number, source in enumerate(self._sources):
             own = signs[sources == number]

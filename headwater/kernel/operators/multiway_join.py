@@ -31,17 +31,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
-from dataclasses import dataclass
 
 import numpy as np
 
 from headwater.kernel.columns.delta import Condition, Delta, stack_rows
-from headwater.kernel.columns.delta_run import DeltaRun, merge_runs
+from headwater.kernel.columns.delta_run import DeltaRun
 from headwater.kernel.columns.prefetching import prefetch
-from headwater.kernel.columns.relation import NO_ROW_IDS, IndexUse, Key, Relation
+from headwater.kernel.columns.relation import IndexUse, Key, Relation
 from headwater.kernel.columns.ring_index import PREFETCH_DISTANCE, Ints, Links, as_contiguous
 from headwater.kernel.operators.constant import ConstantOperator
-from headwater.kernel.operators.join_runs import JoinSource, JoinStep, JoinWay, RunJoiner
+from headwater.kernel.operators.join_candidates import JoinCandidate, group_by_leaf, places_of
+from headwater.kernel.operators.join_runs import JoinSource, JoinStep, JoinWay, MergedChanges, RunJoiner
 from headwater.kernel.operators.operator import Operator
 from headwater.kernel.operators.self_joins import find_self_joins, symmetry_of
 from headwater.terms.compiled_code import compiled
@@ -71,31 +71,6 @@ ProbeResult = tuple[Ints, Ints, int]
 """What an index knows of some keys: the head of each ring, the number of rows in each, and their sum."""
 Probes = dict[int, tuple[Key, Ints, Ints, int]]
 """For each remaining input that was probed: on which columns, and the result."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    """An input that may be joined next: the columns it is probed on (`key`), and where their values are.
-
-    `holder` is the leaf that has all the values, in `columns`. It is None where several leaves have some of them:
-    `key_sources` lists each leaf with its columns and their places in the key. `joined` is the set of inputs that are
-    joined after this step, as bits.
-    """
-
-    input_index: int
-    key: Key
-    holder: int | None
-    columns: Links
-    key_sources: tuple[tuple[int, Links, Links], ...]
-    joined: int
-
-    def places(self) -> tuple[tuple[int, int], ...]:
-        """The leaf and column of each value of the key."""
-        found = [(0, 0)] * len(self.key)
-        for leaf, columns, places in self.key_sources:
-            for column, place in zip(columns.tolist(), places.tolist(), strict=True):
-                found[place] = (leaf, column)
-        return tuple(found)
 
 
 @compiled
@@ -137,7 +112,7 @@ class MultiwayJoinOperator(Operator):
         self.result_count = 0
         self._few_results: list[Ints] | None = []
         """The values of all results, while they are few and none was removed alone."""
-        self._candidates: dict[int, tuple[_Candidate, ...]] = {}
+        self._candidates: dict[int, tuple[JoinCandidate, ...]] = {}
         self._static_inputs = [i for i, one in enumerate(inputs) if isinstance(one, ConstantOperator)]
         self._changing_inputs = [i for i, one in enumerate(inputs) if not isinstance(one, ConstantOperator)]
         self._reducers = [
@@ -168,7 +143,7 @@ class MultiwayJoinOperator(Operator):
         for variable in variables:
             i, one = next((i, one) for i, one in enumerate(self._inputs) if variable in one.variables)
             holders.append((i, one.column_of(variable)))
-        return _group_by_leaf(holders)
+        return group_by_leaf(holders)
 
     def advance(self) -> Delta:
         return self.apply([self._inputs[i].advance() for i in self._changing_inputs])
@@ -210,23 +185,11 @@ class MultiwayJoinOperator(Operator):
     def apply_run(self, runs: Sequence[DeltaRun]) -> DeltaRun:
         if len(self._inputs) == 1 or not any(map(len, runs)):
             return super().apply_run(runs)
-        sources, order = merge_runs(runs)
-        ticks = np.concatenate([run.ticks for run in runs])[order]
-        signs = np.concatenate([run.signs for run in runs])[order]
-        values = np.concatenate([run.rows.ravel() for run in runs])
-        ends = np.cumsum([run.rows.size for run in runs])
-        offsets = np.concatenate(
-            [end - run.rows.size + np.arange(len(run)) * run.rows.shape[1] for run, end in zip(runs, ends, strict=True)]
-        )[order]
-        results: list[Ints] = [self._nothing.added]
-        makers: list[Ints] = [NO_ROW_IDS]
-        for low in range(0, order.shape[0], _STRETCH):
-            some = slice(low, low + _STRETCH)
-            joined, their_makers = self._choose_joiner().join(sources[some], signs[some], offsets[some], values)
-            results.append(joined)
-            makers.append(their_makers + low)
-        made_by = np.concatenate(makers)
-        run = DeltaRun(np.concatenate(results), ticks[made_by], signs[made_by])
+        changes = MergedChanges.of_runs(runs)
+        stretches = range(0, len(changes.ticks), _STRETCH)
+        joined = [self._choose_joiner().join(changes, low, low + _STRETCH) for low in stretches]
+        made_by = np.concatenate([makers for _, makers in joined])
+        run = DeltaRun(np.concatenate([rows for rows, _ in joined]), changes.ticks[made_by], changes.signs[made_by])
         if self.condition is not None and len(run):
             run = run.select(self.condition(run.rows))
         self.result_count += int(run.signs.sum())
@@ -236,21 +199,26 @@ class MultiwayJoinOperator(Operator):
     def _choose_joiner(self) -> RunJoiner:
         """What joins the next changes: each way probes first where earlier probes found the fewest partners."""
         if self._joiner is not None:
-            for step, (probes, partners) in zip(self._joiner.steps, self._joiner.measures.tolist(), strict=True):
-                if probes >= _ENOUGH_PROBES:
-                    self._partners_per_probe[step] = partners / probes
+            self._record_steps(self._joiner)
         joiner_sources = tuple(self._join_source(i) for i in self._changing_inputs)
         relations = tuple(map(id, self._relations))
         if self._joiner is None or (joiner_sources, relations) != self._joiner_key:
-            outputs = [(0, 0)] * len(self.variables)
-            for leaf, columns, places in self._sources:
-                for column, place in zip(columns.tolist(), places.tolist(), strict=True):
-                    outputs[place] = (leaf, column)
+            outputs = places_of(self._sources, len(self.variables))
             self._joiner = RunJoiner(self._relations, joiner_sources, outputs)
             self._joiner_key = (joiner_sources, relations)
         return self._joiner
 
+    def _record_steps(self, joiner: RunJoiner) -> None:
+        """Take over what the last changes found."""
+        for place, (depth, step) in enumerate(joiner.steps):
+            probes, partners = joiner.measures[place].tolist()
+            self.steps[depth, step.input_index] += probes
+            if probes >= _ENOUGH_PROBES:
+                self._partners_per_probe[step] = partners / probes
+        joiner.measures[:] = 0
+
     def _join_source(self, i: int) -> JoinSource:
+        """How rows of an input are joined in a run."""
         screens = tuple(
             JoinStep(one.input_index, one.key, one.places()) for one in self._reducers[i] if one is not None
         )
@@ -277,9 +245,8 @@ class MultiwayJoinOperator(Operator):
 
     def _expected_partners(self, step: JoinStep) -> float:
         """How many partners a probe finds in the mean: as measured, or all rows divided among the keys."""
-        relation = self._relations[step.input_index]
         measured = self._partners_per_probe.get(step)
-        return relation.mean_ring(step.key) if measured is None else measured
+        return self._relations[step.input_index].mean_ring(step.key) if measured is None else measured
 
     def _apply_removals(self, i: int, delta: Delta, removed: list[Ints]) -> Ints:
         """Remove rows from an input and append the results they made to `removed`; gives the rows still to add."""
@@ -372,7 +339,7 @@ class MultiwayJoinOperator(Operator):
                 rows, probes = rows[matched], _select_probes(probes, matched)
         return rows, probes
 
-    def _probe_rows(self, reducer: _Candidate, rows: Ints) -> ProbeResult:
+    def _probe_rows(self, reducer: JoinCandidate, rows: Ints) -> ProbeResult:
         """Probe a static input for rows that are in no relation yet."""
         relation = self._relations[reducer.input_index]
         if not relation.size:
@@ -446,7 +413,7 @@ class MultiwayJoinOperator(Operator):
             return self._join_next(leaf_rows, best, probes)
         return self._join_in_parts(leaf_rows, [one for one in candidates if one.input_index in probes], best, probes)
 
-    def _join_only_candidate(self, leaf_rows: Ints, to: _Candidate, holder: int) -> list[Ints]:
+    def _join_only_candidate(self, leaf_rows: Ints, to: JoinCandidate, holder: int) -> list[Ints]:
         """Join rows with the only input that may come next."""
         relation = self._relations[to.input_index]
         if not relation.size:
@@ -459,7 +426,7 @@ class MultiwayJoinOperator(Operator):
         return self._join_rest(extended, to.joined, {}) if extended.shape[0] else []
 
     def _join_in_parts(
-        self, leaf_rows: Ints, candidates: Sequence[_Candidate], best: _Candidate, probes: Probes
+        self, leaf_rows: Ints, candidates: Sequence[JoinCandidate], best: JoinCandidate, probes: Probes
     ) -> list[Ints]:
         """Join each row with the input where it has the fewest partners, or all with the best input."""
         _, _, fewest, _ = probes[candidates[0].input_index]
@@ -481,21 +448,21 @@ class MultiwayJoinOperator(Operator):
                 results.extend(self._join_next(leaf_rows[chosen], one, _select_probes(probes, chosen)))
         return results
 
-    def _candidates_after(self, joined: int) -> tuple[_Candidate, ...]:
+    def _candidates_after(self, joined: int) -> tuple[JoinCandidate, ...]:
         """The inputs that may come next; the one that was best last time is first."""
         candidates = self._candidates.get(joined)
         if candidates is None:
             candidates = self._candidates[joined] = self._list_candidates(joined)
         return candidates
 
-    def _list_candidates(self, joined: int) -> tuple[_Candidate, ...]:
+    def _list_candidates(self, joined: int) -> tuple[JoinCandidate, ...]:
         """The remaining inputs that share a variable with those joined so far."""
         order = range(len(self._inputs)) if self.order is None else self.order
         remaining = (j for j in order if not joined >> j & 1)
         candidates = [candidate for j in remaining if (candidate := self._candidate(joined, j)) is not None]
         return tuple(candidates if self.order is None else candidates[:1])
 
-    def _candidate(self, joined: int, input_index: int) -> _Candidate | None:
+    def _candidate(self, joined: int, input_index: int) -> JoinCandidate | None:
         """An input as the next one to join; None if it shares no variable with those joined so far."""
         shared = [
             (column, holder)
@@ -509,7 +476,7 @@ class MultiwayJoinOperator(Operator):
         is_single_leaf = len({leaf for leaf, _ in holders}) == 1
         columns = np.array([column for _, column in holders] if is_single_leaf else range(len(key)), dtype=np.int32)
         only = holders[0][0] if is_single_leaf else None
-        return _Candidate(input_index, key, only, columns, _group_by_leaf(holders), joined | 1 << input_index)
+        return JoinCandidate(input_index, key, only, columns, group_by_leaf(holders), joined | 1 << input_index)
 
     def _holder(self, variable: str, joined: int) -> tuple[int, int] | None:
         """The input and column, among those joined so far, that hold a variable."""
@@ -518,7 +485,7 @@ class MultiwayJoinOperator(Operator):
                 return i, one.column_of(variable)
         return None
 
-    def _probe(self, leaf_rows: Ints, to: _Candidate) -> ProbeResult:
+    def _probe(self, leaf_rows: Ints, to: JoinCandidate) -> ProbeResult:
         relation = self._relations[to.input_index]
         if not relation.size:
             return _NO_PARTNERS
@@ -531,7 +498,7 @@ class MultiwayJoinOperator(Operator):
             _fetch(self._relations[i].rows, leaf_rows, i, columns, places, keys)
         return index.probe(relation.rows, keys, to.columns)
 
-    def _join_next(self, leaf_rows: Ints, to: _Candidate, probes: Probes) -> list[Ints]:
+    def _join_next(self, leaf_rows: Ints, to: JoinCandidate, probes: Probes) -> list[Ints]:
         """Join rows with their partners in one input, then with the remaining inputs."""
         _, heads, counts, total = probes.pop(to.input_index)
         self.steps[to.joined.bit_count() - 1, to.input_index] += leaf_rows.shape[0]
@@ -546,14 +513,14 @@ class MultiwayJoinOperator(Operator):
         places, extended = index.expand_leaf_rows(leaf_rows, to.input_index, heads, counts, total)
         return self._join_rest(extended, to.joined, _select_probes(probes, places) if probes else probes)
 
-    def _last_candidate(self, joined: int) -> _Candidate | None:
+    def _last_candidate(self, joined: int) -> JoinCandidate | None:
         """The last input, if only one remains and several leaves hold the values of its key."""
         if (self._all_joined & ~joined).bit_count() != 1:
             return None
         candidates = self._candidates_after(joined)
         return candidates[0] if candidates and candidates[0].holder is None else None
 
-    def _join_last_two(self, leaf_rows: Ints, to: _Candidate, last: _Candidate, probe: ProbeResult) -> list[Ints]:
+    def _join_last_two(self, leaf_rows: Ints, to: JoinCandidate, last: JoinCandidate, probe: ProbeResult) -> list[Ints]:
         """Join rows with one input and with the last at once: pairs without a partner in the last are never written."""
         relation, other = self._relations[to.input_index], self._relations[last.input_index]
         known_values = np.empty((leaf_rows.shape[0], len(last.key)), dtype=np.int64)
@@ -618,17 +585,6 @@ class MultiwayJoinOperator(Operator):
 
 
 _NO_PARTNERS: ProbeResult = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), 0)
-
-
-def _group_by_leaf(holders: Sequence[tuple[int, int]]) -> tuple[tuple[int, Links, Links], ...]:
-    """Group values by the leaf that holds them: its columns, and the places of the values."""
-    by_leaf: dict[int, list[tuple[int, int]]] = {}
-    for place, (leaf, column) in enumerate(holders):
-        by_leaf.setdefault(leaf, []).append((column, place))
-    return tuple(
-        (leaf, np.array([c for c, _ in pairs], dtype=np.int32), np.array([p for _, p in pairs], dtype=np.int32))
-        for leaf, pairs in by_leaf.items()
-    )
 
 
 def _select_probes(probes: Probes, places: Ints) -> Probes:
