@@ -45,7 +45,7 @@ def check_runs(tree: Tree, data: st.DataObject) -> None:
         assert (results.advance_run(size) if size else [results.advance()]) == expected
 
 
-@settings(max_examples=400)
+@settings(max_examples=250)
 @given(trees(depth=4), st.data())
 def test_a_run_of_ticks_equals_the_ticks_one_by_one(tree: Tree, data: st.DataObject) -> None:
     check_runs(tree, data)

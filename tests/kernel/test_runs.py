@@ -178,7 +178,7 @@ def _answers(text: str, emit: StreamOperator, elements: list[Element], cuts: lis
 
 @pytest.mark.parametrize("text", QUERIES)
 @pytest.mark.parametrize("emit", StreamOperator)
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(elements=streams(), data=st.data())
 def test_any_cut_into_steps_gives_the_answers_of_single_ticks(
     text: str, emit: StreamOperator, elements: list[Element], data: st.DataObject
