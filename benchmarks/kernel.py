@@ -1,6 +1,7 @@
 """How fast the kernel is: `python -m benchmarks.kernel [--quick] [--plots FOLDER]`.
 
-Indexes, joins, aggregates, latency and adaptivity, compared in the same run with re-evaluation in pyoxigraph and in
+Indexes, joins, aggregates, latency, adaptivity and range joins, compared in the same run with re-evaluation in
+pyoxigraph and in
 polars. Prints one JSON object last. The full form draws its figures into docs/benchmarks; the quick one takes less than
 a minute and draws only where it is told.
 """
@@ -12,7 +13,15 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks import kernel_adaptive, kernel_aggregates, kernel_index, kernel_joins, kernel_latency, kernel_memory
+from benchmarks import (
+    kernel_adaptive,
+    kernel_aggregates,
+    kernel_index,
+    kernel_joins,
+    kernel_latency,
+    kernel_memory,
+    kernel_range,
+)
 from benchmarks.kernel_sizes import FULL, QUICK, Sizes
 from benchmarks.reporting import PLOTS, Findings, demand, draw, machine, print_result, progress
 
@@ -23,6 +32,7 @@ PARTS: dict[str, Callable[[Sizes], Findings]] = {
     "aggregates": kernel_aggregates.measure,
     "latency": kernel_latency.measure,
     "adaptive": kernel_adaptive.measure,
+    "range": kernel_range.measure,
 }
 
 

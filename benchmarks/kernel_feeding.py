@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from headwater.kernel.columns.delta import Delta, no_rows
@@ -30,7 +32,7 @@ class SlidingInput(Operator):
         self._next = Delta(self._rows[end : end + count], self._rows[begin : begin + count])
         self._begin += count
 
-    def advance(self) -> Delta:
+    def apply(self, deltas: Sequence[Delta]) -> Delta:
         return self._next
 
     @property

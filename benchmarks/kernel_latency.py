@@ -60,7 +60,7 @@ def _latencies(scene: Conference, text: str, warm_up: int, count: int) -> tuple[
     for number, element in enumerate(scene.elements(warm_up + count)):
         batch = {key: [element]}
         begun = time.perf_counter()
-        answers = evaluator.advance(batch, element.time + 1)
+        answers = list(evaluator.advance(batch, element.time + 1))
         taken = time.perf_counter() - begun
         if number >= warm_up:
             every.append(taken)

@@ -30,6 +30,8 @@ class Sizes:
     """Elements before the clock runs, besides those that fill the longest window."""
     adaptive_window: int = 20_000
     adaptive_slides: int = 60
+    range_window: int = 5_000
+    range_slides: int = 20
 
 
 FULL = Sizes()
@@ -48,4 +50,6 @@ QUICK = Sizes(
     latency_elements=600,
     latency_warm_up=100,
     adaptive_slides=20,
+    range_window=2_000,
+    range_slides=10,
 )

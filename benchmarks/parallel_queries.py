@@ -107,7 +107,7 @@ def _in_turns(scene: Conference, name: str, count: int, elements: int) -> tuple[
         said: list[list[Answer]] = []
         for place, running in enumerate(programs):
             begun = time.perf_counter()
-            said.append(running.advance({STREAM: [element]}).answers)
+            said.append(list(running.advance({STREAM: [element]}).answers))
             taken[place] += (time.perf_counter() - begun) * (number >= _warm_up(queries))
         if said[0] != said[1]:
             raise AssertionError(f"{name}: the answers of the family are not those of the queries alone")

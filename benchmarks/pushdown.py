@@ -1,16 +1,21 @@
-"""Pushing filters: `python -m benchmarks.pushdown [--quick] [--max-triples N] [--plots FOLDER]`.
+"""Pushing filters: `python -m benchmarks.pushdown [--quick] [--only NAME] [--max-triples N] [--plots FOLDER]`.
 
-Figure 7 of the C-SPARQL paper: the sums of the transactions of at least 10 euros done by Swiss brokers, here by the
-market segments that a broker trades in. Brokers are static, transactions stream; each has one filter. Four plans of the
-query take turns over the same data: with the filters where they were written, above the join (`none`), pushed to the
-brokers (`static`), to the transactions (`stream`), or each to its side (`both`, the plan that the engine chooses).
+Figure 7 of the C-SPARQL paper: the sums of the transactions of at least 10 euros done by Swiss brokers. Brokers are
+static, transactions stream; each has one filter. Two experiments:
+
+- `paper`: the query of section 3.4, as the paper has it: the default graph is the merge of brokers and market
+- `segments`: the same sums by the market segments that a broker trades in, eight each, with GRAPH for each source
+
+Four plans of a query take turns over the same data: with the filters where they were written, above the join (`none`),
+pushed to the brokers (`static`), to the transactions (`stream`), or each to its side (`both`, the plan that the engine
+chooses).
 
 An evaluation is a tumbling window from its triples, already read, to its answer. By window size the static data has
 `static_triples`; by data size the window has `window` transactions. Every answer is compared with those of the others.
 The CPU time of the evaluating thread is measured, because other load on the machine slows long evaluations most.
 
-Prints one JSON object last: `both_vs_none` is how many times as long an evaluation takes without pushing, with the
-most static triples; `window_both_vs_none` the same for the largest window.
+Prints one JSON object last, with an object for each experiment: `both_vs_none` is how many times as long an evaluation
+takes without pushing, with the most static triples; `window_both_vs_none` the same for the largest window.
 """
 
 from __future__ import annotations
@@ -19,7 +24,7 @@ import argparse
 import random
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -40,7 +45,9 @@ from benchmarks.reporting import (
     rounded,
 )
 from headwater.algebra.build import plan_query
+from headwater.algebra.nodes import Bgp, Node
 from headwater.algebra.plan import QueryPlan
+from headwater.algebra.scope import nodes_of
 from headwater.execution.answers import Answer
 from headwater.kernel.kernel_evaluator import KernelEvaluator
 from headwater.language.parser import parse
@@ -52,7 +59,6 @@ from headwater.optimizer.rewrites import (
     push_filters,
     split_filters,
 )
-from headwater.optimizer.rewrites.push_filters import FilterSide
 from headwater.optimizer.rule import Rule
 from headwater.optimizer.rules import FINISHING, REWRITES
 from headwater.terms.element_columns import ElementColumns
@@ -64,30 +70,64 @@ MARKET = "http://stockexchange.org/market.trdf"
 BROKERS = NamedNode("http://brokerscentral.org/brokers.rdf")
 _B, _X = "http://brokerscentral.org/accounts#", "http://stockexchange.org/exchanges#"
 _DOES, _WITH = (NamedNode(_X + name) for name in ("does", "with"))
-QUERY = f"""PREFIX b: <{_B}>
+PAPER = f"""REGISTER QUERY TotalAmountPerDayAndBroker AS
+PREFIX b: <{_B}>
+PREFIX x: <{_X}>
+
+SELECT DISTINCT ?broker ?total
+FROM <{BROKERS.value}>
+FROM STREAM <{MARKET}>
+[RANGE 24h TUMBLING]
+WHERE {{
+  ?broker b:is_from ?country .
+  ?broker x:does ?tx .
+  ?tx x:with ?amount .
+  FILTER (?country = 'CH' ^^ ?amount >= 10)
+}}
+AGGREGATE {{ (?total, SUM(?amount), ?broker) }}"""
+SEGMENTS = f"""PREFIX b: <{_B}>
 PREFIX x: <{_X}>
 SELECT ?segment (SUM(?amount) AS ?total)
 FROM NAMED <{BROKERS.value}>
-FROM NAMED STREAM <{MARKET}> [RANGE 10s TUMBLING]
+FROM NAMED STREAM <{MARKET}> [RANGE 24h TUMBLING]
 WHERE {{
   GRAPH <{BROKERS.value}> {{ ?broker b:is_from ?country . ?broker b:trades_in ?segment }}
   GRAPH <{MARKET}> {{ ?broker x:does ?tx . ?tx x:with ?amount }}
   FILTER(?country = "CH" && ?amount >= 10)
 }}
 GROUP BY ?segment"""
-WIDTH = 10 * SECOND
+WIDTH = 24 * 3600 * SECOND
 COUNTRIES = 50
-SEGMENTS = 100
-TRADED = 8
-"""In how many segments a broker trades."""
+SEGMENT_COUNT = 100
 SMALL = 0.9
 """The share of transactions below 10 euros."""
 
 
-def _push_to(side: FilterSide) -> Rule:
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """A query over brokers, each of which trades in so many segments."""
+
+    query: str
+    traded: int
+
+    @property
+    def triples_per_broker(self) -> int:
+        return 1 + self.traded
+
+
+EXPERIMENTS = {"paper": Experiment(PAPER, 0), "segments": Experiment(SEGMENTS, 8)}
+
+
+def is_about_brokers(node: Node) -> bool:
+    """Whether all patterns of a part are about brokers, which do not stream."""
+    triples = [triple for inner in nodes_of(node) if isinstance(inner, Bgp) for triple in inner.triples]
+    return all(isinstance(one.predicate, NamedNode) and one.predicate.value.startswith(_B) for one in triples)
+
+
+def _push_to(side: str, may_filter: Callable[[Node], bool]) -> Rule:
     """The rule that pushes filters, to one side of joins only."""
-    rewrite = partial(push_filters.push_filters, side=side)
-    return replace(push_filters.RULE, name=f"push filters to the {side.value} side", rewrite=rewrite)
+    rewrite = partial(push_filters.push_filters, may_filter=may_filter)
+    return replace(push_filters.RULE, name=f"push filters to the {side} side", rewrite=rewrite)
 
 
 _MOVING = (split_filters.RULE, bind_equalities.RULE, push_filters.RULE, narrow_static_parts.RULE)
@@ -95,8 +135,11 @@ _STAYING = tuple(rule for rule in REWRITES if rule not in _MOVING)
 _TIDYING = tuple(rule for rule in FINISHING if rule is not filter_static_parts.RULE)
 STRATEGIES: dict[str, tuple[tuple[Rule, ...], tuple[Rule, ...]]] = {
     "none": (_STAYING, _TIDYING),
-    "static": ((*_STAYING, split_filters.RULE, _push_to(FilterSide.STATIC)), _TIDYING),
-    "stream": ((*_STAYING, split_filters.RULE, _push_to(FilterSide.STREAM)), _TIDYING),
+    "static": ((*_STAYING, split_filters.RULE, _push_to("static", is_about_brokers)), _TIDYING),
+    "stream": (
+        (*_STAYING, split_filters.RULE, _push_to("stream", lambda node: not is_about_brokers(node))),
+        _TIDYING,
+    ),
     "both": (REWRITES, FINISHING),
 }
 """The rules of each plan: those applied again and again, and those at the end."""
@@ -123,29 +166,29 @@ FULL = Sizes()
 QUICK = Sizes(static_triples=20_000, data_sizes=(10_000, 100_000), window=20_000, windows=(1_000, 20_000), rounds=5)
 
 
-def make_plans() -> dict[str, QueryPlan]:
+def make_plans(experiment: Experiment) -> dict[str, QueryPlan]:
     """The plan of each strategy; all give the same answers."""
-    plan = plan_query(parse(QUERY))
+    plan = plan_query(parse(experiment.query), name="Totals")
     return {
         name: optimise(plan, rewrites=rewrites, finishing=finishing).plan
         for name, (rewrites, finishing) in STRATEGIES.items()
     }
 
 
-def make_brokers(triples: int) -> Store:
-    """A store with about `triples` triples on brokers, nine for each."""
+def make_brokers(experiment: Experiment, triples: int) -> Store:
+    """A store with about `triples` triples on brokers."""
     store = Store()
-    store.bulk_extend(_broker_quads(triples // (1 + TRADED)))
+    store.bulk_extend(_broker_quads(triples // experiment.triples_per_broker, experiment.traded))
     return store
 
 
-def _broker_quads(count: int) -> Iterator[Quad]:
+def _broker_quads(count: int, traded: int) -> Iterator[Quad]:
     countries = [Literal("CH"), *(Literal(f"C{number}") for number in range(1, COUNTRIES))]
     for number in range(count):
         broker = NamedNode(f"{_B}broker{number}")
         yield Quad(broker, NamedNode(_B + "is_from"), countries[number % COUNTRIES], BROKERS)
-        for place in range(TRADED):
-            segment = NamedNode(f"{_B}segment{(7 * number + 11 * place) % SEGMENTS}")
+        for place in range(traded):
+            segment = NamedNode(f"{_B}segment{(7 * number + 11 * place) % SEGMENT_COUNT}")
             yield Quad(broker, NamedNode(_B + "trades_in"), segment, BROKERS)
 
 
@@ -189,22 +232,23 @@ class EvaluationTimes:
         return self.evaluation["none"] / self.evaluation["both"]
 
 
-def measure_evaluations(static_triples: int, window: int, rounds: int) -> EvaluationTimes:
+def measure_evaluations(experiment: Experiment, static_triples: int, window: int, rounds: int) -> EvaluationTimes:
     """Evaluate the same windows with all strategies in turns; their answers must be the same."""
-    store = make_brokers(static_triples)
+    store = make_brokers(experiment, static_triples)
     ready: dict[str, float] = {}
     evaluators: dict[str, KernelEvaluator] = {}
-    for name, plan in make_plans().items():
+    for name, plan in make_plans(experiment).items():
         begun = time.perf_counter()
         evaluators[name] = KernelEvaluator(plan, resolve_settings(plan), store)
         ready[name] = time.perf_counter() - begun
     taken: dict[str, list[float]] = {name: [] for name in evaluators}
     row_count = 0
-    for index, content in enumerate(make_transactions(static_triples // (1 + TRADED), window, rounds + 1)):
+    brokers = static_triples // experiment.triples_per_broker
+    for index, content in enumerate(make_transactions(brokers, window, rounds + 1)):
         answers_by_name: dict[str, list[Answer]] = {}
         for name, evaluator in evaluators.items():
             begun = time.thread_time()
-            answers_by_name[name] = evaluator.advance({evaluator.keys[0]: content}, (index + 1) * WIDTH + 1)
+            answers_by_name[name] = list(evaluator.advance({evaluator.keys[0]: content}, (index + 1) * WIDTH + 1))
             if index:
                 taken[name].append(time.thread_time() - begun)
         rows = [[answer.rows for answer in answers] for answers in answers_by_name.values()]
@@ -216,29 +260,32 @@ def measure_evaluations(static_triples: int, window: int, rounds: int) -> Evalua
     return EvaluationTimes({name: statistics.median(times) for name, times in taken.items()}, ready)
 
 
-def measure(sizes: Sizes) -> Findings:
+def measure(name: str, sizes: Sizes) -> Findings:
+    """Measure one experiment."""
+    experiment = EXPERIMENTS[name]
     by_window: dict[str, dict[str, float]] = {name: {} for name in STRATEGIES}
     by_data: dict[str, dict[str, float]] = {name: {} for name in STRATEGIES}
     ready: dict[str, dict[str, float]] = {name: {} for name in STRATEGIES}
     findings = Findings({"static_triples": sizes.static_triples, "window": sizes.window})
     for window in sizes.windows:
-        times = measure_evaluations(sizes.static_triples, window, sizes.rounds)
+        times = measure_evaluations(experiment, sizes.static_triples, window, sizes.rounds)
         _add_times(by_window, window, times.evaluation)
         findings.values["window_both_vs_none"] = rounded(times.gain)
         progress(f"{window} transactions, {sizes.static_triples} static triples: {_times_to_text(times)}")
     for triples in sizes.data_sizes:
-        times = measure_evaluations(triples, sizes.window, sizes.rounds)
+        times = measure_evaluations(experiment, triples, sizes.window, sizes.rounds)
         _add_times(by_data, triples, times.evaluation)
         _add_times(ready, triples, times.ready)
         findings.values["both_vs_none"] = rounded(times.gain)
         progress(f"{sizes.window} transactions, {triples} static triples: {_times_to_text(times)}")
     findings.values |= {"evaluation_s_by_window": by_window, "evaluation_s_by_data": by_data, "ready_s_by_data": ready}
-    for name, title, x, values in (
-        ("pushdown-window", "Pushing filters, by window size", "transactions in the window", by_window),
-        ("pushdown-data", "Pushing filters, by size of the data set", "static triples", by_data),
+    for kind, title, x, values in (
+        ("window", "Pushing filters, by window size", "transactions in the window", by_window),
+        ("data", "Pushing filters, by size of the data set", "static triples", by_data),
     ):
         lines = {s: [(float(size), taken * 1e3) for size, taken in points.items()] for s, points in values.items()}
-        findings.figures.append(Figure(name, title, x, "milliseconds per evaluation", lines))
+        figure = f"pushdown-{kind}" if name == "segments" else f"pushdown-{name}-{kind}"
+        findings.figures.append(Figure(figure, title, x, "milliseconds per evaluation", lines))
     return findings
 
 
@@ -254,6 +301,7 @@ def _times_to_text(times: EvaluationTimes) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.pushdown", description="Pushing filters.")
     parser.add_argument("--quick", action="store_true", help="fewer and smaller sizes")
+    parser.add_argument("--only", choices=EXPERIMENTS, help="one of the experiments")
     parser.add_argument("--max-triples", type=int, help="the most static triples")
     parser.add_argument("--plots", type=Path, help=f"where the figures go; of the full form: {PLOTS.name} in docs")
     arguments = parser.parse_args()
@@ -262,11 +310,11 @@ def main() -> None:
     sizes = QUICK if arguments.quick else FULL
     if arguments.max_triples is not None:
         sizes = sizes.up_to(arguments.max_triples)
-    findings = measure(sizes)
+    findings = {name: measure(name, sizes) for name in EXPERIMENTS if arguments.only in (None, name)}
     folder = arguments.plots or (None if arguments.quick or arguments.max_triples is not None else PLOTS)
     if folder is not None:
-        draw(findings.figures, folder)
-    print_result({**findings.values, "quick": arguments.quick, "machine": facts})
+        draw([figure for one in findings.values() for figure in one.figures], folder)
+    print_result({**{name: one.values for name, one in findings.items()}, "quick": arguments.quick, "machine": facts})
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean, pstdev
 
 from benchmarks.reporting import Figure, progress, rounded
@@ -15,7 +15,8 @@ FIGURE_BUDGET = 5
 EVERY_TICKS = 6
 TABLE_1 = ("WST", "GNR-RND", "GNR-LRU", "WSJ-RND", "WSJ-LRU", "BST")
 TABLE_2 = ("WST", "WSJ-RND", "WSJ-LRU", "WSJ-WBM", "WSJ-LEARNT", "WBM*")
-EVERYTHING = tuple(dict.fromkeys((*TABLE_1, *TABLE_2, "WBM (learnt rates)")))
+OTHER_WBM = ("WBM (counted rates)", "WBM (learnt rates)")
+EVERYTHING = tuple(dict.fromkeys((*TABLE_1, *TABLE_2, *OTHER_WBM)))
 POLICIES_OF = {
     "real": EVERYTHING,
     "fixed": EVERYTHING,
@@ -31,7 +32,7 @@ PAPER: dict[str, dict[str, tuple[float, float, float]]] = {
         "GNR-LRU": (0.33, 0.35, 0.41),
         "WSJ-RND": (0.46, 0.57, 0.68),
         "WSJ-LRU": (0.47, 0.58, 0.80),
-        "WSJ-WBM": (0.52, 0.61, 0.80),
+        **dict.fromkeys(("WSJ-WBM", "WBM (counted rates)"), (0.52, 0.61, 0.80)),
         "BST": (0.56, 0.74, 0.98),
         "WBM*": (0.59, 0.77, 0.98),
     },
@@ -41,7 +42,7 @@ PAPER: dict[str, dict[str, tuple[float, float, float]]] = {
         "GNR-LRU": (0.27, 0.28, 0.33),
         "WSJ-RND": (0.40, 0.48, 0.64),
         "WSJ-LRU": (0.38, 0.51, 0.76),
-        "WSJ-WBM": (0.46, 0.60, 0.81),
+        **dict.fromkeys(("WSJ-WBM", "WBM (counted rates)"), (0.46, 0.60, 0.81)),
         "BST": (0.49, 0.66, 0.94),
         "WBM*": (0.52, 0.71, 0.94),
     },
@@ -51,7 +52,11 @@ PAPER: dict[str, dict[str, tuple[float, float, float]]] = {
 FIRST_TICKS = 55
 """After so many evaluations the view that is never refreshed is as accurate as the paper says of its whole run."""
 
-COMPARED_WITH_PAPER = ("WSJ-RND", "WSJ-LRU", "BST", "WBM*")
+COMPARED_WITH_PAPER = ("WSJ-RND", "WSJ-LRU", "WSJ-WBM", "WBM (counted rates)", "BST", "WBM*")
+
+TIE = 0.01
+"""Accuracies that differ by no more count as equal: the paper gives two digits, in which LRU and WBM are equal on its
+real data with the largest budget."""
 
 Runs = dict[tuple[str, str, int], list[Run]]
 """By scenario, policy and budget: one run per seed."""
@@ -124,13 +129,25 @@ def values(runs: Runs) -> dict[str, object]:
         "accuracy_estimate_errors": {
             policy: rounded(error(policy)) for policy in ("WSJ-RND", "WSJ-LRU", "WSJ-WBM", "WSJ-LEARNT")
         },
-        "order_of_the_tables_holds": has_paper_order(runs),
+        "order_of_the_tables_holds": {
+            scenario: {
+                wbm: all(
+                    has_paper_order({policy: accuracy(runs, scenario, policy, budget) for policy in EVERYTHING}, wbm)
+                    for budget in BUDGETS
+                )
+                for wbm in ("WSJ-WBM", *OTHER_WBM)
+            }
+            for scenario in PAPER
+        },
         "distance_from_paper": {
-            policy: rounded(
-                max(abs(ours - theirs) for ours, theirs in zip(of_ours, PAPER["real"][policy], strict=True))
-            )
-            for policy, of_ours in by_policy("real").items()
-            if policy in COMPARED_WITH_PAPER
+            scenario: {
+                policy: rounded(
+                    max(abs(ours - theirs) for ours, theirs in zip(of_ours, PAPER[scenario][policy], strict=True))
+                )
+                for policy, of_ours in by_policy(scenario).items()
+                if policy in COMPARED_WITH_PAPER
+            }
+            for scenario in PAPER
         },
     }
 
@@ -153,14 +170,14 @@ def is_learnt_best(runs: Runs) -> bool:
     )
 
 
-def has_paper_order(runs: Runs) -> bool:
-    """WST < GNR < WSJ < BST for either policy, and RND and LRU below WBM*, on real data at each budget."""
-    for budget in BUDGETS:
-        at = {policy: accuracy(runs, "real", policy, budget) for policy in EVERYTHING}
-        for policy in ("RND", "LRU"):
-            if not at["WST"] < at[f"GNR-{policy}"] < at[f"WSJ-{policy}"] < min(at["BST"], at["WBM*"]):
-                return False
-    return True
+def has_paper_order(at: Mapping[str, float], wbm: str = "WSJ-WBM") -> bool:
+    """Whether accuracies by policy have the order that the paper's tables have at each budget; `wbm` is which WBM.
+
+    Table 1: WST < GNR < WSJ < BST, with RND and with LRU. Table 2: RND and LRU are at or below WBM, WBM is below WBM*.
+    """
+    is_table_1 = all(at["WST"] < at[f"GNR-{policy}"] < at[f"WSJ-{policy}"] < at["BST"] for policy in ("RND", "LRU"))
+    is_table_2 = max(at["WSJ-RND"], at["WSJ-LRU"]) <= at[wbm] + TIE and at[wbm] < at["WBM*"]
+    return is_table_1 and is_table_2
 
 
 def figures(runs: Runs) -> list[Figure]:

@@ -7,7 +7,6 @@ accounts, with change rates that are fixed, drift, or come in bursts.
 from __future__ import annotations
 
 import csv
-import math
 import os
 import random
 import sys
@@ -18,12 +17,15 @@ from pathlib import Path
 
 from benchmarks.reporting import PROJECT
 from benchmarks.simulated_remote import Change, SimulatedChanges
+from headwater.federation.view.given_rates import GivenRates
 from headwater.federation.view.lifetime import WindowKey, remaining_ticks
 from headwater.terms.model import MILLISECOND, SECOND, Literal, NamedNode, Row
 
 WIDTH = 100 * SECOND
 SLIDE = 60 * SECOND
 MINUTE = 60 * SECOND
+_NEVER = 1e-9
+"""The rate, in changes per second, of what does not change in the whole recording."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +38,22 @@ class Scenario:
     ticks: tuple[int, ...]
     windows: tuple[tuple[WindowKey, ...], ...]
 
-    def mean_intervals(self) -> dict[Row, float]:
-        """The mean time between changes of each key over the whole replay; a query cannot know it beforehand."""
-        end = self.ticks[-1]
-        changes = {key: self.log.changes_between(key, self.begin, end) for key in self.log}
-        return {key: (end - self.begin) / count if count else math.inf for key, count in changes.items()}
+    def given_rates(self) -> GivenRates:
+        """How often each key changes in a second, from the first evaluation to its last change; a query that is not
+        given this cannot know it. Where periods are fixed, it is one over the period.
+        """
+        return self._rates(lambda key: self.log.last_change(key, self.ticks[-1]) or 0)
+
+    def counted_rates(self) -> GivenRates:
+        """The same, but the changes are counted over the whole replay: too few, by the time after the last one."""
+        return self._rates(lambda key: self.ticks[-1])
+
+    def _rates(self, end_of: Callable[[Row], int]) -> GivenRates:
+        begin, rates = self.ticks[0], {}
+        for key in self.log:
+            count = self.log.changes_between(key, begin, self.ticks[-1])
+            rates[key] = SECOND * count / (end_of(key) - begin) if count else _NEVER
+        return GivenRates("the recording", None, rates)
 
 
 def folder() -> Path:

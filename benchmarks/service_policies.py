@@ -8,22 +8,28 @@ from benchmarks.service_data import SLIDE, Scenario
 from benchmarks.simulated_remote import Behaviour, SimulatedRemote
 from benchmarks.upper_bounds import BestRanker, PerfectWindowBasedMaintenance
 from benchmarks.virtual_time import VirtualClock, VirtualRequestRunner
-from headwater.federation.policy.best_before import WindowBasedMaintenance
 from headwater.federation.policy.maintainer import Maintainer
 from headwater.federation.policy.policies import Policy, make_policy
 from headwater.federation.policy.proposers import WindowServiceJoin
 from headwater.federation.view.change_model import ChangeModel
 from headwater.federation.view.local_view import LocalView
 from headwater.federation.view.service_quality import Goals
+from headwater.terms.model import Variable
 
 AT_ONCE = Behaviour(keys_per_request=100)
 """The remote of the accuracy experiments takes no time: budgets limit it."""
 
 
 def paper_wbm(scenario: Scenario, view: LocalView, seed: int) -> Policy:
-    """WBM as the paper ran it: the change rate of each entry is known beforehand, from the whole recording."""
-    intervals = scenario.mean_intervals()
-    return WindowServiceJoin(), WindowBasedMaintenance(lambda entry: intervals[entry.key], seed)
+    """WBM as the paper ran it: the change rate of each entry is given, from the whole recording."""
+    view.given_rates = scenario.given_rates().for_keys((Variable("account"),))
+    return make_policy("WBM", view, seed)
+
+
+def counted_wbm(scenario: Scenario, view: LocalView, seed: int) -> Policy:
+    """WBM with rates that are a little less exact."""
+    view.given_rates = scenario.counted_rates().for_keys((Variable("account"),))
+    return make_policy("WBM", view, seed)
 
 
 def bst(scenario: Scenario, view: LocalView, seed: int) -> Policy:
@@ -45,6 +51,7 @@ POLICIES: dict[str, Callable[[Scenario, LocalView, int], Policy]] = {
     "WSJ-RND": package_policy("RND"),
     "WSJ-LRU": package_policy("LRU"),
     "WSJ-WBM": paper_wbm,
+    "WBM (counted rates)": counted_wbm,
     "WBM (learnt rates)": package_policy("WBM"),
     "WSJ-LEARNT": package_policy("LEARNT"),
     "BST": bst,

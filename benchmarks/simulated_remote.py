@@ -55,6 +55,12 @@ class SimulatedChanges:
         index = bisect_right(instants, instant)
         return instants[index] if index < len(instants) else None
 
+    def last_change(self, key: Row, instant: int) -> int | None:
+        """When the rows of the key changed last, at an instant."""
+        instants = self._instants.get(key, [])
+        index = bisect_right(instants, instant)
+        return instants[index - 1] if index else None
+
     def changes_between(self, key: Row, begin: int, end: int) -> int:
         """How many changes lie in `(begin, end]`."""
         instants = self._instants.get(key, [])

@@ -48,11 +48,11 @@ class VirtualRequestRunner:
     def free_workers(self) -> int:
         return self._workers - len(self._under_way)
 
-    def start(self, remote: Remote, requests: Iterable[Sequence[Row]]) -> list[RequestId]:
+    def start(self, remote: Remote, requests: Iterable[Sequence[Row]], asked_at: int) -> list[RequestId]:
         request_ids = []
         for keys in itertools.islice(requests, self.free_workers):
             request_id = next(self._numbers)
-            outcome = send_request(remote, tuple(keys), self._clock.now())
+            outcome = send_request(remote, tuple(keys), asked_at)
             ends = self._clock.now() + round(outcome.fetched.seconds * SECOND)
             self._under_way[request_id] = (ends, outcome)
             request_ids.append(request_id)

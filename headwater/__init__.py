@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from headwater.engine.engine import Engine
     from headwater.engine.query_handle import Query
     from headwater.errors import HeadwaterError, SettingError, StateError
+    from headwater.execution.answer_batch import AnswerBatch
     from headwater.execution.answer_quality import AnswerQuality
     from headwater.execution.answers import Answer
     from headwater.execution.registered import RegistrationError
@@ -99,6 +100,7 @@ _PLACES = {
     "SettingError": "headwater.errors",
     "StateError": "headwater.errors",
     "AnswerQuality": "headwater.execution.answer_quality",
+    "AnswerBatch": "headwater.execution.answer_batch",
     "Answer": "headwater.execution.answers",
     "RegistrationError": "headwater.execution.registered",
     "GraphvizError": "headwater.explain.dot",
@@ -157,6 +159,7 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "Answer",
+    "AnswerBatch",
     "AnswerQuality",
     "CheckpointError",
     "Continued",

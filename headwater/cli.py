@@ -14,8 +14,9 @@ import typer
 
 from headwater import __version__
 from headwater.commands.ending import report_failures
-from headwater.explain.drawing_model import PlanFormat, PlanGraph
+from headwater.explain.drawing_model import PlanFormat, PlanGraph, PlanStage
 from headwater.language.stream_clauses import Dialect, StreamOperator
+from headwater.running.overload import Overload
 from headwater.windows.model import Bounds
 from headwater.windows.settings import Content, Report
 
@@ -80,7 +81,8 @@ def run(
         typer.Option(
             metavar="IRI=SOURCE",
             help="A stream and its files: a path or a glob, quoted. Repeat it for more streams or more files. "
-            "Or an address: kafka://host:port/topic?format=turtle, mqtt://host/topic, tcp://host:port, ws://host/path.",
+            "Or an address: kafka://host:port/topic?format=turtle, mqtt://host/topic, tcp://host:port, ws://host/path. "
+            "A stream whose IRI is such an address, or a file:, needs no --stream.",
         ),
     ] = None,
     data: Annotated[
@@ -144,6 +146,14 @@ def run(
         Path | None,
         typer.Option(metavar="FILE", help="Append the counts of each batch, query by query, as a line of JSON."),
     ] = None,
+    no_locate_streams: Annotated[
+        bool,
+        typer.Option("--no-locate-streams", help="Read only streams that --stream names: no IRI is an address."),
+    ] = False,
+    overload: Annotated[
+        Overload,
+        typer.Option(help="What a run does that follows and falls behind: evaluate all ticks later, or fewer of them."),
+    ] = "wait",
     no_drain: Annotated[
         bool, typer.Option("--no-drain", help="At the end, do not answer the windows that are still open.")
     ] = False,
@@ -177,6 +187,8 @@ def run(
             out=tuple(out or ()),
             endpoints=tuple(endpoint or ()),
             progress_json=progress_json,
+            locate_streams=not no_locate_streams,
+            overload=overload,
         )
     )
 
@@ -208,13 +220,34 @@ def explain(
     ] = None,
     data: Annotated[
         list[str] | None,
-        typer.Option(metavar="FOLDER", help="A data set: says how large the views over it are, and where."),
+        typer.Option(
+            metavar="FILE[@GRAPH-IRI]",
+            help="Static RDF or a data set: says how large the views over it are, and where.",
+        ),
     ] = None,
+    stream: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="IRI=FILES",
+            help="A sample of a stream: patterns are shown at the one source that has their predicates.",
+        ),
+    ] = None,
+    plan: Annotated[
+        PlanStage,
+        typer.Option(help="As it is written, with filters at the sources as in the C-SPARQL paper, or as evaluated."),
+    ] = "evaluated",
     rules: Annotated[bool, typer.Option("--rules", help="Show how the plan is rewritten, a step per rule.")] = False,
     dialect: DialectOption = None,
 ) -> None:
     """Show how a query was understood: its plan, as text or as a drawing, and what evaluates it."""
-    others = {"--coverage": rules and coverage, "--graph": graph, "--format": output != "text", "--data": data}
+    others = {
+        "--coverage": rules and coverage,
+        "--graph": graph,
+        "--format": output != "text",
+        "--data": data,
+        "--stream": stream,
+        "--plan": plan != "evaluated",
+    }
     ignored = ", ".join(option for option, value in others.items() if value)
     if ignored and (rules or coverage is not None):
         raise typer.BadParameter(f"{'--rules' if rules else '--coverage'} prints text alone: leave out {ignored}")
@@ -227,20 +260,30 @@ def explain(
 
         show_coverage(coverage, dialect)
     elif query is not None and coverage is None:
+        from headwater.commands.explain_command import ExplainOptions
         from headwater.commands.explain_command import explain as explain_query
 
-        explain_query(query, graph, output, dialect, data or ())
+        explain_query(query, ExplainOptions(graph, output, plan, dialect, data or (), stream or ()))
     else:
         raise typer.BadParameter("give either a query file or --coverage with a folder of them")
 
 
 @app.command(epilog=example("headwater check examples/cars-per-district.rq examples/busy-districts.rq"))
 @report_failures
-def check(queries: QueryPaths, dialect: DialectOption = None) -> None:
+def check(
+    queries: QueryPaths,
+    data: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE[@GRAPH-IRI]", help="Static RDF or a data set: warns of what nothing in it can match."
+        ),
+    ] = None,
+    dialect: DialectOption = None,
+) -> None:
     """Parse and plan queries, and say what is wrong with them. Exit code 2 when something is."""
     from headwater.commands.check_command import check as check_queries
 
-    check_queries(queries, dialect)
+    check_queries(queries, dialect, data or ())
 
 
 @app.command(

@@ -51,7 +51,7 @@ ORDER = (
 )
 WITHOUT_SPARK = ORDER[: ORDER.index("datasets")]
 INNER_ORDERS = {
-    "kernel": ("columns", "expressions", "operators", "aggregation", "compiling", "", "families"),
+    "kernel": ("columns", "expressions", "joins", "operators", "aggregation", "compiling", "", "families"),
     "federation": ("endpoint", "view", "policy", ""),
 }
 """The folders of a room in the order in which they may import each other; the empty name is the room itself."""

@@ -1,12 +1,14 @@
 """The active graph of each pattern: the windows and static graphs against which it is matched.
 
 A pattern outside GRAPH, WINDOW, STREAM and SERVICE reads the default graph, which in C-SPARQL is the RDF merge of the
-FROM STREAM windows and the static default graph. Each of those clauses gives the patterns inside it another one.
+FROM STREAM windows and the static default graph. Each of those clauses gives the patterns inside it another one. After
+a plain FROM STREAM <s>, GRAPH <s> is the default graph with <s> as its only stream; after FROM NAMED STREAM it is the
+window of <s> alone.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from headwater.algebra.nodes import Graph, GraphName, Node, Service, Window
 from headwater.algebra.plan import QueryPlan
@@ -73,7 +75,11 @@ def active_graph_inside(plan: QueryPlan, node: Node, around: ActiveGraph) -> Act
         case Graph(NamedNode() as iri, _):
             windows = tuple(n for n, window in enumerate(plan.windows) if window.graph == iri)
             listed = plan.named_graphs is not None and iri in plan.named_graphs
+            if any(plan.windows[number].in_default_graph for number in windows):
+                # The default graph with this stream alone (C-SPARQL, section 2.6).
+                return replace(default_active_graph(plan), windows=windows)
             if windows and not listed:
                 return ActiveGraph(windows)
-            return ActiveGraph(windows, (StaticGraph("FROM NAMED" if listed else "GRAPH", iri),))
+            clause = "FROM" if listed and iri in (plan.default_graphs or ()) else "FROM NAMED" if listed else "GRAPH"
+            return ActiveGraph(windows, (StaticGraph(clause, iri),))
     return around

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headwater.algebra.plan import WindowSource
+from headwater.algebra.plan import QueryPlan, WindowSource
 from headwater.terms.model import NamedNode
 
 INTERNAL = "urn:headwater:"
@@ -15,3 +15,19 @@ DEFAULT = NamedNode(INTERNAL + "default")
 def window_graph(window_index: int, source: WindowSource) -> NamedNode:
     """The named graph that holds a window's content."""
     return source.graph or NamedNode(f"{INTERNAL}window:{window_index}")
+
+
+def graphs_with_static_data(plan: QueryPlan) -> frozenset[NamedNode]:
+    """The graphs of windows in which the static default graph is seen, too: the default graph, if windows are in it.
+
+    After a plain FROM STREAM <s> of C-SPARQL, GRAPH <s> is the default graph with <s> as its only stream (section 2.6).
+    """
+    plain = [source for source in plan.windows if source.in_default_graph]
+    return frozenset(graph for source in plain for graph in (DEFAULT, source.graph) if graph is not None)
+
+
+def windows_of(plan: QueryPlan, graph: NamedNode) -> list[int]:
+    """The windows that feed a graph; `DEFAULT` is the default graph."""
+    if graph == DEFAULT:
+        return [number for number, source in enumerate(plan.windows) if source.in_default_graph]
+    return [number for number, source in enumerate(plan.windows) if window_graph(number, source) == graph]

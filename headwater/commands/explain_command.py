@@ -3,40 +3,98 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
 
+import typer
+
+from headwater.commands.option_values import group_sources, make_source, parse_data_option
 from headwater.commands.query_files import QueryFile
-from headwater.explain.drawing_model import PlanFormat, PlanGraph
+from headwater.explain.drawing_model import PlanFormat, PlanGraph, PlanStage
+from headwater.explain.paper_plan import push_to_sources
 from headwater.explain.plan_text import explain as explain_plan
+from headwater.explain.separate_sources import SourceVocabularies, separate_sources
 from headwater.language.stream_clauses import Dialect
+from headwater.sources.files import FileSource
+from headwater.sources.source import ItemRange
+from headwater.terms.model import Element, NamedNode
+from headwater.terms.names import name_to_iri
 from headwater.windows.settings import resolve_settings
 
+if TYPE_CHECKING:
+    from headwater.engine.engine_data import EngineData
 
-def explain(
-    path: str,
-    graph: PlanGraph | None,
-    output: PlanFormat,
-    dialect: Dialect | None,
-    data: Sequence[str] = (),
-) -> None:
-    """Print the plan of a query file, or one of its two graphs; `data` are data sets over which it would run."""
-    from headwater.datasets.dataset import DataSet
-    from headwater.datasets.linked_data import LinkedData
+_SAMPLED_ELEMENTS = 10_000
+
+
+@dataclass(frozen=True)
+class ExplainOptions:
+    """What was typed: the plan that is shown and how, and the data over which it would run."""
+
+    graph: PlanGraph | None = None
+    format: PlanFormat = "text"
+    stage: PlanStage = "evaluated"
+    dialect: Dialect | None = None
+    data: Sequence[str] = ()
+    streams: Sequence[str] = ()
+
+
+def explain(path: str, options: ExplainOptions) -> None:
+    """Print the plan of a query file, or one of its two graphs."""
+    from headwater.engine.engine_data import EngineData
     from headwater.execution.registered import RegisteredQuery
     from headwater.federation.service_evaluator import choose_evaluator
     from headwater.sharding.shard_planning import describe_sharding
 
-    plan = QueryFile.read(path).plan(dialect)
+    plan = QueryFile.read(path).plan(options.dialect)
     settings = resolve_settings(plan)
-    choice = choose_evaluator(plan, settings, LinkedData([DataSet.open(folder) for folder in data]))
+    data = EngineData()
+    for text in options.data:
+        file, graph = parse_data_option(text)
+        data.add(file, graph, None)
+    shards = describe_sharding(RegisteredQuery(plan, settings))
+    if options.streams:
+        plan = separate_sources(plan, _read_vocabularies(options, data))
+    choice = choose_evaluator(plan, settings, data.open_all())
     evaluator = "kernel (incremental)" if choice.is_kernel else f"reference, because of {choice.reason}"
+    is_evaluated = options.stage == "evaluated"
+    if not is_evaluated:
+        plan = push_to_sources(plan) if options.stage == "paper" else plan
     text = explain_plan(
-        choice.plan,
-        graph=graph,
-        format=output,
+        choice.plan if is_evaluated else plan,
+        graph=options.graph,
+        format=options.format,
         settings=settings,
         evaluator=evaluator,
-        static_parts=choice.static_parts,
-        shards=describe_sharding(RegisteredQuery(plan, settings)),
-        views=choice.view_locations if data else (),
+        static_parts=choice.static_parts if is_evaluated else (),
+        shards=shards,
+        views=choice.view_locations if is_evaluated and options.data else (),
+        is_merged=options.stage != "written",
     )
     print(text.rstrip("\n"))
+
+
+def _read_vocabularies(options: ExplainOptions, data: EngineData) -> SourceVocabularies:
+    """The predicates of each source: of samples of the streams, and of the static data where there is some."""
+    streams = {name_to_iri(stream): _read_predicates(named) for stream, named in group_sources(options.streams).items()}
+    graphs: dict[NamedNode | None, frozenset[NamedNode]] = {}
+    for dataset in data.open_all().datasets:
+        for graph, counts in dataset.predicate_counts().items():
+            graphs[graph] = graphs.get(graph, frozenset()) | frozenset(counts)
+    return SourceVocabularies(streams, graphs if options.data else None)
+
+
+def _read_predicates(named: list[str]) -> frozenset[NamedNode]:
+    """The predicates of the first elements in the files of a stream."""
+    source = make_source(named, None)
+    if not isinstance(source, FileSource):
+        raise typer.BadParameter(f"{named[0]}: give files as a sample of the stream", param_hint="--stream")
+    source.check()
+    elements = (element for item in source.list_items() for element in source.read(ItemRange(item.name, 0, item.size)))
+    return frozenset(
+        triple.predicate
+        for element in islice(elements, _SAMPLED_ELEMENTS)
+        if isinstance(element, Element)
+        for triple in element.triples
+    )

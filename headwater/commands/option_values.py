@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import glob
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import typer
@@ -21,7 +21,7 @@ import headwater as hw
 from headwater.errors import SettingError
 from headwater.sinks.sink import Sink
 from headwater.sinks.sink_addresses import sink_at
-from headwater.sources.addresses import is_address, source_at
+from headwater.sources.addresses import is_address, is_stream_address, source_at
 from headwater.sources.receivers import ReceivedSource
 from headwater.sources.source import Source
 from headwater.terms.arguments import parse_number
@@ -91,6 +91,14 @@ def parse_endpoint_option(text: str) -> tuple[str, dict[str, float | int | str]]
         except SettingError as error:
             raise typer.BadParameter(f"{text!r}: {error}", param_hint="--endpoint") from None
     return address, found
+
+
+def locate_templates(templates: Mapping[str, Path], sources: dict[str, list[str]]) -> None:
+    """Give a stream that has a template and no `--stream` its own IRI as its source, where that is an address."""
+    for stream in templates.keys() - sources.keys():
+        if not is_stream_address(stream):
+            raise typer.BadParameter(f"no --stream is named {stream}", param_hint="--template")
+        sources[stream] = [stream]
 
 
 def make_source(named: list[str], template: Path | None) -> Source | ReceivedSource:

@@ -17,6 +17,7 @@ from headwater.commands.answer_tables import Screen, answer_table
 from headwater.commands.ending import WrongInput
 from headwater.commands.option_values import (
     group_sources,
+    locate_templates,
     make_sink,
     make_source,
     parse_data_option,
@@ -28,6 +29,7 @@ from headwater.commands.query_files import QueryFile
 from headwater.execution.answers import Answer
 from headwater.explain.notation import Notation
 from headwater.language.stream_clauses import Dialect, StreamOperator
+from headwater.running.overload import Overload
 from headwater.sinks.answer_text import answer_writer
 from headwater.terms.durations import parse_duration
 from headwater.terms.timestamps import parse_time
@@ -62,6 +64,8 @@ class RunOptions:
     window_cap: int | None = None
     endpoints: tuple[str, ...] = ()
     progress_json: Path | None = None
+    locate_streams: bool = True
+    overload: Overload = "wait"
 
 
 def run(options: RunOptions) -> None:
@@ -70,8 +74,7 @@ def run(options: RunOptions) -> None:
     delay = _duration(options.delay)
     sources = group_sources(options.streams)
     templates = dict(parse_template_option(text) for text in options.templates)
-    for stream in templates.keys() - sources.keys():
-        raise typer.BadParameter(f"no --stream is named {stream}", param_hint="--template")
+    locate_templates(templates, sources)
     engine = hw.Engine(
         in_process=options.in_process,
         delay=delay,
@@ -80,6 +83,8 @@ def run(options: RunOptions) -> None:
         strict=options.strict,
         evaluator=options.evaluator,
         window_cap=options.window_cap,
+        locate_streams=options.locate_streams,
+        overload=options.overload,
     )
     for stream, named in sources.items():
         engine.stream(stream, make_source(named, templates.get(stream)))

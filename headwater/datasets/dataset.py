@@ -35,6 +35,9 @@ from headwater.terms.names import name_to_iri
 
 LOCK_WAIT_SECONDS = 10.0
 """How long a change waits for the changes of others to end."""
+_AT_A_TIME = 4096
+"""How many statements are read from columns at a time."""
+
 _SAMPLED_OBJECTS = 16
 """How many objects of a predicate are sampled to find out whether there are literals."""
 
@@ -220,7 +223,11 @@ class DataSet:
                 yield from ((g, s, p, object) for s in columns.subjects_of(key, object))
             else:
                 s_column, o_column = columns.pairs_by_subject(key)
-                yield from ((g, s, p, o) for s, o in zip(s_column.tolist(), o_column.tolist(), strict=True))
+                for low in range(0, s_column.shape[0], _AT_A_TIME):
+                    part = slice(low, low + _AT_A_TIME)
+                    yield from (
+                        (g, s, p, o) for s, o in zip(s_column[part].tolist(), o_column[part].tolist(), strict=True)
+                    )
 
     def _group_keys(self, graph: int | None, predicate: int | None) -> list[GroupKey]:
         if graph is not None and predicate is not None:

@@ -141,8 +141,17 @@ class LinkedData:
         """The statements that match, without duplicates; None stands for anything."""
         if len(self.datasets) == 1:
             return self.datasets[0].id_quads(subject, predicate, object, graph)
-        quads = (quad for one in self.datasets for quad in one.id_quads(subject, predicate, object, graph))
-        return iter(dict.fromkeys(quads))
+        return self._id_quads_once(subject, predicate, object, graph)
+
+    def _id_quads_once(
+        self, subject: int | None, predicate: int | None, object: int | None, graph: int | None
+    ) -> Iterator[IdQuad]:
+        known: set[IdQuad] = set()
+        for one in self.datasets:
+            for quad in one.id_quads(subject, predicate, object, graph):
+                if quad not in known:
+                    known.add(quad)
+                    yield quad
 
     def _quad(self, quad: IdQuad) -> Quad:
         graph, s, p, o = quad

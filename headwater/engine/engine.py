@@ -21,21 +21,27 @@ from headwater.algebra.partitioning import OneShard
 from headwater.datasets.dataset import DataSet
 from headwater.engine.engine_data import EngineData
 from headwater.engine.query_handle import Query
-from headwater.engine.registering import make_query_name, parse_choice, resolve_queries
+from headwater.engine.registering import make_query_name, parse_choice, resolve_queries, warn_of_unmatchable_patterns
 from headwater.engine.service_arguments import apply_service_options, read_endpoint_arguments, read_service_options
 from headwater.engine.static_files import Given
+from headwater.engine.stream_sources import StreamSources
 from headwater.errors import SettingError, StateError
+from headwater.execution.answer_batch import AnswerBatch
+from headwater.execution.answers import Answer
 from headwater.execution.registered import RegisteredQuery, RegistrationError
 from headwater.federation.endpoint.endpoint_settings import EndpointSettings
+from headwater.federation.rate_reading import rate_sources_of, read_rates_file
 from headwater.federation.service_settings import ServiceSettings
+from headwater.federation.view.given_rates import GivenRates
 from headwater.language.parser import parse
-from headwater.language.service_options import ServiceOptions
+from headwater.language.service_options import RatesSource, ServiceOptions
 from headwater.language.stream_clauses import Dialect, StreamOperator
-from headwater.running.checkpoints import CheckpointRecord, Claim, Continued, claim, new_run
+from headwater.running.checkpoints import CheckpointClaim, CheckpointRecord, Continued, claim_checkpoint, new_run
 from headwater.running.counting import initial_progress
-from headwater.running.delivery import Answers, Delivery, OnAnswer, OnProgress, Subscription
+from headwater.running.delivery import Answers, Delivery, OnAnswer, OnBatch, OnProgress, Subscription
 from headwater.running.in_process import run_in_process
 from headwater.running.named_evaluators import EvaluatorName
+from headwater.running.overload import Overload, check_overload
 from headwater.running.program_description import ProgramDescription
 from headwater.running.progress import Progress, QueryProgress, RunSummary
 from headwater.running.workload import Workload, WorkloadChanges
@@ -86,7 +92,10 @@ class Engine:
     kernel where it can, the reference where it cannot), `fixed-order` (the same with joins that do not adapt) or
     `reference`. `shards` is into how many parts the work is cut on Spark, where the queries allow it: as many as
     Spark runs tasks at a time, unless it is said. `window_cap` is how many triples a window may hold before the run
-    ends with a `WindowCapError`: ALL has no other bound.
+    ends with a `WindowCapError`: ALL has no other bound. `locate_streams` lets a query name the address of a stream, as
+    in `FROM STREAM <tcp://host:9999>`; without it only streams that were bound with `stream` can be read. `overload` is
+    what a run that follows its sources does when it falls behind: `wait` evaluates every tick, later; `coarsen` skips
+    ticks, in process and without a checkpoint.
     """
 
     def __init__(
@@ -104,12 +113,15 @@ class Engine:
         evaluator: EvaluatorName = "auto",
         shards: int | None = None,
         window_cap: int | None = None,
+        locate_streams: bool = True,
+        overload: Overload = "wait",
     ) -> None:
         if evaluator not in get_args(EvaluatorName):
             raise SettingError(f"{evaluator!r} is no evaluator: use one of {', '.join(get_args(EvaluatorName))}")
         self._evaluator: EvaluatorName = evaluator
         self._shards = None if shards is None else check_whole("shards", shards, 1)
         self._window_cap = None if window_cap is None else check_whole("window_cap", window_cap, 1)
+        self._skips_ticks = check_overload(overload, in_process=in_process, has_checkpoint=checkpoint is not None)
         self._spark = spark
         self._in_process = in_process
         self._delay = check_duration("delay", delay)
@@ -119,12 +131,14 @@ class Engine:
         self._batch_bytes = None if batch_bytes is None else check_whole("batch_bytes", batch_bytes, 1)
         self._master = check_text("master", master)
         self._shuffle_partitions = check_whole("shuffle_partitions", shuffle_partitions, 1)
-        self._sources: dict[str, Source | ReceivedSource] = {}
+        self._warned: set[str] = set()
+        self._sources = StreamSources(locates=locate_streams)
         self._idle: dict[str, int] = {}
         self._endpoints: dict[str, EndpointSettings] = {}
+        self._rate_files: dict[RatesSource, GivenRates] = {}
         self._queries: dict[str, Query] = {}
         self._data = EngineData()
-        self._subscriptions: list[Subscription] = []
+        self._subscriptions: list[Subscription[Any]] = []
         self._stop = threading.Event()
         self._running = threading.Lock()
         self._progress = Progress()
@@ -133,7 +147,7 @@ class Engine:
         self._workload: Workload | None = None
         """The workload of the current run; None while nothing runs."""
         self._continued: Continued | None = None
-        self._claimed = Claim("")
+        self._claimed = CheckpointClaim("")
 
     @property
     def continued(self) -> Continued | None:
@@ -158,19 +172,16 @@ class Engine:
         it, and what it brings from before is late.
         """
         iri = name_to_iri(name).value
-        if iri in self._sources:
-            raise RegistrationError(
-                f"the stream {iri_to_name(iri)} has a source already; files(…) takes several patterns"
-            )
         if isinstance(source, str) and is_address(source):
             source = source_at(source)
         if isinstance(source, str | Path):
             source = files(source)
         if not isinstance(source, ReceivedSource) and not hasattr(source, "list_items"):
             raise SettingError(f"{source!r} is no source: use files(…), kafka(…), mqtt(…), …, a path or an address")
-        if idle is not None:
-            self._idle[iri] = check_duration("idle", idle)
-        self._sources[iri] = source
+        allowed = None if idle is None else check_duration("idle", idle)
+        self._sources.bind(iri, source)
+        if allowed is not None:
+            self._idle[iri] = allowed
 
     def dataset(self, data: Given, graph: str | None = None, *, refresh: float | str | None = None) -> DataSet:
         """Name linked data: the folder of a data set (`headwater load`), RDF files by path or pattern, the address of a
@@ -193,9 +204,9 @@ class Engine:
         endpoint = read_endpoint_arguments(url, settings)
         self._endpoints[endpoint.url] = endpoint
 
-    @property
-    def _services(self) -> ServiceSettings:
-        return ServiceSettings(tuple(self._endpoints.values()))
+    def _services(self, queries: Sequence[RegisteredQuery]) -> ServiceSettings:
+        rates = self._rate_files | self._data.read_rates(queries)
+        return ServiceSettings(tuple(self._endpoints.values()), rates=tuple(rates.items()))
 
     def register(
         self,
@@ -233,8 +244,9 @@ class Engine:
             check_type("name", name, str, "a text")
         called = name or (parsed.registration.name if parsed.registration else make_query_name(self._queries))
         goals = read_service_options(service)
-        plan = apply_service_options(plan_query(parsed, name=called, streams=sorted(self._sources)), goals)
+        plan = apply_service_options(plan_query(parsed, name=called, streams=sorted(self._sources.bound)), goals)
         resolve_settings(plan, options)
+        self._rate_files |= {one: read_rates_file(one) for one in rate_sources_of([plan]) if isinstance(one, str)}
         with self._changing:
             if called in self._queries:
                 raise RegistrationError(f"two queries are named {called!r}; give one another name")
@@ -280,6 +292,7 @@ class Engine:
         follow: bool = False,
         drain: bool = True,
         on_answer: OnAnswer | None = None,
+        on_batch: OnBatch | None = None,
         on_progress: OnProgress | None = None,
         sinks: Sequence[Sink] = (),
         trigger_seconds: float = 1.0,
@@ -289,7 +302,8 @@ class Engine:
         `follow` goes on with what is added to the sources until `stop` is called. `drain` (without `follow`) answers
         the windows that are still open when everything is read; without it they stay open for a later run from the
         same checkpoint. `on_answer` gets every answer, those of a query in the order of time, `on_progress` the counts
-        after each batch. What they raise ends the run. `sinks` take the answers of each batch before `on_answer` does.
+        after each batch. `on_batch` gets the answers of a query in a batch together, as an `AnswerBatch`, which is
+        faster where there are many. What they raise ends the run. `sinks` take the answers of each batch before these.
         """
         wanted = "FileSink(…), KafkaSink(…) or others with open and write"
         sinks = check_each("sinks", sinks, lambda one: hasattr(one, "open") and hasattr(one, "write"), wanted)
@@ -302,7 +316,7 @@ class Engine:
             self._stop.clear()
             failure: BaseException | None = None
             try:
-                return self._open_and_run(follow, drain, on_answer, on_progress, sinks, trigger_seconds)
+                return self._open_and_run(follow, drain, on_answer, on_batch, on_progress, sinks, trigger_seconds)
             except BaseException as error:
                 failure = error
                 raise
@@ -318,6 +332,7 @@ class Engine:
         follow: bool,
         drain: bool,
         on_answer: OnAnswer | None,
+        on_batch: OnBatch | None,
         on_progress: OnProgress | None,
         sinks: Sequence[Sink],
         trigger_seconds: float,
@@ -341,7 +356,7 @@ class Engine:
                 return self._workload
 
             self._changes, self._workload = WorkloadChanges(renew), workload
-            delivery = self._make_delivery(workload, on_answer, on_progress, sinks)
+            delivery = self._make_delivery(workload, on_answer, on_batch, on_progress, sinks)
             try:
                 return self._run_workload(workload, delivery, follow or endless, drain, trigger_seconds)
             finally:
@@ -361,7 +376,12 @@ class Engine:
         return Workload(description, outline, sources)
 
     def _make_delivery(
-        self, workload: Workload, on_answer: OnAnswer | None, on_progress: OnProgress | None, sinks: Sequence[Sink]
+        self,
+        workload: Workload,
+        on_answer: OnAnswer | None,
+        on_batch: OnBatch | None,
+        on_progress: OnProgress | None,
+        sinks: Sequence[Sink],
     ) -> Delivery:
         """What takes the outcomes of batches to sinks, callbacks and subscriptions; claims the checkpoint."""
         self._claimed = self._claim(workload)
@@ -371,12 +391,14 @@ class Engine:
             self._progress = progress
             if on_progress is not None:
                 on_progress(progress)
-            if self._subscriptions and on_answer is None and all(s.closed for s in self._subscriptions):
+            is_taken = on_answer is not None or on_batch is not None
+            if self._subscriptions and not is_taken and all(one.closed for one in self._subscriptions):
                 self._stop.set()
 
         feed = workload.feed(drain=True)
         return Delivery(
             on_answer=on_answer,
+            on_batch=on_batch,
             on_progress=report,
             subscriptions=self._subscriptions,
             sinks=sinks,
@@ -407,6 +429,7 @@ class Engine:
                 batch_bytes=self._batch_bytes,
                 data_changes=bool(self._data.folders),
                 trigger_seconds=trigger_seconds,
+                skips_ticks=self._skips_ticks,
             )
         else:
             from headwater.spark.spark_runner import run_on_spark
@@ -439,13 +462,13 @@ class Engine:
             workload.description.queries, workload.outline.queries, 1 if cut is None else len(cut.keys)
         )
 
-    def _claim(self, workload: Workload) -> Claim:
+    def _claim(self, workload: Workload) -> CheckpointClaim:
         """The name of the run, and what it takes over from the checkpoint."""
         if self._checkpoint is None:
-            return Claim(new_run())
+            return CheckpointClaim(new_run())
         runner = "in process" if self._in_process else "on Spark"
         records = [stream for stream, source in workload.sources.items() if isinstance(source, RecordSource)]
-        return claim(self._checkpoint, workload.description, runner, records)
+        return claim_checkpoint(self._checkpoint, workload.description, runner, records)
 
     def _sharding(self, queries: Sequence[RegisteredQuery]) -> ShardPlan | None:
         """How the work is cut on Spark; None where it is not. A checkpoint has been cut once and for all."""
@@ -463,14 +486,15 @@ class Engine:
 
     def _description(self) -> ProgramDescription:
         """What is to be evaluated, all streams known; a `RegistrationError` where one has no source, or two."""
-        queries = resolve_queries(self._queries, self._sources.keys())
+        queries = resolve_queries(self._queries, self._sources)
+        warn_of_unmatchable_patterns(queries, self._data.loaded_graphs(), self._warned)
         return ProgramDescription(
             queries,
             self._data.folders,
             self._delay,
             self._evaluator,
             idle=tuple(sorted(self._idle.items())),
-            services=self._services,
+            services=self._services(queries),
             # The definition takes plans as they are.
             statistics=None if self._evaluator == "reference" else self._data.statistics(queries),
         )
@@ -487,9 +511,15 @@ class Engine:
             self._spark = embedded_session(master=self._master, shuffle_partitions=self._shuffle_partitions)
         return self._spark
 
-    def subscribe(self, name: str) -> Answers:
+    def subscribe(self, name: str) -> Answers[Answer]:
         """What `Query.answers` gives."""
-        subscription = Subscription(name)
+        subscription = Subscription[Answer](name)
+        self._subscriptions.append(subscription)
+        return Answers(subscription, self._start_in_background)
+
+    def subscribe_to_batches(self, name: str) -> Answers[AnswerBatch]:
+        """What `Query.batches` gives."""
+        subscription = Subscription[AnswerBatch](name, takes_batches=True)
         self._subscriptions.append(subscription)
         return Answers(subscription, self._start_in_background)
 

@@ -13,12 +13,16 @@ from headwater.engine.static_files import Given, load_statements, put_in_graph, 
 from headwater.engine.watched_data import RefreshedDataSet, is_web_address, open_watched, refresh_in_background
 from headwater.errors import SettingError
 from headwater.execution.registered import RegisteredQuery
+from headwater.explain.unmatchable_patterns import LoadedGraphs
+from headwater.federation.rate_reading import rate_sources_of, read_rates_graph
+from headwater.federation.view.given_rates import GivenRates
+from headwater.language.service_options import RatesSource
 from headwater.optimizer.statistics import Statistics
 from headwater.running.shipping import DataFolder
 from headwater.terms.arguments import check_number
 from headwater.terms.durations import parse_duration
 from headwater.terms.ids.inline_layout import NO_TERM
-from headwater.terms.model import Quad
+from headwater.terms.model import NamedNode, Quad
 
 _LARGEST_LOG = 16 << 20
 """A data set with a longer log of changes is compacted before it is used."""
@@ -83,10 +87,20 @@ class EngineData:
         """Whether some statement stands in no named graph."""
         return any(graph == NO_TERM for graph, _ in self.open_all().group_keys())
 
+    def loaded_graphs(self) -> LoadedGraphs:
+        """The names of the graphs that are loaded, and whether there are statements without one."""
+        return LoadedGraphs(frozenset(self.open_all().named_graphs()), self.has_default_graph)
+
     def statistics(self, queries: Sequence[RegisteredQuery]) -> Statistics:
         """The statistics of the predicates that some queries name."""
         counted = [DataSet.open(one.path).predicate_counts() for one in self._folders]
         return Statistics.of_counts(counted, [query.plan for query in queries])
+
+    def read_rates(self, queries: Sequence[RegisteredQuery]) -> dict[RatesSource, GivenRates]:
+        """The change rates in the graphs that the SERVICE clauses of queries name."""
+        graphs = [one for one in rate_sources_of(query.plan for query in queries) if isinstance(one, NamedNode)]
+        data = self.open_all() if graphs else LinkedData([])
+        return {graph: read_rates_graph(graph, data) for graph in graphs}
 
     def refresh_while_running(self) -> AbstractContextManager[None]:
         """A context in which the data with a refresh time is read again in the background."""

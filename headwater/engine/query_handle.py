@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headwater.algebra.plan import QueryPlan
+from headwater.execution.answer_batch import AnswerBatch
+from headwater.execution.answers import Answer
 from headwater.language.query import ParsedQuery as ParsedQuery
 from headwater.language.service_options import ServiceOptions
 from headwater.running.delivery import Answers
@@ -52,13 +54,20 @@ class Query:
         """The counts of this query in the run at work, or in the last one."""
         return self._engine.progress.queries.get(self.name, QueryProgress())
 
-    def answers(self) -> Answers:
+    def answers(self) -> Answers[Answer]:
         """The answers one after the other, until everything is read.
 
         If the engine is not running, taking the first answer runs it in the background. To take the answers of
         several queries from one run, ask each for its answers before taking the first.
         """
         return self._engine.subscribe(self.name)
+
+    def batches(self) -> Answers[AnswerBatch]:
+        """The answers of one batch after the other, each an `AnswerBatch`, until everything is read.
+
+        Where a batch has many answers this is the fast way: `to_arrow` makes a table without an `Answer` for each.
+        """
+        return self._engine.subscribe_to_batches(self.name)
 
     def to_dataframe(self, *, terms: bool = False, follow: bool = False) -> DataFrame:
         """The answers as a streaming DataFrame of Spark: `time`, and a string column per variable.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
@@ -9,6 +10,7 @@ from headwater.algebra.build import plan_query
 from headwater.engine.service_arguments import apply_service_options
 from headwater.errors import SettingError
 from headwater.execution.registered import RegisteredQuery, RegistrationError
+from headwater.explain.unmatchable_patterns import LoadedGraphs, find_unmatchable_patterns
 from headwater.language.stream_clauses import RegistrationKind
 from headwater.terms.names import iri_to_name, name_to_iri
 from headwater.windows.settings import resolve_settings
@@ -17,12 +19,15 @@ if TYPE_CHECKING:
     from enum import Enum
 
     from headwater.engine.query_handle import Query
+    from headwater.engine.stream_sources import StreamSources
 
     Choice = TypeVar("Choice", bound=Enum)
 
+logger = logging.getLogger(__name__)
 
-def resolve_queries(queries: Mapping[str, Query], sources: Collection[str]) -> tuple[RegisteredQuery, ...]:
-    """The registered queries with all streams known; a `RegistrationError` where one has no source, or two."""
+
+def resolve_queries(queries: Mapping[str, Query], sources: StreamSources) -> tuple[RegisteredQuery, ...]:
+    """The registered queries, all their streams located; a `RegistrationError` where one has no source, or two."""
     if not queries:
         raise RegistrationError("no query is registered; engine.register(text) registers one")
     produced = {
@@ -31,7 +36,7 @@ def resolve_queries(queries: Mapping[str, Query], sources: Collection[str]) -> t
         if query.parsed.registration is not None and query.parsed.registration.kind is RegistrationKind.STREAM
     }
     for name, stream in produced.items():
-        if stream in sources:
+        if stream in sources.bound:
             raise RegistrationError(
                 f"the stream {iri_to_name(stream)} has a source, and the query {name!r} registers it, too; "
                 "give one of them another name"
@@ -39,23 +44,25 @@ def resolve_queries(queries: Mapping[str, Query], sources: Collection[str]) -> t
     registered: list[RegisteredQuery] = []
     for name, query in queries.items():
         others = {stream for other, stream in produced.items() if other != name}
-        plan = plan_query(query.parsed, name=name, streams=sorted({*sources} | others))
+        plan = plan_query(query.parsed, name=name, streams=sorted({*sources.bound} | others))
         plan = query.plan = apply_service_options(plan, query.service)
         registered.append(RegisteredQuery(plan, resolve_settings(plan, query.options)))
-    _check_streams(registered, {*sources, *produced.values()})
+    known = {*sources.bound, *produced.values()}
+    for one in registered:
+        for window in one.plan.windows:
+            if window.stream.value not in known:
+                sources.locate(window.stream.value, one.plan.name, known)
     return tuple(registered)
 
 
-def _check_streams(registered: Iterable[RegisteredQuery], known: Collection[str]) -> None:
-    for query in registered:
-        for window in query.plan.windows:
-            if window.stream.value not in known:
-                names = ", ".join(sorted(map(iri_to_name, known))) or "none"
-                wanted = iri_to_name(window.stream.value)
-                raise RegistrationError(
-                    f"query {query.plan.name!r} reads the stream {wanted}, which has no source; known streams: "
-                    f"{names}. Name its source with engine.stream({wanted!r}, files(…)) or --stream {wanted}=FILES"
-                )
+def warn_of_unmatchable_patterns(queries: Iterable[RegisteredQuery], loaded: LoadedGraphs, warned: set[str]) -> None:
+    """Log a warning for each pattern that nothing can match as things are, once; `warned` remembers them."""
+    for query in queries:
+        for sentence in find_unmatchable_patterns(query.plan, loaded):
+            warning = f"{query.plan.name}: {sentence}"
+            if warning not in warned:
+                warned.add(warning)
+                logger.warning("%s", warning)
 
 
 def make_query_name(taken: Collection[str]) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from inspect import signature
+from os import PathLike
 from typing import Any
 
 from headwater.algebra.nodes import Node, Service
@@ -21,7 +22,7 @@ from headwater.errors import SettingError
 from headwater.execution.registered import RegistrationError
 from headwater.federation.endpoint.endpoint_settings import Credentials, EndpointSettings, QueryMethod
 from headwater.federation.endpoint.limits import Limits
-from headwater.language.service_options import Preference, ServiceOptions, Strategy, strategy_of
+from headwater.language.service_options import Preference, ServiceClock, ServiceOptions, Strategy, strategy_of
 from headwater.terms.arguments import check_text, check_type
 from headwater.terms.durations import parse_duration
 from headwater.terms.model import Variable
@@ -38,7 +39,9 @@ def read_service_options(given: ServiceOptions | Mapping[str, Any] | None) -> Se
     values = dict(given)
     if isinstance(latency := values.get("latency"), str):
         values["latency"] = parse_duration(latency)
-    for name, kind in (("prefer", Preference), ("strategy", Strategy)):
+    if isinstance(rates := values.get("rates"), PathLike):
+        values["rates"] = str(rates)
+    for name, kind in (("prefer", Preference), ("strategy", Strategy), ("clock", ServiceClock)):
         if isinstance(word := values.get(name), str):
             if word.upper() not in kind.__members__:
                 raise SettingError(f"{word!r} is no {name}: use one of {', '.join(kind.__members__)}")

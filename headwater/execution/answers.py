@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from headwater.algebra.plan import QueryKind
 from headwater.execution.answer_quality import AnswerQuality
 from headwater.language.stream_clauses import StreamOperator
-from headwater.terms.ids.encoded_rows import EncodedRows
 from headwater.terms.model import RDF, XSD, BlankNode, Literal, NamedNode, Row, Term, Triple
 
 if TYPE_CHECKING:
@@ -29,6 +28,15 @@ class WindowView:
     items: int
 
 
+class RowSource(Protocol):
+    """Holds the rows of answers until somebody looks at them (`answer_columns`)."""
+
+    offsets: Any
+
+    def decode_rows(self, place: int) -> tuple[Row, ...]:
+        """The rows of one of the answers, in order."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """The result of one query at one tick, as its streaming operator lets it through.
@@ -37,7 +45,8 @@ class Answer:
     `part` numbers answers of one instant where a count window closed more than once in it. `inputs` and `watermark`
     say what the answer was made from, `data_version` which version of each data set it saw, `quality` how good it is
     where it rests on SERVICE; `complete` is false where the query came so late that its windows did not hold everything
-    yet. These take no part in comparisons. Between the processes of a pipeline `encoded` stands for `rows`.
+    yet; `skipped` is how many ticks before this one were not evaluated because the run fell behind. These take no part
+    in comparisons. An answer that has a `source` makes its rows when they are first asked for.
     """
 
     query: str
@@ -54,12 +63,33 @@ class Answer:
     quality: AnswerQuality | None = field(default=None, compare=False)
     complete: bool = field(default=True, compare=False)
     data_version: tuple[int, ...] | None = field(default=None, compare=False)
-    encoded: EncodedRows | None = field(default=None, repr=False, compare=False)
+    skipped: int = field(default=0, compare=False)
+    source: tuple[RowSource, int] | None = field(default=None, repr=False, compare=False)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Called for a field that was not set: the rows, which the source has."""
+            if name != "rows" or self.source is None:
+                raise AttributeError(f"an Answer has no {name!r}")
+            source, place = self.source
+            rows = source.decode_rows(place)
+            object.__setattr__(self, "rows", rows)
+            object.__setattr__(self, "source", None)
+            return rows
+
+    @property
+    def row_count(self) -> int:
+        """How many rows or triples there are; no terms are made to count them."""
+        if self.source is not None:
+            source, place = self.source
+            return int(source.offsets[place + 1] - source.offsets[place])
+        return len(self.rows) + len(self.triples)
 
     @property
     def is_empty(self) -> bool:
         """Whether there is no row, no triple and no boolean."""
-        return not self.rows and not self.triples and self.boolean is None and not self.encoded
+        return not self.row_count and self.boolean is None
 
     def to_pandas(self, *, terms: bool = False) -> pd.DataFrame:
         """The rows as a pandas DataFrame: a column per variable, or subject, predicate and object, or boolean.
@@ -79,8 +109,14 @@ class Answer:
             return self.variables, self.rows
         if self.kind is QueryKind.ASK:
             verdict = [] if self.boolean is None else [(Literal(self.boolean),)]
-            return ("boolean",), tuple(verdict)
-        return ("subject", "predicate", "object"), tuple((t.subject, t.predicate, t.object) for t in self.triples)
+            return self.table_columns(), tuple(verdict)
+        return self.table_columns(), tuple((t.subject, t.predicate, t.object) for t in self.triples)
+
+    def table_columns(self) -> tuple[str, ...]:
+        """The columns of `table`."""
+        if self.kind is QueryKind.SELECT:
+            return self.variables
+        return ("boolean",) if self.kind is QueryKind.ASK else ("subject", "predicate", "object")
 
     def to_rdf(self) -> tuple[Triple, ...]:
         """The answer as triples: its own, or rows and verdicts in the W3C vocabulary for result sets."""

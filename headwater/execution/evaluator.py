@@ -17,8 +17,12 @@ import numpy.typing as npt
 
 from headwater.algebra.plan import QueryKind, QueryPlan
 from headwater.algebra.wanted_patterns import WantedPattern, wanted_patterns_of
+from headwater.execution.answer_batch import AnswerBatch
+from headwater.execution.answer_columns import AnswerColumns, WindowViews
+from headwater.execution.answer_quality import AnswerQuality
 from headwater.execution.answers import Answer, WindowView
 from headwater.execution.static_data import Version
+from headwater.execution.tick_thinning import TickThinner
 from headwater.execution.window_log import Size, StreamKey
 from headwater.language.stream_clauses import StreamOperator
 from headwater.terms.ids.encoded_rows import EncodedRows
@@ -77,11 +81,14 @@ class Evaluator(ABC):
         self.keys = stream_keys(plan)
         self.ticker = Ticker(settings)
         self._template = ConstructTemplate(plan)
+        self._answer_variables = tuple(v.value for v in plan.variables) if plan.kind is QueryKind.SELECT else ()
         self.waiting: dict[StreamKey, Elements] = {}
         self.answered_once = False
         self.new_queries: frozenset[str] = frozenset()
         self.fallback_reason: str | None = None
         """Why no faster evaluator has this plan; None where there is none."""
+        self.tick_thinner: TickThinner | None = None
+        """Chooses the ticks that are evaluated, where a run that falls behind may skip some."""
         self.data_version: Version | None = None
         """The version of the static data that answers name, if it has versions."""
         # A periodic report answers at every tick, also with no rows. Others answer where rows were added or removed.
@@ -96,9 +103,6 @@ class Evaluator(ABC):
     def choices(self) -> tuple[Choice, ...]:
         """The adaptive choices in force, one for each join, for the progress."""
         return ()
-
-    def encode_rows(self) -> None:  # noqa: B027
-        """Answer with encoded rows in any order from now on, where this evaluator can."""
 
     def prepare_static_change(self) -> None:  # noqa: B027
         """Called before the static data moves to another version that can change the answers."""
@@ -206,7 +210,7 @@ class Evaluator(ABC):
         ended: bool = False,
         floor: int | None = None,
         until: int | None = None,
-    ) -> list[Answer]:
+    ) -> AnswerBatch:
         """Take elements; answer every tick before the watermark, or all that remain when the streams have ended.
 
         `floor` is the time up to which ended streams are known to have had no further element. With `until`, the
@@ -215,16 +219,27 @@ class Evaluator(ABC):
         for key, elements in batch.items():
             self.waiting[key] = concat_elements((self.waiting.get(key, []), elements))
         if watermark is None and not ended:
-            return []
+            return AnswerBatch()
         if not self.plan.windows:
             return self._answer_once()
         limit = None if ended else watermark
         self._feed_windows(limit)
-        return self._answer_ticks(self.ticker.due_ticks(limit, floor, until), watermark)
+        due = self._due_ticks(limit, floor, until)
+        if self.tick_thinner is None or limit is None:
+            return self._answer_ticks(due, watermark)
+        return self.tick_thinner.answer(due, limit, self._answer_ticks)
 
-    def _answer_ticks(self, ticks: Iterable[int], watermark: int | None) -> list[Answer]:
+    def _due_ticks(self, limit: int | None, floor: int | None, until: int | None) -> Iterable[int]:
+        """The ticks that are due; each counts as passed when it is taken, or all at once."""
+        return self.ticker.due_ticks(limit, floor, until)
+
+    def _answer_ticks(self, ticks: Iterable[int], watermark: int | None) -> AnswerBatch:
         """The answers at some ticks."""
-        return [answer for tick in ticks for answer in self._answers_at(tick, watermark)]
+        answers = AnswerBatch()
+        for tick in ticks:
+            for answer in self._answers_at(tick, watermark):
+                answers.append(answer)
+        return answers
 
     def _feed_windows(self, limit: int | None) -> None:
         """Move the elements before `limit` from `waiting` into the windows."""
@@ -242,16 +257,18 @@ class Evaluator(ABC):
                 released[key] = self._convert(passed)
         return released
 
-    def _answer_once(self) -> list[Answer]:
+    def _answer_once(self) -> AnswerBatch:
         """Answer a query without windows: once."""
         if self.answered_once:
-            return []
+            return AnswerBatch()
         self.answered_once = True
         tick = self.settings.t0 or 0
         self._move(tick, 0)
-        return [self._make_answer(tick, 0, None, self._emit(tick), self._views(tick))]
+        answers = AnswerBatch()
+        answers.append(self._make_answer(tick, 0, None, self._emit(tick), self._views(tick)))
+        return answers
 
-    def _answers_at(self, tick: int, watermark: int | None) -> Iterator[Answer]:
+    def _answers_at(self, tick: int, watermark: int | None) -> Iterator[Answer | AnswerColumns]:
         for closing in range(self._count_closings(tick)):
             changed = self._move(tick, closing)
             if self.settings.report is Report.CHANGE and not changed:
@@ -260,13 +277,13 @@ class Evaluator(ABC):
                 continue
             yield from self._report(tick, closing, watermark)
 
-    def _report(self, tick: int, closing: int, watermark: int | None) -> Iterator[Answer]:
+    def _report(self, tick: int, closing: int, watermark: int | None) -> Iterator[Answer | AnswerColumns]:
         """The answers of a tick at which the report policy is met; none where they are empty and may be omitted."""
         emitted = self._emit(tick)
-        if not emitted and self._omits_empty_answers:
+        if not len(emitted) and self._omits_empty_answers:
             return
         answer = self._make_answer(tick, closing, watermark, emitted, self._views(tick))
-        if not (answer.is_empty and self._omits_empty_answers):
+        if not (isinstance(answer, Answer) and answer.is_empty and self._omits_empty_answers):
             yield answer
 
     def _make_answer(
@@ -276,16 +293,17 @@ class Evaluator(ABC):
         watermark: int | None,
         emitted: list[object] | EncodedRows,
         views: tuple[WindowView, ...],
-    ) -> Answer:
+    ) -> Answer | AnswerColumns:
         """The answer of a tick: what was emitted, in the form of the query, with what it was computed from."""
+        if isinstance(emitted, EncodedRows):
+            windows = tuple([WindowViews.of_one(view) for view in views])
+            head = self._answer_head(watermark, closing)
+            return AnswerColumns(head, np.array([tick]), np.array([0, len(emitted)]), emitted, windows)
         kind = self.plan.kind
-        encoded: EncodedRows | None = None
         rows: tuple[Row, ...] = ()
         triples: tuple[Triple, ...] = ()
         boolean: bool | None = None
         match kind:
-            case _ if isinstance(emitted, EncodedRows):
-                encoded = emitted
             case QueryKind.SELECT:
                 rows = cast("tuple[Row, ...]", tuple(emitted))
             case QueryKind.CONSTRUCT:
@@ -294,18 +312,35 @@ class Evaluator(ABC):
                 triples = cast("tuple[Triple, ...]", tuple(emitted))
             case QueryKind.ASK:
                 boolean = cast("bool | None", emitted[0] if emitted else None)
+        return self._answer_head(watermark, closing, tick, rows, triples, boolean, views)
+
+    def _answer_head(
+        self,
+        watermark: int | None,
+        closing: int = 0,
+        tick: int = 0,
+        rows: tuple[Row, ...] = (),
+        triples: tuple[Triple, ...] = (),
+        boolean: bool | None = None,
+        views: tuple[WindowView, ...] = (),
+    ) -> Answer:
+        """An answer of this query; without a tick, what the answers of several ticks have in common."""
         return Answer(
             query=self.plan.name,
             time=tick,
-            kind=kind,
+            kind=self.plan.kind,
             operator=self.settings.emit,
-            variables=tuple(v.value for v in self.plan.variables) if kind is QueryKind.SELECT else (),
+            variables=self._answer_variables,
             rows=rows,
             triples=triples,
             boolean=boolean,
             part=closing,
             inputs=views,
             watermark=watermark,
+            quality=self._measure_quality(),
             data_version=self.data_version,
-            encoded=encoded,
         )
+
+    def _measure_quality(self) -> AnswerQuality | None:
+        """How good the answer is that is being made; None where it does not rest on SERVICE."""
+        return None

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from headwater.algebra.plan import QueryPlan
+from headwater.execution.answer_batch import AnswerBatch, merge_answers
 from headwater.execution.answers import Answer
 from headwater.execution.evaluator import Evaluator, EvaluatorState
 from headwater.execution.late_queries import NOT_YET, KnownElements, LateStart, find_late_start
@@ -49,6 +50,11 @@ MakeEvaluator: TypeAlias = Callable[[QueryPlan, QuerySettings, StaticData], Eval
 
 _ETERNITY = 1 << 62
 
+_STEP_SECONDS = 0.02
+"""A step with several ticks should take no longer than this, about."""
+
+_MOST_TICKS = 1 << 16
+
 
 FindFamilies: TypeAlias = Callable[[Sequence[RegisteredQuery], StaticData], Sequence[Evaluator]]
 """Makes evaluators that answer several of the queries each; the other queries get one of their own."""
@@ -72,13 +78,15 @@ class LateElement:
 class StepResult:
     """What one batch, or one tick of it, led to."""
 
-    answers: list[Answer] = field(default_factory=list)
+    answers: AnswerBatch = field(default_factory=AnswerBatch)
     late: list[tuple[str, LateElement]] = field(default_factory=list)
     bad: list[tuple[str, BadElement]] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     """How long each query took."""
     is_last: bool = True
     """Whether it is the last one of its batch."""
+    unmerged: list[AnswerBatch] = field(default_factory=list)
+    """The answers of each evaluator."""
 
 
 @dataclass
@@ -111,12 +119,30 @@ class ProgramState:
         return found
 
 
+class TickPace:
+    """How many ticks a step takes: more while the data stays as it is, so that no step takes long.
+
+    A change of the data is seen by the next step. After it a step has one tick, because more changes may follow.
+    """
+
+    def __init__(self) -> None:
+        self.ticks = 1
+
+    def record(self, seconds: float, *, is_other_version: bool) -> None:
+        """A step has taken so long; `is_other_version` says that it was the first with its version."""
+        if is_other_version:
+            self.ticks = 1
+        elif seconds < _STEP_SECONDS:
+            self.ticks = min(2 * self.ticks, _MOST_TICKS)
+        elif seconds > 2 * _STEP_SECONDS:
+            self.ticks = max(1, self.ticks // 2)
+
+
 class Program:
     """The registered queries that run together, and the state of their evaluation.
 
-    `is_filtered` says that the sources leave out triples that no query can match. With `encodes_rows`, answers have
-    their rows as ids where evaluators can do so (`Answer.encoded`). `idle` and `skews` bound how long streams and
-    partitions wait for each other. Without `is_durable` no window log is kept.
+    `is_filtered` says that the sources leave out triples that no query can match. `idle` and `skews` bound how long
+    streams and partitions wait for each other. Without `is_durable` no window log is kept.
     """
 
     def __init__(
@@ -131,7 +157,6 @@ class Program:
         is_filtered: bool = False,
         idle: Mapping[str, int] | None = None,
         skews: Mapping[str, int] | None = None,
-        encodes_rows: bool = False,
     ) -> None:
         self._log = WindowLog() if is_durable else None
         self._versioned_data: VersionedData | None = static if isinstance(static, VersionedData) else None
@@ -144,8 +169,6 @@ class Program:
         }
         # Members of a family read the same streams, so producers that come before one member come before all.
         self._evaluation_order = tuple(dict.fromkeys(self._evaluators.values()))
-        for one in self._evaluation_order if encodes_rows else ():
-            one.encode_rows()
         self._queries = {query.plan.name: query for query in queries}
         self._fingerprints = {name: query.fingerprint for name, query in self._queries.items()}
         self._registration_order = {name: place for place, name in enumerate(self._queries)}
@@ -168,6 +191,12 @@ class Program:
         self._unread: dict[StreamKey, StreamClock] = {}
         """The clocks of streams that no query reads any more."""
         self._set_data_version()
+
+    @property
+    def producers(self) -> frozenset[str]:
+        """The names of the queries whose answers are elements for others."""
+        read = {stream for stream, _ in self._clocks}
+        return frozenset(query.plan.name for stream, query in self._produced.items() if stream in read)
 
     @property
     def evaluators(self) -> Mapping[str, Evaluator]:
@@ -230,20 +259,28 @@ class Program:
         return self._sort_answers(step)
 
     def advance_by_ticks(
-        self, batch: Mapping[str, Elements], ended: Collection[str], version: Callable[[], Version]
+        self,
+        batch: Mapping[str, Elements],
+        ended: Collection[str],
+        version: Callable[[], Version],
+        pace: TickPace | None = None,
     ) -> Iterator[StepResult]:
         """Evaluate one batch in steps: one for each instant at which some query has a tick, or one where none has.
 
-        `version` is called before each step, after the caller has consumed the steps before.
+        `version` is called before each step, after the caller has consumed the steps before. With a `pace` a step may
+        have more ticks, all with one version.
         """
         step = StepResult()
         # Elements are admitted; no tick is answered yet.
         self._evaluate_all(self._admit_batch(batch, ended, step), step, -_ETERNITY)
-        tick = self._next_tick()
+        tick = self._next_tick(1 if pace is None else pace.ticks)
         while tick is not None:
+            begin, before = time.perf_counter(), self.data_version
             self.move_static_data(version())
             self._evaluate_all({}, step, tick + 1)
-            tick = self._next_tick()
+            if pace is not None:
+                pace.record(time.perf_counter() - begin, is_other_version=self.data_version != before)
+            tick = self._next_tick(1 if pace is None else pace.ticks)
             if tick is not None:
                 step.is_last = False
                 yield self._sort_answers(step)
@@ -265,7 +302,8 @@ class Program:
 
     def _sort_answers(self, step: StepResult) -> StepResult:
         """The step, its answers in the order of time and registration."""
-        step.answers.sort(key=lambda a: (a.time, self._registration_order[a.query], a.part))
+        step.answers = merge_answers(step.unmerged, self._registration_order)
+        step.unmerged = []
         return step
 
     def _watermark_of(self, evaluator: Evaluator) -> tuple[int | None, bool, int | None]:
@@ -278,12 +316,14 @@ class Program:
             max((one.highest_time + 1 for one in clocks if one.highest_time is not None), default=None),
         )
 
-    def _next_tick(self) -> int | None:
-        """The first instant at which an evaluator has a tick that is due."""
+    def _next_tick(self, count: int) -> int | None:
+        """The first instant at which a tick is due; with a larger count, one up to which no evaluator has more."""
         found: list[int] = []
         for evaluator in self._evaluation_order:
             watermark, ended, floor = self._watermark_of(evaluator)
-            if (ended or watermark is not None) and (tick := evaluator.ticker.next_tick(watermark, floor)) is not None:
+            if (ended or watermark is not None) and (
+                tick := evaluator.ticker.tick_after(count, watermark, floor)
+            ) is not None:
                 found.append(tick)
         return min(found, default=None)
 
@@ -304,9 +344,9 @@ class Program:
         share = (time.perf_counter() - begin) / len(evaluator.names)
         for name in evaluator.names:
             step.seconds[name] = step.seconds.get(name, 0.0) + share
-        if self._late_starts:
-            answers = [self._mark_incomplete(answer) for answer in answers]
-        step.answers.extend(answers)
+        if any(name in self._late_starts for name in evaluator.names):
+            answers = AnswerBatch([[self._mark_incomplete(answer) for answer in answers]])
+        step.unmerged.append(answers)
         answered = evaluator.ticker.last_tick
         if ended and answered is not None:
             for clock in self.clocks_of(evaluator):

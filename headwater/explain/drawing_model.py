@@ -11,6 +11,8 @@ from enum import Enum
 from typing import Literal, TypeAlias
 
 PlanGraph: TypeAlias = Literal["operators", "denotational"]
+PlanStage: TypeAlias = Literal["written", "paper", "evaluated"]
+"""Which plan is shown: as the query is written, after the rules of the C-SPARQL paper alone, or as it is evaluated."""
 PlanFormat: TypeAlias = Literal["text", "mermaid", "dot", "svg"]
 
 

@@ -2,12 +2,14 @@
 
 From the leaves to the root: stream operators, a window operator over each, static graphs, the graph patterns that read
 them, the operators of the algebra, the solution modifiers, the form of the query, its streaming operator, the result.
-A basic graph pattern is one vertex, as after the paper's MergeJoinedGPOs, because SPARQL matches it as a whole.
+A basic graph pattern is one vertex, as after the paper's MergeJoinedGPOs, because SPARQL matches it as a whole; with
+`is_merged=False` each triple pattern is one, and the joins between them are drawn, as before it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import reduce
 
 from headwater.algebra.active_graphs import ActiveGraph, StaticGraph, active_graph_inside, default_active_graph
 from headwater.algebra.nodes import (
@@ -18,6 +20,7 @@ from headwater.algebra.nodes import (
     Filter,
     Graph,
     Group,
+    Join,
     LeftJoin,
     Node,
     OrderBy,
@@ -42,9 +45,9 @@ from headwater.terms.model import NamedNode, Variable
 _MODIFIERS = (Project, Distinct, Reduced, OrderBy, Slice)
 
 
-def operator_graph(plan: QueryPlan, *, brief: bool = True) -> Drawing:
+def operator_graph(plan: QueryPlan, *, brief: bool = True, is_merged: bool = True) -> Drawing:
     """The operators of a plan, streams at the bottom and the result at the top."""
-    builder = _Builder(plan, Notation.of(plan, brief=brief))
+    builder = _Builder(plan, Notation.of(plan, brief=brief), is_merged)
     for number in range(len(plan.windows)):
         builder.window(number)
     builder.finish(builder.operator(plan.root, default_active_graph(plan)))
@@ -60,6 +63,7 @@ def operator_graph(plan: QueryPlan, *, brief: bool = True) -> Drawing:
 class _Builder:
     plan: QueryPlan
     notation: Notation
+    is_merged: bool = True
     shapes: DrawingBuilder = field(default_factory=DrawingBuilder)
     streams: dict[NamedNode, str] = field(default_factory=dict)
     windows: dict[int, str] = field(default_factory=dict)
@@ -105,6 +109,9 @@ class _Builder:
     def operator(self, node: Node, active_graph: ActiveGraph) -> str:
         """Add the vertices of a node and everything below it; return that of the node."""
         match node:
+            case Bgp((_, _, *_) as triples) if not self.is_merged:
+                singles: list[Node] = [Bgp((triple,)) for triple in triples]
+                return self.operator(reduce(Join, singles), active_graph)
             case Bgp() | PathMatch():
                 vertex = self.shapes.add_vertex(VertexKind.PATTERN, *operator_lines(node, self.notation))
                 for part in self._add_inputs(active_graph):

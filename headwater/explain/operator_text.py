@@ -31,7 +31,7 @@ from headwater.algebra.nodes import (
 from headwater.algebra.scope import conjuncts_of, visible_variables
 from headwater.explain.notation import Notation, duration_text
 from headwater.language.expressions import Aggregate, Expression
-from headwater.language.service_options import ServiceOptions, strategy_of
+from headwater.language.service_options import RatesSource, ServiceOptions, strategy_of
 from headwater.terms.model import Literal, NamedNode, Variable
 
 _ROWS_SHOWN = 4
@@ -125,6 +125,10 @@ def _key(variable: Variable, expression: Expression | None, notation: Notation) 
     return text if name.startswith("_:") else f"({text} AS {name})"
 
 
+def _rates_text(rates: RatesSource) -> str:
+    return str(rates) if isinstance(rates, NamedNode) else f'"{rates}"'
+
+
 def _goals(options: ServiceOptions | None) -> tuple[str, ...]:
     """The options of a SERVICE clause as they are written."""
     if options is None:
@@ -135,7 +139,9 @@ def _goals(options: ServiceOptions | None) -> tuple[str, ...]:
         "BUDGET": options.budget,
         "PREFER": options.prefer and options.prefer.name,
         "POLICY": options.policy,
+        "RATES": options.rates and _rates_text(options.rates),
         "ENTRIES": options.entries,
+        "CLOCK": options.clock and options.clock.name,
     }
     shown = [f"{name} {value}" for name, value in values.items() if value is not None]
     shown += ["FILL"] if options.fill else []

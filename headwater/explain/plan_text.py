@@ -40,13 +40,15 @@ def explain(
     static_parts: Sequence[Node] = (),
     shards: str | None = None,
     views: Sequence[str] = (),
+    is_merged: bool = True,
 ) -> str:
     """The explanation of a plan.
 
     Without `graph`, text is the indented plan with its settings, and the other formats show the operators. `settings`
     are the policies under which the plan runs, `evaluator` names what evaluates it, and `static_parts` are its parts
     that read no stream; `views` says for each of them where its solutions are. `shards` describes how the work can be
-    cut. The format svg needs Graphviz (`GraphvizError` without it).
+    cut. `is_merged=False` draws each triple pattern as an operator. The format svg needs Graphviz (`GraphvizError`
+    without it).
     """
     if graph not in (None, *get_args(PlanGraph)):
         raise SettingError(f"graph {graph!r} is not known; choose operators or denotational")
@@ -54,8 +56,11 @@ def explain(
         raise SettingError(f"format {format!r} is not known; choose text, mermaid, dot or svg")
     if format == "text" and graph is None:
         return explain_text(plan, settings, evaluator=evaluator, static_parts=static_parts, shards=shards, views=views)
-    draw = denotational_graph if graph == "denotational" else operator_graph
-    drawing = draw(plan, brief=format != "text")
+    brief = format != "text"
+    if graph == "denotational":
+        drawing = denotational_graph(plan, brief=brief)
+    else:
+        drawing = operator_graph(plan, brief=brief, is_merged=is_merged)
     write = {"text": drawing_text, "mermaid": to_mermaid, "dot": to_dot, "svg": to_svg}[format]
     return write(drawing)
 

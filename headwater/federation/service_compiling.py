@@ -63,6 +63,8 @@ class ServiceCompiler(Compiler):
     ) -> None:
         super().__init__(plan, settings, static, vocabulary)
         self.clauses: list[ServiceRows] = []
+        # The rows of a SERVICE are kept by the keys that a group gives: the groups have to stay as they are.
+        self.static_parts.assumes_static_patterns = False
         self._schedule = TickSchedule(settings)
         self._services = services
         self._seconds_spent = seconds_spent

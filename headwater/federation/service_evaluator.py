@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, cast
 
@@ -17,13 +16,13 @@ from headwater.algebra.nodes import Service
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import nodes_of
 from headwater.execution.answer_quality import AnswerQuality, QualityAlert, combine_quality
-from headwater.execution.answers import Answer, WindowView
 from headwater.execution.evaluator import Evaluator
 from headwater.execution.program import MakeEvaluator
 from headwater.execution.static_data import StaticData
 from headwater.federation.service_compiling import ServiceCompiler
 from headwater.federation.service_rows import ServiceRows
 from headwater.federation.services import Services
+from headwater.federation.view.given_rates import UNREAD_RATES
 from headwater.federation.view.service_quality import Quality
 from headwater.kernel.columns.delta import Delta
 from headwater.kernel.columns.vocabulary import Vocabulary
@@ -38,7 +37,6 @@ from headwater.kernel.evaluator_choice import (
 from headwater.kernel.kernel_evaluator import KernelEvaluator
 from headwater.optimizer.optimise import optimise
 from headwater.optimizer.statistics import Statistics
-from headwater.terms.ids.encoded_rows import EncodedRows
 from headwater.windows.settings import QuerySettings
 
 logger = logging.getLogger(__name__)
@@ -80,19 +78,11 @@ class ServiceEvaluator(KernelEvaluator):
         self._begun = time.monotonic()
         return super()._move(tick, closing)
 
-    def _make_answer(
-        self,
-        tick: int,
-        closing: int,
-        watermark: int | None,
-        emitted: list[object] | EncodedRows,
-        views: tuple[WindowView, ...],
-    ) -> Answer:
-        answer = super()._make_answer(tick, closing, watermark, emitted, views)
+    def _measure_quality(self) -> AnswerQuality | None:
         seconds = self._seconds_spent()
         for clause in self.clauses:
             clause.record_query_time(max(0.0, seconds - clause.ended_after))
-        return replace(answer, quality=quality_of(self.clauses))
+        return quality_of(self.clauses)
 
     def _save_memory(self) -> object:
         return super()._save_memory(), [clause.state() for clause in self.clauses]
@@ -134,14 +124,22 @@ def _to_answer_quality(endpoint: str, quality: Quality) -> AnswerQuality:
 
 
 def choose_evaluator(
-    plan: QueryPlan, settings: QuerySettings, static: StaticData, statistics: Statistics | None = None
+    plan: QueryPlan,
+    settings: QuerySettings,
+    static: StaticData,
+    statistics: Statistics | None = None,
+    services: Services | None = None,
 ) -> EvaluatorChoice:
-    """The evaluator that `make_evaluator_factory` would choose for a plan."""
+    """The evaluator that `make_evaluator_factory` would choose for a plan.
+
+    Without `services`, change rates that a clause names are not looked at.
+    """
     clauses = [node for node in nodes_of(plan.root) if isinstance(node, Service)]
     if not clauses:
         return choose_kernel_or_reference(plan, settings, static, statistics)
     optimised = optimise(plan, statistics).plan
-    compiler = ServiceCompiler(optimised, settings, static, Vocabulary(), Services(), lambda: 0.0)
+    services = services or Services(rates=lambda source: UNREAD_RATES)
+    compiler = ServiceCompiler(optimised, settings, static, Vocabulary(), services, lambda: 0.0)
     try:
         compiler.compile()
     except UnsupportedByKernel as reason:

@@ -8,8 +8,9 @@ all other inputs. R changes when a key comes or goes, and when a refresh finds o
 
 State: how many left rows each key has, when the newest came, and the rows of R that were emitted.
 
-The number of ticks that a key stays is an upper bound: its newest row came at some tick, so it is no younger than that
-tick, and it leaves with the first window that drops it.
+The number of ticks that a key stays is an upper bound for its newest row: that came at some tick, so it is no younger
+than that tick, and it leaves with the first window that drops it. A triple that comes again while a set still has it
+makes no new row, and is not counted.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from headwater.federation.endpoint.clock import EventTimeClock
 from headwater.federation.endpoint.contact import Contact
 from headwater.federation.endpoint.remote import Rows
 from headwater.federation.strategies import ServiceStrategy
@@ -77,6 +79,7 @@ class TickSchedule:
 class ServiceClause:
     """A SERVICE clause: the strategy that gets its rows, their columns, and how failures are handled.
 
+    Ages are measured by `event_time`, which goes with the ticks, or by the machine's clock if that is None.
     If `is_silent`, a key that failed has one solution without bindings; if `is_strict`, an endpoint that has never
     answered is an error.
     """
@@ -87,6 +90,7 @@ class ServiceClause:
     keys: tuple[Variable, ...]
     is_silent: bool
     is_strict: bool
+    event_time: EventTimeClock | None = None
 
 
 class ServiceRows(Operator):
@@ -122,10 +126,12 @@ class ServiceRows(Operator):
         self._emitted: dict[Ids, tuple[Rows, Ints]] = {}
         self._restored_newest: dict[Row, int] = {}
 
-    def advance(self) -> Delta:
-        self._count_keys(self._left.advance())
+    def apply(self, deltas: Sequence[Delta]) -> Delta:
+        self._count_keys(deltas[0])
         if not self.is_restoring:
             self._schedule.record_tick(self._clock.now)
+            if self._clause.event_time is not None:
+                self._clause.event_time.move_to(self._clock.now)
             self.quality = self.strategy.tick(self._window_keys(), self._schedule.slide, self._seconds_spent())
             self.ended_after = self._seconds_spent()
             if self._clause.is_strict:

@@ -104,11 +104,14 @@ class HashJoinStrategy:
     The change rate of an old table is estimated from the keys of the window that had other rows at the next fetch.
     """
 
-    def __init__(self, remote: Remote, queries: RequestQueries | None, goals: Goals, clock: Clock) -> None:
+    def __init__(
+        self, remote: Remote, queries: RequestQueries | None, goals: Goals, clock: Clock, ages: Clock | None = None
+    ) -> None:
         self._remote = remote
         self._queries = queries
         self._goals = goals
         self._clock = clock
+        self._ages = ages or clock
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="headwater-service")
         self._under_way: Future[_Table] | None = None
         self._table: dict[Row, Rows] = {}
@@ -121,13 +124,13 @@ class HashJoinStrategy:
         self._alert_log = AlertLog(remote.name)
 
     def tick(self, window: Sequence[WindowKey], slide: int, spent: float) -> Quality:
-        begun = self._clock.now()
+        begun, now = self._clock.now(), self._ages.now()
         self._window = window
         is_new = self._under_way is None
         if self._under_way is None and not window:
             return Quality(1.0, 0, 0, 0, 0, 0, 0, 0, 0, 0.0)
         if self._under_way is None:
-            self._under_way = self._pool.submit(_fetch_table, self._remote, begun)
+            self._under_way = self._pool.submit(_fetch_table, self._remote, now)
         latency = self._goals.latency
         wait([self._under_way], None if latency is None else max(0.0, latency * PLANNED_SHARE - spent - self._reserve))
         table = None
@@ -135,7 +138,8 @@ class HashJoinStrategy:
             table, self._under_way = self._under_way.result(), None
             if table.error is None:
                 self._store_table(table)
-        return self._measure_quality(begun, slide, spent, table, is_new)
+        seconds = (self._clock.now() - begun) / SECOND
+        return self._measure_quality(now, seconds, slide, spent, table, is_new)
 
     def _store_table(self, table: _Table) -> None:
         """Replace the table by a newer one and learn from the difference how often keys change."""
@@ -156,17 +160,17 @@ class HashJoinStrategy:
             )
         self._fetched_at = table.asked_at
 
-    def _measure_quality(self, begun: int, slide: int, spent: float, table: _Table | None, is_new: bool) -> Quality:
-        """The quality of a tick: the accuracy is estimated from the age of the table."""
-        now = self._clock.now()
+    def _measure_quality(
+        self, now: int, seconds: float, slide: int, spent: float, table: _Table | None, is_new: bool
+    ) -> Quality:
+        """The quality of a tick that began at `now`: the accuracy is estimated from the age of the table."""
         # The prior is half a change in one tick.
         rate = (self._changes + 0.5) / (self._observed_time + slide)
         rows = sum(key.rows * max(1, len(self.rows(key.key) or ())) for key in self._window)
-        is_fresh = self._fetched_at is not None and self._fetched_at >= begun
-        accuracy = 0.0 if self._fetched_at is None else math.exp(-rate * max(0, begun - self._fetched_at))
+        is_fresh = self._fetched_at is not None and self._fetched_at >= now
+        accuracy = 0.0 if self._fetched_at is None else math.exp(-rate * max(0, now - self._fetched_at))
         accuracy = accuracy if rows else 1.0
         has_failed = table is not None and table.error is not None
-        seconds = (now - begun) / SECOND
         alerts: list[Alert] = []
         goals = self._goals
         if goals.accuracy is not None and accuracy < goals.accuracy:

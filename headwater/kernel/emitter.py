@@ -10,7 +10,7 @@ and turns them into what an answer carries.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain, pairwise, repeat
 from typing import Any, cast
@@ -18,16 +18,18 @@ from typing import Any, cast
 import numpy as np
 
 from headwater.algebra.plan import QueryKind
-from headwater.kernel.columns.delta import Delta, no_rows
+from headwater.kernel.columns.delta import Delta
 from headwater.kernel.columns.delta_run import DeltaRun
-from headwater.kernel.columns.ordered_rows import sort_rows, sort_tables
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.row_counts import RowCounts
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.language.stream_clauses import StreamOperator
 from headwater.terms.ids.encoded_rows import EncodedRows
+from headwater.values.ordered_rows import sort_rows, sort_tables
 from headwater.windows.settings import QuerySettings, Report
 from headwater.windows.stream_operators import apply_stream_operator
+
+_FEW_ROWS = 24
 
 IdRow = tuple[int, ...]
 MakeResult = Callable[[Ints], list[object]]
@@ -99,12 +101,11 @@ class Emitter:
         self._can_skip = self.counts_changes and settings.report not in (Report.CHANGE, Report.NONEMPTY)
         self.lists_bags = not emits_changes and make_result is None and not self._is_ask and not keeps_answers
         """Whether an answer has all rows of the result, and no other has to be known."""
-        self._can_encode = kind is QueryKind.SELECT and make_result is None
-        self._encodes = False
+        self._can_encode = kind is QueryKind.SELECT and make_result is None and not keeps_answers
 
-    def encode_rows(self) -> None:
-        """Emit rows as ids, in any order, where that is less work."""
-        self._encodes = self._can_encode
+    def change_width(self, width: int) -> None:
+        """Take rows of another number of columns from now on; what results hold is to be reset."""
+        self._width = width
 
     def can_skip(self, delta: Delta) -> bool:
         """Whether the streaming operator lets nothing of a tick through, and no later tick needs to know of it.
@@ -128,10 +129,10 @@ class Emitter:
             result.bag.change(delta.added, 1)
             return
         if delta.is_reset and not self.counts_changes:
-            if self._encodes:
+            if self._encodes(delta.added.shape[0]):
                 result.rows, result.counts = delta.added, {}
             else:
-                result.counts = Counter(_tuples(delta.added))
+                result.rows, result.counts = None, Counter(_tuples(delta.added))
             return
         if result.rows is not None:
             result.counts, result.rows = Counter(_tuples(result.rows)), None
@@ -149,13 +150,11 @@ class Emitter:
         `has_changed` says whether the result may differ from the one of the last answer.
         """
         if result.bag is not None:
-            bag = result.bag.bag()
-            return self._emit_tables([bag])[0]
-        if self._encodes:
-            rows = result.rows if result.rows is not None else self._array(self._take_rows(result))
-            return self._vocabulary.encode_rows(rows)
-        if self.counts_changes:
-            return self._in_order(self._take_rows(result))
+            return self._emit_rows(result.bag.bag())
+        if result.rows is not None:
+            return self._emit_rows(result.rows)
+        if self.counts_changes or self.lists_bags:
+            return self._emit_rows(self._take_rows(result))
         before = result.answered
         now = self._whole(result) if has_changed or before is None else before
         if not self._keeps_answers:
@@ -165,41 +164,42 @@ class Emitter:
             return []
         return apply_stream_operator(self._operator, now, before or [])
 
-    def emit_run(
-        self, result: ResultState, run: DeltaRun, tick_count: int
-    ) -> Iterator[tuple[int, list[object] | EncodedRows]]:
-        """What answers carry at the ticks of a run, where nothing was pending before; ticks with nothing are left out.
+    def emit_run(self, result: ResultState, run: DeltaRun, tick_count: int) -> tuple[Ints, Ints, Ints]:
+        """What answers carry at the ticks of a run, where nothing was pending before.
 
-        Only for results that are kept as changes, or answered as they are: see `counts_changes` and `lists_bags`.
+        Gives the ticks that emit something, for each of them where its rows begin (and last, where they end), and the
+        rows. Only for results that are kept as changes, or answered as they are: see `counts_changes`, `lists_bags`.
         """
         if self.lists_bags:
-            yield from enumerate(self._emit_tables(self._list_bags(result, run, tick_count)))
-            return
+            return np.arange(tick_count), *self._list_bags(result, run, tick_count)
         net = run.select(run.net_places(-1 if self._operator is StreamOperator.DSTREAM else 1))
-        if not len(net):
-            return
-        ticks, starts = np.unique(net.ticks, return_index=True)
-        bounds = [*starts.tolist(), len(net)]
-        tables = [net.rows[low:high] for low, high in pairwise(bounds)]
-        yield from zip(ticks.tolist(), self._emit_tables(tables), strict=True)
+        is_first = np.ones(len(net), dtype=np.bool_)
+        np.not_equal(net.ticks[1:], net.ticks[:-1], out=is_first[1:])
+        starts = np.flatnonzero(is_first)
+        return net.ticks[starts], np.append(starts, len(net)), net.rows
 
-    def _emit_tables(self, tables: list[Ints]) -> Sequence[list[object] | EncodedRows]:
-        if self._encodes:
-            return list(map(self._vocabulary.encode_rows, tables))
-        return cast("list[list[object]]", sort_tables(tables, self._vocabulary)) if tables else []
+    def order_tables(self, offsets: Ints, rows: Ints) -> list[list[object]]:
+        """The terms of some tables of rows, each in order."""
+        tables = [rows[low:high] for low, high in pairwise(offsets.tolist())]
+        return cast("list[list[object]]", sort_tables(tables, self._vocabulary.sort_texts)) if tables else []
 
-    def _list_bags(self, result: ResultState, run: DeltaRun, tick_count: int) -> list[Ints]:
-        """The whole result after each tick of a run."""
+    def _encodes(self, count: int) -> bool:
+        """Whether so many rows are emitted as ids: few are terms and in order sooner."""
+        return self._can_encode and count > _FEW_ROWS
+
+    def _emit_rows(self, rows: list[IdRow] | Ints) -> list[object] | EncodedRows:
+        if not self._encodes(len(rows)):
+            return cast("list[object]", sort_rows(rows, self._vocabulary.sort_texts)) if len(rows) else []
+        return self._vocabulary.encode_rows(self._array(rows) if isinstance(rows, list) else rows)
+
+    def _list_bags(self, result: ResultState, run: DeltaRun, tick_count: int) -> tuple[Ints, Ints]:
+        """The whole result after each tick of a run: where the rows of each tick begin, and the rows."""
         if result.bag is None:
             result.bag = RowCounts(self._width)
             before = self._array(self._take_rows(result)) if result.rows is None else result.rows
             result.bag.change(before, 1)
             result.counts, result.rows = {}, None
         return result.bag.list_bags(run, tick_count)
-
-    def emit_nothing(self) -> list[object] | EncodedRows:
-        """What an answer without any row carries."""
-        return self._vocabulary.encode_rows(no_rows(self._width)) if self._encodes else []
 
     def pending(self, result: ResultState) -> object:
         """What the windows do not determine, for a result that may have changed since the last answer."""
@@ -230,13 +230,12 @@ class Emitter:
         if self._is_ask:
             return [bool(result.counts)]
         rows = list(chain.from_iterable(map(repeat, result.counts, result.counts.values())))
-        return self._in_order(rows) if self._make_result is None else self._make_result(self._array(rows))
+        if self._make_result is not None:
+            return self._make_result(self._array(rows))
+        return cast("list[object]", sort_rows(rows, self._vocabulary.sort_texts)) if rows else []
 
     def _array(self, rows: list[IdRow]) -> Ints:
         return np.array(rows, dtype=np.int64).reshape(len(rows), self._width)
-
-    def _in_order(self, rows: list[IdRow]) -> list[object]:
-        return cast("list[object]", sort_rows(rows, self._vocabulary)) if rows else []
 
 
 def _tuples(rows: Ints) -> Iterator[IdRow]:

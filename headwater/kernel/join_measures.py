@@ -18,13 +18,16 @@ from headwater.kernel.operators.operator import Operator
 @dataclass(frozen=True, slots=True)
 class IndexMeasures:
     """An index of one input: on which variables, how often it was inserted into and asked since the last review, how
-    often it was dropped, and whether it is there now."""
+    often it was dropped, whether it is there now, its structure (`hash`, or `ordered` by its last expression), and how
+    often rows were scanned since it was dropped."""
 
     variables: tuple[str, ...]
     inserts: int
     probes: int
     drops: int
     is_built: bool
+    structure: str
+    scans: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +43,15 @@ class InputMeasures:
 
 @dataclass(frozen=True, slots=True)
 class JoinMeasures:
-    """One multiway join: its inputs, the results that it holds, whether its order is fixed."""
+    """One multiway join: its inputs, the results that it holds, whether its order is fixed; and the comparisons between
+    its inputs, whether ordered indexes serve them, and how often that changed."""
 
     inputs: tuple[InputMeasures, ...]
     results: int
     has_fixed_order: bool
+    comparisons: tuple[str, ...]
+    is_ordered: bool
+    switches: int
 
 
 def operators(root: Operator) -> Iterator[Operator]:
@@ -84,13 +91,18 @@ def _join(join: MultiwayJoinOperator) -> JoinMeasures:
             one.variables,
             join.sizes[number],
             tuple(join.steps[step, number] for step in steps),
-            tuple(_index(one.variables, use) for use in uses[number]),
+            tuple(_index(join.ranges.column_names(number, one.variables), use) for use in uses[number]),
         )
         for number, one in enumerate(join.inputs)
     )
-    return JoinMeasures(inputs, join.result_count, join.order is not None)
+    choice = join.range_choice
+    comparisons = tuple(map(str, join.ranges.conditions))
+    return JoinMeasures(
+        inputs, join.result_count, join.order is not None, comparisons, choice.is_ordered, choice.switches
+    )
 
 
 def _index(variables: tuple[str, ...], use: IndexUse) -> IndexMeasures:
     named = tuple(variables[column] for column in use.key)
-    return IndexMeasures(named, use.inserts, use.probes, use.drops, use.is_built)
+    structure = "ordered" if use.is_ordered else "hash"
+    return IndexMeasures(named, use.inserts, use.probes, use.drops, use.is_built, structure, use.scans)

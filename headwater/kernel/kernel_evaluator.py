@@ -16,6 +16,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from headwater.algebra.plan import QueryKind, QueryPlan
+from headwater.execution.answer_batch import AnswerBatch, AnswerPart
+from headwater.execution.answer_columns import AnswerColumns, WindowViews
 from headwater.execution.answers import Answer, WindowView
 from headwater.execution.evaluator import Choice, Evaluator
 from headwater.execution.static_data import StaticData
@@ -25,6 +27,7 @@ from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.columns.window_buffers import TripleBuffer
 from headwater.kernel.compiling.compiler import Compiler
+from headwater.kernel.compiling.static_patterns import StaticPatterns
 from headwater.kernel.compiling.static_views import ViewData, outside_texts_of
 from headwater.kernel.describe import ResourceDescriber
 from headwater.kernel.emitter import Emitter, ResultState
@@ -70,6 +73,9 @@ class KernelEvaluator(Evaluator):
         self._static = static
         self._make_compiler = make_compiler
         self._follows_views = False
+        self._static_patterns = StaticPatterns(plan, static)
+        self._has_new_patterns = False
+        """Whether some patterns are static no longer."""
         self.vocabulary = Vocabulary(outside_texts_of(static))
         self._skipped_ticks = 0
         """How many ticks were skipped since the windows were moved: see `_required_windows`."""
@@ -79,14 +85,12 @@ class KernelEvaluator(Evaluator):
         self._has_steps = any(isinstance(one, CountWindow) and one.step is not None for one in settings.windows)
         watched = settings.windows if settings.report is Report.CHANGE else ()
         self._contents: list[Counter[tuple[int, ...]]] = [Counter() for _ in watched]
-        shown = list(range(len(self.root.variables)))
-        columns = shown if self._presenter else [self.root.variables.index(v.value) for v in plan.variables]
-        self._columns = None if columns == shown else columns
         self._description = (
             ResourceDescriber(plan, static, self.vocabulary) if plan.kind is QueryKind.DESCRIBE else None
         )
         make_result = self._present if self._presenter else self._describe if self._description else None
-        self._emitter = Emitter(plan.kind, settings, self.vocabulary, len(columns), make_result)
+        width = len(self.root.variables if self._presenter else plan.variables)
+        self._emitter = Emitter(plan.kind, settings, self.vocabulary, width, make_result)
         self._result = ResultState()
         self._is_answered = True
         """Whether the result is that of the last answer: then all that was answered follows from the windows."""
@@ -111,9 +115,6 @@ class KernelEvaluator(Evaluator):
             self._advance_windows(self.ticker.last_tick, 0)
             self._is_answered = True
 
-    def encode_rows(self) -> None:
-        self._emitter.encode_rows()
-
     @property
     def joins(self) -> tuple[JoinMeasures, ...]:
         """Which ways the mappings took through each join, and which indexes are kept."""
@@ -130,7 +131,12 @@ class KernelEvaluator(Evaluator):
         """Make the operators, without any rows in them."""
         self._compiler = compiler = self._make_compiler(self.plan, self.settings, self._static, self.vocabulary)
         compiler.static_parts.follows_views = self._follows_views
+        compiler.static_parts.patterns = self._static_patterns
+        self._has_new_patterns = False
         self.root, self._presenter = compiler.compile()
+        shown = list(range(len(self.root.variables)))
+        columns = shown if self._presenter else [self.root.variables.index(v.value) for v in self.plan.variables]
+        self._columns = None if columns == shown else columns
         self._required = self._required_windows(compiler.sources) if self._can_skip_ticks else []
         self._takes_view_deltas = (
             self._follows_views and isinstance(self._static, ViewData) and not compiler.has_unfollowed_data
@@ -190,6 +196,30 @@ class KernelEvaluator(Evaluator):
             self._apply(Delta(now, self._rows_before))
             self._rows_before = None
 
+    def _feed_windows(self, limit: int | None) -> None:
+        super()._feed_windows(limit)
+        if self._has_new_patterns:
+            self._read_new_patterns()
+
+    def _read_new_patterns(self) -> None:
+        """Make the operators anew, because some patterns are no longer static; the result stays as it is."""
+        self._catch_up()
+        has_begun = self.ticker.last_tick is not None
+        if has_begun:
+            self._clock.tick += 1
+            delta = self.root.advance()
+            if not delta.is_empty:
+                self._is_answered = False
+                self._apply(delta)
+        self._recompile()
+        if not has_begun:
+            return
+        now = self._initial_delta().added
+        if self._presenter is not None:
+            # What it orders are all columns of the root, which are now others.
+            self._emitter.change_width(len(self.root.variables))
+            self._apply(Delta(now, now[:0], is_reset=True))
+
     def _convert(self, elements: Elements) -> ElementColumns:
         if isinstance(elements, ElementColumns):
             self.vocabulary.add_texts(elements.texts)
@@ -202,6 +232,8 @@ class KernelEvaluator(Evaluator):
         buffer = self._buffers[window_index]
         if isinstance(buffer.definition, CountWindow):
             elements = self._counted_items(buffer.definition, elements)
+        if self.plan.windows[window_index].in_default_graph and self._static_patterns.observe(elements.triples):
+            self._has_new_patterns = True
         buffer.add(elements.times, elements.starts, elements.triples)
         return elements.times
 
@@ -220,6 +252,8 @@ class KernelEvaluator(Evaluator):
 
     def _refill(self, window_index: int, elements: ElementColumns) -> None:
         self._add(window_index, elements)
+        if self._has_new_patterns:
+            self._recompile()
         self._buffers[window_index].refill(self.ticker.item_count(window_index), self.ticker.last_tick)
 
     def needed_from(self, window_index: int) -> int | None:
@@ -273,41 +307,52 @@ class KernelEvaluator(Evaluator):
         is_simple = self._emitter.counts_changes or self._emitter.lists_bags
         return self._takes_runs and is_each_answered and is_simple and not self._has_steps
 
-    def _answer_ticks(self, ticks: Iterable[int], watermark: int | None) -> list[Answer]:
+    def _due_ticks(self, limit: int | None, floor: int | None, until: int | None) -> Iterable[int]:
+        if self._can_run:
+            return self.ticker.take_due_ticks(limit, floor, until)
+        return super()._due_ticks(limit, floor, until)
+
+    def _answer_ticks(self, ticks: Iterable[int], watermark: int | None) -> AnswerBatch:
         if not self._can_run:
             return super()._answer_ticks(ticks, watermark)
-        has_begun = self.ticker.last_tick is not None
         due = list(ticks)
-        answers: list[Answer] = []
+        answers = AnswerBatch()
+        if not self._is_worth_a_run(due):
+            for tick in due:
+                for answer in self._answers_at(tick, watermark):
+                    answers.append(answer)
+            return answers
         place = 0
         while place < len(due):
-            is_ready = has_begun and not self._skipped_ticks and not self._has_pending_changes
-            size = self._run_size(due, place)
-            if size and not is_ready:
-                # The next tick moves all windows, those that were not moved at ticks before, too.
-                self._skipped_ticks = _MOST_SKIPPED_TICKS if self._skipped_ticks else 0
-                size = 0
-            if size:
-                answers.extend(self._answer_run(due[place : place + size], watermark))
-            else:
-                answers.extend(self._answers_at(due[place], watermark))
-                has_begun = True
-            place += max(1, size)
+            is_ready = self._clock.tick > 0 and not self._skipped_ticks and not self._has_pending_changes
+            if is_ready:
+                size = self._run_size(due, place)
+                answers.append(self._answer_run(due[place : place + size], watermark))
+                place += size
+                continue
+            # The next tick moves all windows, those that were not moved at ticks before, too.
+            self._skipped_ticks = _MOST_SKIPPED_TICKS if self._skipped_ticks else 0
+            for answer in self._answers_at(due[place], watermark):
+                answers.append(answer)
+            place += 1
         return answers
 
+    def _is_worth_a_run(self, due: list[int]) -> bool:
+        """Whether the ticks that are due, and what comes with them, are so many that steps of several ticks pay."""
+        if len(due) >= _WORTH_A_RUN or not due:
+            return bool(due)
+        return sum([one.entering_until(due[-1]) for one in self._buffers]) >= _WORTH_A_RUN_OF_TRIPLES
+
     def _run_size(self, due: list[int], place: int) -> int:
-        """How many ticks are taken in one step from some place on; 0 where one tick alone is less work."""
-        left = len(due) - place
-        if left < _WORTH_A_RUN and sum(one.entering_until(due[-1]) for one in self._buffers) < _WORTH_A_RUN_OF_TRIPLES:
-            return 0
-        size = min(left, max(_WORTH_A_RUN, _MOST_ROWS_IN_A_RUN // max(1, self._result.size)))
+        """How many ticks are taken in one step from some place on."""
+        size = min(len(due) - place, max(_WORTH_A_RUN, _MOST_ROWS_IN_A_RUN // max(1, self._result.size)))
         for buffer in self._buffers:
             end = buffer.instant_after(_MOST_TRIPLES_IN_A_RUN)
             if end is not None:
                 size = min(size, max(1, bisect_right(due, end, place) - place))
         return size
 
-    def _answer_run(self, ticks: list[int], watermark: int | None) -> Iterator[Answer]:
+    def _answer_run(self, ticks: list[int], watermark: int | None) -> AnswerPart:
         """The answers at some ticks, which are taken in one step."""
         instants = np.array(ticks, dtype=np.int64)
         self._clock.tick += 1
@@ -319,20 +364,30 @@ class KernelEvaluator(Evaluator):
         self._is_answered = True
         if self._columns is not None:
             run = run.with_rows(run.rows[:, self._columns])
-        emitted = dict(self._emitter.emit_run(self._result, run, len(ticks)))
-        nothing = self._emitter.emit_nothing()
-        labels = [source.label for source in self.plan.windows]
-        views = [[column.tolist() for column in buffer.run_views] for buffer in self._buffers]
-        for place in emitted if self._omits_empty_answers else range(len(ticks)):
-            shown = [
-                WindowView(label, lows[place], highs[place], items[place])
-                for label, (lows, highs, items) in zip(labels, views, strict=True)
-            ]
-            answer = self._make_answer(ticks[place], 0, watermark, emitted.get(place, nothing), tuple(shown))
-            if not (answer.is_empty and self._omits_empty_answers):
-                yield answer
+        places, offsets, rows = self._emitter.emit_run(self._result, run, len(ticks))
+        if not self._omits_empty_answers and places.shape[0] < len(ticks):
+            offsets = offsets[places.searchsorted(np.arange(len(ticks) + 1))]
+            places = np.arange(len(ticks))
+        windows = tuple(
+            WindowViews(source.label, *buffer.run_views).select(places)
+            for source, buffer in zip(self.plan.windows, self._buffers, strict=True)
+        )
+        if self.plan.kind is QueryKind.SELECT:
+            encoded = self.vocabulary.encode_rows(rows)
+            answers: AnswerPart = AnswerColumns(
+                self._answer_head(watermark), instants[places], offsets, encoded, windows
+            )
+        else:
+            answers = []
+            for place, emitted in enumerate(self._emitter.order_tables(offsets, rows)):
+                shown = tuple([window.at(place) for window in windows])
+                answer = self._make_answer(ticks[places[place]], 0, watermark, emitted, shown)
+                assert isinstance(answer, Answer)
+                if not (answer.is_empty and self._omits_empty_answers):
+                    answers.append(answer)
         if self.vocabulary.needs_sweep:
             self.vocabulary.sweep(self._ids_in_use())
+        return answers
 
     def _update_content(self, index: int, delta: Delta) -> bool:
         """Count the triples of a window; whether its content, as set or bag, is another one now."""

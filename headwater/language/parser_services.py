@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
+from headwater.errors import SettingError
 from headwater.language.lexer import Token
 from headwater.language.parser_base import suggest_keyword
+from headwater.language.parser_terms import IRI_STARTS
 from headwater.language.parser_windows import WindowParser
 from headwater.language.patterns import ServicePattern
-from headwater.language.service_options import POLICY_NAMES, Preference, ServiceOptions, Strategy, is_policy
+from headwater.language.service_options import (
+    POLICY_NAMES,
+    Preference,
+    RatesSource,
+    ServiceClock,
+    ServiceOptions,
+    Strategy,
+    is_policy,
+)
 from headwater.terms.model import NamedNode, Variable
 
-_OPTIONS = ("ACCURACY", "LATENCY", "BUDGET", "PREFER", "POLICY", "STRATEGY", "ENTRIES", "FILL")
+_OPTIONS = ("ACCURACY", "LATENCY", "BUDGET", "PREFER", "POLICY", "RATES", "STRATEGY", "ENTRIES", "CLOCK", "FILL")
 _NUMBERS = ("integer", "decimal", "double")
 _NOT_WITH_A_VARIABLE = "needs one endpoint: SERVICE with a variable learns its endpoints from the data"
 
@@ -24,10 +34,15 @@ class ServiceParser(WindowParser):
         silent = self.peek().key == "SILENT"
         name = self.group_name()
         values: dict[str, Any] = {}
-        self._options_of(values, name)
+        places: dict[str, Token] = {}
+        self._options_of(values, places, name)
         pattern = self.group_pattern()
-        self._options_of(values, name)
-        options = ServiceOptions(**values) if values else None
+        self._options_of(values, places, name)
+        try:
+            options = ServiceOptions(**values) if values else None
+        except SettingError as error:
+            # Each value is right; two of them contradict each other.
+            self.fail(str(error), places.get("rates", keyword))
         return ServicePattern(name, pattern, silent, at=keyword.start, options=options)
 
     def group_name(self) -> Variable | NamedNode:
@@ -42,8 +57,8 @@ class ServiceParser(WindowParser):
             self.fail(f"{keyword.text} takes a name and {{ … }}; did you mean SELECT?", keyword, ("SELECT",))
         return name
 
-    def _options_of(self, values: dict[str, Any], endpoint: Variable | NamedNode) -> None:
-        """`OPTION (…)`, if it stands here."""
+    def _options_of(self, values: dict[str, Any], places: dict[str, Token], endpoint: Variable | NamedNode) -> None:
+        """`OPTION (…)`, if it stands here: the values and places of options by their names."""
         if self.accept("OPTION") is None:
             return
         self.expect("(")
@@ -54,7 +69,7 @@ class ServiceParser(WindowParser):
             name = self.advance().key.lower()
             if name in values:
                 self.fail(f"{token.text} stands here twice", token)
-            values[name] = self._option_value(token, endpoint)
+            places[name], values[name] = token, self._option_value(token, endpoint)
             if self.token.key == ")":
                 self.advance()
                 return
@@ -75,8 +90,12 @@ class ServiceParser(WindowParser):
                 return self.number_above_zero("the number of entries")
             case "PREFER":
                 return Preference[self._word(tuple(one.name for one in Preference))]
+            case "CLOCK":
+                return ServiceClock[self._word(tuple(one.name for one in ServiceClock))]
             case "POLICY":
                 return self._policy()
+            case "RATES":
+                return self._rates()
             case "STRATEGY":
                 place = self.token
                 strategy = Strategy[self._word(tuple(one.name for one in Strategy))]
@@ -97,6 +116,15 @@ class ServiceParser(WindowParser):
         if self.token.key not in words:
             self.raise_unexpected(*words)
         return self.advance().key
+
+    def _rates(self) -> RatesSource:
+        """The name of a graph, or the path of a file as a string."""
+        if self.token.key == "string":
+            place = self.token
+            return self.string() or self.fail("the path of the file with change rates is empty", place)
+        if self.token.key == "var" or self.token.key not in (*IRI_STARTS, "<"):
+            self.raise_unexpected("iri", "pname", "string")
+        return self.iri()
 
     def _policy(self) -> str:
         """A bare word, with hyphens in it where the name has some, or a string."""

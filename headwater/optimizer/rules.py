@@ -12,6 +12,7 @@ from headwater.optimizer.rewrites import (
     drop_unused,
     filter_static_parts,
     fold_constants,
+    group_aggregates,
     join_filters,
     merge_patterns,
     narrow_static_parts,
@@ -36,6 +37,8 @@ REWRITES: tuple[Rule, ...] = (
     # Before pushing as well: afterwards the filter may stand inside, where it no longer sees the OPTIONAL.
     optional_to_join.RULE,
     push_filters.RULE,
+    # When filters of AGGREGATE are below it, as far as they can be.
+    group_aggregates.RULE,
     # When filters are where the streams are; what it adds goes the way of all filters in the next round.
     narrow_static_parts.RULE,
     # What equalities and OPTIONALs left side by side.

@@ -50,7 +50,7 @@ from headwater.algebra.scope import (
 from headwater.algebra.translate import conjunction_of, join_nodes
 from headwater.algebra.triple_timestamps import PatternTime, timestamp_expression
 from headwater.algebra.unrolled_paths import can_be_empty, complete_path, has_negated_set, unroll_path
-from headwater.algebra.window_graphs import DEFAULT, INTERNAL, window_graph
+from headwater.algebra.window_graphs import DEFAULT, INTERNAL, graphs_with_static_data, window_graph
 from headwater.language.expressions import Constant, Expression, FunctionCall, Operation, Timestamp, VariableReference
 from headwater.language.patterns import TriplePattern
 from headwater.reference.blank_nodes import make_nodes_per_solution
@@ -217,11 +217,11 @@ class PlanRewriter:
             self._times.append((variables, stream, its_time))
             looked_up = Graph(OCCURRENCES, Bgp((TriplePattern(occurrence, stream_time(stream), its_time),)))
             match = LeftJoin(match, looked_up)
-        if graph != DEFAULT:
+        if graph not in graphs_with_static_data(self.plan):
             return match
         if self.content is Content.BAG:
             return Union(Graph(STATIC, Bgp((triple,))), match)
-        return LeftJoin(Bgp((triple,)), match)
+        return LeftJoin(self._put_in_graph(Bgp((triple,)), graph), match)
 
     def _timed_streams(self, graph: NamedNode | Variable) -> list[NamedNode]:
         """The streams of a graph whose own times some `timestamp(?v, stream)` reads."""

@@ -1,7 +1,8 @@
 """The RDF dataset over which a query is evaluated at a tick, held in a pyoxigraph store.
 
-Each window is a named graph; a window that C-SPARQL merges into the default graph is there too. A graph that several
-windows feed holds a triple as long as one of them does.
+Each window is a named graph; a window that C-SPARQL merges into the default graph is there too, and the static triples
+of the default graph are then in the graph of the window. A graph that several windows feed holds a triple as long as
+one of them does.
 
 Plain graphs do not hold how often a triple came, nor when. Where that matters (bags with equal triples, `timestamp()`)
 each *occurrence* of a triple gets a graph of its own, described in a graph of occurrences:
@@ -15,11 +16,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from pyoxigraph import DefaultGraph, Quad, Store
 
 from headwater.algebra.plan import QueryPlan
-from headwater.algebra.window_graphs import DEFAULT, INTERNAL, window_graph
+from headwater.algebra.window_graphs import DEFAULT, INTERNAL, graphs_with_static_data, window_graph
 from headwater.execution.static_data import StaticData, select_statements
 from headwater.reference.window_content import WindowBuffer, WindowItem
 from headwater.terms.model import NamedNode, Triple
@@ -73,8 +75,19 @@ class TickDataset:
         inexact = any(is_stored_form(quad.object) for quad in store)
         dataset = cls(plan, content, store, merged if reads_default else frozenset(), named, inexact)
         for window_index, source in enumerate(plan.windows):
-            store.add_graph(window_graph(window_index, source))
+            graph = window_graph(window_index, source)
+            store.add_graph(graph)
+            if graph in dataset._with_static_data:
+                store.extend(Quad(t.subject, t.predicate, t.object, graph) for t in merged)
         return dataset
+
+    @cached_property
+    def _with_static_data(self) -> frozenset[NamedNode]:
+        return graphs_with_static_data(self.plan)
+
+    def _is_static(self, triple: Triple, graph: NamedNode) -> bool:
+        """Whether a triple is in a graph whatever the windows hold."""
+        return graph in self._with_static_data and triple in self.static_default
 
     def graphs_of(self, window_index: int) -> list[NamedNode]:
         """Where a window's content is seen; `DEFAULT` stands for the default graph."""
@@ -99,7 +112,7 @@ class TickDataset:
                     changed = True
                 if before == 0:
                     self.store.add(self._quad(triple, graph))
-                elif after == 0 and not (graph == DEFAULT and triple in self.static_default):
+                elif after == 0 and not self._is_static(triple, graph):
                     self.store.remove(self._quad(triple, graph))
         return changed
 
@@ -121,7 +134,7 @@ class TickDataset:
         if self.content is Content.SET:
             return False
         return any(
-            count > 1 or (graph == DEFAULT and triple in self.static_default)
+            count > 1 or self._is_static(triple, graph)
             for graph, counts in self._counts.items()
             for triple, count in counts.items()
         )

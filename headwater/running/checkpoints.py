@@ -165,8 +165,11 @@ def check_sharding(record: CheckpointRecord, wanted: ShardPlan | None, folder: P
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """A run and its checkpoint, if it has one; `continued` is what it takes over, None where it begins now."""
+class CheckpointClaim:
+    """The right of a run to a checkpoint folder: the name of the run, and the record to write there.
+
+    `continued` compares the queries of the record before with those of the run; None where the folder was new.
+    """
 
     run: str
     continued: Continued | None = None
@@ -179,15 +182,17 @@ class Claim:
             self.record.write(self.folder)
 
 
-def claim(folder: Path, description: ProgramDescription, runner: str, records: Collection[str] = ()) -> Claim:
-    """Make a folder the checkpoint of a description, or check that the run can go on with what is in it.
+def claim_checkpoint(
+    folder: Path, description: ProgramDescription, runner: str, records: Collection[str] = ()
+) -> CheckpointClaim:
+    """Begin a checkpoint in a folder, or check that this run can continue the one that is there.
 
-    The record of a checkpoint that is there stays as it is until `Claim.write`.
+    An existing record is replaced by `CheckpointClaim.write` only, after its state has been read.
     """
     known = CheckpointRecord.read(folder)
     if known is None:
         run = new_run()
-        begun = Claim(run, None, CheckpointRecord.of(run, runner, description, records), folder)
+        begun = CheckpointClaim(run, None, CheckpointRecord.of(run, runner, description, records), folder)
         begun.write()
         return begun
     if known.runner != runner:
@@ -204,7 +209,7 @@ def claim(folder: Path, description: ProgramDescription, runner: str, records: C
     continued = compare_queries(known.queries, now.queries)
     for sentence in continued.sentences():
         logger.warning("%s", sentence)
-    return Claim(known.run, continued, now, folder)
+    return CheckpointClaim(known.run, continued, now, folder)
 
 
 def compare_queries(before: Mapping[str, str], now: Mapping[str, str]) -> Continued:

@@ -140,7 +140,7 @@ class RunCounts:
             seconds=now - self._begin,
             rate=outcome.elements / seconds,
             watermarks=outcome.watermarks or before.watermarks,
-            alerts=before.alerts + sum(len(one.quality.alerts) for one in outcome.answers if one.quality is not None),
+            alerts=before.alerts + outcome.answers.alert_count,
             state_rows=measure.log.rows if measure.queries else before.state_rows,
             state_bytes=measure.log.bytes or 0 if measure.queries else before.state_bytes,
             steps=add_by_name(add_by_name(before.steps, measure.steps), steps),
@@ -159,16 +159,12 @@ class RunCounts:
         self.progress = replace(self.progress, steps=add_by_name(self.progress.steps, {step: seconds}))
 
     def _count_queries(self, outcome: BatchOutcome, seconds: float) -> dict[str, QueryProgress]:
-        """The progress of each query after a batch that took some seconds."""
+        """Add a batch to the progress of each query: its answers, rows and dead letters, and the rates of `seconds`."""
         dead_letters: dict[tuple[str, str], int] = {}
         for dead_letter in outcome.dead_letters:
             key = (iri_to_name(dead_letter.stream), dead_letter.kind)
             dead_letters[key] = dead_letters.get(key, 0) + 1
-        ticks: dict[str, int] = {}
-        rows: dict[str, int] = {}
-        for answer in outcome.answers:
-            ticks[answer.query] = ticks.get(answer.query, 0) + 1
-            rows[answer.query] = rows.get(answer.query, 0) + len(answer.rows) + len(answer.triples)
+        answers = outcome.answers.by_query()
         arrived = {iri_to_name(stream): count for stream, count in outcome.measure.elements.items()}
         found: dict[str, QueryProgress] = {}
         for name, before in self.progress.queries.items():
@@ -179,8 +175,9 @@ class RunCounts:
                 rate=elements / seconds,
                 late=before.late + sum(dead_letters.get((stream, "late"), 0) for stream in before.streams),
                 bad=before.bad + sum(dead_letters.get((stream, "bad"), 0) for stream in before.streams),
-                ticks=before.ticks + ticks.get(name, 0),
-                rows=before.rows + rows.get(name, 0),
+                ticks=before.ticks + (len(answers[name]) if name in answers else 0),
+                rows=before.rows + (answers[name].row_count if name in answers else 0),
+                skipped=before.skipped + (answers[name].skipped_count if name in answers else 0),
             )
             measure = outcome.measure.queries.get(name)
             found[name] = counted if measure is None else _add_measure(counted, measure)

@@ -8,7 +8,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import Event
+from typing import Any, Generic, TypeVar
 
+from headwater.execution.answer_batch import AnswerBatch
 from headwater.execution.answers import Answer
 from headwater.running.counting import RunCounts, newly_known_completeness
 from headwater.running.evaluation import BatchOutcome
@@ -27,18 +29,25 @@ from headwater.terms.timestamps import format_time
 logger = logging.getLogger(__name__)
 
 OnAnswer = Callable[[Answer], object]
+OnBatch = Callable[[AnswerBatch], object]
 OnProgress = Callable[[Progress], object]
 
 _WAITING_ANSWERS = 10_000
+_WAITING_BATCHES = 4
 _POLL_SECONDS = 0.2
 
 
-class Subscription:
+Taken = TypeVar("Taken", bound=Answer | AnswerBatch)
+"""What an iterator takes: answers one by one, or those of one batch together."""
+
+
+class Subscription(Generic[Taken]):
     """The answers of one query on their way to an iterator; the run waits when it is too far ahead of it."""
 
-    def __init__(self, query: str) -> None:
+    def __init__(self, query: str, *, takes_batches: bool = False) -> None:
         self.query = query
-        self._answers: queue.Queue[Answer | None] = queue.Queue(_WAITING_ANSWERS)
+        self.takes_batches = takes_batches
+        self._answers: queue.Queue[Taken | None] = queue.Queue(_WAITING_BATCHES if takes_batches else _WAITING_ANSWERS)
         self._failure: BaseException | None = None
         self._closed = Event()
 
@@ -50,7 +59,7 @@ class Subscription:
     def close(self) -> None:
         self._closed.set()
 
-    def put(self, answer: Answer | None) -> None:
+    def put(self, answer: Taken | None) -> None:
         """Hand an answer over, or with None say that there are no more; waits while too many are not taken."""
         while not self.closed:
             try:
@@ -64,7 +73,7 @@ class Subscription:
         self._failure = failure
         self.put(None)
 
-    def take(self) -> Answer | None:
+    def take(self) -> Taken | None:
         """The next answer; None when the run is over."""
         answer = self._answers.get()
         if answer is None:
@@ -74,17 +83,19 @@ class Subscription:
         return answer
 
 
-class Answers(Iterator[Answer]):
-    """The answers of a query as they come. The run begins when the first is asked for, if it has not begun before.
+class Answers(Iterator[Taken]):
+    """The answers of a query as they come, one by one or batch by batch.
+
+    The run begins when the first is asked for, if it has not begun before.
 
     An iterator that is dropped, as by `break`, is no longer waited for.
     """
 
-    def __init__(self, subscription: Subscription, start: Callable[[], None]) -> None:
+    def __init__(self, subscription: Subscription[Taken], start: Callable[[], None]) -> None:
         self._subscription = subscription
         self._start: Callable[[], None] | None = start
 
-    def __next__(self) -> Answer:
+    def __next__(self) -> Taken:
         if self._subscription.closed:
             raise StopIteration
         if self._start is not None:
@@ -110,8 +121,9 @@ class Delivery:
         self,
         *,
         on_answer: OnAnswer | None = None,
+        on_batch: OnBatch | None = None,
         on_progress: OnProgress | None = None,
-        subscriptions: list[Subscription] | None = None,
+        subscriptions: list[Subscription[Any]] | None = None,
         sinks: Sequence[Sink] = (),
         dead_letters: Path | None = None,
         run: str = "run",
@@ -121,6 +133,7 @@ class Delivery:
         queries: Mapping[str, QueryProgress] | None = None,
     ) -> None:
         self._on_answer = on_answer
+        self._on_batch = on_batch
         self._on_progress = on_progress
         self._subscriptions = [] if subscriptions is None else subscriptions
         self._sinks = sinks
@@ -136,6 +149,11 @@ class Delivery:
     def progress(self) -> Progress:
         """The counts so far."""
         return self._counts.progress
+
+    @property
+    def hands_over_each(self) -> bool:
+        """Whether a callback sees each answer before the next one is made."""
+        return self._on_answer is not None
 
     @property
     def delivered(self) -> int:
@@ -160,20 +178,32 @@ class Delivery:
         if self._strict and letters:
             raise StrictError(letters[0])
         # Sinks come first: a batch that fails here is tried again, with the same answers.
-        for sink in self._sinks if outcome.answers else ():
+        for sink in self._sinks if len(outcome.answers) else ():
             sink.write(self._run, batch, outcome.answers)
-        for answer in outcome.answers:
-            if self._on_answer is not None:
-                self._on_answer(answer)
-            for subscription in tuple(self._subscriptions):
-                if subscription.query == answer.query:
-                    subscription.put(answer)
+        self._hand_over(outcome.answers)
         self._delivered = batch
         before = self.progress
         self._counts.count(outcome, {"deliver": time.monotonic() - begin})
         self._log_completeness(before)
         if self._on_progress is not None:
             self._on_progress(self.progress)
+
+    def _hand_over(self, answers: AnswerBatch) -> None:
+        """Hand answers to callbacks and iterators; those who take batches cost no terms."""
+        for query, own in answers.by_query().items():
+            if self._on_batch is not None:
+                self._on_batch(own)
+            for subscription in tuple(self._subscriptions):
+                if subscription.takes_batches and subscription.query == query:
+                    subscription.put(own)
+        if self._on_answer is None and all(one.takes_batches for one in self._subscriptions):
+            return
+        for answer in answers:
+            if self._on_answer is not None:
+                self._on_answer(answer)
+            for subscription in tuple(self._subscriptions):
+                if not subscription.takes_batches and subscription.query == answer.query:
+                    subscription.put(answer)
 
     def _log_completeness(self, before: Progress) -> None:
         for name, instant in newly_known_completeness(before, self.progress):

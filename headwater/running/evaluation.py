@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
-from headwater.execution.answers import Answer
-from headwater.execution.program import LateElement, Program, StepResult
+from headwater.execution.answer_batch import AnswerBatch
+from headwater.execution.program import LateElement, Program, StepResult, TickPace
 from headwater.execution.static_data import Version
+from headwater.execution.tick_thinning import Clock, TickThinner, can_skip_ticks
 from headwater.execution.window_log import LogChanges, LogSegment, WindowLog
 from headwater.running.counting import BatchMeasure, add_by_name, measure_batch
 from headwater.sinks.dead_letters import DeadLetter
@@ -17,15 +17,12 @@ from headwater.sources.feed import Chunk
 from headwater.terms.packing import pack, unpack
 from headwater.windows.element_sequences import Elements, concat_elements
 
-if TYPE_CHECKING:
-    pass
-
 
 @dataclass(frozen=True, slots=True)
 class BatchOutcome:
     """What one batch led to: answers in time order, dead letters, and the counts of this batch alone."""
 
-    answers: tuple[Answer, ...] = ()
+    answers: AnswerBatch = field(default_factory=AnswerBatch)
     dead_letters: tuple[DeadLetter, ...] = ()
     elements: int = 0
     watermarks: dict[str, int | None] = field(default_factory=dict)
@@ -51,19 +48,31 @@ class Evaluation:
     def __init__(self, program: Program) -> None:
         self._program = program
 
+    def thin_ticks(self, clock: Clock) -> None:
+        """Have queries that fall behind skip ticks, where the meaning of their ticks allows it."""
+        evaluators = dict.fromkeys(self._program.evaluators.values())
+        for evaluator in evaluators:
+            if can_skip_ticks(evaluator.settings) and not self._program.producers & set(evaluator.names):
+                evaluator.tick_thinner = TickThinner(1 / len(evaluators), clock)
+
     def step(self, chunks: Iterable[Chunk]) -> BatchOutcome:
         """Evaluate one batch; the order of its chunks does not matter."""
         batch = _collect_chunks(chunks)
         return self._make_outcome(batch, self._program.advance(batch.elements, batch.ended, batch.version))
 
-    def step_by_ticks(self, chunks: Iterable[Chunk], version: Callable[[], Version]) -> Iterator[BatchOutcome]:
-        """Evaluate one batch and give the outcome of each tick; `version` gives the version of the data before each."""
+    def step_by_ticks(
+        self, chunks: Iterable[Chunk], version: Callable[[], Version], pace: TickPace | None = None
+    ) -> Iterator[BatchOutcome]:
+        """Evaluate one batch and give the outcome of each tick; `version` gives the version of the data before each.
+
+        With a `pace` several ticks may have one outcome.
+        """
         batch = _collect_chunks(chunks)
         seconds: dict[str, float] = {}
-        for step in self._program.advance_by_ticks(batch.elements, batch.ended, version):
+        for step in self._program.advance_by_ticks(batch.elements, batch.ended, version, pace):
             seconds = step.seconds = add_by_name(seconds, step.seconds)
             yield self._make_outcome(batch, step)
-            # Elements and dead letters of the batch count once, with its first tick.
+            # Elements and dead letters of the batch count once, with its first step.
             batch = _Batch(sources=batch.sources)
 
     def _make_outcome(self, batch: _Batch, step: StepResult) -> BatchOutcome:
@@ -80,7 +89,7 @@ class Evaluation:
         measure = measure_batch(self._program, counts, step.seconds) if step.is_last else BatchMeasure(counts)
         measure = replace(measure, steps={"read": batch.seconds, "evaluate": time.monotonic() - batch.read})
         return BatchOutcome(
-            tuple(step.answers), tuple(dead_letters), sum(counts.values()), self._program.watermarks(), measure
+            step.answers, tuple(dead_letters), sum(counts.values()), self._program.watermarks(), measure
         )
 
     @property

@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import json
 import pickle
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
+from headwater.execution.program import TickPace
 from headwater.execution.static_data import Version
+from headwater.execution.tick_thinning import Clock
 from headwater.running.checkpoints import FORMATS, STATE, check_format, report_checkpoint_damage
 from headwater.running.delivery import Delivery
 from headwater.running.evaluation import Evaluation
 from headwater.running.version_choice import VersionChoice
 from headwater.running.workload import Workload, WorkloadChanges
-from headwater.sources.feed import Feed
+from headwater.sources.feed import Chunk, Feed
 from headwater.sources.offsets import Offset
 from headwater.terms.durable_files import Sync, replacing_file
 
@@ -40,26 +43,37 @@ def run_in_process(
     batch_bytes: int | None = None,
     data_changes: bool = False,
     trigger_seconds: float = 1.0,
+    skips_ticks: bool = False,
+    clock: Clock = time.monotonic,
 ) -> None:
     """Read, evaluate and deliver until everything is read or, when following, until `stop` is set.
 
-    `data_changes` says that there is data that may be another one at any tick. Then each tick is delivered before the
-    next one is answered, so that a change made because of one answer is seen by the next tick. `accept_state` is called
-    when the state of the checkpoint was read.
+    `data_changes` says that there is data that may be another one at any tick. Where answers are handed over one by
+    one, each tick is then delivered before the next one is answered, so that a change made because of one answer is
+    seen by the next tick; otherwise ticks that are due together may share a step (`TickPace`). `accept_state` is called
+    when the state of the checkpoint was read. With `skips_ticks`, a run that follows and falls behind evaluates fewer
+    ticks, by `clock`.
     """
     evaluation = Evaluation(workload.description.program())
+    if skips_ticks and follow:
+        evaluation.thin_ticks(clock)
     batch, offset = _load(checkpoint, evaluation)
     accept_state()
     choice = VersionChoice(evaluation.prepare_version)
+    pace = None if delivery.hands_over_each else TickPace()
     feed = _feed(workload, follow, drain)
 
     def version() -> Version:
         return choice.next(evaluation.data_version, feed.newest_version())
 
+    read_ahead = _ReadAhead()
     while not stop.is_set():
         if (other := changes.take()) is not None:
             evaluation.replace_program(other.description.program())
+            if skips_ticks and follow:
+                evaluation.thin_ticks(clock)
             feed = _feed(other, follow, drain)
+            read_ahead.forget()
         end = feed.next_offset(offset, batch_bytes or _BATCH_BYTES)
         if changes.is_requested:
             # What came after a change is for those who are there then.
@@ -70,8 +84,11 @@ def run_in_process(
             evaluation.prepare_newest()
             stop.wait(trigger_seconds)
             continue
-        chunks = (chunk for task in feed.read_tasks(offset, end) for chunk in feed.read(task))
-        outcomes = evaluation.step_by_ticks(chunks, version) if data_changes else iter([evaluation.step(chunks)])
+        chunks = read_ahead.take(feed, offset, end)
+        if not follow:
+            # What comes next is there: it is read while this batch is evaluated.
+            read_ahead.start(feed, end, feed.next_offset(end, batch_bytes or _BATCH_BYTES))
+        outcomes = evaluation.step_by_ticks(chunks, version, pace) if data_changes else iter([evaluation.step(chunks)])
         for outcome in outcomes:
             delivery.deliver(batch, outcome)
             batch += 1
@@ -83,6 +100,58 @@ def run_in_process(
             _save(checkpoint, batch, offset, evaluation.snapshot())
             delivery.add_seconds("save", time.monotonic() - begin)
         feed.commit(offset)
+    read_ahead.forget()
+
+
+class _ReadAhead:
+    """Reads a batch in a thread of its own, before it is asked for."""
+
+    def __init__(self) -> None:
+        self._thread: threading.Thread | None = None
+        self._range: tuple[Offset, Offset] | None = None
+        self._chunks: list[Chunk] = []
+        self._failure: BaseException | None = None
+
+    def start(self, feed: Feed, begin: Offset, end: Offset) -> None:
+        """Begin to read from one offset to another, where there is something."""
+        if _without_version((begin,)) == _without_version((end,)):
+            return
+
+        def read() -> None:
+            try:
+                self._chunks = list(_read(feed, begin, end))
+            except BaseException as error:
+                self._failure = error
+
+        self._range = begin, end
+        self._thread = threading.Thread(target=read, name="headwater-read-ahead", daemon=True)
+        self._thread.start()
+
+    def take(self, feed: Feed, begin: Offset, end: Offset) -> Iterable[Chunk]:
+        """The chunks from one offset to another: those that were read, or else as they are read now."""
+        is_read = self._range is not None and _without_version(self._range) == _without_version((begin, end))
+        chunks, failure = self.forget()
+        if not is_read:
+            return _read(feed, begin, end)
+        if failure is not None:
+            raise failure
+        return chunks
+
+    def forget(self) -> tuple[list[Chunk], BaseException | None]:
+        """Wait for what is being read, and give it up."""
+        if self._thread is not None:
+            self._thread.join()
+        found = self._chunks, self._failure
+        self._thread, self._range, self._chunks, self._failure = None, None, [], None
+        return found
+
+
+def _without_version(offsets: Sequence[Offset]) -> list[Offset]:
+    return [replace(offset, version=()) for offset in offsets]
+
+
+def _read(feed: Feed, begin: Offset, end: Offset) -> Iterator[Chunk]:
+    return (chunk for task in feed.read_tasks(begin, end) for chunk in feed.read(task))
 
 
 def _feed(workload: Workload, follow: bool, drain: bool) -> Feed:

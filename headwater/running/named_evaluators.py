@@ -66,7 +66,10 @@ class QueryOutline:
 
 
 def outline_queries(
-    name: EvaluatorName, queries: Sequence[RegisteredQuery], statistics: Statistics | None
+    name: EvaluatorName,
+    queries: Sequence[RegisteredQuery],
+    statistics: Statistics | None,
+    services: ServiceSettings | None = None,
 ) -> dict[str, QueryOutline]:
     """By query: the kind of its evaluator, why it is no faster one, and the triples of its streams that it needs.
 
@@ -78,6 +81,7 @@ def outline_queries(
             for one in queries
         }
     from headwater.federation.service_evaluator import choose_evaluator
+    from headwater.federation.services import Services
 
     no_data = Store()
     members = {member for family in families_by_name(name)(queries, no_data) for member in family.names}
@@ -85,7 +89,7 @@ def outline_queries(
     for query in queries:
         plan, kind, reason = query.plan, "kernel", None
         if plan.name not in members:
-            choice = choose_evaluator(plan, query.settings, no_data, statistics)
+            choice = choose_evaluator(plan, query.settings, no_data, statistics, Services(services))
             plan, kind, reason = choice.plan, "kernel" if choice.is_kernel else "reference", choice.reason
         patterns = needed_patterns(plan, query.settings, all_texts=kind == "reference")
         outlines[query.plan.name] = QueryOutline(kind, reason, patterns)

@@ -49,8 +49,8 @@ class ProgramDescription:
     `datasets` are the folders of the linked data, which every worker must see. `delay` is how late an element may be,
     in microseconds. `sharding` says how the work is cut, if it is. `idle` is how far a stream may be behind the others
     before they go on without it, in microseconds of event time; `skews` the same for the partitions of a stream.
-    `services` has the settings of endpoints, `statistics` what the optimizer may know of the linked data, so that
-    every worker makes the same plans.
+    `services` has the settings of endpoints and given change rates, `statistics` what the optimizer may know of the
+    linked data, so that every worker makes the same plans.
     """
 
     queries: tuple[RegisteredQuery, ...]
@@ -75,12 +75,12 @@ class ProgramDescription:
         """Check the queries, and say who evaluates each; a `RegistrationError` where they cannot run together."""
         produced = find_produced_streams(self.queries, self._static_data())
         order_producers_first(self.queries)
-        outlines = outline_queries(self.evaluator, self.queries, self.statistics)
+        outlines = outline_queries(self.evaluator, self.queries, self.statistics, self.services)
         read = {source.stream.value for query in self.queries for source in query.plan.windows}
         wanted = WantedPatterns.of_patterns(union_patterns(outline.patterns for outline in outlines.values()))
         return ProgramOutline(outlines, tuple(sorted(read - produced.keys())), wanted)
 
-    def program(self, *, encodes_rows: bool = False) -> Program:
+    def program(self) -> Program:
         """The queries with nothing read yet; a `RegistrationError` where they cannot run together."""
         cut = self.sharding
         return Program(
@@ -92,5 +92,4 @@ class ProgramDescription:
             is_filtered=True,
             idle=dict(self.idle),
             skews=dict(self.skews),
-            encodes_rows=encodes_rows,
         )

@@ -22,7 +22,8 @@ class QueryProgress:
     """The counts of one query, each since the run was started.
 
     `evaluator` is `kernel` or `reference`, the latter with a `reason`; `shards` is in how many parts it is evaluated.
-    `elements`, `late` and `bad` are those of its streams. `ticks` counts its answers, `rows` their rows and triples.
+    `elements`, `late` and `bad` are those of its streams. `ticks` counts its answers, `rows` their rows and triples;
+    `skipped` the ticks that were not evaluated because the run fell behind (`overload="coarsen"`).
     `watermark` is how far its streams have come together, `answered` its last tick, `lag` how far that is behind the
     newest element of its streams; all in microseconds of event time. `state_rows` are the triples in its windows,
     `state_bytes` the memory of those and of what was derived from them, None where it is not measured. `seconds` is how
@@ -41,6 +42,7 @@ class QueryProgress:
     late: int = 0
     bad: int = 0
     ticks: int = 0
+    skipped: int = 0
     rows: int = 0
     watermark: int | None = None
     answered: int | None = None

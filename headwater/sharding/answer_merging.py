@@ -1,4 +1,4 @@
-"""AnswerMerger the answers of the shards.
+"""Merges the answers of the shards.
 
 The answer of a query at a tick is the bag union of its shards' answers. Where shards have partial groups, the groups
 are merged first (`partial_groups`). ORDER BY, DISTINCT, LIMIT and CONSTRUCT are applied to the merged rows.
@@ -11,13 +11,14 @@ from dataclasses import replace
 
 from headwater.algebra.plan import QueryKind, QueryPlan
 from headwater.algebra.presentation import Presentation
+from headwater.execution.answer_batch import AnswerBatch, AnswerPart, merge_answers
+from headwater.execution.answer_columns import AnswerColumns, union_columns
 from headwater.execution.answers import Answer
 from headwater.execution.registered import RegisteredQuery
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.expressions.compiled_expressions import CompiledExpression
 from headwater.kernel.operators.presenter import Presenter
 from headwater.language.stream_clauses import StreamOperator
-from headwater.sharding.encoded_answers import decode_ordered_rows, rows_of, vocabulary_of
 from headwater.sharding.partial_groups import GroupMerger, partial_plan_of
 from headwater.sharding.shard_plan import ShardPlan
 from headwater.terms.model import Row
@@ -83,31 +84,38 @@ class AnswerMerger:
                 wanted = query.plan.variables if presentation is None else presentation.needed_variables
                 self._groups[query.plan.name] = GroupMerger(query.plan, wanted)
 
-    def merge(self, answers: Sequence[Answer]) -> list[Answer]:
+    def merge(self, answers: AnswerBatch) -> AnswerBatch:
         """The answers of all shards, in the order of time and of the registration of their queries."""
-        vocabulary = vocabulary_of(answers)
-        by_tick: dict[tuple[int, int, int], list[Answer]] = {}
         order = {name: index for index, name in enumerate(self._plans)}
-        for answer in answers:
-            by_tick.setdefault((answer.time, order[answer.query], answer.part), []).append(answer)
-        together = [by_tick[key] for key in sorted(by_tick)]
-        # Answers that are the union of their shards' rows are sorted all at once.
-        plain = [
-            place
-            for place, (first, *_) in enumerate(together)
-            if first.query not in self._groups and first.query not in self._presenters
-        ]
-        ordered = dict(zip(plain, decode_ordered_rows([together[place] for place in plain], vocabulary), strict=True))
-        return [self._merge_tick(some, vocabulary, ordered.get(place)) for place, some in enumerate(together)]
+        merged: list[AnswerBatch] = []
+        for name, own in answers.by_query().items():
+            columns = self._merge_columns(name, own.parts)
+            merged.append(self._merge_ticks(own) if columns is None else AnswerBatch([columns]))
+        return merge_answers(merged, order)
 
-    def _merge_tick(self, answers: list[Answer], vocabulary: Vocabulary, ordered: list[Row] | None) -> Answer:
-        """Merge the shards' answers of one query at one closing; `ordered` are their rows if already decoded."""
-        first = replace(answers[0], encoded=None)
+    def _merge_columns(self, name: str, parts: Sequence[AnswerPart]) -> AnswerColumns | None:
+        """The answers of a query that are the union of their shards' rows, as columns; None where they are more."""
+        columns = [part for part in parts if isinstance(part, AnswerColumns)]
+        is_union = name not in self._groups and name not in self._presenters
+        is_select = self._plans[name].kind is QueryKind.SELECT
+        if not is_union or not is_select or len(columns) < len(parts) or len({one.head.part for one in columns}) > 1:
+            return None
+        variables = tuple(variable.value for variable in self._plans[name].variables)
+        return union_columns(columns, variables)
+
+    def _merge_ticks(self, answers: AnswerBatch) -> AnswerBatch:
+        """The answers of one query, merged tick by tick."""
+        by_tick: dict[tuple[int, int], list[Answer]] = {}
+        for answer in answers:
+            by_tick.setdefault((answer.time, answer.part), []).append(answer)
+        return AnswerBatch([[self._merge_tick(by_tick[key]) for key in sorted(by_tick)]])
+
+    def _merge_tick(self, answers: list[Answer]) -> Answer:
+        """Merge the shards' answers of one query at one closing."""
+        first = answers[0]
         plan = self._plans[first.query]
         groups, presenter = self._groups.get(plan.name), self._presenters.get(plan.name)
-        rows = ordered
-        if rows is None:
-            rows = [row for one in answers for row in rows_of(one, vocabulary)]
+        rows = [row for one in answers for row in one.rows]
         if groups is not None:
             rows = groups.merge(rows)
         if plan.kind is QueryKind.ASK:
@@ -116,7 +124,7 @@ class AnswerMerger:
             return replace(first, kind=plan.kind, variables=(), rows=(), boolean=boolean)
         if presenter is not None:
             rows = presenter.present(rows)
-        elif groups is not None:
+        else:
             rows.sort(key=row_text)
         if plan.kind is QueryKind.CONSTRUCT:
             triples = self._templates[plan.name].instantiate(rows, first.time)

@@ -55,7 +55,9 @@ def _possible_partitionings(query: RegisteredQuery, *, has_static_default: bool)
         return OneShard("SERVICE has one view and one budget")
     if settings.report is Report.CHANGE:
         return OneShard("it reports when the content of a window changes")
-    if has_static_default and any(source.in_default_graph for source in plan.windows):
+    # Graphs that FROM names are loaded, or the query would have been refused.
+    has_static = has_static_default if plan.default_graphs is None else bool(plan.default_graphs)
+    if has_static and any(source.in_default_graph for source in plan.windows):
         return OneShard("the stream is merged with static data, which is in every shard")
     presentation = presentation_of(query)
     if presentation is not None and not all(can_evaluate(key) for key, _ in presentation.keys):

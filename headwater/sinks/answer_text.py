@@ -38,7 +38,8 @@ def format_answer_json(answer: Answer, *, with_query: bool = False) -> str:
     name = {"query": answer.query} if with_query else {}
     quality = {} if answer.quality is None else {"quality": answer.quality.as_json()}
     whole = {} if answer.complete else {"complete": False}
-    return json.dumps({**name, **head, **whole, **quality, **body}, ensure_ascii=False) + "\n"
+    skipped = {"skipped": answer.skipped} if answer.skipped else {}
+    return json.dumps({**name, **head, **whole, **skipped, **quality, **body}, ensure_ascii=False) + "\n"
 
 
 def format_answer_csv(answer: Answer, *, header: bool = True, with_query: bool = False) -> str:

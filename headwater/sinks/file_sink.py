@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from headwater.errors import SettingError
+from headwater.execution.answer_batch import AnswerBatch
 from headwater.execution.answers import Answer
-from headwater.sinks.answer_columns import cell_text, distinct_names
+from headwater.execution.arrow_tables import answers_to_table
 from headwater.sinks.answer_text import format_answer_csv, format_answer_json, format_answer_nquads
 from headwater.sinks.errors import report_write_errors
 from headwater.terms.arguments import check_path, make_folder
@@ -40,11 +41,8 @@ class FileSink:
     def open(self, spark: SparkSession | None) -> None:
         make_folder("answers", self._folder)
 
-    def write(self, run: str, batch: int, answers: Sequence[Answer]) -> None:
-        by_query: dict[str, list[Answer]] = {}
-        for answer in answers:
-            by_query.setdefault(answer.query, []).append(answer)
-        for query, own in by_query.items():
+    def write(self, run: str, batch: int, answers: AnswerBatch) -> None:
+        for query, own in answers.by_query().items():
             folder = self._folder / file_name(query)
             data = parquet_bytes(own, terms=self._terms) if self._format == "parquet" else _TEXTS[self._format](own)
             with report_write_errors(folder):
@@ -57,32 +55,13 @@ def file_name(query: str) -> str:
     return quote(query, safe="").replace(".", "%2E") or "query"
 
 
-def parquet_bytes(answers: Sequence[Answer], *, terms: bool = False) -> bytes:
+def parquet_bytes(answers: AnswerBatch, *, terms: bool = False) -> bytes:
     """Answers of one query as a Parquet file: time, part, and a string for each column."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    columns = answers[0].table()[0]
-    names = distinct_names(columns, ("time", "part"))
-    times: list[int] = []
-    parts: list[int] = []
-    cells: list[list[str | None]] = [[] for _ in names]
-    text = cell_text(terms=terms)
-    for answer in answers:
-        for row in answer.table()[1]:
-            times.append(answer.time)
-            parts.append(answer.part)
-            for column, term in zip(cells, row, strict=True):
-                column.append(text(term))
-    table = pa.table(
-        {
-            "time": pa.array(times, pa.timestamp("us", tz="UTC")),
-            "part": pa.array(parts, pa.int32()),
-            **{name: pa.array(column, pa.string()) for name, column in zip(names, cells, strict=True)},
-        }
-    )
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink)
+    pq.write_table(answers_to_table(answers, terms=terms, numbers=False), sink)
     data: bytes = sink.getvalue().to_pybytes()
     return data
 

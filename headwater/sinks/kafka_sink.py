@@ -13,12 +13,13 @@ after all of them are. Headers: `query`, `tick` and `watermark` (both in ISO 860
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headwater.algebra.plan import QueryKind
 from headwater.errors import SettingError, StateError
+from headwater.execution.answer_batch import AnswerBatch
 from headwater.execution.answers import Answer
 from headwater.sinks.answer_text import format_answer_csv, format_answer_json, format_answer_nquads
 from headwater.sources.kafka_jars import ensure_kafka
@@ -66,7 +67,7 @@ class KafkaSink:
         ensure_kafka(spark)
         self._spark = spark
 
-    def write(self, run: str, batch: int, answers: Sequence[Answer]) -> None:
+    def write(self, run: str, batch: int, answers: AnswerBatch) -> None:
         if self._spark is None:
             raise StateError("open the sink before writing to it")
         rows = [row for answer in answers for row in self._records(answer, batch)]

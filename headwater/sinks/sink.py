@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from headwater.execution.answers import Answer
+from headwater.execution.answer_batch import AnswerBatch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -21,5 +20,5 @@ class Sink(Protocol):
     def open(self, spark: SparkSession | None) -> None:
         """Prepare for a run on Spark, or, with None, in process."""
 
-    def write(self, run: str, batch: int, answers: Sequence[Answer]) -> None:
+    def write(self, run: str, batch: int, answers: AnswerBatch) -> None:
         """Take the answers of a batch; they are safe when this returns."""

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from headwater.sharding.answer_merging import AnswerMerger
 
 OUTPUT_SCHEMA = (
-    "number long, kind string, query string, time_us long, payload binary, "
+    "number long, kind string, query string, time_us long, payload binary, answers long, "
     "elements long, late long, bad long, measure string"
 )
 ANSWER, OUTCOME = "answer", "outcome"
@@ -110,7 +110,7 @@ class EvaluationProcessor(StatefulProcessor):
             live = _LIVE_EVALUATIONS.pop((self._run, stored[0]), None)
             if live is not None:
                 return live
-        evaluation = Evaluation(self._description.program(encodes_rows=True))
+        evaluation = Evaluation(self._description.program())
         if stored is not None:
             summary = self._summary.get()
             if summary is None:
@@ -138,19 +138,28 @@ def segment_from_bytes(data: bytes) -> LogSegment:
 
 
 def outcome_to_frame(outcome: BatchOutcome) -> pd.DataFrame:
-    """One row per answer, and a last one with the rest."""
-    rest = replace(outcome, answers=())
+    """A row for the columns of many answers or for a single answer, and a last one with the rest."""
+    from headwater.execution.answer_batch import AnswerBatch
+    from headwater.execution.answer_columns import AnswerColumns
+
+    rest = replace(outcome, answers=AnswerBatch(order=outcome.answers.order))
     late = sum(dead_letter.kind == "late" for dead_letter in outcome.dead_letters)
     counts = (outcome.elements, late, len(outcome.dead_letters) - late, outcome.measure.to_json())
     no_counts = (None, None, None, None)
-    rows: list[tuple[object, ...]] = [
-        (number, ANSWER, answer.query, answer.time, pack(answer), *no_counts)
-        for number, answer in enumerate(outcome.answers)
-    ]
-    rows.append((len(rows), OUTCOME, None, None, pickle.dumps(rest), *counts))
+    rows: list[tuple[object, ...]] = []
+    for part in outcome.answers.parts:
+        if isinstance(part, AnswerColumns):
+            last = int(part.times[-1])
+            rows.append((len(rows), ANSWER, part.query, last, pack(part), len(part), *no_counts))
+        else:
+            for answer in part:
+                rows.append((len(rows), ANSWER, answer.query, answer.time, pack(answer), 1, *no_counts))
+    rows.append((len(rows), OUTCOME, None, None, pickle.dumps(rest), None, *counts))
     names = [field.strip().partition(" ")[0] for field in OUTPUT_SCHEMA.split(",")]
     frame = pd.DataFrame(dict(zip(names, zip(*rows, strict=True), strict=True)))
-    return frame.astype({"number": "int64", **dict.fromkeys(("time_us", "elements", "late", "bad"), "Int64")})
+    return frame.astype(
+        {"number": "int64", **dict.fromkeys(("time_us", "answers", "elements", "late", "bad"), "Int64")}
+    )
 
 
 def observe_counts(rows: DataFrame) -> DataFrame:
@@ -163,8 +172,7 @@ def observe_counts(rows: DataFrame) -> DataFrame:
 
     return rows.observe(
         "headwater",
-        f.count("query").alias("answers"),
-        *(f.sum(name).alias(name) for name in ("elements", "late", "bad")),
+        *(f.sum(name).alias(name) for name in ("answers", "elements", "late", "bad")),
         f.max("time_us").alias("answered_us"),
         f.collect_list("measure").alias("shards"),
     )
@@ -172,20 +180,24 @@ def observe_counts(rows: DataFrame) -> DataFrame:
 
 def rows_to_outcome(rows: list[Any], merger: AnswerMerger | None = None) -> BatchOutcome:
     """The outcome of a batch from the rows that the stateful step gave, those of all shards together."""
+    from headwater.execution.answer_batch import AnswerBatch
     from headwater.running.evaluation import BatchOutcome
-    from headwater.sharding.encoded_answers import decode_answers
 
     ordered = sorted(rows, key=lambda row: row["number"])
-    answers = [unpack(bytes(row["payload"])) for row in ordered if row["kind"] == ANSWER]
+    answers = AnswerBatch()
+    for row in ordered:
+        if row["kind"] == ANSWER:
+            answers.append(unpack(bytes(row["payload"])))
     outcome = BatchOutcome()
     for row in ordered:
         if row["kind"] == OUTCOME:
             part: BatchOutcome = pickle.loads(bytes(row["payload"]))
+            answers.order = part.answers.order
             outcome = BatchOutcome(
-                (),
+                AnswerBatch(),
                 (*outcome.dead_letters, *part.dead_letters),
                 outcome.elements + part.elements,
                 part.watermarks,
                 outcome.measure.merge(part.measure),
             )
-    return replace(outcome, answers=tuple(decode_answers(answers) if merger is None else merger.merge(answers)))
+    return replace(outcome, answers=answers if merger is None else merger.merge(answers))

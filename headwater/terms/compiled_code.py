@@ -48,10 +48,14 @@ def compiled(function: _Function, /) -> Dispatcher[_Function]: ...
 def compiled(*, inline: Literal["always"]) -> Callable[[_Function], Dispatcher[_Function]]: ...
 
 
+@overload
+def compiled(*, nogil: Literal[True]) -> Callable[[_Function], Dispatcher[_Function]]: ...
+
+
 def compiled(function: Any = None, /, **options: Any) -> Any:
     """Have numba compile a function when it is first called, or load it from the cache.
 
-    `inline="always"` has numba put the function's code into its callers.
+    `inline="always"` has numba put the function's code into its callers. With `nogil` other threads run meanwhile.
     """
     if function is None:
         return lambda decorated: compiled(decorated, **options)

@@ -18,12 +18,12 @@ from itertools import accumulate, chain
 import numpy as np
 import numpy.typing as npt
 
+from headwater.terms.ids.distinct_ids import DistinctIds
 from headwater.terms.ids.term_ids import decode_inline, encode, is_inline
 from headwater.terms.ids.term_texts import (
     Ints,
     TermTexts,
     concat_texts,
-    deduplicate_ids,
     select_texts,
     term_of_text,
     texts_of_terms,
@@ -145,13 +145,8 @@ class ElementColumns:
 
     def with_own_texts(self) -> ElementColumns:
         """The same elements with the texts of their own terms only, each once."""
-        ids = deduplicate_ids(self.triples)
-        own: list[TermTexts] = []
-        for texts in self.texts:
-            selected = select_texts(texts, ids)
-            if len(selected):
-                own.append(selected)
-                ids = np.setdiff1d(ids, selected.ids, assume_unique=True)
+        used = DistinctIds(self.triples, only_hashes=True)
+        own = [selected for texts in self.texts if len(selected := select_texts(texts, used.take(texts.ids)))]
         return replace(self, texts=(concat_texts(own),) if own else ())
 
     def with_positions(self, positions: Ints) -> ElementColumns:

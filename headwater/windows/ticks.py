@@ -11,7 +11,7 @@ first window after t0 where t0 is given; in a finite stream they end with the la
 from __future__ import annotations
 
 import heapq
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -119,7 +119,7 @@ class Ticker:
         coming = instants if past is None else instants[instants > past]
         if coming.shape[0]:
             # A sorted list is a heap.
-            self._events = np.unique(np.concatenate((np.array(self._events, dtype=np.int64), coming))).tolist()
+            self._events = _sorted_instants(np.array(self._events, dtype=np.int64), coming).tolist()
             self._newest_event = int(coming[-1])
 
     def _add_event(self, instant: int) -> None:
@@ -143,12 +143,37 @@ class Ticker:
                 self._last_tick = tick
                 yield tick
 
+    def take_due_ticks(self, watermark: int | None, floor: int | None, until: int | None) -> list[int]:
+        """All of them at once; the last one counts as passed."""
+        if self.settings.report is not Report.EAGER:
+            return list(self.due_ticks(watermark, floor, until))
+        ends = [end for end in (watermark, until) if end is not None]
+        events = self._pop_due_events(min(ends, default=_ETERNITY))
+        if (past := self._last_passed) is not None:
+            del events[: bisect_right(events, past)]
+        # The same instant may be there for several windows.
+        events = list(dict.fromkeys(events))
+        if events:
+            self._last_tick = events[-1]
+        return events
+
     def next_tick(self, watermark: int | None, floor: int | None = None) -> int | None:
         """The first tick that is due, if there is one."""
         candidates = [progression[0] for progression in self._progressions(self._end(watermark, floor))]
         if self._events and (watermark is None or self._events[0] < watermark):
             candidates.append(self._events[0])
         return min(candidates, default=None)
+
+    def tick_after(self, count: int, watermark: int | None, floor: int | None = None) -> int | None:
+        """The last of the next `count` ticks that are due, or one before it; None where none is due."""
+        lines: list[Sequence[int]] = [*self._progressions(self._end(watermark, floor))]
+        if self._events and (watermark is None or self._events[0] < watermark):
+            # A sorted list is a heap.
+            self._events.sort()
+            lines.append(
+                self._events[: len(self._events) if watermark is None else bisect_left(self._events, watermark)]
+            )
+        return min((line[min(count, len(line)) - 1] for line in lines), default=None)
 
     def _end(self, watermark: int | None, floor: int | None) -> int:
         """Ticks of progressions are due before this instant."""
@@ -222,6 +247,16 @@ class Ticker:
 def is_event_driven(window: TimeWindow, report: Report) -> bool:
     """Whether a window has a tick whenever an element enters or leaves it, and no progression of ticks."""
     return report is not Report.PERIODIC and (window.slide is None or report is Report.EAGER)
+
+
+def _sorted_instants(one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The instants of both in order, each once."""
+    listed = np.concatenate((one, other))
+    if not (listed[1:] > listed[:-1]).all():
+        # Sorting is faster than numpy.unique, above all where most of it is in order.
+        listed.sort(kind="stable")
+        listed = listed[np.append(True, listed[1:] != listed[:-1])]
+    return listed
 
 
 def _distinct_instants(timestamps: Sequence[int] | npt.NDArray[np.int64]) -> Iterable[int]:

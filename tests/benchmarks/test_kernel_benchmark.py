@@ -32,6 +32,8 @@ TINY = Sizes(
     latency_warm_up=0,
     adaptive_window=400,
     adaptive_slides=4,
+    range_window=200,
+    range_slides=3,
 )
 KEYS = {
     "index": {"index_insert_per_s", "index_probe_ns"},
@@ -40,6 +42,7 @@ KEYS = {
     "aggregates": {"avg_vs_polars", "min_over_join_vs_polars", "distinct_over_join_vs_polars"},
     "latency": {"latency_p50_ms"},
     "adaptive": {"adaptive_vs_best_fixed", "adaptive_steady_overhead"},
+    "range": {"range_speedup_0.1_percent", "range_speedup_10_percent", "range_speedup_100_percent"},
 }
 WITH_POLARS = {"joins", "aggregates"}
 

@@ -10,8 +10,9 @@ import pytest
 from pyoxigraph import RdfFormat, parse
 
 from benchmarks import dblp, linked_data, pushdown
-from headwater.algebra.nodes import Filter, Group, Join, Node
+from headwater.algebra.nodes import Bgp, Filter, Group, Join, Node
 from headwater.algebra.scope import nodes_of
+from tests.language.paper_queries import CSPARQL
 
 
 def test_a_larger_bibliography_begins_with_the_smaller_one(tmp_path: Path) -> None:
@@ -38,13 +39,20 @@ def test_the_smallest_bibliography_has_all_that_the_conference_asks() -> None:
 def filters_below_the_grouping(root: Node) -> dict[str, int]:
     """How many conditions are tested above the join, and below it."""
     (group,) = [node for node in nodes_of(root) if isinstance(node, Group)]
-    join = next(node for node in nodes_of(group) if isinstance(node, Join))
+    join = next(node for node in nodes_of(group) if isinstance(node, Join | Bgp))
     every, below = ([n for n in nodes_of(top) if isinstance(n, Filter)] for top in (group, join))
     return {"above": len(every) - len(below), "below": len(below)}
 
 
-def test_each_plan_has_its_filters_where_its_name_says() -> None:
-    places = {name: filters_below_the_grouping(plan.root) for name, plan in pushdown.make_plans().items()}
+def test_figure_7_has_the_query_of_the_paper() -> None:
+    written = CSPARQL["section 3.4, total amount per broker"]
+    assert pushdown.PAPER.split() == written.split()
+
+
+@pytest.mark.parametrize("name", pushdown.EXPERIMENTS)
+def test_each_plan_has_its_filters_where_its_name_says(name: str) -> None:
+    plans = pushdown.make_plans(pushdown.EXPERIMENTS[name])
+    places = {strategy: filters_below_the_grouping(plan.root) for strategy, plan in plans.items()}
     # With both, the country is a constant in its pattern.
     assert places == {
         "none": {"above": 1, "below": 0},
@@ -54,12 +62,13 @@ def test_each_plan_has_its_filters_where_its_name_says() -> None:
     }
 
 
-def test_pushing_filters_measures_what_it_promises() -> None:
+@pytest.mark.parametrize(("name", "figure"), [("paper", "pushdown-paper"), ("segments", "pushdown")])
+def test_pushing_filters_measures_what_it_promises(name: str, figure: str) -> None:
     sizes = pushdown.Sizes(static_triples=900, data_sizes=(900, 9_000), window=3_000, windows=(3_000,), rounds=2)
-    found = pushdown.measure(sizes.up_to(1_800))
+    found = pushdown.measure(name, sizes.up_to(1_800))
     assert isinstance(found.values["both_vs_none"], float)
     assert set(found.values) >= {"window_both_vs_none", "evaluation_s_by_window", "evaluation_s_by_data"}
-    assert [figure.name for figure in found.figures] == ["pushdown-window", "pushdown-data"]
+    assert [one.name for one in found.figures] == [f"{figure}-window", f"{figure}-data"]
     assert [x for x, _ in found.figures[1].lines["both"]] == [900.0, 1_800.0]
 
 

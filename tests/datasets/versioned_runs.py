@@ -6,7 +6,7 @@ removed. The expected answers come from a plain store for each version, without 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -122,7 +122,7 @@ def answers_over(
             saved = program.snapshot()
             program = Program([registered], static, 0, evaluator)
             program.restore(saved)
-    return answers + program.advance({}, ended=list(STREAMS), version=(versions[-1],)).answers
+    return [*answers, *program.advance({}, ended=list(STREAMS), version=(versions[-1],)).answers]
 
 
 def answers_by_ticks(
@@ -171,10 +171,10 @@ def check_by_ticks(number: int, folder: Path, case: Case, changes: list[Change],
     assert [one.data_version for one in found] == [one.data_version for one in truth]
 
 
-def check_case(number: int, folder: Path) -> bool:
+def check_case(number: int, folder: Path, make_case: Callable[[Random], Case] = a_case) -> bool:
     """Whether a case in which all agree has answers."""
     random = Random(number)
-    case = a_case(random)
+    case = make_case(random)
     registered = RegisteredQuery(*case.plan())
     pieces = pieces_of(case, random)
     changes = changes_of(case, random, random.randrange(1, 5))

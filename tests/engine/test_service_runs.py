@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 import typer
-from pyoxigraph import Literal, Quad, QueryResultsFormat, QuerySolutions, Store, parse_query_results
+from pyoxigraph import Literal, NamedNode, Quad, QueryResultsFormat, QuerySolutions, Store, parse_query_results
 
 import headwater as hw
 from headwater.algebra.nodes import Service
@@ -78,13 +79,82 @@ def test_goals_for_all_clauses_of_a_query(endpoint: Served, stream: Path) -> Non
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"budgets": 3}, {"strategy": "guess"}, {"policy": "BEST"}, {"latency": "soon"}, {"accuracy": 2.0}],
+    [
+        {"budgets": 3},
+        {"strategy": "guess"},
+        {"clock": "sun"},
+        {"rates": 3},
+        {"policy": "BEST"},
+        {"latency": "soon"},
+        {"accuracy": 2.0},
+    ],
 )
 def test_wrong_goals_are_errors_of_the_registration(wrong: dict[str, object]) -> None:
     engine = hw.Engine(in_process=True)
     with pytest.raises(ValueError):
         engine.register(query("http://example.org/sparql"), service=wrong)
     assert engine.queries == ()
+
+
+def test_rates_from_a_file_a_graph_and_the_api(
+    endpoint: Served, stream: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "rates.csv"
+    file.write_text("who,per_day\n" + "".join(f"{EX}{who},1\n" for who in PEOPLE))
+    often = [Quad(iri(who), NamedNode("urn:headwater:changesPerSecond"), Literal(1000), iri("rates")) for who in PEOPLE]
+
+    def refreshes(options: str, **settings: object) -> int:
+        engine = hw.Engine(in_process=True)
+        engine.dataset(often)
+        answers, _ = answers_of(engine, stream, query(endpoint.url, options), **settings)
+        return sum(answer.quality.refreshes for answer in answers if answer.quality is not None)
+
+    # What changes once a day is fetched once; what changes all the time is fetched at each tick.
+    assert refreshes(f'OPTION (POLICY WBM, RATES "{file}")') == 3
+    # As in the paper, the best-before times of a filled view begin with the first evaluation.
+    assert refreshes("OPTION (FILL)", service={"rates": file}) == 3
+    assert refreshes("OPTION (POLICY WBM, RATES :rates)") > 9
+    assert refreshes("", service={"policy": "wbm", "rates": iri("rates")}) > 9
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("is_in_text", [True, False])
+def test_with_the_clock_of_the_stream_best_before_times_pass_in_a_replay(
+    endpoint: Served, stream: Path, tmp_path: Path, is_in_text: bool
+) -> None:
+    file = tmp_path / "rates.csv"
+    file.write_text("who,per_second\n" + "".join(f"{EX}{who},0.25\n" for who in PEOPLE))
+
+    def refreshes(clock: str, pause: float) -> list[int]:
+        goals = None if is_in_text else {"policy": "WBM", "rates": file, "clock": clock}
+        option = f'OPTION (POLICY WBM, RATES "{file}", CLOCK {clock})' if is_in_text else ""
+        engine = hw.Engine(in_process=True, batch_bytes=200)
+        engine.stream(EX + "mentions", stream)
+        engine.register(query(endpoint.url, option), service=goals)
+        found: list[Answer] = []
+
+        def take(answer: Answer) -> None:
+            found.append(answer)
+            time.sleep(pause)
+
+        engine.run(on_answer=take)
+        return [answer.quality.refreshes for answer in found if answer.quality is not None]
+
+    # What is fetched is good for four seconds, that is for two ticks.
+    assert refreshes("stream", 0.0) == refreshes("stream", 0.02) == [2, 1, 2, 1, 2, 1, 1]
+    assert sum(refreshes("wall", 0.0)) == 3
+
+
+def test_wrong_rates_are_errors_before_the_run(endpoint: Served, stream: Path, tmp_path: Path) -> None:
+    with pytest.raises(hw.SettingError, match=r"no file .*rates\.csv"):
+        hw.Engine(in_process=True).register(query(endpoint.url), service={"rates": tmp_path / "rates.csv"})
+    with pytest.raises(hw.SettingError, match=r"no graph <http://example.org/rates>"):
+        answers_of(hw.Engine(in_process=True), stream, query(endpoint.url, "OPTION (RATES :rates)"))
+    file = tmp_path / "rates.csv"
+    file.write_text("user,per_day\nx:a,1\n")
+    with pytest.raises(hw.SettingError, match=r"rates by \?user, but the keys of this SERVICE are \?who"):
+        answers_of(hw.Engine(in_process=True), stream, query(endpoint.url, f'OPTION (RATES "{file}")'))
+    assert endpoint.heard == []
 
 
 def test_what_a_variable_endpoint_cannot_have_is_an_error(stream: Path) -> None:

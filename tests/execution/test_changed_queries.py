@@ -64,10 +64,10 @@ class Feed:
             elements, told = self._streams[stream], self._told[stream]
             self._told[stream] = sum(element.time < instant for element in elements)
             batch[stream] = elements[told : self._told[stream]]
-        return program.advance(batch).answers
+        return list(program.advance(batch).answers)
 
     def rest(self, program: Program) -> list[Answer]:
-        return self.until(NOT_YET, program) + program.advance({}, ended=STREAMS).answers
+        return [*self.until(NOT_YET, program), *program.advance({}, ended=STREAMS).answers]
 
 
 def of(answers: Sequence[Answer], name: str) -> list[Answer]:
@@ -254,9 +254,9 @@ def test_members_of_a_family_come_and_go() -> None:
         return windowed("RANGE 10s STEP 5s", f"q{value}", f'?x :p "{value}"', "SELECT ?x")
 
     alone = Program([one(n) for n in (12, 18, 23)], Store(), 0, ReferenceEvaluator)
-    expected = alone.advance(seconds(0, 21)).answers + alone.advance(seconds(21, 40)).answers
+    expected = [*alone.advance(seconds(0, 21)).answers, *alone.advance(seconds(21, 40)).answers]
     program = Program([one(12), one(18)], Store(), 0, make_optimised_evaluator, families=find_families)
-    found = program.advance(seconds(0, 21)).answers
+    found = list(program.advance(seconds(0, 21)).answers)
     program = continued(
         program, Program([one(18), one(23)], Store(), 0, make_optimised_evaluator, families=find_families)
     )

@@ -65,7 +65,7 @@ class Run:
         return clause.strategy
 
     def feed(self, elements: Iterable[Element], ended: bool = False) -> list[Answer]:
-        return self.program.advance({MENTIONS: list(elements)}, ended=[MENTIONS] if ended else ()).answers
+        return list(self.program.advance({MENTIONS: list(elements)}, ended=[MENTIONS] if ended else ()).answers)
 
     def all(self, elements: Iterable[Element]) -> list[Answer]:
         return self.feed(elements, ended=True)

@@ -7,11 +7,12 @@ import pytest
 from benchmarks.upper_bounds import BestRanker, PerfectWindowBasedMaintenance, is_stale
 from headwater.federation.policy.best_before import FOR_EVER
 from headwater.federation.policy.candidates import Candidate, Tick
-from headwater.federation.policy.policies import DEFAULT_POLICY, POLICIES, make_policy
+from headwater.federation.policy.policies import POLICIES, make_policy
 from headwater.federation.policy.proposers import General, WindowServiceJoin
 from headwater.federation.policy.rankers import LeastRecentlyRefreshed, NoRefresh, RandomRanker
 from headwater.federation.view.lifetime import WindowKey
 from headwater.federation.view.local_view import LocalView
+from headwater.language.service_options import DEFAULT_POLICY
 from tests.federation.small_world import counting_log, key, rows, view_of
 
 TICK = Tick(now=100, slide=10)

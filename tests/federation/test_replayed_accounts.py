@@ -9,7 +9,7 @@ from functools import cache
 
 import pytest
 
-from benchmarks.service_accuracy import BUDGETS, COMPARED_WITH_PAPER, PAPER
+from benchmarks.service_accuracy import BUDGETS, COMPARED_WITH_PAPER, PAPER, has_paper_order
 from benchmarks.service_backgrounds import BACKGROUNDS
 from benchmarks.service_data import Recording, Scenario, real_scenario, recording, synthetic_scenario
 from benchmarks.service_experiment import Run, replay
@@ -38,13 +38,32 @@ def test_windows_hold_as_many_candidates_as_in_the_paper() -> None:
     assert {key.ticks for window in accounts().windows for key in window} == {1, 2}
 
 
+IN_THE_TABLES = tuple(PAPER["real"])
+
+
 @pytest.mark.parametrize("budget", BUDGETS)
-def test_the_order_of_the_tables(budget: int) -> None:
-    accuracy = {name: run(name, budget).accuracy for name in ("WST", "BST", "WBM*")}
-    for ranker in ("RND", "LRU"):
-        general, windowed = run(f"GNR-{ranker}", budget).accuracy, run(f"WSJ-{ranker}", budget).accuracy
-        assert accuracy["WST"] < general < windowed < accuracy["BST"]
-        assert windowed < accuracy["WBM*"]
+def test_the_order_of_tables_1_and_2(budget: int) -> None:
+    assert has_paper_order({name: run(name, budget).accuracy for name in IN_THE_TABLES})
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_the_order_of_tables_1_and_2_on_synthetic_data(budget: int) -> None:
+    scenario = synthetic_scenario("fixed", recorded(), BACKGROUNDS["fixed"], seed=0)
+    assert has_paper_order({name: replay(scenario, name, budget, 0).accuracy for name in IN_THE_TABLES})
+
+
+def test_the_papers_own_figures_have_the_order_that_is_checked() -> None:
+    for figures in PAPER.values():
+        for number in range(len(BUDGETS)):
+            at = {name: accuracies[number] for name, accuracies in figures.items()}
+            assert has_paper_order(at)
+            assert not has_paper_order({**at, "WSJ-WBM": at["WSJ-LRU"] - 0.02})
+            assert not has_paper_order({**at, "WSJ-WBM": at["WBM*"]})
+
+
+def test_wbm_with_given_rates_is_above_wbm_with_learnt_ones() -> None:
+    for budget in BUDGETS:
+        assert run("WSJ-WBM", budget).accuracy > run("WBM (learnt rates)", budget).accuracy
 
 
 @pytest.mark.parametrize("budget", BUDGETS)

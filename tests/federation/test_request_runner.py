@@ -46,14 +46,14 @@ def threads() -> Iterator[ThreadRequestRunner]:
 def test_threads_ask_at_the_same_time(threads: ThreadRequestRunner) -> None:
     remote = GatedRemote(parties=2)
     remote.gate.set()
-    outcomes = threads.wait(threads.start(remote, [[A], [B]]), until=None)
+    outcomes = threads.wait(threads.start(remote, [[A], [B]], 7), until=None)
     assert sorted(outcome.keys for outcome in outcomes) == sorted([(A,), (B,)])
 
 
 def test_threads_wait_until_the_deadline_and_take_up_the_late_ones(threads: ThreadRequestRunner) -> None:
     remote = GatedRemote()
     begun = time.monotonic()
-    request_ids = threads.start(remote, [[A]])
+    request_ids = threads.start(remote, [[A]], 7)
     assert threads.wait(request_ids, until=SystemClock().now() + SECOND // 20) == []
     assert 0.04 < time.monotonic() - begun < 2.0
     assert threads.free_workers == 1
@@ -65,15 +65,15 @@ def test_threads_wait_until_the_deadline_and_take_up_the_late_ones(threads: Thre
 
 def test_there_are_no_more_requests_than_workers(threads: ThreadRequestRunner) -> None:
     remote = GatedRemote()
-    assert len(threads.start(remote, [[A], [B], [C]])) == 2
-    assert threads.start(remote, [[C]]) == []
+    assert len(threads.start(remote, [[A], [B], [C]], 7)) == 2
+    assert threads.start(remote, [[C]], 7) == []
     remote.gate.set()
 
 
 def test_a_remote_that_raises_is_an_error_not_a_crash(threads: ThreadRequestRunner) -> None:
     remote = ScriptedRemote(VirtualClock())
     remote.raises = RuntimeError("half a response")
-    (outcome,) = threads.wait(threads.start(remote, [[A]]), until=None)
+    (outcome,) = threads.wait(threads.start(remote, [[A]], 7), until=None)
     assert outcome.fetched.rows == {}
     assert outcome.fetched.error == "RuntimeError: half a response"
 
@@ -81,22 +81,22 @@ def test_a_remote_that_raises_is_an_error_not_a_crash(threads: ThreadRequestRunn
 def test_virtual_requests_take_the_time_of_the_slowest() -> None:
     clock = VirtualClock(0)
     runner = VirtualRequestRunner(clock, workers=3)
-    outcomes = runner.wait(runner.start(ScriptedRemote(clock, seconds=0.3), [[A], [B]]), until=None)
+    outcomes = runner.wait(runner.start(ScriptedRemote(clock, seconds=0.3), [[A], [B]], 7), until=None)
     assert clock.now() == 0.3 * SECOND
-    assert [outcome.asked_at for outcome in outcomes] == [0, 0]
+    assert [outcome.asked_at for outcome in outcomes] == [7, 7]
 
 
 def test_virtual_requests_can_be_late() -> None:
     clock = VirtualClock(0)
     runner = VirtualRequestRunner(clock, workers=1)
     remote = ScriptedRemote(clock, seconds=0.3)
-    assert runner.wait(runner.start(remote, [[A], [B]]), until=SECOND // 10) == []
+    assert runner.wait(runner.start(remote, [[A], [B]], 7), until=SECOND // 10) == []
     assert clock.now() == SECOND // 10
     assert runner.free_workers == 0
     clock.move_to(SECOND)
     assert [outcome.keys for outcome in runner.wait((), until=SECOND)] == [(A,)]
     assert clock.now() == SECOND
-    runner.start(remote, [[C]])
+    runner.start(remote, [[C]], 7)
     runner.close()
     assert runner.free_workers == 1
 

@@ -77,7 +77,7 @@ def kernel_answers(case: Case, registered: RegisteredQuery, way: Way, random: Ra
             saved = running.snapshot()
             running = program()
             running.restore(saved)
-    return answers + running.advance({}, ended=list(STREAMS)).answers
+    return [*answers, *running.advance({}, ended=list(STREAMS)).answers]
 
 
 def pieces(case: Case, way: Way, random: Random) -> Iterator[dict[str, list[Element]]]:
@@ -98,7 +98,7 @@ def _as(elements: list[Element], way: Way) -> Elements:
 def reference_answers(case: Case, registered: RegisteredQuery) -> list[Answer]:
     program = Program([registered], case.store(), 0, ReferenceEvaluator)
     batch: dict[str, Elements] = {stream: list(elements) for stream, elements in case.elements.items()}
-    return program.advance(batch, ended=list(STREAMS)).answers
+    return list(program.advance(batch, ended=list(STREAMS)).answers)
 
 
 def compared(answer: Answer) -> object:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -44,7 +44,7 @@ class ManualInput(Operator):
     def feed_rows(self, added: Ints, removed: Ints) -> None:
         self._next = Delta(added, removed)
 
-    def advance(self) -> Delta:
+    def apply(self, deltas: Sequence[Delta]) -> Delta:
         delta, self._next = self._next, Delta.empty(len(self.variables))
         return delta
 
@@ -52,7 +52,7 @@ class ManualInput(Operator):
         """Keep what was fed as a tick of the next run."""
         self._ticks.append(self.advance())
 
-    def advance_run(self) -> DeltaRun:
+    def apply_run(self, runs: Sequence[DeltaRun]) -> DeltaRun:
         """The ticks that were kept. Rows are added before rows are removed: some may come and go within a tick."""
         width = len(self.variables)
         nothing = as_rows((), width)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from operator import eq, ge, gt, le, lt
 
 import numpy as np
 from hypothesis import strategies as st
 
 from headwater.kernel.columns.delta import UNBOUND, Mask
 from headwater.kernel.columns.ring_index import Ints
+from headwater.kernel.joins.range_conditions import RangeCondition, RangeSide
 from headwater.kernel.operators.compatible_join import CompatibleJoinOperator
 from headwater.kernel.operators.constant import ConstantOperator
 from headwater.kernel.operators.distinct import DistinctOperator
@@ -23,11 +25,14 @@ from headwater.kernel.operators.projection import ProjectionOperator
 from headwater.kernel.operators.recompute import RecomputeOperator
 from headwater.kernel.operators.semi_join import MinusOperator, SemiJoinOperator
 from headwater.kernel.operators.union import UnionOperator
+from headwater.terms.ids.inline_layout import INTEGER_ZERO
 from tests.kernel import naive_algebra as naive
 from tests.kernel.manual_input import Bag, ManualInput, as_rows
 
 VARIABLES = ("a", "b", "c", "d")
-VALUES = (1, 2, 3)
+VALUES = (INTEGER_ZERO + 1, INTEGER_ZERO + 2, INTEGER_ZERO + 3)
+"""Ids of integers, which are ordered as they are."""
+COMPARISONS = {"<": lt, "<=": le, ">": gt, ">=": ge, "=": eq}
 Draw = Callable[[st.SearchStrategy], object]
 
 
@@ -170,6 +175,39 @@ def binary(draw, left: Tree, right: Tree) -> Tree:
     )
 
 
+def comparisons(
+    draw, parts: list[Tree], names: tuple[str, ...]
+) -> tuple[list[RangeCondition], Callable[[Ints], Mask], Callable[[naive.Mapping], bool]]:
+    """Some comparisons between variables of different parts, and all of them as a condition and its twin."""
+    places = [(i, v) for i, part in enumerate(parts) for v in part.operator.variables]
+    pairs = [(a, b) for a in places for b in places if a[0] != b[0] and a[1] != b[1]]
+    chosen = draw(st.lists(st.sampled_from(pairs), max_size=2)) if pairs else []
+    listed = [(a, draw(st.sampled_from(sorted(COMPARISONS))), b) for a, b in chosen]
+
+    def side(place: tuple[int, str]) -> RangeSide:
+        column = parts[place[0]].operator.column_of(place[1])
+        return RangeSide(*place, lambda rows: rows[:, column])
+
+    def fast(rows: Ints) -> Mask:
+        holds: Mask = np.ones(rows.shape[0], np.bool_)
+        for (_, a), operator, (_, b) in listed:
+            left, right = rows[:, names.index(a)], rows[:, names.index(b)]
+            holds &= (left != UNBOUND) & (right != UNBOUND) & COMPARISONS[operator](left, right)
+        return holds
+
+    def slow(mapping: naive.Mapping) -> bool:
+        return all(
+            a in mapping and b in mapping and COMPARISONS[operator](mapping[a], mapping[b])
+            for (_, a), operator, (_, b) in listed
+        )
+
+    return (
+        [one for a, operator, b in listed for one in RangeCondition.both_ways(side(a), operator, side(b))],
+        fast,
+        slow,
+    )
+
+
 def multiway(draw, parts: list[Tree]) -> Tree | None:
     """A multiway join, if the variables that the parts share are always bound."""
     times = Counter(v for part in parts for v in part.operator.variables)
@@ -178,15 +216,26 @@ def multiway(draw, parts: list[Tree]) -> Tree | None:
     names = tuple(draw(st.permutations(sorted(times))))
     order = tuple(draw(st.permutations(range(len(parts))))) if draw(st.booleans()) else None
     limit = draw(st.sampled_from([None, 0.5]))
+    ranges, fast, slow = comparisons(draw, parts, names)
 
     def twin() -> naive.Table:
         result = parts[0].twin()
         for part in parts[1:]:
             result = naive.join(result, part.twin())
-        return naive.project(result, names)
+        return naive.select(naive.project(result, names), slow)
 
+    join = MultiwayJoinOperator(
+        [part.operator for part in parts],
+        names,
+        order=order,
+        inserts_per_probe=limit,
+        condition=fast if ranges else None,
+        ranges=ranges,
+    )
+    if ranges and draw(st.booleans()):
+        join.switch_order()
     return Tree(
-        MultiwayJoinOperator([part.operator for part in parts], names, order=order, inserts_per_probe=limit),
+        join,
         twin,
         [one for part in parts for one in part.leaves],
         frozenset(v for part in parts for v in part.certain),

@@ -26,7 +26,7 @@ def answers(
     plan: QueryPlan, static: Store, streams: dict[str, list[Element]], evaluator: MakeEvaluator
 ) -> list[Answer]:
     program = Program([RegisteredQuery(plan, resolve_settings(plan))], static, 0, evaluator)
-    return program.advance(streams, ended=list(streams)).answers
+    return list(program.advance(streams, ended=list(streams)).answers)
 
 
 @pytest.mark.parametrize("number", [1, 2, 3, 4])

@@ -105,7 +105,7 @@ def test_in_pieces_with_restarts(seed: int) -> None:
             running = program()
             running.restore(saved)
     found += running.advance({}, ended=STREAMS).answers
-    assert _in_order(found) == _in_order(whole)
+    assert _in_order(list(found)) == _in_order(list(whole))
 
 
 def _in_order(answers: list[Answer]) -> list[Answer]:
@@ -123,7 +123,7 @@ class Driven:
             key: [element for element in case.elements.get(key[0], ()) if low <= element.time < high]
             for key in dict.fromkeys(self.evaluator.keys)
         }
-        return self.evaluator.advance(batch, high)
+        return list(self.evaluator.advance(batch, high))
 
 
 @some

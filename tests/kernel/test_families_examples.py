@@ -265,7 +265,7 @@ def test_equal_queries_are_one_member() -> None:
 
 def advance(evaluator: Evaluator, low: float, high: float) -> list[Answer]:
     batch = [element for element in READINGS if low * SECOND <= element.time < high * SECOND]
-    return evaluator.advance({evaluator.keys[0]: batch}, int(high * SECOND))
+    return list(evaluator.advance({evaluator.keys[0]: batch}, int(high * SECOND)))
 
 
 def test_rows_that_static_data_brings_and_the_next_tick_takes_are_never_emitted() -> None:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headwater.kernel.columns.relation import IndexUse
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.operators.constant import ConstantOperator
 from headwater.kernel.operators.multiway_join import MultiwayJoinOperator
@@ -258,7 +259,70 @@ def test_an_index_that_is_hardly_probed_is_dropped_and_built_again() -> None:
     calm.feed([(199, 7)])
     assert as_bag(join.advance().added) == {(199, 199, 7): 1}
     (use,) = join.index_uses()[0]
-    assert (use.is_built, use.probes) == (True, 1)
+    assert (use.is_built, use.probes, use.scans) == (False, 1, 1)
+
+
+def test_section_4_3_many_inserts_and_few_probes_keep_no_index_and_the_reverse_keeps_it() -> None:
+    """CQ7: a stream first has many inserts for each probe, then few; each time the results are right."""
+    busy, calm = ManualInput("x", "y"), ManualInput("y", "z")
+    join = MultiwayJoinOperator([busy, calm], ("x", "y", "z"))
+    window: list[tuple[int, int]] = []
+    calm.feed([(0, 0)])
+    join.advance()
+
+    def advance(tick: int, new: int, is_probed: bool) -> IndexUse | None:
+        rows = [(1_000_000 + tick * 1000 + n, n % 50) for n in range(new)]
+        old = window[: max(0, len(window) + new - 400)]
+        del window[: len(old)]
+        window.extend(rows)
+        busy.feed(rows, old)
+        probe = tick % 50
+        calm.feed([(probe, tick)] if is_probed else [])
+        found = [row for row in map(tuple, join.advance().added.tolist()) if row[2] == tick and is_probed]
+        assert len(found) == (sum(y == probe for _, y in window) if is_probed else 0)
+        return next(iter(join.index_uses()[0]), None)
+
+    for tick in range(1, 400):
+        use = advance(tick, 200, tick % 40 == 0)
+    assert use is not None and (use.is_built, use.drops) == (False, 1)
+    assert use.scans > 0
+    for tick in range(400, 1000):
+        use = advance(tick, 1, True)
+    assert use is not None and (use.is_built, use.drops) == (True, 1)
+    for tick in range(1000, 1200):
+        use = advance(tick, 200, False)
+    assert use is not None and (use.is_built, use.drops) == (False, 2)
+
+
+def test_section_4_3_runs_without_probes_keep_no_index() -> None:
+    busy, calm = ManualInput("x", "y"), ManualInput("y", "z")
+    join = MultiwayJoinOperator([busy, calm], ("x", "y", "z"))
+    results = ResultBag(join)
+    calm.feed([(0, 0)])
+    results.advance()
+
+    def advance_run(first: int, probes: int) -> IndexUse:
+        for tick in range(first, first + 200):
+            busy.feed([(tick, tick % 7)], [(tick - 50, (tick - 50) % 7)] if tick >= 50 else [])
+            calm.feed([(3, tick)] if tick - first < probes else [])
+            busy.end_tick()
+            calm.end_tick()
+        results.advance_run(200)
+        (use,) = join.index_uses()[0]
+        assert results.bag.total() == sum((y == 0) + (y == 3) * probed for y in last_keys(first + 200))
+        return use
+
+    def last_keys(end: int) -> list[int]:
+        return [tick % 7 for tick in range(end - 50, end)]
+
+    probed = 100
+    assert advance_run(0, 100).is_built
+    for first in (200, 400, 600):
+        use = advance_run(first, 0)
+    assert (use.is_built, use.drops) == (False, 1)
+    probed = 200
+    use = advance_run(800, 100)
+    assert (use.is_built, use.drops) == (True, 1)
 
 
 def test_indexes_stay_where_no_limit_is_set() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
@@ -58,17 +59,12 @@ def test_a_tree_equals_its_slow_twin_after_each_tick(tree: Tree, data: st.DataOb
 
 
 @pytest.mark.soak
+@pytest.mark.parametrize("check", [check_each_tick, check_runs])
 @pytest.mark.parametrize("block", range(8))
 @settings(max_examples=2_500)
 @given(tree=trees(depth=4), data=st.data())
-def test_many_deeper_trees_equal_their_slow_twins(block: int, tree: Tree, data: st.DataObject) -> None:
+def test_many_deeper_trees(
+    block: int, check: Callable[[Tree, st.DataObject], None], tree: Tree, data: st.DataObject
+) -> None:
     """In blocks, because hypothesis keeps some 30 kB of each example until the test ends."""
-    check_each_tick(tree, data)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("block", range(8))
-@settings(max_examples=2_500)
-@given(tree=trees(depth=4), data=st.data())
-def test_many_runs_equal_the_ticks_one_by_one(block: int, tree: Tree, data: st.DataObject) -> None:
-    check_runs(tree, data)
+    check(tree, data)

@@ -130,8 +130,9 @@ def test_the_bag_after_each_tick(contents: list[list[int]]) -> None:
         listed += [(row, tick, -1) for row in (before - now).elements()]
         listed += [(row, tick, 1) for row in (now - before).elements()]
         before = now
-    bags = RowCounts(1).list_bags(_run_of(listed), len(contents))
-    assert [sorted(bag[:, 0].tolist()) for bag in bags] == [sorted(content) for content in contents]
+    offsets, rows = RowCounts(1).list_bags(_run_of(listed), len(contents))
+    bags = np.split(rows[:, 0], offsets[1:-1])
+    assert [sorted(bag.tolist()) for bag in bags] == [sorted(content) for content in contents]
 
 
 EX = "http://example.org/"

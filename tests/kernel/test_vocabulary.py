@@ -33,7 +33,7 @@ def named(number: int) -> NamedNode:
 def advance(running: KernelEvaluator, second: int, *triples: Triple) -> list[Answer]:
     """What happens in a second; the ticks before the next one are answered."""
     elements = [Element(second * SECOND, (triple,)) for triple in triples]
-    return running.advance({(STREAM, None): elements}, (second + 1) * SECOND)
+    return list(running.advance({(STREAM, None): elements}, (second + 1) * SECOND))
 
 
 def knows(vocabulary: Vocabulary, term: Term) -> bool:

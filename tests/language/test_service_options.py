@@ -12,7 +12,15 @@ from headwater.explain.plan_text import explain
 from headwater.federation.policy.policies import POLICIES
 from headwater.language.errors import QueryError
 from headwater.language.parser import parse
-from headwater.language.service_options import POLICY_NAMES, Preference, ServiceOptions, Strategy, strategy_of
+from headwater.language.service_options import (
+    POLICY_NAMES,
+    Preference,
+    ServiceClock,
+    ServiceOptions,
+    Strategy,
+    strategy_of,
+)
+from headwater.terms.model import NamedNode
 
 ENDPOINT = "<http://example.org/sparql>"
 PATTERN = "{ ?who <http://example.org/followers> ?n }"
@@ -26,9 +34,13 @@ def service(clause: str) -> Service:
 
 
 ALL = (
-    "OPTION (ACCURACY 0.75, LATENCY 500ms, BUDGET 10, POLICY WBM, STRATEGY VIEW, PREFER ACCURACY, ENTRIES 10000, FILL)"
+    "OPTION (ACCURACY 0.75, LATENCY 500ms, BUDGET 10, POLICY WBM, RATES 'rates.csv', STRATEGY VIEW, PREFER ACCURACY, "
+    "ENTRIES 10000, CLOCK STREAM, FILL)"
 )
-MEANT = ServiceOptions(0.75, 500_000, 10, Preference.ACCURACY, "WBM", Strategy.VIEW, 10_000, True)
+MEANT = ServiceOptions(
+    0.75, 500_000, 10, Preference.ACCURACY, "WBM", Strategy.VIEW, 10_000, True, "rates.csv", ServiceClock.STREAM
+)
+GRAPH = NamedNode("http://example.org/rates")
 
 
 @pytest.mark.parametrize(
@@ -37,8 +49,8 @@ MEANT = ServiceOptions(0.75, 500_000, 10, Preference.ACCURACY, "WBM", Strategy.V
         f"SERVICE {ENDPOINT} {PATTERN} {ALL}",
         f"SERVICE {ENDPOINT} {ALL} {PATTERN}",
         f"service silent {ENDPOINT} {PATTERN} {ALL.lower()} . ?who ?p ?o",
-        f"SERVICE {ENDPOINT} OPTION (FILL, ENTRIES 10000, PREFER accuracy, LATENCY PT0.5S) {PATTERN} "
-        "OPTION (STRATEGY view, POLICY 'wbm', BUDGET 10, ACCURACY 75e-2)",
+        f"SERVICE {ENDPOINT} OPTION (FILL, clock Stream, ENTRIES 10000, PREFER accuracy, LATENCY PT0.5S) {PATTERN} "
+        "OPTION (RATES \"rates.csv\", STRATEGY view, POLICY 'wbm', BUDGET 10, ACCURACY 75e-2)",
     ],
 )
 def test_options_in_any_order_before_or_after_the_braces(clause: str) -> None:
@@ -55,6 +67,9 @@ def test_options_in_any_order_before_or_after_the_braces(clause: str) -> None:
         ("POLICY wsj-learnt, FILL", ServiceOptions(policy="WSJ-LEARNT", fill=True)),
         ('POLICY "GNR-RND"', ServiceOptions(policy="GNR-RND")),
         ("STRATEGY HASH", ServiceOptions(strategy=Strategy.HASH)),
+        (f"RATES {GRAPH}", ServiceOptions(rates=GRAPH)),
+        ("CLOCK WALL", ServiceOptions(clock=ServiceClock.WALL)),
+        (f"POLICY wsj-wbm, RATES {GRAPH}", ServiceOptions(policy="WSJ-WBM", rates=GRAPH)),
     ],
 )
 def test_each_option_alone(said: str, meant: ServiceOptions) -> None:
@@ -82,6 +97,13 @@ CASES = [
     (f"SERVICE {ENDPOINT} {PATTERN} OPTION (STRATEGY ‸FAST)", "VIEW or LOOP or HASH"),
     (f"SERVICE {ENDPOINT} {PATTERN} OPTION (PREFER ‸BUDGET)", "ACCURACY or LATENCY"),
     (f"SERVICE {ENDPOINT} {PATTERN} OPTION (FILL ‸BUDGET 3)", ", or )"),
+    (f"SERVICE {ENDPOINT} {PATTERN} OPTION (CLOCK ‸EVENT)", "WALL or STREAM"),
+    (f"SERVICE {ENDPOINT} {PATTERN} OPTION (RATES ‸12)", "an IRI"),
+    (f"SERVICE {ENDPOINT} {PATTERN} OPTION (RATES ‸?graph)", "an IRI"),
+    (f"SERVICE {ENDPOINT} {PATTERN} OPTION (RATES ‸'')", "is empty"),
+    (f"SERVICE {ENDPOINT} {PATTERN} OPTION (POLICY LRU, ‸RATES 'r.csv')", "only WBM takes rates"),
+    (f"SERVICE {ENDPOINT} OPTION (‸RATES 'r.csv') {PATTERN} OPTION (POLICY LEARNT)", "only WBM takes rates"),
+    (f"SERVICE {ENDPOINT} {PATTERN} OPTION (STRATEGY LOOP, ‸RATES 'r.csv')", "keeps no view"),
     (f"SERVICE {ENDPOINT} {PATTERN} OPTION (BUDGET 3, ‸BUDGET 4)", "twice"),
     (f"SERVICE {ENDPOINT} OPTION (BUDGET 3) {PATTERN} OPTION (‸BUDGET 3)", "twice"),
     (f"SERVICE {ENDPOINT} {PATTERN} OPTION (BUDGET 3) ‸OPTION (FILL)", "cannot stand here"),
@@ -102,7 +124,10 @@ def test_errors_point_and_say_what_was_expected(text: str, part: str) -> None:
 def test_the_text_for_an_engine_leaves_options_out_and_explain_shows_them_with_the_strategy() -> None:
     plan = plan_query(parse(f"SELECT * {{ SERVICE {ENDPOINT} {PATTERN} {ALL} }}"))
     assert "OPTION" not in to_sparql(plan.root)
-    shown = "by local view; ACCURACY 0.75, LATENCY 500ms, BUDGET 10, PREFER ACCURACY, POLICY WBM, ENTRIES 10000, FILL"
+    shown = (
+        "by local view; ACCURACY 0.75, LATENCY 500ms, BUDGET 10, PREFER ACCURACY, POLICY WBM, "
+        'RATES "rates.csv", ENTRIES 10000, CLOCK STREAM, FILL'
+    )
     assert shown in explain(plan)
     assert "by nested loop" in explain(plan_query(parse(f"SELECT * {{ SERVICE {ENDPOINT} {PATTERN} }}")))
     hashed = f"SELECT * {{ SERVICE {ENDPOINT} {PATTERN} OPTION (STRATEGY HASH) }}"
@@ -115,6 +140,26 @@ def test_the_policies_of_the_language_are_those_that_exist() -> None:
 
 def test_options_of_the_api_are_checked_and_fill_what_a_clause_leaves_open() -> None:
     assert ServiceOptions(budget=3).over(ServiceOptions(budget=5, latency=7)) == ServiceOptions(budget=3, latency=7)
-    for wrong in ({"accuracy": 1.1}, {"latency": 0}, {"budget": -1}, {"entries": 0}, {"policy": "BEST"}):
+    for wrong in (
+        {"accuracy": 1.1},
+        {"latency": 0},
+        {"budget": -1},
+        {"entries": 0},
+        {"policy": "BEST"},
+        {"rates": 5},
+        {"rates": ""},
+    ):
         with pytest.raises(ValueError):
             ServiceOptions(**wrong)
+
+
+def test_rates_choose_wbm_and_defaults_do_not_contradict_a_clause() -> None:
+    rated = ServiceOptions(rates=GRAPH)
+    assert rated.chosen_policy == "WBM"
+    assert ServiceOptions(budget=3).chosen_policy == "LEARNT"
+    assert rated.over(ServiceOptions(policy="LRU", strategy=Strategy.LOOP, budget=3)) == ServiceOptions(
+        rates=GRAPH, budget=3
+    )
+    assert ServiceOptions(policy="LRU").over(rated) == ServiceOptions(policy="LRU")
+    assert ServiceOptions(strategy=Strategy.HASH).over(rated) == ServiceOptions(strategy=Strategy.HASH)
+    assert ServiceOptions(budget=3).over(rated) == ServiceOptions(rates=GRAPH, budget=3)

@@ -303,6 +303,8 @@ class Maker:
         function = self.one("COUNT", "SUM", "MIN", "MAX", "AVG")
         test = f" FILTER({self.one(group, name)} {self.one(*COMPARISONS)} {self.value(0)})" if self.maybe(0.5) else ""
         shown = head if "*" in head else f"{head} {name}"
+        if self.maybe(0.5):
+            shown = f"SELECT DISTINCT {self.one('', group)} {name}"
         return shown, f" AGGREGATE {{ ({name}, {function}({self.variable()}), {{{group}}}){test} }}"
 
     def data(self, most: int) -> list[Triple]:

@@ -115,6 +115,20 @@ def _all_of_both(left: tuple[Expression, ...], right: tuple[Expression, ...]) ->
 
 TRAPS = [
     Trap(
+        "what is shown besides the group keeps its solutions apart",
+        *("rewrites.group_aggregates", "is_decided_by_group", always),
+        "SELECT DISTINCT ?x ?v ?n WHERE { ?x :p ?v } AGGREGATE { (?n, SUM(?v), {?x}) }",
+        static=":a :p 1, 2 . :b :p 1 .",
+        source=MERGED,
+    ),
+    Trap(
+        "a filter of AGGREGATE reads what the group does not decide",
+        *("rewrites.group_aggregates", "is_decided_by_group", always),
+        "SELECT DISTINCT ?x ?n WHERE { ?x :p ?v } AGGREGATE { (?n, COUNT(?v), {?x}) FILTER(?v > 1) }",
+        static=":a :p 1, 2 . :b :p 1 .",
+        source=MERGED,
+    ),
+    Trap(
         "OPTIONAL's variable is not known to the left side",
         *("rewrites.push_filters", "is_decided_by", always),
         "SELECT * WHERE { ?x :p ?v OPTIONAL { ?x :q ?w } FILTER(!BOUND(?w)) }",
@@ -273,7 +287,7 @@ TRAPS = [
         *("rewrites.push_projections", "has_timestamps", never),
         "SELECT ?x (timestamp(?x) AS ?t) WHERE { GRAPH :s0 { ?x :p ?v . ?x :q ?w } }",
         streams=(":a :p 1 ; :q 2 .", ""),
-        source=MERGED,
+        source=MERGED.replace("FROM", "FROM NAMED"),
     ),
     Trap(
         "two graphs are not one",

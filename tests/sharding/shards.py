@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pyoxigraph import Literal, NamedNode, Quad, Store, Triple
 
 from headwater.algebra.build import plan_query
+from headwater.execution.answer_batch import AnswerBatch
 from headwater.execution.answers import Answer
 from headwater.execution.program import MakeEvaluator, Program
 from headwater.execution.registered import RegisteredQuery
@@ -99,7 +100,7 @@ def whole_answers(
 ) -> list[Answer]:
     program = Program([query], static(), delay, make)
     wanted = {stream: streams[stream] for stream in program.inputs}
-    return program.advance(wanted, ended=list(wanted)).answers
+    return list(program.advance(wanted, ended=list(wanted)).answers)
 
 
 def sharded_answers(
@@ -113,12 +114,11 @@ def sharded_answers(
     """The answers of a query, and of others that run beside it, put together after each batch."""
     queries = [query, *others]
     parts_of = [query_of_shard(one, cutting) for one in queries]
-    programs = {
-        key: Program(parts_of, static(), delay, make, families=find_families, encodes_rows=True) for key in cutting.keys
-    }
-    merger, answers = AnswerMerger(queries, cutting), []
+    programs = {key: Program(parts_of, static(), delay, make, families=find_families) for key in cutting.keys}
+    merger = AnswerMerger(queries, cutting)
+    answers: list[Answer] = []
     for number, batch in enumerate(batches):
-        found: list[Answer] = []
+        found = AnswerBatch()
         parts: dict[int, dict[str, object]] = {key: {} for key in cutting.keys}
         for chunk in batch:
             for key, part in cutting.split(with_columns(chunk)):
@@ -126,6 +126,7 @@ def sharded_answers(
         for key, program in programs.items():
             mine = {stream: part for stream, part in parts[key].items() if stream in program.inputs}
             ended = list(program.inputs) if number == len(batches) - 1 else []
-            found.extend(program.advance(mine, ended=ended).answers)  # type: ignore[arg-type]
-        answers.extend(merger.merge([unpack(pack(answer)) for answer in found]))
+            for some in program.advance(mine, ended=ended).answers.parts:  # type: ignore[arg-type]
+                found.append(unpack(pack(some)))
+        answers.extend(merger.merge(found))
     return answers

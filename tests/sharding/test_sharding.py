@@ -149,3 +149,13 @@ def test_queries_that_want_different_keys_stay_together() -> None:
 @pytest.mark.parametrize("shards", [1, 2, 3, 7])
 def test_keys_are_all_different(shards: int) -> None:
     assert len(set(find_shard_keys(shards))) == shards
+
+
+@pytest.mark.parametrize("where", ["?o :in ?room", "GRAPH :a { ?o :in ?room }"])
+def test_static_data_of_from_is_in_every_shard(where: str) -> None:
+    """Each shard would answer the static rows, whatever is in the default graph of the loaded data."""
+    text = f"SELECT ?o ?room FROM :rooms FROM STREAM :a [RANGE 4s STEP 2s] WHERE {{ {where} }}"
+    found = plan_shards([registered(text)], (0, 1), has_static_default=False)
+    assert isinstance(found, OneShard) and "merged with static data" in found.reason
+    without = registered(text.replace("FROM :rooms ", ""))
+    assert isinstance(plan_shards([without], (0, 1), has_static_default=False), ShardPlan)

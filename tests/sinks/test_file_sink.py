@@ -29,9 +29,9 @@ def answer(time: int, *values: str, query: str = "q", part: int = 0) -> hw.Answe
 def test_a_batch_that_is_written_again_replaces_itself(tmp_path: Path) -> None:
     sink = hw.FileSink(tmp_path)
     sink.open(None)
-    sink.write("run", 1, [answer(0, "torn")])
-    sink.write("run", 1, [answer(0, "a"), answer(1, "b", query="http://ex/other")])
-    sink.write("run", 2, [answer(2, "c")])
+    sink.write("run", 1, hw.AnswerBatch([[answer(0, "torn")]]))
+    sink.write("run", 1, hw.AnswerBatch([[answer(0, "a"), answer(1, "b", query="http://ex/other")]]))
+    sink.write("run", 2, hw.AnswerBatch([[answer(2, "c")]]))
     files = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     other = file_name("http://ex/other")
     assert files == {"q/run-00000001.jsonl", "q/run-00000002.jsonl", f"{other}/run-00000001.jsonl"}
@@ -43,7 +43,9 @@ def test_parquet_has_a_row_for_each_row(tmp_path: Path) -> None:
     for terms in (False, True):
         sink = hw.FileSink(tmp_path / str(terms), format="parquet", terms=terms)
         sink.open(None)
-        sink.write("run", 0, [answer(1_000_000, "a", "b"), answer(2_000_000), answer(3_000_000, "c", part=1)])
+        sink.write(
+            "run", 0, hw.AnswerBatch([[answer(1_000_000, "a", "b"), answer(2_000_000), answer(3_000_000, "c", part=1)]])
+        )
         table = pq.read_table(tmp_path / str(terms) / "q/run-00000000.parquet").to_pydict()
         assert [moment.timestamp() for moment in table["time"]] == [1.0, 1.0, 3.0]
         assert table["part"] == [0, 0, 1]

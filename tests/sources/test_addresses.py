@@ -14,7 +14,9 @@ from headwater.sources.receivers import ReceivedSource
 
 
 def test_an_address_is_told_from_a_file() -> None:
-    assert all(map(is_address, ("kafka://h:1/t", "mqtt://h/t", "tcp://h:1", "ws://h/p", "wss://h", "amqp://h")))
+    assert all(
+        map(is_address, ("kafka://h:1/t", "mqtt://h/t", "tcp://h:1", "ws://h/p", "wss://h", "amqp://h", "file:a.tnq"))
+    )
     assert not any(map(is_address, ("data.tnq", "a/*.tnq", "a:b.tnq", "kafka:/h")))
 
 
@@ -44,6 +46,17 @@ def test_received_addresses(tmp_path: Path) -> None:
     assert (web.address, web.decoder.format) == ("ws://host:80/x?token=abc", PayloadFormat.JSON_LD)
 
 
+def test_file_addresses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    for address, pattern in (
+        ("file:///data/a%20b.tnq", "/data/a b.tnq"),
+        ("file://localhost/data/*.tnq", "/data/*.tnq"),
+        ("file:/data/a.tnq", "/data/a.tnq"),
+        ("file:data/a.tnq", "data/a.tnq"),
+    ):
+        assert source_at(address) == hw.files(pattern)
+
+
 @pytest.mark.parametrize(
     ("address", "reason"),
     [
@@ -57,8 +70,12 @@ def test_received_addresses(tmp_path: Path) -> None:
         ("mqtt://host:x/t", "is no address of an MQTT broker"),
         ("tcp://host", "expected tcp://host:port"),
         ("tcp://host:99?qos=1", "'qos' is not known here"),
-        ("amqp://host/x", "use kafka://, mqtt://, mqtts://, tcp://, ws://, wss:// or the path of files"),
-        ("file:///x.tnq", "or the path of files"),
+        ("amqp://host/x", "use kafka://, mqtt://, mqtts://, tcp://, ws://, wss://, file: or the path of files"),
+        ("tcp://[::1", "is no address: Invalid IPv6 URL"),
+        ("mqtt://host/a/#", "write %23"),
+        ("file://host/x.tnq", "on this machine"),
+        ("file:", "expected file:///folder/file"),
+        ("file:x.tnq?start=latest", "'start' is not known here; known are none"),
     ],
 )
 def test_wrong_addresses_say_what_to_write(address: str, reason: str) -> None:

@@ -190,3 +190,15 @@ def test_a_broker_that_goes_away_and_comes_back(kafka_spark: SparkSession, broke
     assert totals(answers) == {10: {"a": 10}, 20: {"a": 10}, 30: {"a": 10}}
     keys = [bytes(record.key).decode() for record in taken(kafka_spark, broker.servers, target)]
     assert sorted(set(keys)) == [f"totals|{second}000000|0" for second in (10, 20, 30)]
+
+
+@pytest.mark.slow
+def test_section_2_3_the_iri_of_a_stream_is_a_broker_and_a_topic(kafka_spark: SparkSession, broker: Broker) -> None:
+    source = topic("located")
+    turtle = '<http://ex/a> <http://ex/value> "{0}" ; <http://ex/at> "{0}000" .'
+    put(kafka_spark, broker.servers, source, [turtle.format(second).encode() for second in (1, 2, 12)])
+    engine = hw.Engine(kafka_spark)
+    engine.register(QUERY.replace(S, f"kafka://{broker.servers}/{source}?format=turtle&time=http://ex/at"))
+    answers: list[hw.Answer] = []
+    engine.run(on_answer=answers.append)
+    assert totals(answers) == {10: {"a": 2}, 20: {"a": 1}}

@@ -155,3 +155,14 @@ def test_a_broker_that_goes_away_and_comes_back(mosquitto: Mosquitto, tmp_path: 
     thread.join()
     assert [value for _, value in rows] == ["1", "2", "3"]
     assert summary.late == 0
+
+
+def test_section_2_3_the_iri_of_a_stream_is_a_broker_and_a_topic(mosquitto: Mosquitto) -> None:
+    iri = f"mqtt://127.0.0.1:{mosquitto.port}/sensors/%23?format=turtle&time=http://ex/at"
+    engine = hw.Engine(in_process=True)
+    engine.register(QUERY.replace("http://ex/s>", f"{iri}>", 1))
+    turtle = '<http://ex/a> <http://ex/value> "{0}" ; <http://ex/at> "{0}500" .'
+    sending = later(0.5, mosquitto.publish, [("sensors/a", turtle.format(second)) for second in (1, 2, 3)])
+    rows, _ = run_until(engine, 2)
+    sending.join()
+    assert rows == [("http://ex/a", "1"), ("http://ex/a", "2")]

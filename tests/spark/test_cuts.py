@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 import headwater as hw
+from headwater.execution.answer_batch import AnswerBatch
 from headwater.execution.answers import Answer
 from headwater.running.evaluation import Evaluation
 from headwater.running.program_description import ProgramDescription
 from headwater.sharding.answer_merging import AnswerMerger
-from headwater.sharding.encoded_answers import decode_answers
 from headwater.sharding.shard_plan import ShardPlan, find_shard_keys
 from headwater.sharding.shard_planning import plan_shards
 from headwater.sinks.answer_text import format_answer_json
@@ -127,9 +127,9 @@ class Shard:
         self._segments: dict[int, bytes] = {}
         self._live: Evaluation | None = None
 
-    def step(self, chunks: list[bytes], *, forget: bool) -> tuple[Answer, ...]:
+    def step(self, chunks: list[bytes], *, forget: bool) -> AnswerBatch:
         if self._live is None or forget:
-            self._live = Evaluation(self._definition.program(encodes_rows=True))
+            self._live = Evaluation(self._definition.program())
             if self._summary is not None:
                 self._live.resume(self._summary, map(segment_from_bytes, self._segments.values()))
         outcome = self._live.step(map(unpack_chunk, chunks))
@@ -165,12 +165,14 @@ def without_spark(folder: Path, cut: Cut) -> list[Answer]:
         chunks = [chunk for task in tasks for chunk in feed.read(task)]
         parts = [pair for chunk in chunks for pair in _parts(chunk, cutting)]
         random.Random(batches).shuffle(parts)
-        given: list[Answer] = []
+        given = AnswerBatch()
         for key, shard in shards.items():
             mine = [pack_chunk(part) for to, part in parts if to == key]
-            given.extend(shard.step(mine, forget=batches % 97 == 3))
-        given = [unpack(pack(answer)) for answer in given]
-        answers.extend(decode_answers(given) if cutting is None else merger.merge(given))
+            found_here = shard.step(mine, forget=batches % 97 == 3)
+            for part in found_here.parts:
+                given.append(unpack(pack(part)))
+            given.order = found_here.order
+        answers.extend(given if cutting is None else merger.merge(given))
         offset, batches = end, batches + 1
     assert batches >= cut.batches * 0.9
     return answers

@@ -21,7 +21,6 @@ from headwater.datasets.views.conjunctions import Conjunction
 from headwater.datasets.views.pattern_matching import evaluate_conjunction
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.compiling.compiler import Compiler
-from headwater.kernel.compiling.pattern_inputs import PatternCompiler
 from headwater.kernel.compiling.static_parts import StaticParts, with_graph
 from headwater.kernel.compiling.unsupported import UnsupportedByKernel
 from headwater.kernel.operators.constant import ConstantOperator
@@ -40,8 +39,7 @@ def evaluate_by_kernel(plan: QueryPlan, part: Node, data: LinkedData, texts: dic
     whole = replace(plan, root=Project(part, shown), variables=shown, kind=QueryKind.SELECT, windows=())
     vocabulary = Vocabulary(data.text_of, data.kinds_of)
     compiler = Compiler(whole, settings := resolve_settings(whole), data, vocabulary)
-    pattern_compiler = PatternCompiler(whole, settings, data, vocabulary, compiler.clock, "none")
-    compiler.static_parts = _Conjunctions(whole, settings, data, vocabulary, pattern_compiler)
+    compiler.static_parts = _Conjunctions(whole, settings, data, vocabulary)
     try:
         root, presenter = compiler.compile()
     except UnsupportedByKernel:
@@ -66,9 +64,8 @@ class _Conjunctions(StaticParts):
         settings: QuerySettings,
         data: LinkedData,
         vocabulary: Vocabulary,
-        pattern_compiler: PatternCompiler,
     ) -> None:
-        super().__init__(plan, settings, data, vocabulary, pattern_compiler)
+        super().__init__(plan, settings, data, vocabulary)
         self._data = data
 
     def is_static(self, node: Node, graph: NamedNode) -> bool:

@@ -139,6 +139,7 @@ class KeyRequests:
         raise EndpointGarbage(self.endpoint.name, "the rows do not say which key of VALUES they belong to")
 
     def _store_rows(self, by_key: Mapping[Row, list[Row]]) -> None:
+        """Keep the rows that the endpoint gave for each key; those that contradict their key are counted as dropped."""
         for key, rows in by_key.items():
             compatible = [row for row in rows if self.queries.is_compatible(row, key)]
             self.dropped += len(rows) - len(compatible)

@@ -12,7 +12,11 @@ and V alone decides. Equal scores are ordered at random.
 The paper says only that Iᵢ(t) depends on the change rate. Here it is the smallest multiple of the change interval that
 brings τ past t: after one interval alone, an entry that no window has used for a long time would be past its
 best-before time at once. In figure 2 one interval suffices, and gives the figure's numbers. As in the paper, the
-best-before times of a filled view begin with the first evaluation (`LocalView.begin_evaluation`).
+best-before times of a filled view begin with the first evaluation (`LocalView.begin_evaluation`). A key that is
+fetched later, when it turns up, is good for one interval from then on.
+
+The change interval comes from rates that are given, as in the paper (`given_rates`), or from those that the view has
+learnt.
 """
 
 from __future__ import annotations

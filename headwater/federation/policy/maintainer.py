@@ -43,8 +43,8 @@ _NEWEST_WEIGHT = 0.1
 class Maintainer:
     """Refreshes one view of one remote. Only its runner uses other threads.
 
-    Maintainers of one endpoint may share its `latency` model. All ages are measured by `clock`: the remote changes in
-    real time, whatever the timestamps of the stream are.
+    Maintainers of one endpoint may share its `latency` model. Latencies are measured by `clock`, ages by `ages`, which
+    is the same clock by default: the remote changes in real time, whatever the timestamps of the stream are.
     """
 
     def __init__(
@@ -57,6 +57,7 @@ class Maintainer:
         clock: Clock | None = None,
         runner: RequestRunner | None = None,
         latency: LatencyModel | None = None,
+        ages: Clock | None = None,
     ) -> None:
         self.view = view
         self.remote = remote
@@ -64,9 +65,10 @@ class Maintainer:
         self.ranker = ranker
         self.goals = goals
         self._clock = clock or SystemClock()
+        self._ages = ages or self._clock
         self._runner = runner or ThreadRequestRunner(self._clock)
         self.latency = LatencyModel() if latency is None else latency
-        self._refresher = Refresher(view, remote, ranker, self._clock, self._runner, self.latency)
+        self._refresher = Refresher(view, remote, ranker, self._clock, self._ages, self._runner, self.latency)
         self._query_latency = LatencyModel()
         self._mean_refreshes: float | None = None
         """How many refreshes a tick had, the last ones with the largest weight."""
@@ -74,7 +76,7 @@ class Maintainer:
 
     def fill(self, page_size: int = 10_000) -> FillResult:
         """Fill the view with all rows of the remote."""
-        return self.view.fill(self.remote.pages(page_size), self._clock.now())
+        return self.view.fill(self.remote.pages(page_size), self._ages.now())
 
     def tick(self, window: Iterable[WindowKey], slide: int, spent: float = 0.0) -> Quality:
         """Refresh the entries that this window needs most; returns the quality of its answer.
@@ -87,16 +89,15 @@ class Maintainer:
         self.view.model.refit_population()
         counts, late = RequestCounts(), self._refresher.store_late_results()
         until = self._deadline(begun, spent)
-        queue = self._build_queue(keys, begun, slide)
+        queue = self._build_queue(keys, self._ages.now(), slide)
         self._refresh_within_goals(queue, until, slide, counts)
         reached = self._refresh_for_accuracy(queue, keys, counts)
         if keys:
             refreshes = counts.refreshes + late.refreshes
             mean = refreshes if self._mean_refreshes is None else self._mean_refreshes
             self._mean_refreshes = mean + _NEWEST_WEIGHT * (refreshes - mean)
-        now = self._clock.now()
-        seconds = (now - begun) / SECOND
-        alerts = tuple(self._alerts(reached, counts, now, spent + seconds))
+        seconds = (self._clock.now() - begun) / SECOND
+        alerts = tuple(self._alerts(reached, counts, self._ages.now(), spent + seconds))
         self._alert_log.report(alerts)
         return Quality(
             accuracy=reached.accuracy,
@@ -163,11 +164,11 @@ class Maintainer:
         """Estimate the quality; if α is preferred or the only goal, refresh until it is met or nothing is left."""
         goals = self.goals
         is_unlimited = goals.budget is None and goals.latency is None
-        reached = estimate_quality(self.view, keys.values(), self._clock.now())
+        reached = estimate_quality(self.view, keys.values(), self._ages.now())
         if goals.accuracy is None or not (is_unlimited or goals.preferred is Goal.ACCURACY):
             return reached
         while reached.accuracy < goals.accuracy and self._refresher.send_wave(queue, len(queue), None, counts):
-            reached = estimate_quality(self.view, keys.values(), self._clock.now())
+            reached = estimate_quality(self.view, keys.values(), self._ages.now())
         return reached
 
     def _alerts(self, reached: Estimate, counts: RequestCounts, now: int, seconds: float) -> Iterable[Alert]:

@@ -21,8 +21,6 @@ from headwater.terms.model import SECOND
 
 Policy = tuple[Proposer, Ranker]
 
-DEFAULT_POLICY = "LEARNT"
-
 POLICIES: dict[str, Callable[[LocalView, int], Policy]] = {
     "LEARNT": lambda view, seed: (WindowServiceJoin(), ExpectedGainRanker(view.model, seed)),
     "WBM": lambda view, seed: (WindowServiceJoin(), WindowBasedMaintenance(interval_from_view(view), seed)),
@@ -43,5 +41,5 @@ def make_policy(name: str, view: LocalView, seed: int = 0) -> Policy:
 
 
 def interval_from_view(view: LocalView) -> ChangeInterval:
-    """The change interval Iᵢ that WBM needs, from the rates that the view has learnt."""
+    """The change interval Iᵢ that WBM needs, from the rates that the view was given or has learnt."""
     return lambda entry: SECOND / view.change_rate(entry)

@@ -16,7 +16,7 @@ from headwater.federation.endpoint.remote import Remote
 from headwater.federation.policy.latency_model import LatencyModel
 from headwater.federation.policy.rankers import Ranker
 from headwater.federation.policy.request_runner import RequestOutcome, RequestRunner
-from headwater.federation.view.local_view import LocalView
+from headwater.federation.view.local_view import Entry, LocalView
 from headwater.terms.model import SECOND, Row
 
 
@@ -30,7 +30,7 @@ class RequestCounts:
 
 
 class Refresher:
-    """Sends the requests of one view to one remote."""
+    """Sends the requests of one view to one remote; entries get their ages by the clock `ages`."""
 
     def __init__(
         self,
@@ -38,6 +38,7 @@ class Refresher:
         remote: Remote,
         ranker: Ranker,
         clock: Clock,
+        ages: Clock,
         runner: RequestRunner,
         latency: LatencyModel,
     ) -> None:
@@ -47,6 +48,7 @@ class Refresher:
         self._remote = remote
         self._ranker = ranker
         self._clock = clock
+        self._ages = ages
         self._runner = runner
         self._is_failing = False
 
@@ -80,7 +82,7 @@ class Refresher:
         self.under_way.update(keys)
         before = counts.refreshes
         requests = [keys[begin : begin + size] for begin in range(0, count, size)]
-        request_ids = self._runner.start(self._remote, requests)
+        request_ids = self._runner.start(self._remote, requests, self._ages.now())
         counts.requests += len(request_ids)
         self._store_results(self._runner.wait(request_ids, until), counts)
         return counts.refreshes > before
@@ -101,7 +103,6 @@ class Refresher:
             self._view.record_failure(key, outcome.asked_at)
             counts.failures += 1
             return
-        entry = self._view.get(key)
-        best_before = outcome.asked_at if entry is None else self._ranker.best_before(entry, outcome.asked_at)
-        self._view.store(key, rows, outcome.asked_at, best_before)
+        entry = self._view.get(key) or Entry(key, rows, outcome.asked_at, outcome.asked_at)
+        self._view.store(key, rows, outcome.asked_at, self._ranker.best_before(entry, outcome.asked_at))
         counts.refreshes += 1

@@ -1,6 +1,6 @@
 """Runs several requests at once, waits for them until a deadline, and collects late ones later.
 
-    >>> request_ids = runner.start(remote, [keys[:5], keys[5:]])
+    >>> request_ids = runner.start(remote, [keys[:5], keys[5:]], asked_at=now)
     >>> outcomes = runner.wait(request_ids, until=deadline)     # all that have ended by then, older ones included
 
 `ThreadRequestRunner` uses threads and real time; benchmarks/virtual_time.py has one for experiments, without threads.
@@ -24,7 +24,7 @@ RequestId = int
 
 @dataclass(frozen=True, slots=True)
 class RequestOutcome:
-    """A request that has ended: its keys, when it was sent, and its result."""
+    """A request that has ended: its keys, when it was sent (on the clock of ages), and its result."""
 
     keys: tuple[Row, ...]
     asked_at: int
@@ -38,11 +38,11 @@ class RequestRunner(Protocol):
     def free_workers(self) -> int:
         """How many requests can start now."""
 
-    def start(self, remote: Remote, requests: Iterable[Sequence[Row]]) -> list[RequestId]:
-        """Send requests, at most as many as there are free workers."""
+    def start(self, remote: Remote, requests: Iterable[Sequence[Row]], asked_at: int) -> list[RequestId]:
+        """Send requests, at most as many as there are free workers; `asked_at` is now on the clock of ages."""
 
     def wait(self, request_ids: Iterable[RequestId], until: int | None) -> list[RequestOutcome]:
-        """Wait for these requests until an instant; returns all requests that have ended by then."""
+        """Wait for these requests until an instant of its clock; returns all requests that have ended by then."""
 
     def close(self) -> None:
         """Abandon the requests that have not ended."""
@@ -62,11 +62,11 @@ class ThreadRequestRunner:
     def free_workers(self) -> int:
         return self._workers - len(self._under_way)
 
-    def start(self, remote: Remote, requests: Iterable[Sequence[Row]]) -> list[RequestId]:
+    def start(self, remote: Remote, requests: Iterable[Sequence[Row]], asked_at: int) -> list[RequestId]:
         request_ids = []
         for keys in itertools.islice(requests, self.free_workers):
             request_id = next(self._ids)
-            self._under_way[request_id] = self._pool.submit(send_request, remote, tuple(keys), self._clock.now())
+            self._under_way[request_id] = self._pool.submit(send_request, remote, tuple(keys), asked_at)
             request_ids.append(request_id)
         return request_ids
 

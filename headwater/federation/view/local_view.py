@@ -25,6 +25,7 @@ import numpy as np
 from headwater.errors import SettingError
 from headwater.federation.endpoint.remote import Page, Rows
 from headwater.federation.view.change_model import ChangeModel, Floats
+from headwater.federation.view.given_rates import KeyRates
 from headwater.terms.model import Row
 
 CAPACITY = 1_000_000
@@ -75,13 +76,17 @@ class LocalView:
     """Entries by key, in the order of their last use.
 
     `capacity` is enforced only by `evict`, which is called before a tick, so that no entry is lost that a tick uses.
+    With `given_rates` nothing is learnt about change rates.
     """
 
-    def __init__(self, model: ChangeModel, capacity: int | None = CAPACITY) -> None:
+    def __init__(
+        self, model: ChangeModel, capacity: int | None = CAPACITY, given_rates: KeyRates | None = None
+    ) -> None:
         if capacity is not None and capacity < 1:
             raise SettingError(f"a view needs room for one entry at least, not {capacity}")
         self.model = model
         self.capacity = capacity
+        self.given_rates = given_rates
         self.complete_since: int | None = None
         self.evictions = 0
         self.ticks = 0
@@ -179,9 +184,10 @@ class LocalView:
             return False
         difference = share_of_difference(entry.rows, rows)
         has_changed = difference > 0.0
-        entry.belief = self.model.update_belief(
-            key, entry.belief, self.model.elapsed(entry.refreshed_at, now), has_changed
-        )
+        if self.given_rates is None:
+            entry.belief = self.model.update_belief(
+                key, entry.belief, self.model.elapsed(entry.refreshed_at, now), has_changed
+            )
         entry.refreshes += 1
         if has_changed:
             entry.extent += (difference - entry.extent) * (1.0 if entry.changes == 0 else EXTENT_WEIGHT)
@@ -209,12 +215,15 @@ class LocalView:
 
     def staleness(self, entries: Sequence[Entry], now: int) -> Floats:
         """The probability of each entry to differ from the remote at `now`."""
+        if self.given_rates is not None:
+            ages = [max(0, now - entry.refreshed_at) for entry in entries]
+            return 1.0 - self.given_rates.probability_unchanged([entry.key for entry in entries], ages)
         elapsed = np.array([self.model.elapsed(entry.refreshed_at, now) for entry in entries])
         return 1.0 - self.model.probability_unchanged([entry.belief for entry in entries], elapsed)
 
     def change_rate(self, entry: Entry) -> float:
         """The expected changes of an entry in a second."""
-        return self.model.rate(entry.belief)
+        return self.model.rate(entry.belief) if self.given_rates is None else self.given_rates.rate(entry.key)
 
     def state(self) -> dict[str, Any]:
         """The whole state, as plain values that can be pickled."""

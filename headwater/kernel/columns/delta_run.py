@@ -96,9 +96,9 @@ class DeltaRun:
         """The same changes of other rows, one for each."""
         return DeltaRun(rows, self.ticks, self.signs)
 
-    def select(self, chosen: Mask | Ints) -> DeltaRun:
-        """Some of the changes, by a mask or by their places in order."""
-        return DeltaRun(self.rows[chosen], self.ticks[chosen], self.signs[chosen])
+    def select(self, places: Mask | Ints) -> DeltaRun:
+        """The changes at some places, which are given in ascending order or as a mask."""
+        return DeltaRun(self.rows[places], self.ticks[places], self.signs[places])
 
     def net_places(self, sign: int) -> Ints:
         """Where the rows are that the changes of a tick add to the bag (1) or remove from it (-1) in the end."""

@@ -1,40 +1,75 @@
-"""A relation: rows of ids that are added and removed, with ring indexes on the keys that its readers need.
+"""A relation: rows of ids that are added and removed, with indexes on the keys that its readers need.
+
+There are ring indexes, which find the rows of a key, and ordered indexes, which find those between bounds.
 
 Each row has a row id. A removed row leaves its id free for another row; its values stay readable until then.
 Rows are removed by id, or by value where a delta has values only: then one row of each value is removed. A window loses
 its oldest rows first, so `locate` compares with those first. If they differ, an index over whole rows finds the rows.
 It is built at the first such removal: rows that never leave (static data), or leave in order of arrival, need none.
 
-Indexes that are hardly used are dropped (CQ7): `review` drops those with many more inserts than probes, and `index`
-builds them again on demand.
+Indexes that are hardly used are dropped (CQ7): `review` drops those with many more inserts than probes. Without an
+index all rows are compared with the keys of a batch of probes (`index_for`), until these scans take as long as an index
+would have taken for the rows that came and went.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from headwater.kernel.columns.array_addresses import address_of
+from headwater.kernel.columns.ordered_index import OrderedIndex
 from headwater.kernel.columns.ring_index import Ints, RingIndex, as_contiguous
 from headwater.kernel.columns.row_ids import ArrivalQueue, RowIdAllocator, enlarge, grow_capacity
 from headwater.terms.compiled_code import compiled
+from headwater.terms.ids.distinct_ids import DistinctIds
 
 NO_ROW_IDS: Ints = np.zeros(0, dtype=np.int64)
 Key = tuple[int, ...]
 
 
+_MIXER = np.int64(-7046029254386353131)
+"""An odd number, which spreads the bits of ids."""
+
+_SCAN_NANOSECONDS = 6.0
+"""To compare a row with the keys of some probes."""
+_UPKEEP_NANOSECONDS = 60.0
+"""To insert a row into an index and to remove it in the end."""
+
+
 @dataclass(frozen=True, slots=True)
 class IndexUse:
-    """What an index did since the last review, and how often it was dropped so far."""
+    """What an index did since the last review, how often it was dropped so far, and the scans since then."""
 
     key: Key
     inserts: int
     probes: int
     drops: int
     is_built: bool
+    is_ordered: bool = False
+    scans: int = 0
+
+
+@dataclass
+class _WithoutIndex:
+    """What happened since an index was dropped."""
+
+    inserts: int = 0
+    probes: int = 0
+    scans: int = 0
+    scanned_rows: int = 0
+
+    def forget_half(self) -> None:
+        """Give what happens from now on more weight."""
+        self.inserts //= 2
+        self.scanned_rows //= 2
+
+    def is_index_better(self, size: int) -> bool:
+        """Whether an index, with its building, would have taken less time than the scans."""
+        return self.scanned_rows * _SCAN_NANOSECONDS > (size + self.inserts) * _UPKEEP_NANOSECONDS
 
 
 class Relation:
@@ -46,8 +81,13 @@ class Relation:
         self._row_ids = RowIdAllocator()
         self._row_index: RingIndex | None = None
         self._indexes: dict[Key, RingIndex] = {}
-        self._all_indexes: list[RingIndex] = []
+        self._ordered_indexes: dict[Key, OrderedIndex] = {}
+        self._all_indexes: list[RingIndex | OrderedIndex] = []
+        self._mean_rings: dict[Key, tuple[int, float]] = {}
+        """For keys without an index: the number of rows when they were counted, and how many a key had then."""
         self._drops: Counter[Key] = Counter()
+        self._without: dict[Key, _WithoutIndex] = {}
+        """The indexes that were dropped and not built again."""
         self._queue: ArrivalQueue | None = ArrivalQueue()
         """The rows in order of arrival; None once rows left in another order."""
 
@@ -55,23 +95,60 @@ class Relation:
         """The index on some columns, which is built when it is first needed."""
         index = self._indexes.get(key)
         if index is None:
-            index = self._indexes[key] = self._build_index(RingIndex(key))
+            index = self._indexes[key] = RingIndex(key)
+            self._build_index(index)
+            self._without.pop(key, None)
+        return index
+
+    def index_for(self, key: Key, make_probes: Callable[[], Ints]) -> RingIndex:
+        """The index on some columns; if it was dropped, one of those rows alone that match a probe, found by a scan.
+
+        The index comes back when it would have taken less time than the scans since it was dropped.
+        """
+        without = self._without.get(key)
+        if without is None or without.is_index_better(self.size):
+            return self.index(key)
+        probes = make_probes()
+        without.probes += probes.shape[0]
+        without.scans += 1
+        without.scanned_rows += self.size
+        return RingIndex.of_matching_rows(key, self.rows, self.live(), probes)
+
+    def ordered_index(self, key: Key) -> OrderedIndex:
+        """The index on some columns of which the last has order keys; it is built when it is first needed."""
+        index = self._ordered_indexes.get(key)
+        if index is None:
+            index = self._ordered_indexes[key] = OrderedIndex(key)
+            self._build_index(index)
         return index
 
     def mean_ring(self, key: Key) -> float:
-        """How many rows a key has in the mean; all rows where there is no index on it."""
+        """How many rows a key has in the mean; without an index, as counted when the size last doubled or halved."""
         index = self._indexes.get(key)
-        return float(self.size) if index is None else self.size / max(1, index.used)
+        if index is not None:
+            return self.size / max(1, index.used)
+        known = self._mean_rings.get(key)
+        if known is None or not known[0] // 2 <= self.size <= 2 * known[0]:
+            known = self._mean_rings[key] = self.size, self.size / max(1, self._count_keys(key))
+        return known[1]
 
-    def _build_index(self, index: RingIndex) -> RingIndex:
+    def _count_keys(self, key: Key) -> int:
+        """How many different values some columns have; different values with one hash count once."""
+        values = self.rows[self.live()][:, key]
+        mixed = np.zeros(values.shape[0], dtype=np.int64)
+        for column in values.T:
+            mixed = (mixed ^ (mixed >> 32) ^ column) * _MIXER
+        return int(DistinctIds(mixed).ids.shape[0])
+
+    def _build_index(self, index: RingIndex | OrderedIndex) -> None:
         index.rebuild(self.rows, self.live())
         self._all_indexes.append(index)
-        return index
 
     def drop_index(self, key: Key) -> None:
         """Drop an index; it is built again when it is needed."""
         self._all_indexes.remove(self._indexes.pop(key))
         self._drops[key] += 1
+        self._without[key] = _WithoutIndex()
 
     def review(self, inserts_per_probe: float) -> None:
         """Drop the indexes with more inserts per probe than this, once they had more inserts than a rebuild takes."""
@@ -80,13 +157,27 @@ class Relation:
                 if index.inserts > inserts_per_probe * index.probes:
                     self.drop_index(key)
                 index.inserts = index.probes = 0
+        for without in self._without.values():
+            without.forget_half()
+
+    def record_probes(self, key: Key, probes: int) -> None:
+        """Count probes that compiled code has made."""
+        for index in (self._indexes.get(key), self._ordered_indexes.get(key)):
+            if index is not None:
+                index.probes += probes
 
     def index_uses(self) -> list[IndexUse]:
         """How often each index was used, dropped ones included."""
         uses = [
             IndexUse(key, index.inserts, index.probes, self._drops[key], True) for key, index in self._indexes.items()
         ]
-        return uses + [IndexUse(key, 0, 0, n, False) for key, n in self._drops.items() if key not in self._indexes]
+        uses += [
+            IndexUse(key, one.inserts, one.probes, self._drops[key], False, scans=one.scans)
+            for key, one in self._without.items()
+        ]
+        return uses + [
+            IndexUse(key, index.inserts, index.probes, 0, True, True) for key, index in self._ordered_indexes.items()
+        ]
 
     @property
     def size(self) -> int:
@@ -109,6 +200,8 @@ class Relation:
             self._queue.append(row_ids)
         for index in self._all_indexes:
             index.insert(self.rows, row_ids)
+        for without in self._without.values():
+            without.inserts += n
         return row_ids
 
     def remove(self, row_ids: Ints) -> None:
@@ -140,16 +233,18 @@ class Relation:
         return None if self._queue is None else self._queue.take_first(self.rows, as_contiguous(values))
 
     def discard(self, row_ids: Ints) -> None:
-        """Remove the rows that `locate` found."""
-        for index in self._indexes.values():
-            index.remove(self.rows, row_ids)
+        """Remove the rows with these ids, which `locate` gave, from the indexes, and free the ids."""
+        for index in self._all_indexes:
+            if index is not self._row_index:
+                index.remove(self.rows, row_ids)
         self._row_ids.release(row_ids)
 
     def index_rows(self) -> None:
         """Give up the order of arrival: an index of whole rows finds those that are removed."""
         self._queue = None
         if self._row_index is None:
-            self._row_index = self._build_index(RingIndex(tuple(range(self.width)), has_previous_links=False))
+            self._row_index = RingIndex(tuple(range(self.width)), has_previous_links=False)
+            self._build_index(self._row_index)
 
     @property
     def row_index(self) -> RingIndex | None:
@@ -157,8 +252,17 @@ class Relation:
         return self._row_index
 
     def indexes(self) -> Mapping[Key, RingIndex]:
-        """The indexes that readers use."""
+        """The ring indexes that readers use."""
         return self._indexes
+
+    def ordered_indexes(self) -> Mapping[Key, OrderedIndex]:
+        """The ordered indexes that readers use."""
+        return self._ordered_indexes
+
+    def in_order_of_arrival(self) -> Ints:
+        """All rows, the oldest first if the order is known."""
+        is_known = self._queue is not None and self._queue.row_ids.shape[0] == self.size
+        return self.rows[self._queue.row_ids if self._queue is not None and is_known else self.live()]
 
     def reserve(self, added: int, removed: int) -> None:
         """Make room for rows that compiled code will add, and for the row ids of those that it will remove."""
@@ -170,6 +274,8 @@ class Relation:
         if added:
             for index in self._all_indexes:
                 index.reserve(self.rows, added)
+            for without in self._without.values():
+                without.inserts += added
 
     def fields(self) -> tuple[int, ...]:
         """Where compiled code finds the rows, the free row ids and the queue, and how many there are."""

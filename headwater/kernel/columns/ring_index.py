@@ -364,6 +364,18 @@ def _expand_matching(links, heads, counts, rows, table, other_rows, key, known, 
 
 
 @compiled
+def _find_matching_rows(rows, row_ids, key, table, probes, probe_key, matching):  # type: ignore[no-untyped-def]
+    """Write the ids of the rows whose key is that of a probe; `table` indexes the probes. Gives their number."""
+    n = 0
+    for i in range(row_ids.shape[0]):
+        row = row_ids[i]
+        if find_slot(table, probes, probe_key, rows, row, key, hash_row(rows, row, key)) >= 0:
+            matching[n] = row
+            n += 1
+    return n
+
+
+@compiled
 def _join_leaf(table, links, rows, key, leaves, leaf_rows, holder, probe_key, place):  # type: ignore[no-untyped-def]
     heads = np.empty(leaf_rows.shape[0], dtype=np.int64)
     counts = np.empty(leaf_rows.shape[0], dtype=np.int64)
@@ -411,6 +423,17 @@ class RingIndex:
             self._resize(rows, int((n - after) * share) + 1)
             done = after
 
+    @classmethod
+    def of_matching_rows(cls, key: tuple[int, ...], rows: Ints, row_ids: Ints, probes: Ints) -> RingIndex:
+        """An index of those rows alone whose key is that of a probe: they are found by a scan."""
+        probe_index = cls(tuple(range(probes.shape[1])))
+        probe_index.insert(probes, np.arange(probes.shape[0]))
+        index = cls(key)
+        matching = np.empty_like(row_ids)
+        n = _find_matching_rows(rows, row_ids, index.key, probe_index.table, probes, probe_index.key, matching)
+        index.insert(rows, matching[:n])
+        return index
+
     def reserve(self, rows: Ints, more: int) -> None:
         """Make room for rows that compiled code will insert."""
         self._make_links(rows)
@@ -437,7 +460,7 @@ class RingIndex:
         """About how many keys there are."""
         return self._used
 
-    def set_used(self, used: int) -> None:
+    def set_fields(self, slots: int, used: int) -> None:
         """Take over the number of used slots that compiled code has changed."""
         self._used = used
 

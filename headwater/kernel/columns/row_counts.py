@@ -84,14 +84,22 @@ def _find_place(table, rows, counts, top, key, values, i):  # type: ignore[no-un
 
 
 @compiled
-def _list_bags(table, rows, counts, top, key, values, signs, ticks, low, high, bounds):  # type: ignore[no-untyped-def]
+def _enlarge_rows(rows, count):  # type: ignore[no-untyped-def]
+    """The same first rows in an array that has room for twice as many."""
+    more = np.empty((2 * rows.shape[0], rows.shape[1]), np.int64)
+    more[:count] = rows[:count]
+    return more
+
+
+@compiled
+def _list_bags(table, rows, counts, top, key, values, signs, ticks, low, high, ends):  # type: ignore[no-untyped-def]
     """Count rows up or down and list the bag after each tick from `low` to `high`; gives the new top and the rows.
 
-    `bounds` gets where the bag of each tick begins and ends; a tick without changes has the bag of the tick before.
+    `ends` gets where the bag of each tick ends.
     """
     width = key.shape[0]
     listed = np.empty((max(64, 2 * top), width), np.int64)
-    n, i = 0, 0
+    n, i, begin = 0, 0, 0
     for tick in range(low, high):
         is_changed = tick == low
         while i < values.shape[0] and ticks[i] == tick:
@@ -100,20 +108,25 @@ def _list_bags(table, rows, counts, top, key, values, signs, ticks, low, high, b
             counts[place] += signs[i]
             is_changed = True
             i += 1
+        first = n
         if is_changed:
-            bounds[tick, 0] = n
             for place in range(top):
                 for _ in range(counts[place]):
                     if n == listed.shape[0]:
-                        more = np.empty((2 * n, width), np.int64)
-                        more[:n] = listed
-                        listed = more
+                        listed = _enlarge_rows(listed, n)
                     for c in range(width):
                         listed[n, c] = rows[place, c]
                     n += 1
-            bounds[tick, 1] = n
         else:
-            bounds[tick, 0], bounds[tick, 1] = bounds[tick - 1, 0], bounds[tick - 1, 1]
+            # The bag of the tick before once more.
+            for place in range(begin, first):
+                if n == listed.shape[0]:
+                    listed = _enlarge_rows(listed, n)
+                for c in range(width):
+                    listed[n, c] = listed[place, c]
+                n += 1
+        begin = first
+        ends[tick] = n
     return top, listed[:n]
 
 
@@ -211,10 +224,15 @@ class RowCounts:
             crossed.append(places[:crossed_count] + low)
         return np.concatenate(crossed)
 
-    def list_bags(self, run: DeltaRun, tick_count: int) -> list[Ints]:
-        """The bag after each tick of a run, its rows in any order."""
+    def list_bags(self, run: DeltaRun, tick_count: int) -> tuple[Ints, Ints]:
+        """The bag after each tick of a run: where the rows of each tick begin (and last, where they end), and the rows.
+
+        The rows of a tick are in any order.
+        """
         self._queue = None
         bags: list[Ints] = []
+        offsets = np.zeros(tick_count + 1, dtype=np.int64)
+        ends = offsets[1:]
         starts = run.ticks.searchsorted(np.arange(tick_count + 1)).tolist()
         low = 0
         while low < tick_count:
@@ -226,15 +244,15 @@ class RowCounts:
             some = slice(starts[low], starts[high])
             self._changes += some.stop - some.start
             self._make_room(some.stop - some.start)
-            bounds = np.empty((tick_count, 2), dtype=np.int64)
             values = np.require(run.rows[some], np.int64, ("C", "W"))
             self.top, listed = _list_bags(
                 self._table, self.rows, self.counts, self.top, self._key, values, run.signs[some], run.ticks[some],
-                low, high, bounds,
+                low, high, ends,
             )  # fmt: skip
-            bags.extend(listed[begin:end] for begin, end in bounds[low:high].tolist())
+            ends[low:high] += offsets[low]
+            bags.append(listed)
             low = high
-        return bags
+        return offsets, np.concatenate(bags)
 
     def bag(self) -> Ints:
         """All rows, each as often as it occurs, sorted by ids so that the order does not depend on the history."""

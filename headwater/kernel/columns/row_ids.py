@@ -128,6 +128,11 @@ class ArrivalQueue:
             self._row_ids[: queued.shape[0]] = queued.copy()
             self._begin, self._end = 0, queued.shape[0]
 
+    @property
+    def row_ids(self) -> Links:
+        """The row ids, the oldest first."""
+        return self._row_ids[self._begin : self._end]
+
     def fields(self) -> tuple[int, int, int]:
         """Where compiled code finds the row ids, the first place and the place behind the last."""
         return address_of(self._row_ids), self._begin, self._end

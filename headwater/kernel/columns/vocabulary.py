@@ -17,6 +17,7 @@ import numpy as np
 from headwater.kernel.columns.delta import UNBOUND
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.text_table import TextTable, UsedIds
+from headwater.terms.ids.distinct_ids import DistinctIds
 from headwater.terms.ids.encoded_rows import EncodedRows
 from headwater.terms.ids.hash_collisions import HashCollision
 from headwater.terms.ids.term_ids import decode_inline, encode, is_inline, term_text
@@ -25,7 +26,6 @@ from headwater.terms.ids.term_texts import (
     TermKinds,
     TermTexts,
     concat_texts,
-    deduplicate_ids,
     kinds_of_texts,
     term_of_text,
     texts_of_ids,
@@ -33,33 +33,13 @@ from headwater.terms.ids.term_texts import (
 )
 from headwater.terms.model import Row, Term
 from headwater.terms.scanning.byte_hashes import hash_texts
-from headwater.values.row_order import SEPARATOR
+from headwater.values.ordered_rows import SortTexts
 
 _CACHE_SIZE = 1 << 16
 """How many terms of inline ids are cached; their ids give them again."""
 
 _IDS_PER_TERM = 32
 """For so many ids in use, one more unused term is tolerated: a sweep that reads them all must be worth it."""
-
-
-class _SortTexts(dict[int, tuple[str, Term | None]]):
-    """For each id the text of the term and the term, cached; an empty text for `UNBOUND`.
-
-    `can_sort_by_term`: rows compared by the texts of their terms are in the order of the rows' texts (`sort_rows`).
-    """
-
-    def __init__(self, term_of: Callable[[int], Term | None]) -> None:
-        super().__init__()
-        self._term_of = term_of
-        self.can_sort_by_term = True
-
-    def __missing__(self, term_id: int) -> tuple[str, Term | None]:
-        term = self._term_of(term_id)
-        text = "" if term is None else str(term)
-        if text and not text.isprintable() and min(text) <= SEPARATOR:
-            self.can_sort_by_term = False
-        cell = self[term_id] = text, term
-        return cell
 
 
 class Vocabulary:
@@ -78,7 +58,7 @@ class Vocabulary:
         """Terms that are not decoded."""
         self._inline_terms: dict[int, Term] = {}
         self._inline_ids: dict[Term, int] = {}
-        self._sort_texts = _SortTexts(self.term_of)
+        self._sort_texts = SortTexts(self.term_of, self.decode_terms)
         self._pinned: frozenset[int] = frozenset()
         self._size_after_sweep = 1024
 
@@ -141,7 +121,7 @@ class Vocabulary:
 
     def encode_rows(self, ids: Ints) -> EncodedRows:
         """Rows of ids with the texts of their hashed ids, so that others can decode them."""
-        hashed = deduplicate_ids(ids[ids >= 0])
+        hashed = DistinctIds(ids, only_hashes=True).ids
         places = self._texts.places(hashed)
         is_here = places >= 0
         texts = self._texts.texts_at(places[is_here])
@@ -163,10 +143,10 @@ class Vocabulary:
         return kinds
 
     @property
-    def sort_texts(self) -> _SortTexts:
+    def sort_texts(self) -> SortTexts:
         """For each id the text by which rows are sorted, and the term."""
         if len(self._sort_texts) >= _CACHE_SIZE:
-            self._sort_texts = _SortTexts(self.term_of)
+            self._sort_texts = SortTexts(self.term_of, self.decode_terms)
         return self._sort_texts
 
     def add_texts(self, texts: Iterable[TermTexts]) -> None:
@@ -219,5 +199,5 @@ class Vocabulary:
         if unused:
             self._terms = {term_id: term for term_id, term in self._terms.items() if term_id not in unused}
             self._ids = {term: term_id for term, term_id in self._ids.items() if term_id not in unused}
-        self._sort_texts = _SortTexts(self.term_of)
+        self._sort_texts = SortTexts(self.term_of, self.decode_terms)
         self._size_after_sweep = max(1024, self.size, read_ids // _IDS_PER_TERM)

@@ -12,45 +12,13 @@ import numpy as np
 
 from headwater.execution.answers import WindowView
 from headwater.kernel.columns.delta import Delta, no_rows
-from headwater.kernel.columns.delta_run import DeltaRun
+from headwater.kernel.columns.delta_run import DeltaRun, Signs
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.row_ids import enlarge, grow_capacity
-from headwater.terms.compiled_code import compiled
 from headwater.windows.caps import check_cap
 from headwater.windows.model import CountWindow, TimeWindow, Window
 
 _WORTH_COMPACTING = 256
-
-
-@compiled
-def _list_changes(low, high, lows, highs, starts, end):  # type: ignore[no-untyped-def]
-    """The triples that leave and enter at each tick: their items, places, ticks and signs."""
-    count = 0
-    before_low, before_high = low, high
-    for tick in range(lows.shape[0]):
-        for side in range(2):
-            first = before_low if side == 0 else max(before_high, lows[tick])
-            behind = min(lows[tick], before_high) if side == 0 else highs[tick]
-            if first < behind:
-                count += (starts[behind] if behind < starts.shape[0] else end) - starts[first]
-        before_low, before_high = lows[tick], highs[tick]
-    items, triples, ticks = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int64)
-    signs = np.empty(count, np.int8)
-    n = 0
-    before_low, before_high = low, high
-    for tick in range(lows.shape[0]):
-        for side in range(2):
-            first = before_low if side == 0 else max(before_high, lows[tick])
-            behind = min(lows[tick], before_high) if side == 0 else highs[tick]
-            for item in range(first, behind):
-                for triple in range(starts[item], starts[item + 1] if item + 1 < starts.shape[0] else end):
-                    items[n] = item
-                    triples[n] = triple
-                    ticks[n] = tick
-                    signs[n] = -1 if side == 0 else 1
-                    n += 1
-        before_low, before_high = lows[tick], highs[tick]
-    return items, triples, ticks, signs
 
 
 class TripleBuffer:
@@ -166,15 +134,20 @@ class TripleBuffer:
         """Move the view over many ticks; gives the triples that leave and enter at each, and sets `run_views`."""
         self._next_view = None
         lows, highs = self._run_views(instants)
+        starts = np.append(self._starts[: self._items], self._end)
         if self._end > self._cap:
-            bounds = np.append(self._starts[: self._items], self._end)
-            check_cap(self._label, int((bounds[highs] - bounds[lows]).max()), self._cap)
-        items, triples, ticks, signs = _list_changes(
-            self._low, self._high, lows, highs, self._starts[: self._items], self._end
-        )
+            check_cap(self._label, int((starts[highs] - starts[lows]).max()), self._cap)
+        before_lows, before_highs = np.append(self._low, lows[:-1]), np.append(self._high, highs[:-1])
+        # At each tick the items from the old beginning to the new one leave, and those behind the old end enter.
+        firsts = np.stack((before_lows, np.maximum(before_highs, lows)), axis=1).ravel()
+        ends = np.stack((np.minimum(lows, before_highs), highs), axis=1).ravel()
+        sizes = starts[np.maximum(firsts, ends)] - starts[firsts]
+        triples = np.arange(sizes.sum()) + np.repeat(starts[firsts] - (np.cumsum(sizes) - sizes), sizes)
         rows = self._triples[triples]
         if self._has_times:
-            rows = np.column_stack((rows, self._times[items]))
+            rows = np.column_stack((rows, self._times[starts.searchsorted(triples, side="right") - 1]))
+        ticks = np.repeat(np.arange(lows.shape[0]), 2).repeat(sizes)
+        signs: Signs = np.tile(np.array([-1, 1], np.int8), lows.shape[0]).repeat(sizes)
         self._low, self._high = int(lows[-1]), int(highs[-1])
         self._compact()
         return DeltaRun(rows, ticks, signs)

@@ -79,8 +79,10 @@ class Compiler:
             self._prefix += "_"
         self._fresh = 0
         self.clock = TickClock()
-        self._pattern_compiler = PatternCompiler(plan, settings, static, vocabulary, self.clock, self._prefix)
-        self.static_parts = StaticParts(plan, settings, static, vocabulary, self._pattern_compiler)
+        self.static_parts = StaticParts(plan, settings, static, vocabulary)
+        self._pattern_compiler = PatternCompiler(
+            plan, settings, self.static_parts, vocabulary, self.clock, self._prefix
+        )
         self._expressions = RowExpressions(self, plan, vocabulary, self._pattern_compiler.times)
 
     @property
@@ -95,8 +97,8 @@ class Compiler:
 
     @property
     def has_unfollowed_data(self) -> bool:
-        """Whether the operators read something of the static data that has no deltas."""
-        return self.static_parts.has_unfollowed_data or self._pattern_compiler.reads_static_data
+        """Whether some static rows were read once: a change of the data set does not reach them as a delta."""
+        return self.static_parts.has_unfollowed_data
 
     def compile(self) -> tuple[Operator, Presenter | None]:
         """The operator whose rows are the solutions of the plan, and what ORDER BY and LIMIT make of them."""

@@ -133,7 +133,7 @@ class ExistsCompiler:
     def _pair(self, given: JoinInput, plan: Node, graph: NamedNode) -> _Pair:
         columns = given.operator.variables
         around = frozenset(v for v in all_variables(plan) if v.value in columns)
-        pattern = _strip(plan, around)
+        pattern = _strip_irrelevant(plan, around)
         around &= all_variables(pattern)
         if is_closed(pattern, around):
             right = self._compiler.input(pattern, graph).operator
@@ -256,17 +256,17 @@ def _is_only_restricted(plan: Node, around: Variables) -> bool:
     return False
 
 
-def _strip(plan: Node, around: Variables) -> Node:
-    """The pattern without operators that do not decide whether it has a solution."""
+def _strip_irrelevant(plan: Node, around: Variables) -> Node:
+    """The pattern of an EXISTS without DISTINCT, ORDER BY, OPTIONAL and others that never change whether it matches."""
     match plan:
         case Distinct(inner) | Reduced(inner) | OrderBy(inner, _) | LeftJoin(inner, _, _):
-            return _strip(inner, around)
+            return _strip_irrelevant(inner, around)
         case Slice(inner, 0, limit) if limit != 0:
-            return _strip(inner, around)
+            return _strip_irrelevant(inner, around)
         case Extend(inner, variable, _) if variable not in around:
-            return _strip(inner, around)
+            return _strip_irrelevant(inner, around)
         case Project(inner, variables) if around & all_variables(inner) <= frozenset(variables):
-            return _strip(inner, around)
+            return _strip_irrelevant(inner, around)
     return plan
 
 

@@ -1,7 +1,9 @@
-"""What a triple pattern reads: the windows behind its graph, and for the default graph the static data beside them.
+"""What a triple pattern reads: the windows behind its graph, and where they are merged the static data beside them.
 
     BAG   pattern = static matches + the matches of every triple of every window
     SET   pattern = the same, each once (`DistinctOperator`), or each with its newest time (`NewestTimeOperator`)
+
+Patterns that no window triple matches are static parts and do not come here (`static_patterns`).
 
 The bindings of a pattern determine the triple, so a set of bindings is the set of triples, and only triples that
 match something are counted. Equal patterns share one operator, whatever their variables are called.
@@ -11,18 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pyoxigraph import DefaultGraph
-
 from headwater.algebra.nodes import Node
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import expressions_of, nodes_of, sub_expressions
 from headwater.algebra.triple_timestamps import PatternTime
-from headwater.algebra.window_graphs import DEFAULT, window_graph
-from headwater.execution.static_data import StaticData
-from headwater.kernel.columns.ring_index import Ints
+from headwater.algebra.window_graphs import graphs_with_static_data, windows_of
 from headwater.kernel.columns.vocabulary import Vocabulary
+from headwater.kernel.compiling.static_parts import StaticParts
 from headwater.kernel.compiling.unsupported import UnsupportedByKernel
-from headwater.kernel.operators.constant import ConstantOperator
 from headwater.kernel.operators.distinct import DistinctOperator
 from headwater.kernel.operators.extend import ExtendOperator
 from headwater.kernel.operators.operator import Operator
@@ -40,7 +38,6 @@ from headwater.kernel.operators.union import UnionOperator
 from headwater.language.expressions import Timestamp
 from headwater.language.patterns import Path, TriplePattern
 from headwater.terms.model import NamedNode, Variable
-from headwater.terms.stored_forms import restore_triple
 from headwater.windows.settings import Content, QuerySettings
 
 Pattern = tuple[int | str, int | str, int | str]
@@ -56,14 +53,14 @@ class PatternCompiler:
         self,
         plan: QueryPlan,
         settings: QuerySettings,
-        static: StaticData,
+        static_parts: StaticParts,
         vocabulary: Vocabulary,
         clock: TickClock,
         prefix: str,
     ) -> None:
         self._plan = plan
         self._as_set = settings.content is Content.SET
-        self._static = static
+        self._static_parts = static_parts
         self._vocabulary = vocabulary
         self._clock = clock
         self._prefix = prefix
@@ -73,15 +70,9 @@ class PatternCompiler:
         self.sources = [TripleSourceOperator(TIMED_TRIPLE if self.is_timed else TRIPLE) for _ in plan.windows]
         self._read: list[Operator] = [SharedOperator(source, clock) for source in self.sources]
         self.times: list[PatternTime] = []
-        self.reads_static_data = False
+        self._graphs_with_static_data = graphs_with_static_data(plan)
         self._graphs: dict[NamedNode, Operator] = {}
         self._patterns: dict[tuple[NamedNode, Pattern], Operator] = {}
-
-    def windows_of(self, graph: NamedNode) -> list[int]:
-        """The windows that feed a graph; `DEFAULT` is the default graph."""
-        if graph == DEFAULT:
-            return [number for number, source in enumerate(self._plan.windows) if source.in_default_graph]
-        return [number for number, source in enumerate(self._plan.windows) if window_graph(number, source) == graph]
 
     def pattern(self, triple: TriplePattern, graph: NamedNode) -> Operator:
         """The solutions of a triple pattern in a graph that some window feeds, with the columns of its times."""
@@ -111,11 +102,11 @@ class PatternCompiler:
 
     def _match_pattern(self, triple: TriplePattern, graph: NamedNode, pattern: Pattern, width: int) -> Operator:
         matched: Operator = PatternOperator(self._graph(graph), pattern)
-        if graph == DEFAULT:
-            static = PatternOperator(TripleSourceOperator(), pattern).match(self._static_triples(triple))
-            if static.shape[0]:
-                always = ConstantOperator(matched.variables[:width], static)
-                matched = UnionOperator([always, matched], matched.variables)
+        if graph in self._graphs_with_static_data:
+            static = self._static_parts.matches(triple)
+            if static is not None:
+                named = RenameOperator(static, matched.variables[:width])
+                matched = UnionOperator([named, matched], matched.variables)
         if self._as_set:
             matched = NewestTimeOperator(matched, width) if self.is_timed else DistinctOperator(matched)
         return TimeTermsOperator(matched, width, self._vocabulary) if self.is_timed else matched
@@ -123,7 +114,7 @@ class PatternCompiler:
     def _graph(self, graph: NamedNode) -> Operator:
         """The triples of all windows of a graph, each as often as it came."""
         if graph not in self._graphs:
-            numbers = self.windows_of(graph)
+            numbers = windows_of(self._plan, graph)
             readers = [self._add_time_column(number) for number in numbers]
             self._graphs[graph] = (
                 readers[0] if len(readers) == 1 else SharedOperator(UnionOperator(readers), self._clock)
@@ -136,19 +127,6 @@ class PatternCompiler:
             return self._read[number]
         stream = self._plan.windows[number].stream.value
         return ExtendOperator(self._read[number], stream, lambda rows: rows[:, -1])
-
-    def _static_triples(self, triple: TriplePattern) -> Ints:
-        """Triples of the static default graph, among them all that match."""
-        self.reads_static_data = True
-        subject, predicate, object_ = (
-            part if isinstance(part, NamedNode) else None for part in (triple.subject, triple.predicate, triple.object)
-        )
-        rows = []
-        for graph in self._plan.default_graphs or [DefaultGraph()]:
-            for quad in self._static.quads_for_pattern(subject, predicate, object_, graph):
-                written = restore_triple(quad.triple)
-                rows.append((written.subject, written.predicate, written.object))
-        return self._vocabulary.ids_of_rows(dict.fromkeys(rows), len(TRIPLE))
 
 
 def _timestamps(plan: Node) -> Iterator[Timestamp]:

@@ -18,14 +18,17 @@ from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import conjuncts_of, expression_variables, map_expression, sub_expressions
 from headwater.algebra.translate import conjunction_of
 from headwater.algebra.triple_timestamps import PatternTime, timestamp_expression
+from headwater.explain.notation import Notation
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.compiling.existence import ExistsCompiler, PlanCompiler
 from headwater.kernel.compiling.join_inputs import JoinInput, join_all
+from headwater.kernel.compiling.range_filters import RangeFinder
 from headwater.kernel.compiling.unsupported import UnsupportedByKernel
 from headwater.kernel.expressions.compiled_expressions import CompiledExpression, can_evaluate, can_evaluate_node
 from headwater.kernel.operators.extend import ExtendOperator
 from headwater.kernel.operators.filter import FilterOperator, apply_filter
 from headwater.kernel.operators.left_join import LeftJoinOperator
+from headwater.kernel.operators.multiway_join import MultiwayJoinOperator
 from headwater.kernel.operators.now import NetChangeOperator, NowOperator
 from headwater.kernel.operators.operator import Operator
 from headwater.kernel.operators.projection import ProjectionOperator
@@ -50,16 +53,20 @@ class RowExpressions:
         self, expression: Expression, variables: tuple[str, ...], resources: frozenset[str] = frozenset()
     ) -> CompiledExpression:
         """An expression over rows with these columns, of which some are known to be never a literal."""
+        written = self._write_timestamps(expression, variables)
+        if not can_evaluate(written):
+            raise UnsupportedByKernel(_reason(written))
+        return CompiledExpression(written, variables, self.vocabulary, base=self.plan.base, resources=resources)
+
+    def _write_timestamps(self, expression: Expression, variables: tuple[str, ...]) -> Expression:
+        """An expression that reads the columns of times in place of `timestamp()`."""
         here = [time for time in self.times if time[2].value in variables]
         streams = [source.stream for source in self.plan.windows]
 
         def change(part: Expression) -> Expression | None:
             return timestamp_expression(part, here, streams) if isinstance(part, Timestamp) else None
 
-        written = map_expression(expression, change)
-        if not can_evaluate(written):
-            raise UnsupportedByKernel(_reason(written))
-        return CompiledExpression(written, variables, self.vocabulary, base=self.plan.base, resources=resources)
+        return map_expression(expression, change)
 
     def filter_rows(self, given: JoinInput, condition: Expression, graph: NamedNode) -> Operator:
         """FILTER: what the row alone decides first, then patterns, then what may change from tick to tick."""
@@ -69,15 +76,16 @@ class RowExpressions:
         others = [c for c in conditions if _helper_parts(c) and c not in exists]
         rows = given.operator
         if plain:
-            rows = apply_filter(
-                rows, self.compile_expression(conjunction_of(plain), rows.variables, given.resources).test_rows
-            )
+            test = self.compile_expression(conjunction_of(plain), rows.variables, given.resources).test_rows
+            written = [self._write_timestamps(one, rows.variables) for one in plain]
+            finder = RangeFinder(rows.inputs, given.resources, Notation.of(self.plan), self.compile_expression)
+            rows = apply_filter(rows, test, finder.find(written) if isinstance(rows, MultiwayJoinOperator) else ())
         for one in exists:
             rows = self._exists_compiler.keep_rows(replace(given, operator=rows), one, graph)
         if others:
             shown = rows.variables
-            rows, (test,) = self.with_helper_columns(replace(given, operator=rows), [conjunction_of(others)], graph)
-            holds = self.compile_expression(test, rows.variables, given.resources).test_rows
+            rows, (other,) = self.with_helper_columns(replace(given, operator=rows), [conjunction_of(others)], graph)
+            holds = self.compile_expression(other, rows.variables, given.resources).test_rows
             rows = self._drop_helper_columns(FilterOperator(rows, holds), shown, others)
         return rows
 
@@ -120,7 +128,7 @@ class RowExpressions:
     def drop_unneeded_columns(
         self, rows: Operator, expressions: Sequence[Expression], shown: tuple[str, ...]
     ) -> Operator:
-        """The rows cut down to some columns and those that expressions read."""
+        """Project rows to the columns `shown` and those that some expressions read."""
         read = {v.value for expression in expressions for v in expression_variables(expression)}
         asked = {part.variable for e in expressions for part in sub_expressions(e) if isinstance(part, Timestamp)}
         read |= {column.value for bound, _, column in self.times if bound & asked}

@@ -13,18 +13,19 @@ from headwater.algebra.nodes import Bgp, ExistsPlan, Filter, Graph, Join, Node, 
 from headwater.algebra.non_literals import non_literal_variables
 from headwater.algebra.plan import QueryKind, QueryPlan
 from headwater.algebra.scope import certain_variables, expressions_of, nodes_of, sub_expressions, visible_variables
-from headwater.algebra.window_graphs import DEFAULT
+from headwater.algebra.window_graphs import DEFAULT, windows_of
 from headwater.execution.static_data import StaticData
 from headwater.kernel.columns.delta import UNBOUND
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.compiling.join_inputs import JoinInput
-from headwater.kernel.compiling.pattern_inputs import PatternCompiler
+from headwater.kernel.compiling.static_patterns import StaticPatterns
 from headwater.kernel.compiling.static_views import ViewData
 from headwater.kernel.expressions.compiled_expressions import can_evaluate_node
 from headwater.kernel.operators.constant import ConstantOperator
 from headwater.kernel.operators.operator import Operator
 from headwater.language.expressions import Constant as Written
 from headwater.language.expressions import Operation, VariableReference
+from headwater.language.patterns import TriplePattern
 from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.model import NamedNode, Row, Variable
 from headwater.windows.settings import QuerySettings
@@ -42,13 +43,12 @@ class StaticParts:
         settings: QuerySettings,
         static: StaticData,
         vocabulary: Vocabulary,
-        pattern_compiler: PatternCompiler,
     ) -> None:
         self._plan = plan
         self._settings = settings
         self._static = static
         self._vocabulary = vocabulary
-        self._pattern_compiler = pattern_compiler
+        self.patterns = StaticPatterns(plan, static)
         self.streams = tuple(dict.fromkeys(source.graph for source in plan.windows if source.graph is not None))
         """The window graphs over which GRAPH ?g ranges."""
         self.views: list[Node] = []
@@ -56,8 +56,10 @@ class StaticParts:
         """For each of the views, in words for `explain`, where its rows are."""
         self.follows_views = False
         """Whether views are inputs with deltas. Otherwise joins read their relations in place."""
+        self.assumes_static_patterns = True
+        """Whether patterns of a merged default graph are static until a window triple matches them."""
         self.has_unfollowed_data = False
-        """Whether something was read of the data that has no deltas."""
+        """Whether some static rows were read once: a change of the data set does not reach them as a delta."""
 
     @property
     def named_graphs(self) -> list[NamedNode]:
@@ -68,9 +70,11 @@ class StaticParts:
 
     def is_static(self, node: Node, graph: NamedNode) -> bool:
         """Whether a part in a graph reads no stream, and nothing in it changes by itself."""
-        if self._pattern_compiler.windows_of(graph) and _reads_active_graph(node):
+        if not self.reads_no_stream(node):
             return False
-        return self.reads_no_stream(node)
+        if not windows_of(self._plan, graph) or not _reads_active_graph(node):
+            return True
+        return graph == DEFAULT and self.assumes_static_patterns and self.patterns.is_static(node)
 
     def _is_static_node(self, node: Node) -> bool:
         if isinstance(node, Window | Service):
@@ -94,7 +98,9 @@ class StaticParts:
         names = tuple(variable.value for variable in shown)
         self.views.append(part)
         if isinstance(self._static, ViewData):
-            view = self._static.view(self._plan, part, lambda data: self._evaluate_by_reference(part, shown, data))
+            # Queries over other streams, or in which a graph has another name, share the view.
+            plan = replace(self._plan, windows=())
+            view = self._static.view(plan, part, lambda data: self._evaluate_by_reference(part, shown, data))
             self.view_locations.append(view.relation.describe())
             if self.follows_views:
                 return view.follow(names), frozenset(variable.value for variable in certain_variables(part))
@@ -117,6 +123,12 @@ class StaticParts:
         """Several static parts joined."""
         part = reduce(Join, [with_graph(*part) for part in parts])
         return JoinInput(*self._evaluate_part(part), non_literal_variables(part))
+
+    def matches(self, triple: TriplePattern) -> Operator | None:
+        """The matches of a triple pattern in the static default graph; None if there are none and will be none."""
+        if not self.follows_views and not self.patterns.has_static_match(triple):
+            return None
+        return self.rows(Bgp((triple,)), DEFAULT)
 
     def in_static_graphs(self, name: Variable, inner: Node) -> Operator:
         """`GRAPH ?g` over the graphs that are no stream's, with ?g bound to each."""

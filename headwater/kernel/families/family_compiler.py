@@ -51,12 +51,10 @@ class FamilyCompiler(Compiler):
     ) -> None:
         super().__init__(plan, settings, static, vocabulary)
         self.followers: list[MemberFollower] = []
+        self.static_parts = FamilyStaticParts(plan, settings, static, vocabulary, family.parameters, self.followers)
         self._pattern_compiler = FamilyPatternCompiler(
-            *(plan, settings, static, vocabulary, self.clock, self._prefix),
+            *(plan, settings, self.static_parts, vocabulary, self.clock, self._prefix),
             *(family.parameters, contents, self.followers),
-        )
-        self.static_parts = FamilyStaticParts(
-            *(plan, settings, static, vocabulary, self._pattern_compiler), *(family.parameters, self.followers)
         )
         self._expressions = RowExpressions(self, plan, vocabulary, self._pattern_compiler.times)
         self.table = TableOperator(tuple(variable.value for variable in (family.member, *family.parameters)))

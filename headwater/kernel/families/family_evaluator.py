@@ -125,11 +125,10 @@ class FamilyEvaluator(KernelEvaluator):
             first.plan, root=self._lifted.root, variables=(self._lifted.member, *first.plan.variables), template=()
         )
         plan = optimise(plan, rewrites=MOVING_FILTERS, finishing=(join_filters.RULE,)).plan
-        self._answer_variables = tuple(variable.value for variable in first.plan.variables)
+        self._member_variables = tuple(variable.value for variable in first.plan.variables)
         make_compiler = partial(FamilyCompiler, family=self._lifted, contents=self._window_contents)
         super().__init__(plan, first.settings, static, make_compiler)
-        self._member_column = 0 if self._presenter is None else self.root.column_of(self._lifted.member.value)
-        width = len(self._answer_variables) if self._presenter is None else len(self.root.variables)
+        width = len(self._member_variables) if self._presenter is None else len(self.root.variables)
         make_result = None if self._presenter is None else self._present
         self._emitter = Emitter(plan.kind, first.settings, self.vocabulary, width, make_result, keeps_answers=True)
         self._members: dict[int, _Member] = {}
@@ -140,6 +139,10 @@ class FamilyEvaluator(KernelEvaluator):
         """The members whose result may have changed since their last answer, by number."""
         self._next = 0
         self.add(queries)
+
+    def _compile(self) -> None:
+        super()._compile()
+        self._member_column = 0 if self._presenter is None else self.root.column_of(self._lifted.member.value)
 
     def encode_rows(self) -> None:
         """Rows stay terms: each member has its own, which are few."""
@@ -277,7 +280,7 @@ class FamilyEvaluator(KernelEvaluator):
                     time=tick,
                     kind=self.plan.kind,
                     operator=self.settings.emit,
-                    variables=self._answer_variables if self.plan.kind is QueryKind.SELECT else (),
+                    variables=self._member_variables if self.plan.kind is QueryKind.SELECT else (),
                     rows=cast("tuple[Row, ...]", tuple(result)) if self.plan.kind is QueryKind.SELECT else (),
                     triples=template.instantiate(cast("list[Row]", result), tick) if template is not None else (),
                     boolean=cast("bool | None", result[0] if result and self.plan.kind is QueryKind.ASK else None),

@@ -16,12 +16,13 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from headwater.algebra.plan import QueryPlan
-from headwater.execution.static_data import StaticData
+from headwater.algebra.window_graphs import windows_of
 from headwater.kernel.columns.delta import Delta, stack_rows
 from headwater.kernel.columns.relation import Relation
 from headwater.kernel.columns.ring_index import Ints, Links
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.compiling.pattern_inputs import PatternCompiler
+from headwater.kernel.compiling.static_parts import StaticParts
 from headwater.kernel.families.member_tables import Key, MemberFollower, Values
 from headwater.kernel.operators.operator import Operator
 from headwater.kernel.operators.triple_patterns import TickClock
@@ -139,7 +140,7 @@ class FamilyPatternCompiler(PatternCompiler):
         self,
         plan: QueryPlan,
         settings: QuerySettings,
-        static: StaticData,
+        static_parts: StaticParts,
         vocabulary: Vocabulary,
         clock: TickClock,
         prefix: str,
@@ -147,7 +148,7 @@ class FamilyPatternCompiler(PatternCompiler):
         contents: WindowContents,
         followers: list[MemberFollower],
     ) -> None:
-        super().__init__(plan, settings, static, vocabulary, clock, prefix)
+        super().__init__(plan, settings, static_parts, vocabulary, clock, prefix)
         self._parameters = parameters
         self._contents = contents
         self._followers = followers
@@ -158,7 +159,7 @@ class FamilyPatternCompiler(PatternCompiler):
         asked = [(column, self._parameters.index(v)) for column, v in enumerate(terms) if v in self._parameters]
         if not asked or self._by_stream:
             return super().pattern(triple, graph)
-        windows = self.windows_of(graph)
+        windows = windows_of(self._plan, graph)
 
         def content() -> Ints:
             shown = self._contents()

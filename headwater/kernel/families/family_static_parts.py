@@ -21,7 +21,6 @@ from headwater.execution.static_data import StaticData
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.compiling.join_inputs import JoinInput
-from headwater.kernel.compiling.pattern_inputs import PatternCompiler
 from headwater.kernel.compiling.static_parts import PlacedPart, StaticParts, with_graph
 from headwater.kernel.compiling.static_views import ViewData
 from headwater.kernel.families.member_tables import FamilyViewOperator, Key, LookUp, MemberFollower
@@ -41,11 +40,10 @@ class FamilyStaticParts(StaticParts):
         settings: QuerySettings,
         static: StaticData,
         vocabulary: Vocabulary,
-        pattern_compiler: PatternCompiler,
         parameters: Sequence[Variable],
         followers: list[MemberFollower],
     ) -> None:
-        super().__init__(plan, settings, static, vocabulary, pattern_compiler)
+        super().__init__(plan, settings, static, vocabulary)
         self._parameters = parameters
         self._holds_stored_forms: bool | None = None
         self._followers = followers

@@ -55,7 +55,7 @@ class TableOperator(Operator):
         """Take rows that were given before."""
         self._taken.append(rows)
 
-    def advance(self) -> Delta:
+    def apply(self, deltas: Sequence[Delta]) -> Delta:
         if not self._given and not self._taken:
             return self._nothing
         width = len(self.variables)

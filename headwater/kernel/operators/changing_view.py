@@ -7,10 +7,9 @@ State: the changes since the last tick. The rows themselves are kept by the oper
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from headwater.kernel.columns.delta import Delta, no_rows, stack_rows
-from headwater.kernel.columns.delta_run import DeltaRun
 from headwater.kernel.columns.relation import Relation
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.row_counts import bag_difference
@@ -31,7 +30,7 @@ class ChangingViewOperator(Operator):
         self._added.append(added)
         self._removed.append(removed)
 
-    def advance(self) -> Delta:
+    def apply(self, deltas: Sequence[Delta]) -> Delta:
         width = len(self.variables)
         added, removed = stack_rows(self._added, width), stack_rows(self._removed, width)
         self._added, self._removed = [], []
@@ -41,10 +40,6 @@ class ChangingViewOperator(Operator):
             return Delta(added, no_rows(width))
         # Rows that were added and removed between two ticks cancel out.
         return bag_difference(added, removed)
-
-    def advance_run(self) -> DeltaRun:
-        """Views change between runs only: `advance` has read what changed."""
-        return DeltaRun.empty(len(self.variables))
 
     def ids(self) -> Iterable[Ints]:
         yield from self._added

@@ -8,8 +8,9 @@ it with its indexes instead of a copy.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from headwater.kernel.columns.delta import Delta, no_rows
-from headwater.kernel.columns.delta_run import DeltaRun
 from headwater.kernel.columns.relation import Relation
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.operators.operator import Operator
@@ -24,12 +25,17 @@ class ConstantOperator(Operator):
         self._relation = rows if isinstance(rows, Relation) else None
         self._rows = self._nothing.added if isinstance(rows, Relation) else rows
 
+    @property
+    def size(self) -> int:
+        """The number of rows, until they are taken."""
+        return self._rows.shape[0] if self._relation is None else self._relation.size
+
     def take_relation(self) -> Relation | None:
         """Hand out the relation of a view, if it is one: `advance` then returns no rows. None otherwise."""
         relation, self._relation = self._relation, None
         return relation
 
-    def advance(self) -> Delta:
+    def apply(self, deltas: Sequence[Delta]) -> Delta:
         relation = self.take_relation()
         if relation is not None:
             return Delta(relation.ids(), no_rows(len(self.variables)))
@@ -37,9 +43,6 @@ class ConstantOperator(Operator):
             return self._nothing
         rows, self._rows = self._rows, self._nothing.added
         return Delta(rows, no_rows(len(self.variables)))
-
-    def advance_run(self) -> DeltaRun:
-        return DeltaRun.empty(len(self.variables))
 
     @property
     def nbytes(self) -> int:

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from headwater.kernel.columns.delta import Condition, Delta
 from headwater.kernel.columns.delta_run import DeltaRun
 from headwater.kernel.columns.ring_index import Ints
+from headwater.kernel.joins.range_conditions import RangeCondition
 from headwater.kernel.operators.distinct import DistinctOperator
 from headwater.kernel.operators.multiway_join import MultiwayJoinOperator
 from headwater.kernel.operators.operator import Operator
@@ -46,10 +47,13 @@ class FilterOperator(Operator):
         return (self._source,)
 
 
-def apply_filter(source: Operator, condition: Condition) -> Operator:
-    """Filter the rows of an operator. The condition moves into a join, and below the DISTINCT of a triple pattern."""
+def apply_filter(source: Operator, condition: Condition, ranges: Sequence[RangeCondition] = ()) -> Operator:
+    """Filter the rows of an operator. The condition moves into a join, and below the DISTINCT of a triple pattern.
+
+    `ranges` are the comparisons in the condition between inputs of the join.
+    """
     if isinstance(source, MultiwayJoinOperator) and source.condition is None:
-        return MultiwayJoinOperator(source.inputs, source.variables, condition=condition)
+        return MultiwayJoinOperator(source.inputs, source.variables, condition=condition, ranges=ranges)
     match = _pattern_below_distinct(source)
     if match is None:
         return FilterOperator(source, condition)

@@ -23,27 +23,29 @@ Two inputs that are one pattern under two names (`self_joins`) share one relatio
 the two and from the second, or, where the join is symmetric, the second results are the first with the two leaves
 exchanged. Results in which both rows are new are found twice and counted once.
 
+Comparisons between inputs (`range_conditions`) are part of the condition. Where it pays (`range_choice`), rows have
+their order keys as further columns, and ordered indexes give only the partners that a comparison can hold for.
+
 Variables that inputs share must be bound in all rows; `CompatibleJoinOperator` is for those that may be unbound.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 
 import numpy as np
 
-from headwater.kernel.columns.delta import Condition, Delta, stack_rows
+from headwater.kernel.columns.delta import Delta, stack_rows
 from headwater.kernel.columns.delta_run import DeltaRun
 from headwater.kernel.columns.prefetching import prefetch
-from headwater.kernel.columns.relation import IndexUse, Key, Relation
-from headwater.kernel.columns.ring_index import PREFETCH_DISTANCE, Ints, Links, as_contiguous
+from headwater.kernel.columns.relation import Key, Relation
+from headwater.kernel.columns.ring_index import PREFETCH_DISTANCE, Ints, as_contiguous
+from headwater.kernel.joins.join_runs import JoinStep
 from headwater.kernel.operators.constant import ConstantOperator
-from headwater.kernel.operators.join_candidates import JoinCandidate, group_by_leaf, places_of
-from headwater.kernel.operators.join_runs import JoinSource, JoinStep, JoinWay, MergedChanges, RunJoiner
-from headwater.kernel.operators.operator import Operator
-from headwater.kernel.operators.self_joins import find_self_joins, symmetry_of
+from headwater.kernel.operators.join_candidates import JoinCandidate, group_by_leaf
+from headwater.kernel.operators.join_state import ENOUGH_PROBES, JoinState
 from headwater.terms.compiled_code import compiled
 
 _GOOD_PARTNERS_PER_ROW = 0.5
@@ -61,11 +63,8 @@ _FEW_ROWS = 256
 _STRETCH = 8192
 """For so many changes of a run the probing order stays the same."""
 
-_ENOUGH_PROBES = 32
-"""From so many probes on, the number of partners that they found is used."""
-
-_TICKS_BETWEEN_REVIEWS = 64
-"""After so many ticks unused indexes are dropped."""
+_SHORT_STRETCH = 1024
+"""The same where comparisons may make many more pairs than results."""
 
 ProbeResult = tuple[Ints, Ints, int]
 """What an index knows of some keys: the head of each ring, the number of rows in each, and their sum."""
@@ -84,72 +83,21 @@ def _fetch(rows, leaf_rows, leaf, columns, places, values):  # type: ignore[no-u
             values[n, places[k]] = rows[row, columns[k]]
 
 
-class MultiwayJoinOperator(Operator):
+class MultiwayJoinOperator(JoinState):
     """Joins any number of inputs and keeps the results that satisfy `condition`.
 
     `order` fixes the probing order, for comparison: of the inputs that share a variable with those joined so far, the
     first in this order comes next. An index with more than `inserts_per_probe` inserts for each probe is dropped until
-    it is needed again (CQ7): a window that moves a lot and is seldom probed does without. None keeps all indexes.
+    it pays again (CQ7): a window that moves a lot and is seldom probed is scanned instead. None keeps all indexes.
+    `ranges` are comparisons between inputs that hold where the condition does.
     """
-
-    def __init__(
-        self,
-        inputs: Sequence[Operator],
-        variables: tuple[str, ...],
-        *,
-        order: tuple[int, ...] | None = None,
-        inserts_per_probe: float | None = 100.0,
-        condition: Condition | None = None,
-    ) -> None:
-        self.variables = variables
-        self.condition = condition
-        self.order = order
-        self.steps: Counter[tuple[int, int]] = Counter()
-        """How many rows, of so many joined inputs, were joined with which input next."""
-        self._inputs = tuple(inputs)
-        self._relations = [Relation(len(one.variables)) for one in inputs]
-        self._all_joined = (1 << len(self._inputs)) - 1
-        self.result_count = 0
-        self._few_results: list[Ints] | None = []
-        """The values of all results, while they are few and none was removed alone."""
-        self._candidates: dict[int, tuple[JoinCandidate, ...]] = {}
-        self._static_inputs = [i for i, one in enumerate(inputs) if isinstance(one, ConstantOperator)]
-        self._changing_inputs = [i for i, one in enumerate(inputs) if not isinstance(one, ConstantOperator)]
-        self._reducers = [
-            [self._candidate(1 << i, j) for j in self._static_inputs if i != j] for i in range(len(inputs))
-        ]
-        # Inputs that static inputs reduce have no longer the same rows.
-        self._self_joins = find_self_joins(inputs, [i for i in self._changing_inputs if not any(self._reducers[i])])
-        self._symmetry = symmetry_of(inputs, self._self_joins)
-        for i, second in self._self_joins.items():
-            self._changing_inputs.remove(second)
-            self._relations[second] = self._relations[i]
-        self._has_static_rows = False
-        self._nothing = Delta.empty(len(variables))
-        self._inserts_per_probe = inserts_per_probe
-        self._ticks_until_review = _TICKS_BETWEEN_REVIEWS
-        self._sources = self._find_sources(variables)
-        self._joiner: RunJoiner | None = None
-        self._joiner_key: tuple[object, ...] = ()
-        self._partners_per_probe: dict[JoinStep, float] = {}
-
-    def _inputs_sharing(self, i: int) -> tuple[int, ...]:
-        """The inputs that share the relation of one."""
-        return (i, self._self_joins[i]) if i in self._self_joins else (i,)
-
-    def _find_sources(self, variables: tuple[str, ...]) -> tuple[tuple[int, Links, Links], ...]:
-        """The leaves that hold the values of the results: their columns, and the places of the values."""
-        holders = []
-        for variable in variables:
-            i, one = next((i, one) for i, one in enumerate(self._inputs) if variable in one.variables)
-            holders.append((i, one.column_of(variable)))
-        return group_by_leaf(holders)
-
-    def advance(self) -> Delta:
-        return self.apply([self._inputs[i].advance() for i in self._changing_inputs])
 
     def apply(self, deltas: Sequence[Delta]) -> Delta:
         """The change of the results, from the deltas of the inputs that can change."""
+        if self.ranges.conditions:
+            self._review_ranges()
+            if self.range_choice.is_ordered:
+                deltas = [self._widen_delta(i, delta) for i, delta in zip(self._changing_inputs, deltas, strict=True)]
         removed: list[Ints] = []
         added: list[Ints] = []
         if not self._has_static_rows:
@@ -179,74 +127,34 @@ class MultiwayJoinOperator(Operator):
             return self._nothing
         return Delta(stack_rows(added, width), stack_rows(removed, width))
 
-    def advance_run(self) -> DeltaRun:
-        return self.apply_run([self._inputs[i].advance_run() for i in self._changing_inputs])
-
     def apply_run(self, runs: Sequence[DeltaRun]) -> DeltaRun:
         if len(self._inputs) == 1 or not any(map(len, runs)):
             return super().apply_run(runs)
-        changes = MergedChanges.of_runs(runs)
-        stretches = range(0, len(changes.ticks), _STRETCH)
-        joined = [self._choose_joiner().join(changes, low, low + _STRETCH) for low in stretches]
-        made_by = np.concatenate([makers for _, makers in joined])
-        run = DeltaRun(np.concatenate([rows for rows, _ in joined]), changes.ticks[made_by], changes.signs[made_by])
-        if self.condition is not None and len(run):
-            run = run.select(self.condition(run.rows))
+        changes = self._merge_runs(runs)
+        rows: list[Ints] = []
+        makers: list[Ints] = []
+        low = 0
+        while low < len(changes.ticks):
+            if self._review_ranges():
+                changes = self._merge_runs(runs)
+            stretch = _SHORT_STRETCH if self.ranges.conditions else _STRETCH
+            some, their_makers, after = self._choose_joiner().join(changes, low, low + stretch)
+            kept = np.ones(some.shape[0], np.bool_) if self.condition is None else self.condition(some)
+            if self.ranges.conditions:
+                counts = np.bincount(changes.sources[low:after], minlength=len(runs)).tolist()
+                changed = dict(zip(self._changing_inputs, counts, strict=True))
+                self._record_pairs(changed, some.shape[0], int(np.count_nonzero(kept)))
+            rows.append(some[kept])
+            makers.append(their_makers[kept])
+            low = after
+        made_by = np.concatenate(makers)
+        run = DeltaRun(np.concatenate(rows), changes.ticks[made_by], changes.signs[made_by])
         self.result_count += int(run.signs.sum())
         self._few_results = None if self.result_count else []
+        assert self._joiner is not None
+        self._record_steps(self._joiner)
+        self._drop_unused_indexes()
         return run
-
-    def _choose_joiner(self) -> RunJoiner:
-        """What joins the next changes: each way probes first where earlier probes found the fewest partners."""
-        if self._joiner is not None:
-            self._record_steps(self._joiner)
-        joiner_sources = tuple(self._join_source(i) for i in self._changing_inputs)
-        relations = tuple(map(id, self._relations))
-        if self._joiner is None or (joiner_sources, relations) != self._joiner_key:
-            outputs = places_of(self._sources, len(self.variables))
-            self._joiner = RunJoiner(self._relations, joiner_sources, outputs)
-            self._joiner_key = (joiner_sources, relations)
-        return self._joiner
-
-    def _record_steps(self, joiner: RunJoiner) -> None:
-        """Take over what the last changes found."""
-        for place, (depth, step) in enumerate(joiner.steps):
-            probes, partners = joiner.measures[place].tolist()
-            self.steps[depth, step.input_index] += probes
-            if probes >= _ENOUGH_PROBES:
-                self._partners_per_probe[step] = partners / probes
-        joiner.measures[:] = 0
-
-    def _join_source(self, i: int) -> JoinSource:
-        """How rows of an input are joined in a run."""
-        screens = tuple(
-            JoinStep(one.input_index, one.key, one.places()) for one in self._reducers[i] if one is not None
-        )
-        second = self._self_joins.get(i)
-        ways = [JoinWay(i, -1, self._best_steps(i))]
-        if second is not None:
-            ways.append(JoinWay(second, i, self._best_steps(second)))
-        return JoinSource(i, tuple(ways), screens)
-
-    def _best_steps(self, i: int) -> tuple[JoinStep, ...]:
-        """The probes that join a row of an input with all others, those with the fewest partners first."""
-        joined, steps = 1 << i, []
-        while joined != self._all_joined:
-            remaining = [j for j in self.order or range(len(self._inputs)) if not joined >> j & 1]
-            candidates = [one for j in remaining if (one := self._candidate(joined, j)) is not None]
-            if candidates:
-                possible = [JoinStep(one.input_index, one.key, one.places()) for one in candidates]
-            else:
-                possible = [JoinStep(j, (), ()) for j in remaining]
-            best = possible[0] if self.order is not None else min(possible, key=self._expected_partners)
-            steps.append(best)
-            joined |= 1 << best.input_index
-        return tuple(steps)
-
-    def _expected_partners(self, step: JoinStep) -> float:
-        """How many partners a probe finds in the mean: as measured, or all rows divided among the keys."""
-        measured = self._partners_per_probe.get(step)
-        return self._relations[step.input_index].mean_ring(step.key) if measured is None else measured
 
     def _apply_removals(self, i: int, delta: Delta, removed: list[Ints]) -> Ints:
         """Remove rows from an input and append the results they made to `removed`; gives the rows still to add."""
@@ -264,23 +172,19 @@ class MultiwayJoinOperator(Operator):
                 removed.append(results)
         return rows
 
-    def _review_indexes(self) -> None:
-        """Every so many ticks, drop the indexes that are hardly probed."""
-        self._ticks_until_review -= 1
-        if not self._ticks_until_review and self._inserts_per_probe is not None:
-            self._ticks_until_review = _TICKS_BETWEEN_REVIEWS
-            for relation in self._relations:
-                relation.review(self._inserts_per_probe)
-
     def _load_static(self, i: int) -> list[Ints]:
         """Load the rows of a static input, or share the relation if it is a view and streams are joined with it."""
         static = self._inputs[i]
         assert isinstance(static, ConstantOperator)
         view = static.take_relation() if self._changing_inputs else None
         if view is None:
-            return self._add_rows(i, static.advance().added, {})
-        self._relations[i] = view
-        return []
+            rows = static.advance().added
+        elif self._relations[i].width > view.width:
+            rows = view.in_order_of_arrival()
+        else:
+            self._relations[i] = view
+            return []
+        return self._add_rows(i, self.ranges.widen(i, rows) if self.range_choice.is_ordered else rows, {})
 
     def _reset_inputs(self, reset: list[int]) -> Ints | Callable[[], Ints]:
         """Empty some inputs, and with them the results; gives the results that there were."""
@@ -302,7 +206,7 @@ class MultiwayJoinOperator(Operator):
             if rows <= _FEW_ROWS:
                 relations[i].clear()
             else:
-                empty = Relation(len(self._inputs[i].variables))
+                empty = self._empty_relation(i)
                 for input_index in self._inputs_sharing(i):
                     self._relations[input_index] = empty
         return removed
@@ -365,16 +269,17 @@ class MultiwayJoinOperator(Operator):
         relation, second = self._relations[i], self._self_joins.get(i)
         leaf_rows = self._join_rows(i, row_ids, probes)
         if second is not None and row_ids.shape[0] < relation.size:
-            others = (
-                self._join_rows(second, row_ids, probes) if self._symmetry is None else leaf_rows[:, self._symmetry]
-            )
+            # The other way round, a comparison does not hold for the same pairs.
+            is_symmetric = self._symmetry is not None and not self.range_choice.is_ordered
+            others = leaf_rows[:, self._symmetry] if is_symmetric else self._join_rows(second, row_ids, probes)
             is_given = np.zeros(relation.rows.shape[0], dtype=np.bool_)
             is_given[row_ids] = True
             leaf_rows = np.concatenate((leaf_rows, others[~is_given[others[:, i]]]))
-        if not leaf_rows.shape[0]:
-            return self._nothing.added
-        values = self._fetch_values(leaf_rows)
-        return values if self.condition is None else values[self.condition(values)]
+        values = self._fetch_values(leaf_rows) if leaf_rows.shape[0] else self._nothing.added
+        kept = values if self.condition is None or not leaf_rows.shape[0] else values[self.condition(values)]
+        if self.ranges.conditions:
+            self._record_pairs({i: row_ids.shape[0]}, values.shape[0], kept.shape[0])
+        return kept
 
     def _join_rows(self, i: int, row_ids: Ints, probes: Probes) -> Ints:
         """Join some rows of an input with the rows of all others."""
@@ -386,6 +291,12 @@ class MultiwayJoinOperator(Operator):
         """Join rows with all remaining inputs, in the order that is best for each row."""
         if joined == self._all_joined:
             return [leaf_rows]
+        if self.range_choice.is_ordered:
+            if joined not in self._range_steps:
+                self._range_steps[joined] = self._best_step(joined)
+            step = self._range_steps[joined]
+            if step.bounds is not None:
+                return self._join_between_bounds(leaf_rows, joined, step)
         candidates = self._candidates_after(joined)
         if not candidates:
             return self._cross_product(leaf_rows, joined)
@@ -413,6 +324,22 @@ class MultiwayJoinOperator(Operator):
             return self._join_next(leaf_rows, best, probes)
         return self._join_in_parts(leaf_rows, [one for one in candidates if one.input_index in probes], best, probes)
 
+    def _join_between_bounds(self, leaf_rows: Ints, joined: int, step: JoinStep) -> list[Ints]:
+        """Join rows with those of one input that comparisons can hold for, then with the remaining inputs."""
+        relation, n = self._relations[step.input_index], leaf_rows.shape[0]
+        if not relation.size:
+            return []
+        self.steps[joined.bit_count(), step.input_index] += n
+        probes = np.empty((n, len(step.probe_sources)), dtype=np.int64)
+        for i, columns, places in group_by_leaf(step.probe_sources):
+            _fetch(self._relations[i].rows, leaf_rows, i, columns, places, probes)
+        index = relation.ordered_index(step.index_key)
+        extended = index.expand(relation.rows, probes, step.bound_counts, leaf_rows, step.input_index)
+        partners = self._partners_per_probe.get(step, extended.shape[0] / n)
+        weight = min(1.0, n / ENOUGH_PROBES)
+        self._partners_per_probe[step] = partners + weight * (extended.shape[0] / n - partners)
+        return self._join_rest(extended, joined | 1 << step.input_index, {}) if extended.shape[0] else []
+
     def _join_only_candidate(self, leaf_rows: Ints, to: JoinCandidate, holder: int) -> list[Ints]:
         """Join rows with the only input that may come next."""
         relation = self._relations[to.input_index]
@@ -420,9 +347,8 @@ class MultiwayJoinOperator(Operator):
             return []
         self.steps[to.joined.bit_count() - 1, to.input_index] += leaf_rows.shape[0]
         leaves = self._relations[holder].rows
-        extended = relation.index(to.key).join_leaf(
-            relation.rows, leaves, leaf_rows, holder, to.columns, to.input_index
-        )
+        index = relation.index_for(to.key, lambda: leaves[leaf_rows[:, holder]][:, to.columns])
+        extended = index.join_leaf(relation.rows, leaves, leaf_rows, holder, to.columns, to.input_index)
         return self._join_rest(extended, to.joined, {}) if extended.shape[0] else []
 
     def _join_in_parts(
@@ -461,29 +387,6 @@ class MultiwayJoinOperator(Operator):
         remaining = (j for j in order if not joined >> j & 1)
         candidates = [candidate for j in remaining if (candidate := self._candidate(joined, j)) is not None]
         return tuple(candidates if self.order is None else candidates[:1])
-
-    def _candidate(self, joined: int, input_index: int) -> JoinCandidate | None:
-        """An input as the next one to join; None if it shares no variable with those joined so far."""
-        shared = [
-            (column, holder)
-            for column, variable in enumerate(self._inputs[input_index].variables)
-            if (holder := self._holder(variable, joined)) is not None
-        ]
-        if not shared:
-            return None
-        key = tuple(column for column, _ in shared)
-        holders = tuple(holder for _, holder in shared)
-        is_single_leaf = len({leaf for leaf, _ in holders}) == 1
-        columns = np.array([column for _, column in holders] if is_single_leaf else range(len(key)), dtype=np.int32)
-        only = holders[0][0] if is_single_leaf else None
-        return JoinCandidate(input_index, key, only, columns, group_by_leaf(holders), joined | 1 << input_index)
-
-    def _holder(self, variable: str, joined: int) -> tuple[int, int] | None:
-        """The input and column, among those joined so far, that hold a variable."""
-        for i, one in enumerate(self._inputs):
-            if joined >> i & 1 and variable in one.variables:
-                return i, one.column_of(variable)
-        return None
 
     def _probe(self, leaf_rows: Ints, to: JoinCandidate) -> ProbeResult:
         relation = self._relations[to.input_index]
@@ -557,31 +460,6 @@ class MultiwayJoinOperator(Operator):
         for i, columns, places in self._sources:
             _fetch(self._relations[i].rows, leaf_rows, i, columns, places, values)
         return values
-
-    def index_uses(self) -> dict[int, list[IndexUse]]:
-        """What the indexes of each input did since the last review."""
-        return {i: relation.index_uses() for i, relation in enumerate(self._relations)}
-
-    @property
-    def sizes(self) -> list[int]:
-        """The number of rows of each input."""
-        return [relation.size for relation in self._relations]
-
-    def needs_rows_of(self, source: Operator) -> bool:
-        return any(one.needs_rows_of(source) for one in self._inputs)
-
-    @property
-    def inputs(self) -> tuple[Operator, ...]:
-        return self._inputs
-
-    def ids(self) -> Iterable[Ints]:
-        """Without static rows: the vocabulary never forgets the terms of static data."""
-        return (self._relations[i].ids() for i in self._changing_inputs)
-
-    @property
-    def nbytes(self) -> int:
-        results = sum(values.nbytes for values in self._few_results or ())
-        return results + sum({id(relation): relation.nbytes for relation in self._relations}.values())
 
 
 _NO_PARTNERS: ProbeResult = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), 0)

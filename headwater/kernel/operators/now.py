@@ -34,18 +34,18 @@ class NowOperator(Operator):
         self._vocabulary = vocabulary
         self._last_id = UNBOUND
 
-    def advance(self) -> Delta:
+    def apply(self, deltas: Sequence[Delta]) -> Delta:
         previous = self._last_id
         self._last_id = self._vocabulary.id_of(Literal(format_time(self._clock.now), datatype=_DATE_TIME))
         if previous == self._last_id:
             return Delta.empty(1)
         return Delta(np.array([[self._last_id]]), no_rows(1) if previous == UNBOUND else np.array([[previous]]))
 
-    def advance_run(self) -> DeltaRun:
+    def apply_run(self, runs: Sequence[DeltaRun]) -> DeltaRun:
         deltas: list[tuple[int, Delta]] = []
         for tick, instant in enumerate(self._clock.run):
             self._clock.now = instant
-            deltas.append((tick, self.advance()))
+            deltas.append((tick, self.apply(())))
         return DeltaRun.of_deltas(deltas, 1)
 
     def ids(self) -> Iterable[Ints]:

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from headwater.algebra.presentation import Presentation
-from headwater.kernel.columns.ordered_rows import sort_rows
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.operators.extend import ColumnFunction
 from headwater.terms.model import Literal, Row
+from headwater.values.ordered_rows import sort_rows
 from headwater.values.term_order import OrderKey, order_key
 
 
@@ -36,7 +36,11 @@ class Presenter:
     def present(self, below: Ints) -> list[Row]:
         """The rows that are shown, as terms: in the order of the query, or of their texts if it has none."""
         rows = self.order_and_slice(below)
-        return self._vocabulary.terms_of_rows(rows) if self._keys else sort_rows(rows.tolist(), self._vocabulary)
+        return (
+            self._vocabulary.terms_of_rows(rows)
+            if self._keys
+            else sort_rows(rows.tolist(), self._vocabulary.sort_texts)
+        )
 
     def order_and_slice(self, below: Ints) -> Ints:
         """The rows that are shown, as ids, in order."""

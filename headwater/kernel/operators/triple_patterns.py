@@ -36,11 +36,11 @@ class TripleSourceOperator(Operator):
         self.delta = self._nothing
         self.run = DeltaRun.empty(len(variables))
 
-    def advance(self) -> Delta:
+    def apply(self, deltas: Sequence[Delta]) -> Delta:
         delta, self.delta = self.delta, self._nothing
         return delta
 
-    def advance_run(self) -> DeltaRun:
+    def apply_run(self, runs: Sequence[DeltaRun]) -> DeltaRun:
         run, self.run = self.run, DeltaRun.empty(len(self.variables))
         return run
 
@@ -62,14 +62,20 @@ class SharedOperator(Operator):
     def advance(self) -> Delta:
         if self._advanced_at != self._clock.tick:
             self._advanced_at = self._clock.tick
-            self._delta = self._source.advance()
+            self._delta = super().advance()
         return self._delta
+
+    def apply(self, deltas: Sequence[Delta]) -> Delta:
+        return deltas[0]
 
     def advance_run(self) -> DeltaRun:
         if self._advanced_at != self._clock.tick:
             self._advanced_at = self._clock.tick
-            self._run = self._source.advance_run()
+            self._run = super().advance_run()
         return self._run
+
+    def apply_run(self, runs: Sequence[DeltaRun]) -> DeltaRun:
+        return runs[0]
 
     def needs_rows_of(self, source: Operator) -> bool:
         return self._source.needs_rows_of(source)

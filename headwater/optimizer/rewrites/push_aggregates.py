@@ -5,6 +5,8 @@ Totally distributable: each group lies in one branch.
     Group(Union(A, B), {?market …})          →    Union(Group(A, …), Group(B, …))
         A has BIND(:x AS ?market), B has BIND(:y AS ?market)
 
+`GRAPH ?market { P }` over streams is such a union, with a branch for each stream: each stream is one market.
+
 Partially distributable: each branch, or the stream side of a join with static data, gives partial aggregates.
 
     Group(Union(A, B), K, COUNT)             →    Group(Union(Group(A, K, COUNT), Group(B, K, COUNT)), K, SUM)
@@ -20,7 +22,7 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 
 from headwater.algebra.active_graphs import ActiveGraph, active_graph_inside, default_active_graph
-from headwater.algebra.nodes import Extend, Group, Node, Service, Union
+from headwater.algebra.nodes import Extend, Graph, Group, Node, Service, Union
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import all_variables, certain_variables, visible_variables
 from headwater.language.expressions import Aggregate, Constant, Expression, VariableReference
@@ -60,7 +62,7 @@ class _AggregatePusher:
 
     def _push_into_union(self, group: Group) -> Node | None:
         """Group each branch of a UNION first and merge the partial aggregates; None if it cannot be done."""
-        branches = _branches(group.inner)
+        branches = _branches(group.inner, self._plan)
         if len(branches) < 2 or any(isinstance(branch, Group) for branch in branches):
             return None
         if is_partitioned_by_branch(group, branches):
@@ -141,8 +143,16 @@ def can_reduce_rows(stream: Node, keys: list[Variable]) -> bool:
     return bool(frozenset(visible_variables(stream)) - frozenset(keys))
 
 
-def _branches(node: Node) -> list[Node]:
-    return [*_branches(node.left), *_branches(node.right)] if isinstance(node, Union) else [node]
+def _branches(node: Node, plan: QueryPlan) -> list[Node]:
+    """The branches of a union; GRAPH with a variable has one for each graph, if all of these are known."""
+    match node:
+        case Union(left, right):
+            return [*_branches(left, plan), *_branches(right, plan)]
+        case Graph(Variable() as name, inner) if plan.named_graphs is not None and name not in all_variables(inner):
+            streams = [source.graph for source in plan.windows if source.graph is not None]
+            graphs = dict.fromkeys([*streams, *plan.named_graphs])
+            return [Extend(Graph(graph, inner), name, Constant(graph)) for graph in graphs] or [node]
+    return [node]
 
 
 def _merge_aggregates(

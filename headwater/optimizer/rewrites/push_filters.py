@@ -13,8 +13,7 @@ basic graph pattern counts as an input of a join.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from enum import Enum
+from collections.abc import Callable, Iterable
 from functools import reduce
 
 from headwater.algebra.active_graphs import ActiveGraph, active_graph_inside
@@ -40,7 +39,7 @@ from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import certain_variables, conjuncts_of, expression_variables, visible_variables
 from headwater.algebra.translate import conjunction_of
 from headwater.language.expressions import Constant, Expression
-from headwater.optimizer.dependencies import has_exists, has_stream_pattern, is_deterministic
+from headwater.optimizer.dependencies import has_exists, is_deterministic
 from headwater.optimizer.joins import join_plans, single_pattern_operands, visible_in_any
 from headwater.optimizer.rewrites.bind_equalities import substitute_in_expression
 from headwater.optimizer.rule import NodeContext, Rule, rewrite_plan
@@ -48,17 +47,11 @@ from headwater.optimizer.statistics import Statistics
 from headwater.terms.model import Variable
 
 
-class FilterSide(Enum):
-    """The inputs of a join that filters may go to."""
-
-    STATIC = "static"
-    STREAM = "stream"
-    BOTH = "both"
-
-
-def push_filters(plan: QueryPlan, statistics: Statistics | None = None, side: FilterSide = FilterSide.BOTH) -> Node:
-    """Push filters towards the patterns that bind their variables, into the inputs of joins that `side` allows."""
-    pushing = _FilterPusher(plan, side)
+def push_filters(
+    plan: QueryPlan, statistics: Statistics | None = None, may_filter: Callable[[Node], bool] = lambda _: True
+) -> Node:
+    """Push filters towards the patterns that bind their variables, into the inputs of joins that may be filtered."""
+    pushing = _FilterPusher(plan, may_filter)
 
     def change(node: Node, context: NodeContext) -> Node:
         match node:
@@ -93,11 +86,11 @@ def is_decided_by(node: Node, others: Iterable[Node], condition: Expression) -> 
 
 
 class _FilterPusher:
-    """Moves filters down one plan, to one side of joins or to both."""
+    """Moves filters down one plan, into the inputs of joins that `may_filter` allows."""
 
-    def __init__(self, plan: QueryPlan, side: FilterSide) -> None:
+    def __init__(self, plan: QueryPlan, may_filter: Callable[[Node], bool]) -> None:
         self._plan = plan
-        self._side = side
+        self._may_filter = may_filter
 
     def push_down(self, node: Node, condition: Expression, graph: ActiveGraph) -> Node:
         """The node filtered as deep down as possible; by a filter on top of it if not below."""
@@ -155,18 +148,13 @@ class _FilterPusher:
         if len(inputs) < 2:
             return None
         chosen = [
-            is_decided_by(node, [*inputs[:i], *inputs[i + 1 :]], condition) and self._is_on_side(node, graph)
+            is_decided_by(node, [*inputs[:i], *inputs[i + 1 :]], condition) and self._may_filter(node)
             for i, node in enumerate(inputs)
         ]
         if not any(chosen):
             return None
         pairs = zip(inputs, chosen, strict=True)
         return join_plans(self.push_down(node, condition, graph) if mine else node for node, mine in pairs)
-
-    def _is_on_side(self, node: Node, graph: ActiveGraph) -> bool:
-        if self._side is FilterSide.BOTH:
-            return True
-        return has_stream_pattern(self._plan, node, graph) == (self._side is FilterSide.STREAM)
 
     def _filter_right_side(self, left: Node, right: Node, condition: Expression, graph: ActiveGraph) -> Node:
         """The right side of OPTIONAL or MINUS, filtered as well where both sides decide the condition."""

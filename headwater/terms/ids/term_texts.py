@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from pyoxigraph import RdfFormat, parse
 
+from headwater.terms.ids.hash_collisions import HashCollision
 from headwater.terms.ids.term_ids import term_text
 from headwater.terms.model import BlankNode, Literal, NamedNode, Term
 
@@ -107,9 +108,8 @@ def texts_of_ids(ids: Ints, texts: Sequence[bytes]) -> TermTexts:
     return TermTexts(ids, offsets, np.frombuffer(b"".join(texts), dtype=np.uint8))
 
 
-def select_texts(texts: TermTexts, ids: Ints) -> TermTexts:
-    """The texts of these ids, without the others."""
-    is_wanted = np.isin(texts.ids, ids)
+def select_texts(texts: TermTexts, is_wanted: npt.NDArray[np.bool_]) -> TermTexts:
+    """Some of the texts, without the others."""
     if is_wanted.all():
         return texts
     places = np.flatnonzero(is_wanted)
@@ -138,6 +138,16 @@ def concat_texts(parts: Sequence[TermTexts]) -> TermTexts:
         np.concatenate([*offsets, ends[-1:]]),
         np.concatenate([part.blob for part in parts]),
     )
+
+
+def unite_texts(parts: Sequence[TermTexts]) -> TermTexts:
+    """Tables of texts that may have ids in common as one table. An id that has two texts is a collision."""
+    known: dict[int, bytes] = {}
+    for part in parts:
+        for term_id, text in part.items():
+            if known.setdefault(term_id, text) != text:
+                raise HashCollision(term_id, term_of_text(known[term_id]), term_of_text(text))
+    return texts_of_mapping(known)
 
 
 @lru_cache(256)

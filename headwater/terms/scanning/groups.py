@@ -38,11 +38,12 @@ class ElementGroups(NamedTuple):
         )
 
 
-@compiled
+@compiled(nogil=True)
 def group_lines(rows, count, end, has_key, key_time, key_graph, groups):  # type: ignore[no-untyped-def]
-    """Number the elements of rows and move the wanted rows to the front.
+    """Group scanned lines of equal time and graph into elements (`groups`), and keep the lines that a pattern matches.
 
-    Gives how many rows are wanted, how many elements there are, and whether the last one may go on behind these rows.
+    `rows` has the columns of `count` lines; those kept move to the front. Gives how many lines are kept, how many
+    elements there are, and whether the text behind these lines may continue the last element.
     """
     # Taken out of their tuples once: each time they are, references are counted.
     times, graphs, positions, triples, spans, graph_spans, marks = rows

@@ -78,7 +78,7 @@ class LineRows(NamedTuple):
         )
 
 
-@compiled
+@compiled(nogil=True)
 def count_lines(start, end):  # type: ignore[no-untyped-def]
     """How many line feeds stand between two addresses."""
     lines = np.int64(0)
@@ -184,7 +184,7 @@ def _other_terms(start, wanted, has_graphs, spare):  # type: ignore[no-untyped-d
     return end if byte_at(end) == LINE_FEED else unsure, (value, value_length, value_id), graph
 
 
-@compiled
+@compiled(nogil=True)
 def read_lines(base, length, first, end, is_timed, has_graphs, table, everything, rows, unsure, spare):  # type: ignore[no-untyped-def]
     """Read the lines of a text from the offset `first` on.
 

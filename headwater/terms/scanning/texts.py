@@ -67,7 +67,7 @@ def _enter_ids(slots, found, count):  # type: ignore[no-untyped-def]
         slots[slot] = number + 1
 
 
-@compiled
+@compiled(nogil=True)
 def _collect_rows(base, extra, triples, spans, marks, names, name_spans, row, count, slots, found, last, clash):  # type: ignore[no-untyped-def]
     """Go on at a row while there is room in `found`; gives the row where it ends and how many ids there are.
 

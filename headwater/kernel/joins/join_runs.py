@@ -16,6 +16,8 @@ import numpy as np
 
 from headwater.kernel.columns.array_addresses import ints_at, links_at, rows_at
 from headwater.kernel.columns.delta_run import DeltaRun, Signs, merge_runs
+from headwater.kernel.columns.order_keys import domain_of
+from headwater.kernel.columns.ordered_index import OrderedIndex, collect_rows, insert_node, remove_node
 from headwater.kernel.columns.relation import Key, Relation
 from headwater.kernel.columns.ring_index import (
     Ints,
@@ -28,16 +30,21 @@ from headwater.kernel.columns.ring_index import (
     ring_size,
     unlink_row,
 )
+from headwater.kernel.joins.range_conditions import Place, RangeBounds
 from headwater.terms.compiled_code import compiled
 
 _ROWS, _WIDTH, _CAPACITY, _FREE, _FREE_COUNT, _TOP, _QUEUE, _BEGIN, _END, _FIRST, _BEHIND, _ROW_INDEX = range(12)
 """The fields of a relation in compiled code; `_FIRST` to `_BEHIND` are its indexes, `_ROW_INDEX` that of whole rows."""
-_TABLE, _SLOTS, _USED, _LINKS, _LINK_WIDTH, _KEY, _KEY_WIDTH, _RELATION = range(8)
-"""The fields of an index."""
+_TABLE, _SLOTS, _USED, _LINKS, _LINK_WIDTH, _KEY, _KEY_WIDTH, _RELATION, _IS_ORDERED = range(9)
+"""The fields of an index; an ordered one has the domains of its order keys in place of the slots."""
+_DOMAINS = _SLOTS
 _LEAF, _TWIN, _STEP, _LAST_STEP = range(4)
 """The fields of a way through the join: where it begins, the leaf that must be another row, its first and last step."""
-_TO, _INDEX, _KEY_SOURCE = range(3)
-"""The fields of a step: the input that is probed, by which index, and where the values of the key come from."""
+_TO, _INDEX, _KEY_SOURCE, _LOWER, _UPPER = range(5)
+"""The fields of a step: the input that is probed, by which index, where the values of the key come from, and how many
+lower and upper bounds follow them."""
+_MANY_RESULTS = 1 << 20
+"""After so many results they are handed over, so that a condition can be tested before there are more."""
 
 
 @compiled(inline="always")
@@ -59,19 +66,26 @@ def _probe_index(relations, indexes, keys, index, probe, whole):  # type: ignore
     return table[slot] if slot >= 0 else np.int64(0)
 
 
-@compiled(inline="always")
+@compiled
 def _insert_row(relations, indexes, keys, index, rows, row):  # type: ignore[no-untyped-def]
+    key = keys[indexes[index, _KEY] : indexes[index, _KEY] + indexes[index, _KEY_WIDTH]]
+    if indexes[index, _IS_ORDERED]:
+        insert_node(links_at(indexes[index, _LINKS], rows.shape[0] + 1, 2), rows, key, row)
+        indexes[index, _DOMAINS] |= np.int64(1) << domain_of(rows[row, key[key.shape[0] - 1]])
+        return
     table = ints_at(indexes[index, _TABLE], indexes[index, _SLOTS])
     links = links_at(indexes[index, _LINKS], rows.shape[0], indexes[index, _LINK_WIDTH])
-    key = keys[indexes[index, _KEY] : indexes[index, _KEY] + indexes[index, _KEY_WIDTH]]
     indexes[index, _USED] += link_row(table, links, rows, key, row, hash_row(rows, row, key), 1)
 
 
-@compiled(inline="always")
+@compiled
 def _remove_row(relations, indexes, keys, index, rows, row):  # type: ignore[no-untyped-def]
+    key = keys[indexes[index, _KEY] : indexes[index, _KEY] + indexes[index, _KEY_WIDTH]]
+    if indexes[index, _IS_ORDERED]:
+        remove_node(links_at(indexes[index, _LINKS], rows.shape[0] + 1, 2), rows, key, row)
+        return
     table = ints_at(indexes[index, _TABLE], indexes[index, _SLOTS])
     links = links_at(indexes[index, _LINKS], rows.shape[0], indexes[index, _LINK_WIDTH])
-    key = keys[indexes[index, _KEY] : indexes[index, _KEY] + indexes[index, _KEY_WIDTH]]
     slot = find_slot(table, rows, key, rows, row, key, hash_row(rows, row, key))
     indexes[index, _USED] -= unlink_row(table, links, slot, row)
 
@@ -83,18 +97,25 @@ def _join_changes(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Apply changes from `start` on. Gives the results, the change that made each, and the change that it stopped at.
 
-    It stops before a removal of a row that is not the oldest, if the relation has no index of whole rows yet.
+    It stops before a removal of a row that is not the oldest, if the relation has no index of whole rows yet; and when
+    there are many results.
     """
     whole = np.arange(keys.shape[0] + 1).astype(np.int32)
-    probe = np.empty((1, keys.shape[0] + 1), np.int64)
+    probe = np.empty((1, keys.shape[0] + key_sources.shape[0] + 1), np.int64)
     leaf_rows = np.zeros(leaf_relations.shape[0], np.int64)
     remaining = np.zeros(leaf_relations.shape[0], np.int64)
     current = np.zeros(leaf_relations.shape[0], np.int64)
+    # The partners that ordered indexes found, one step after the other, and where those of each step end.
+    found = np.empty(1024, np.int64)
+    found_end = np.zeros(leaf_relations.shape[0] + 1, np.int64)
+    stack = np.empty(128, np.int64)
     width = outputs.shape[0]
     results = np.empty((1024, width), np.int64)
     makers = np.empty(1024, np.int64)
     count = 0
     for n in range(start, sources.shape[0]):
+        if count >= _MANY_RESULTS:
+            return results[:count], makers[:count], n
         source = sources[n]
         relation = of_source[source, 0]
         fields = relations[relation]
@@ -159,22 +180,41 @@ def _join_changes(  # type: ignore[no-untyped-def]
                 if not is_probed:
                     index = steps[step, _INDEX]
                     at = steps[step, _KEY_SOURCE]
-                    for c in range(indexes[index, _KEY_WIDTH]):
+                    lower, upper = steps[step, _LOWER], steps[step, _UPPER]
+                    key_width = indexes[index, _KEY_WIDTH]
+                    for c in range(key_width - 1 + lower + upper if indexes[index, _IS_ORDERED] else key_width):
                         leaf = key_sources[at + c, 0]
                         probe[0, c] = _rows_of(relations, leaf_relations[leaf])[leaf_rows[leaf], key_sources[at + c, 1]]
-                    entry = _probe_index(relations, indexes, keys, index, probe, whole)
-                    remaining[depth] = ring_size(entry)
-                    current[depth] = ring_head(entry)
+                    if indexes[index, _IS_ORDERED]:
+                        of_index = _rows_of(relations, indexes[index, _RELATION])
+                        begin = found_end[depth]
+                        found, end, stack = collect_rows(
+                            links_at(indexes[index, _LINKS], of_index.shape[0] + 1, 2),
+                            of_index,
+                            keys[indexes[index, _KEY] : indexes[index, _KEY] + key_width],
+                            indexes[index, _DOMAINS], probe[0], lower, upper, found, begin, stack,
+                        )  # fmt: skip
+                        found_end[depth + 1] = end
+                        current[depth] = begin
+                        remaining[depth] = end - begin
+                    else:
+                        entry = _probe_index(relations, indexes, keys, index, probe, whole)
+                        found_end[depth + 1] = found_end[depth]
+                        remaining[depth] = ring_size(entry)
+                        current[depth] = ring_head(entry)
                     measures[step, 0] += 1
-                    measures[step, 1] += ring_size(entry)
+                    measures[step, 1] += remaining[depth]
                     is_probed = True
                 if remaining[depth] == 0:
                     depth -= 1
                     continue
+                index = steps[step, _INDEX]
                 partner = current[depth]
                 remaining[depth] -= 1
-                if remaining[depth]:
-                    index = steps[step, _INDEX]
+                if indexes[index, _IS_ORDERED]:
+                    partner = found[current[depth]]
+                    current[depth] += 1
+                elif remaining[depth]:
                     links = links_at(indexes[index, _LINKS], partner + 1, indexes[index, _LINK_WIDTH])
                     current[depth] = np.int64(links[partner, 0])
                 to = steps[step, _TO]
@@ -206,11 +246,30 @@ def _join_changes(  # type: ignore[no-untyped-def]
 
 @dataclass(frozen=True, slots=True)
 class JoinStep:
-    """A probe: of which input, on which of its columns, and the leaf and column of each value of the key."""
+    """A probe: of which input, on which of its columns, and the leaf and column of each value of the key.
+
+    With `bounds` it is a probe of an ordered index.
+    """
 
     input_index: int
     key: Key
-    key_sources: tuple[tuple[int, int], ...]
+    key_sources: tuple[Place, ...]
+    bounds: RangeBounds | None = None
+
+    @property
+    def index_key(self) -> Key:
+        """The columns of the index."""
+        return self.key if self.bounds is None else (*self.key, self.bounds.column)
+
+    @property
+    def probe_sources(self) -> tuple[Place, ...]:
+        """The leaf and column of each value that the probe needs: the key, then the bounds."""
+        return self.key_sources if self.bounds is None else self.key_sources + self.bounds.lower + self.bounds.upper
+
+    @property
+    def bound_counts(self) -> tuple[int, int]:
+        """The number of lower and of upper bounds."""
+        return (0, 0) if self.bounds is None else (len(self.bounds.lower), len(self.bounds.upper))
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,36 +334,40 @@ class RunJoiner:
         self.measures: Ints = np.zeros((len(self.steps), 2), np.int64)
         """For each step, the number of probes and of partners that they found."""
 
-    def join(self, changes: MergedChanges, low: int, high: int) -> tuple[Ints, Ints]:
-        """Apply some of the changes; gives the results and, for each, the place of the change that made it."""
+    def join(self, changes: MergedChanges, low: int, high: int) -> tuple[Ints, Ints, int]:
+        """Apply changes from one place to another, or fewer if there are many results.
+
+        Gives the results, for each the place of the change that made it, and how far it came.
+        """
         sources, signs, offsets = changes.sources[:high], changes.signs[:high], changes.offsets[:high]
-        results: list[Ints] = []
-        makers: list[Ints] = []
-        start = low
-        while start < sources.shape[0]:
-            self._reserve(sources[start:], signs[start:])
+        after = low
+        while after == low:
+            self._reserve(sources[low:], signs[low:])
             fields, way_tables = self._relation_fields(), self._way_tables()
-            some, their_makers, start = _join_changes(
-                start, sources, signs, offsets, changes.values, *fields, *way_tables, self._leaf_relations,
+            results, makers, after = _join_changes(
+                low, sources, signs, offsets, changes.values, *fields, *way_tables, self._leaf_relations,
                 self._outputs, self.measures,
             )  # fmt: skip
             self._store_fields(*fields[:2])
-            results.append(some)
-            makers.append(their_makers)
-            if start < sources.shape[0]:
-                self._relation_of(self._sources[int(sources[start])]).index_rows()
-        return np.concatenate(results), np.concatenate(makers)
+            if after == low:
+                self._relation_of(self._sources[int(sources[low])]).index_rows()
+        return results, makers, after
 
     def _relation_of(self, source: JoinSource) -> Relation:
         return self._relations[int(self._leaf_relations[source.input_index])]
 
     def _reserve(self, sources: Ints, signs: Signs) -> None:
-        """Make room for all changes, and the indexes that the steps need."""
+        """Make room for all changes, and the indexes that their steps need: inputs that do not change probe nothing."""
+        changed = [self._sources[number] for number in np.unique(sources).tolist()]
         for step in (
-            *(step for _, step in self.steps),
-            *(screen for source in self._sources for screen in source.screens),
+            *(step for source in changed for way in source.ways for step in way.steps),
+            *(screen for source in changed for screen in source.screens),
         ):
-            self._relations[int(self._leaf_relations[step.input_index])].index(step.key)
+            relation = self._relations[int(self._leaf_relations[step.input_index])]
+            if step.bounds is None:
+                relation.index(step.key)
+            else:
+                relation.ordered_index(step.index_key)
         for number, source in enumerate(self._sources):
             own = signs[sources == number]
             added = int((own > 0).sum())
@@ -315,26 +378,30 @@ class RunJoiner:
         relations: list[tuple[int, ...]] = []
         indexes: list[tuple[int, ...]] = []
         keys: list[int] = []
-        self._index_numbers: dict[tuple[int, Key], int] = {}
-        self._indexes: list[RingIndex] = []
+        self._index_numbers: dict[tuple[int, Key, bool], int] = {}
+        self._indexes: list[RingIndex | OrderedIndex] = []
         for number, relation in enumerate(self._relations):
             first = len(indexes)
-            by_key = list(relation.indexes().items())
+            by_key: list[tuple[Key, RingIndex | OrderedIndex]] = [
+                *relation.indexes().items(),
+                *relation.ordered_indexes().items(),
+            ]
             for key, index in by_key:
-                self._index_numbers[number, key] = len(self._indexes)
+                is_ordered = isinstance(index, OrderedIndex)
+                self._index_numbers[number, key, is_ordered] = len(self._indexes)
                 self._indexes.append(index)
-                indexes.append((*index.fields(), len(keys), len(key), number))
+                indexes.append((*index.fields(), len(keys), len(key), number, int(is_ordered)))
                 keys.extend(key)
             behind = len(indexes)
             row_index = relation.row_index
             if row_index is not None:
                 self._indexes.append(row_index)
-                indexes.append((*row_index.fields(), len(keys), relation.width, number))
+                indexes.append((*row_index.fields(), len(keys), relation.width, number, 0))
                 keys.extend(range(relation.width))
             relations.append((*relation.fields(), first, behind, -1 if row_index is None else behind))
         return (
             np.array(relations, np.int64),
-            np.array(indexes, np.int64).reshape(len(indexes), 8),
+            np.array(indexes, np.int64).reshape(len(indexes), 9),
             np.array(keys, np.int32),
         )
 
@@ -343,7 +410,7 @@ class RunJoiner:
         for relation, fields in zip(self._relations, relations.tolist(), strict=True):
             relation.set_fields(fields[_FREE_COUNT], fields[_TOP], fields[_BEGIN], fields[_END])
         for index, fields in zip(self._indexes, indexes.tolist(), strict=True):
-            index.set_used(fields[_USED])
+            index.set_fields(fields[_SLOTS], fields[_USED])
 
     def _way_tables(self) -> tuple[Ints, Ints, Ints, Links, Ints, Ints, Links]:
         """Sources, screens, ways and steps as tables of integers."""
@@ -352,7 +419,7 @@ class RunJoiner:
         screen_bounds = [0]
         screen_columns: list[int] = []
         ways: list[tuple[int, int, int, int]] = []
-        steps: list[tuple[int, int, int]] = []
+        steps: list[tuple[int, ...]] = []
         key_sources: list[tuple[int, int]] = []
         for source in self._sources:
             relation = int(self._leaf_relations[source.input_index])
@@ -364,8 +431,8 @@ class RunJoiner:
             for way in source.ways:
                 ways.append((way.leaf, way.twin, len(steps), len(steps) + len(way.steps) - 1))
                 for step in way.steps:
-                    steps.append((step.input_index, self._index_number(step), len(key_sources)))
-                    key_sources.extend(step.key_sources)
+                    steps.append((step.input_index, self._index_number(step), len(key_sources), *step.bound_counts))
+                    key_sources.extend(step.probe_sources)
         return (
             np.array(of_source, np.int64),
             np.array(screens, np.int64).reshape(len(screens), 2),
@@ -377,4 +444,6 @@ class RunJoiner:
         )
 
     def _index_number(self, step: JoinStep) -> int:
-        return self._index_numbers[int(self._leaf_relations[step.input_index]), step.key]
+        relation = int(self._leaf_relations[step.input_index])
+        # A step of an input that does not change may have no index.
+        return self._index_numbers.get((relation, step.index_key, step.bounds is not None), -1)

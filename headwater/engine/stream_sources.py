@@ -1,0 +1,70 @@
+"""Where the streams of an engine come from: sources that were bound to their names, and those that their IRIs locate.
+
+C-SPARQL, section 2.3: the IRI of a stream is "a locator of the actual data source of the stream". A binding goes before
+it, and so does a query that registers a stream of that name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TypeAlias
+
+from headwater.errors import SettingError
+from headwater.execution.registered import RegistrationError
+from headwater.sources.addresses import READABLE, find_source_at
+from headwater.sources.receivers import ReceivedSource
+from headwater.sources.source import Source
+from headwater.terms.names import iri_to_name
+
+AnySource: TypeAlias = Source | ReceivedSource
+
+
+class StreamSources:
+    """The sources of streams by their IRIs; `locates` says whether a query may name an address to read."""
+
+    def __init__(self, *, locates: bool) -> None:
+        self._locates = locates
+        self._bound: dict[str, AnySource] = {}
+        self._located: dict[str, AnySource] = {}
+
+    @property
+    def bound(self) -> Collection[str]:
+        """The streams that have a binding: those over which `STREAM ?s` ranges."""
+        return self._bound.keys()
+
+    def bind(self, stream: str, source: AnySource) -> None:
+        """Say where a stream is read; a `RegistrationError` where that was said before."""
+        if stream in self._bound:
+            raise RegistrationError(
+                f"the stream {iri_to_name(stream)} has a source already; files(…) takes several patterns"
+            )
+        self._bound[stream] = source
+
+    def __getitem__(self, stream: str) -> AnySource:
+        """The source of a stream that `locate` has found."""
+        return self._bound[stream] if stream in self._bound else self._located[stream]
+
+    def locate(self, stream: str, query: str, known: Collection[str]) -> None:
+        """Find the source of a stream that nothing feeds; a `RegistrationError` where there is none.
+
+        `query` reads the stream, and `known` are the streams that something feeds: for the message.
+        """
+        if stream in self._located:
+            return
+        try:
+            source = find_source_at(stream) if self._locates else None
+        except SettingError as error:
+            raise RegistrationError(f"query {query!r} reads a stream that cannot be located: {error}") from None
+        if source is None:
+            name = iri_to_name(stream)
+            names = ", ".join(sorted(map(iri_to_name, known))) or "none"
+            reason = (
+                f"Its IRI is no address of a stream ({READABLE})"
+                if self._locates
+                else "Its IRI is not taken as an address, because locate_streams is off"
+            )
+            raise RegistrationError(
+                f"query {query!r} reads the stream {name}, which has no source; known streams: {names}. {reason}: "
+                f"name its source with engine.stream({name!r}, files(…)) or --stream {name}=FILES"
+            )
+        self._located[stream] = source

@@ -1,0 +1,147 @@
+"""The answers of a step, in order: some of them columns (`answer_columns`), others answers one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, overload
+
+import numpy as np
+
+from headwater.execution.answer_columns import AnswerColumns
+from headwater.execution.answers import Answer
+from headwater.terms.ids.term_texts import Ints
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+AnswerPart = AnswerColumns | list[Answer]
+"""Answers in time order: those of one query as columns, or those of any queries one by one."""
+
+
+class AnswerBatch(Sequence[Answer]):
+    """Answers in the order of time, and at one instant in the order in which their queries were registered.
+
+    `to_arrow` makes a table of them without making an `Answer` of each; iterating makes the terms of all rows.
+    """
+
+    def __init__(self, parts: Iterable[AnswerPart] = (), order: Ints | None = None) -> None:
+        """With `order`, answer `i` is the one at place `order[i]` of the parts put together."""
+        self.parts: list[AnswerPart] = [part for part in parts if len(part)]
+        self.order = order
+
+    def append(self, answers: AnswerPart | Answer) -> None:
+        """Add what comes after the answers that are here."""
+        if isinstance(answers, AnswerColumns):
+            self.parts.append(answers)
+            return
+        if not self.parts or isinstance(self.parts[-1], AnswerColumns):
+            self.parts.append([])
+        last = self.parts[-1]
+        assert isinstance(last, list)
+        last.extend([answers] if isinstance(answers, Answer) else answers)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.parts))
+
+    @overload
+    def __getitem__(self, place: int) -> Answer: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Answer]: ...
+    def __getitem__(self, place: int | slice) -> Answer | list[Answer]:
+        if isinstance(place, slice):
+            return [self[one] for one in range(*place.indices(len(self)))]
+        found = range(len(self))[place]
+        if self.order is not None:
+            found = int(self.order[found])
+        for part in self.parts:
+            if found < len(part):
+                return part[found]
+            found -= len(part)
+        raise AssertionError("unreachable")
+
+    def __iter__(self) -> Iterator[Answer]:
+        answers = chain.from_iterable(self.parts)
+        if self.order is None:
+            return answers
+        listed = list(answers)
+        return iter([listed[place] for place in self.order.tolist()])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"AnswerBatch({len(self)} answers, {self.row_count} rows)"
+
+    @property
+    def row_count(self) -> int:
+        """How many rows and triples all answers have together; no terms are made to count them."""
+        return sum(
+            part.row_count if isinstance(part, AnswerColumns) else sum(one.row_count for one in part)
+            for part in self.parts
+        )
+
+    @property
+    def times(self) -> Ints:
+        """The time of each answer, in the order of the parts."""
+        listed = [
+            part.times if isinstance(part, AnswerColumns) else np.array([one.time for one in part], dtype=np.int64)
+            for part in self.parts
+        ]
+        return np.concatenate(listed) if listed else np.empty(0, np.int64)
+
+    @property
+    def skipped_count(self) -> int:
+        """How many ticks were skipped before the answers, because a run fell behind."""
+        return sum(one.skipped for part in self.parts if isinstance(part, list) for one in part)
+
+    @property
+    def alert_count(self) -> int:
+        """How many alerts the answers have of the quality of what SERVICE gave."""
+        heads = [one for part in self.parts for one in ([part.head] if isinstance(part, AnswerColumns) else part)]
+        return sum(len(one.quality.alerts) for one in heads if one.quality is not None)
+
+    def by_query(self) -> dict[str, AnswerBatch]:
+        """The answers of each query, in time order."""
+        found: dict[str, AnswerBatch] = {}
+        for part in self.parts:
+            if isinstance(part, AnswerColumns):
+                found.setdefault(part.query, AnswerBatch()).append(part)
+            else:
+                for answer in part:
+                    found.setdefault(answer.query, AnswerBatch()).append(answer)
+        return found
+
+    def to_arrow(self, *, terms: bool = False) -> pa.Table:
+        """The rows of all answers of one query as an Arrow table: `time`, `part`, and a column for each variable.
+
+        A column of numbers or booleans has that type, other columns are text: IRIs and the texts of literals, or with
+        `terms` every term in N-Triples syntax. Rows are in the order of time, those of one answer in any order.
+        """
+        from headwater.execution.arrow_tables import answers_to_table
+
+        return answers_to_table(self, terms=terms)
+
+
+def merge_answers(batches: Sequence[AnswerBatch], registration_order: Mapping[str, int]) -> AnswerBatch:
+    """The answers of several evaluators in the order of time and registration."""
+    parts = [part for batch in batches for part in batch.parts]
+    merged = AnswerBatch(parts)
+    if len(merged.parts) == 1 and isinstance(merged.parts[0], AnswerColumns):
+        return merged
+    ranks: list[Ints] = []
+    closings: list[Ints] = []
+    for part in merged.parts:
+        if isinstance(part, AnswerColumns):
+            ranks.append(np.full(len(part), registration_order[part.query]))
+            closings.append(np.full(len(part), part.head.part))
+        else:
+            ranks.append(np.array([registration_order[one.query] for one in part], dtype=np.int64))
+            closings.append(np.array([one.part for one in part], dtype=np.int64))
+    if ranks:
+        order = np.lexsort((np.concatenate(closings), np.concatenate(ranks), merged.times))
+        if not (order[1:] > order[:-1]).all():
+            merged.order = order
+    return merged

@@ -1,0 +1,143 @@
+"""Answers as Arrow tables: a row for each row of an answer, behind its time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headwater.algebra.plan import QueryKind, QueryPlan
+from headwater.execution.answer_columns import AnswerColumns
+from headwater.execution.answers import Answer, plain_text, plain_value
+from headwater.terms.ids.distinct_ids import DistinctIds
+from headwater.terms.ids.number_columns import decode_numbers
+from headwater.terms.ids.term_texts import Ints
+from headwater.terms.model import Row, Term
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from headwater.execution.answer_batch import AnswerBatch, AnswerPart
+
+TIME_COLUMN, PART_COLUMN = "time", "part"
+
+
+def table_columns_of(plan: QueryPlan) -> tuple[str, ...]:
+    """The columns behind the time; a variable of the same name as an earlier column gets an underscore."""
+    match plan.kind:
+        case QueryKind.SELECT:
+            wanted = tuple(variable.value for variable in plan.variables)
+        case QueryKind.ASK:
+            wanted = ("boolean",)
+        case _:
+            wanted = ("subject", "predicate", "object")
+    return distinct_names(wanted, (TIME_COLUMN,))
+
+
+def distinct_names(wanted: Iterable[str], taken: Iterable[str]) -> tuple[str, ...]:
+    """Column names that differ from those taken and from each other, by underscores where they must."""
+    # Spark takes names that differ in case only for the same.
+    known = {name.lower() for name in taken}
+    columns: list[str] = []
+    for name in wanted:
+        while name.lower() in known:
+            name += "_"
+        known.add(name.lower())
+        columns.append(name)
+    return tuple(columns)
+
+
+def cell_text(*, terms: bool) -> Callable[[Term | None], str | None]:
+    """How a term becomes a cell: with `terms` in N-Triples syntax, otherwise as IRI or text of a literal."""
+    return _term_text if terms else plain_text
+
+
+def _term_text(term: Term | None) -> str | None:
+    return None if term is None else str(term)
+
+
+def answers_to_table(answers: AnswerBatch, *, terms: bool = False, numbers: bool = True) -> pa.Table:
+    """The rows of the answers of one query; with `numbers` and without `terms`, columns of numbers have their type."""
+    import pyarrow as pa
+
+    if not len(answers):
+        return pa.table(
+            {TIME_COLUMN: pa.array([], pa.timestamp("us", tz="UTC")), PART_COLUMN: pa.array([], pa.int32())}
+        )
+    first = answers.parts[0]
+    head = first.head if isinstance(first, AnswerColumns) else first[0]
+    names = distinct_names(head.table_columns(), (TIME_COLUMN, PART_COLUMN))
+    has_types = numbers and not terms
+    tables = [_part_to_table(part, names, terms=terms, has_types=has_types) for part in answers.parts]
+    return tables[0] if len(tables) == 1 else pa.concat_tables(_with_common_types(tables))
+
+
+def _part_to_table(part: AnswerPart, names: tuple[str, ...], *, terms: bool, has_types: bool) -> pa.Table:
+    import pyarrow as pa
+
+    if isinstance(part, AnswerColumns):
+        times, parts = part.row_times, np.full(part.row_count, part.head.part)
+        columns = [
+            _ids_to_array(part, part.rows.ids[:, place], cell_text(terms=terms), has_types=has_types)
+            for place in range(len(names))
+        ]
+    else:
+        rows = [(answer, row) for answer in part for row in answer.table()[1]]
+        times = np.array([answer.time for answer, _ in rows], dtype=np.int64)
+        parts = np.array([answer.part for answer, _ in rows], dtype=np.int64)
+        columns = [
+            _terms_to_array(rows, place, cell_text(terms=terms), has_types=has_types) for place in range(len(names))
+        ]
+    return pa.table(
+        {
+            TIME_COLUMN: pa.array(times, pa.timestamp("us", tz="UTC")),
+            PART_COLUMN: pa.array(parts, pa.int32()),
+            **dict(zip(names, columns, strict=True)),
+        }
+    )
+
+
+def _ids_to_array(
+    part: AnswerColumns, ids: Ints, text: Callable[[Term | None], str | None], *, has_types: bool
+) -> pa.Array:
+    """A column of ids; each different text is made once."""
+    import pyarrow as pa
+
+    values = decode_numbers(np.ascontiguousarray(ids)) if has_types else None
+    if values is not None:
+        return pa.array(values, mask=part.is_unbound(ids))
+    distinct = DistinctIds(ids)
+    texts = pa.array([text(part.term_of(term_id)) for term_id in distinct.ids.tolist()], pa.string())
+    return pa.DictionaryArray.from_arrays(pa.array(distinct.places), texts).dictionary_decode()
+
+
+def _terms_to_array(
+    rows: list[tuple[Answer, Row]], place: int, text: Callable[[Term | None], str | None], *, has_types: bool
+) -> pa.Array:
+    import pyarrow as pa
+
+    if has_types:
+        values = [plain_value(row[place]) for _, row in rows]
+        kinds = {type(value) for value in values if value is not None}
+        if kinds and kinds <= {int, float}:
+            try:
+                return pa.array(values, pa.int64() if kinds == {int} else pa.float64())
+            except (OverflowError, pa.ArrowInvalid):
+                pass
+        elif kinds == {bool}:
+            return pa.array(values, pa.bool_())
+    return pa.array([text(row[place]) for _, row in rows], pa.string())
+
+
+def _with_common_types(tables: list[pa.Table]) -> list[pa.Table]:
+    """Tables with the same columns, each column of the type that all of its values have."""
+    import pyarrow as pa
+
+    schema = tables[0].schema
+    for place, name in enumerate(schema.names):
+        kinds = {table.schema.field(place).type for table in tables}
+        if len(kinds) > 1:
+            common = pa.float64() if kinds == {pa.int64(), pa.float64()} else pa.string()
+            schema = schema.set(place, pa.field(name, common))
+    return [table.cast(schema) for table in tables]

@@ -1,0 +1,1 @@
+"""Joins over runs of ticks, and joins by comparison: what needs no operator."""
