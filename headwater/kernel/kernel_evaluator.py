@@ -23,6 +23,7 @@ from headwater.execution.evaluator import Choice, Evaluator
 from headwater.execution.static_data import StaticData
 from headwater.execution.window_log import Size
 from headwater.kernel.columns.delta import Delta
+from headwater.kernel.columns.delta_run import DeltaRun
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.columns.window_buffers import TripleBuffer
@@ -302,10 +303,9 @@ class KernelEvaluator(Evaluator):
 
     @property
     def _can_run(self) -> bool:
-        """Whether many ticks can be taken in one step: each is answered with its own changes alone."""
+        """Whether many ticks can be taken in one step: each is answered, with nothing but the rows of the result."""
         is_each_answered = self.settings.report not in (Report.CHANGE, Report.NONEMPTY)
-        is_simple = self._emitter.counts_changes or self._emitter.lists_bags
-        return self._takes_runs and is_each_answered and is_simple and not self._has_steps
+        return self._takes_runs and is_each_answered and self._description is None
 
     def _due_ticks(self, limit: int | None, floor: int | None, until: int | None) -> Iterable[int]:
         if self._can_run:
@@ -325,8 +325,8 @@ class KernelEvaluator(Evaluator):
         place = 0
         while place < len(due):
             is_ready = self._clock.tick > 0 and not self._skipped_ticks and not self._has_pending_changes
-            if is_ready:
-                size = self._run_size(due, place)
+            size = self._run_size(due, place) if is_ready else 0
+            if size:
                 answers.append(self._answer_run(due[place : place + size], watermark))
                 place += size
                 continue
@@ -344,12 +344,16 @@ class KernelEvaluator(Evaluator):
         return sum([one.entering_until(due[-1]) for one in self._buffers]) >= _WORTH_A_RUN_OF_TRIPLES
 
     def _run_size(self, due: list[int], place: int) -> int:
-        """How many ticks are taken in one step from some place on."""
+        """How many ticks are taken in one step from some place on; 0 if the next one has several closings."""
         size = min(len(due) - place, max(_WORTH_A_RUN, _MOST_ROWS_IN_A_RUN // max(1, self._result.size)))
         for buffer in self._buffers:
             end = buffer.instant_after(_MOST_TRIPLES_IN_A_RUN)
             if end is not None:
                 size = min(size, max(1, bisect_right(due, end, place) - place))
+        if self._has_steps:
+            instants = np.array(due[place : place + size], dtype=np.int64)
+            for buffer in self._buffers:
+                size = min(size, buffer.count_single_closings(instants))
         return size
 
     def _answer_run(self, ticks: list[int], watermark: int | None) -> AnswerPart:
@@ -364,29 +368,60 @@ class KernelEvaluator(Evaluator):
         self._is_answered = True
         if self._columns is not None:
             run = run.with_rows(run.rows[:, self._columns])
-        places, offsets, rows = self._emitter.emit_run(self._result, run, len(ticks))
-        if not self._omits_empty_answers and places.shape[0] < len(ticks):
-            offsets = offsets[places.searchsorted(np.arange(len(ticks) + 1))]
-            places = np.arange(len(ticks))
-        windows = tuple(
+        if self._emitter.counts_changes or self._emitter.lists_bags:
+            answers = self._emit_run(run, instants, watermark)
+        else:
+            answers = self._emit_each(run, ticks, watermark)
+        if self.vocabulary.needs_sweep:
+            self.vocabulary.sweep(self._ids_in_use())
+        return answers
+
+    def _emit_run(self, run: DeltaRun, instants: Ints, watermark: int | None) -> AnswerPart:
+        """The answers at the ticks of a run, made in one step."""
+        places, offsets, rows = self._emitter.emit_run(self._result, run, instants.shape[0])
+        if not self._omits_empty_answers and places.shape[0] < instants.shape[0]:
+            offsets = offsets[places.searchsorted(np.arange(instants.shape[0] + 1))]
+            places = np.arange(instants.shape[0])
+        windows = self._run_views(places)
+        if self.plan.kind is QueryKind.SELECT:
+            encoded = self.vocabulary.encode_rows(rows)
+            return AnswerColumns(self._answer_head(watermark), instants[places], offsets, encoded, windows)
+        tables = self._emitter.order_tables(offsets, rows)
+        return self._make_answers(instants[places].tolist(), watermark, tables, windows)
+
+    def _emit_each(self, run: DeltaRun, ticks: list[int], watermark: int | None) -> AnswerPart:
+        """The same where an answer is more than a bag of rows: each is made from the whole result."""
+        bounds = run.ticks.searchsorted(np.arange(len(ticks) + 1)).tolist()
+        emitted: list[list[object] | EncodedRows] = []
+        for low, high in pairwise(bounds):
+            if low < high:
+                self._emitter.apply(self._result, run.delta_between(low, high))
+            emitted.append(self._emitter.emit(self._result, has_changed=low < high))
+        return self._make_answers(ticks, watermark, emitted, self._run_views(np.arange(len(ticks))))
+
+    def _run_views(self, places: Ints) -> tuple[WindowViews, ...]:
+        """What each window showed at some ticks of the last run."""
+        return tuple(
             WindowViews(source.label, *buffer.run_views).select(places)
             for source, buffer in zip(self.plan.windows, self._buffers, strict=True)
         )
-        if self.plan.kind is QueryKind.SELECT:
-            encoded = self.vocabulary.encode_rows(rows)
-            answers: AnswerPart = AnswerColumns(
-                self._answer_head(watermark), instants[places], offsets, encoded, windows
-            )
-        else:
-            answers = []
-            for place, emitted in enumerate(self._emitter.order_tables(offsets, rows)):
+
+    def _make_answers(
+        self,
+        ticks: list[int],
+        watermark: int | None,
+        emitted: Sequence[list[object] | EncodedRows],
+        windows: tuple[WindowViews, ...],
+    ) -> list[Answer]:
+        """An answer for each of some ticks, without those that are empty and may be omitted."""
+        answers = []
+        for place, (tick, of_tick) in enumerate(zip(ticks, emitted, strict=True)):
+            if len(of_tick) or not self._omits_empty_answers:
                 shown = tuple([window.at(place) for window in windows])
-                answer = self._make_answer(ticks[places[place]], 0, watermark, emitted, shown)
+                answer = self._make_answer(tick, 0, watermark, of_tick, shown)
                 assert isinstance(answer, Answer)
                 if not (answer.is_empty and self._omits_empty_answers):
                     answers.append(answer)
-        if self.vocabulary.needs_sweep:
-            self.vocabulary.sweep(self._ids_in_use())
         return answers
 
     def _update_content(self, index: int, delta: Delta) -> bool:

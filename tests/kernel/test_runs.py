@@ -19,7 +19,7 @@ from headwater.kernel.columns.window_buffers import TripleBuffer
 from headwater.kernel.kernel_evaluator import KernelEvaluator
 from headwater.language.parser import parse
 from headwater.language.stream_clauses import StreamOperator
-from headwater.terms.model import SECOND, Element, Literal, NamedNode, Triple
+from headwater.terms.model import SECOND, XSD, Element, Literal, NamedNode, Triple
 from headwater.windows.caps import WindowCapError
 from headwater.windows.model import Bounds, CountWindow, TimeWindow, Window
 from headwater.windows.settings import Options, resolve_settings
@@ -145,13 +145,33 @@ QUERIES = (
     "SELECT DISTINCT ?x WHERE { STREAM :s [RANGE 2s] { ?x ?k ?y } MINUS { STREAM :s [NOW] { ?x :q ?y } } }",
     "CONSTRUCT { ?x :near ?z } WHERE { STREAM :s [RANGE 2s] { ?x :p ?y } STREAM :s [TRIPLES 9] { ?z :q ?y } }",
     "SELECT ?x ?y ?w WHERE { STREAM :s [RANGE 3s] { ?x :p ?y OPTIONAL { ?y :q ?w } } }",
+    "SELECT ?x ?y ?w WHERE { STREAM :s [TRIPLES 6] { ?x :p ?y OPTIONAL { ?y :v ?w FILTER(?w > 1) } } }",
+    "SELECT ?x ?w ?z WHERE { STREAM :s [TRIPLES 9] { ?x :p ?y OPTIONAL { ?y :q ?w } ?z :p ?w } }",
+    "SELECT ?x (EXISTS { STREAM :s [RANGE 2s] { ?x :q ?z } } AS ?e) WHERE { STREAM :s [RANGE 3s] { ?x :p ?y } }",
+    "SELECT ?x WHERE { STREAM :s [RANGE 3s] { ?x :p ?y } FILTER NOT EXISTS { STREAM :s [NOW] { ?y :q ?z } } }",
+    "SELECT (MIN(?v) AS ?a) (MAX(?v) AS ?b) (SAMPLE(?v) AS ?c) WHERE { STREAM :s [RANGE 2s] { ?x :v ?v } }",
+    "SELECT ?x ?v WHERE { STREAM :s [RANGE 2s] { ?x :v ?v } } ORDER BY DESC(?v) ?x LIMIT 2",
+    "ASK { STREAM :s [TRIPLES 4] { ?x :p ?y . ?y :q ?z } }",
+    "SELECT ?x ?y WHERE { STREAM :s [TRIPLES 5 SLIDE 2] { ?x :p ?y } }",
+    "SELECT ?x (MIN(?v) AS ?m) WHERE { STREAM :s [TRIPLES 4 SLIDE 3] { ?x :v ?v } STREAM :s [RANGE 1s] { ?x :p ?y } } "
+    "GROUP BY ?x",
 )
+VALUES = (
+    Literal(1),
+    Literal(2),
+    Literal("1.0", datatype=NamedNode(XSD + "decimal")),
+    Literal(1.0),
+    Literal("n"),
+    NamedNode(EX + "n1"),
+)
+"""Of these, several are equal numbers, and some are none."""
 
 
 @st.composite
 def streams(draw: st.DrawFn) -> list[Element]:
     """Elements of one or two triples, several at some instants, with repeated triples."""
     time, elements = 0, []
+    has_numbers = draw(st.booleans())
     for _ in range(draw(st.integers(10, 40))):
         time += draw(st.sampled_from([0, 1, 250_000, 400_000, SECOND]))
         triples = []
@@ -159,7 +179,9 @@ def streams(draw: st.DrawFn) -> list[Element]:
             subject = NamedNode(f"{EX}n{draw(st.integers(0, 3))}")
             predicate = draw(st.sampled_from("pqv"))
             number = draw(st.integers(0, 3))
-            value = Literal(number) if predicate == "v" else NamedNode(f"{EX}n{number}")
+            # A stream without other values than numbers is the common case.
+            few = VALUES[:3] if has_numbers else VALUES
+            value = draw(st.sampled_from(few)) if predicate == "v" else NamedNode(f"{EX}n{number}")
             triples.append(Triple(subject, NamedNode(EX + predicate), value))
         elements.append(Element(time, tuple(triples)))
     return elements

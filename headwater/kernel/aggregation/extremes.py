@@ -15,12 +15,16 @@ State: the counts, the heaps, and in a `HeapAccumulator` the terms without a key
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+from itertools import pairwise
+
 import numpy as np
 import numpy.typing as npt
 
 from headwater.kernel.aggregation import pairing_heaps
 from headwater.kernel.aggregation.value_heaps import HeapAccumulator, OrderOf
-from headwater.kernel.columns.delta import UNBOUND
+from headwater.kernel.columns.delta import UNBOUND, Mask
+from headwater.kernel.columns.delta_run import Signs
 from headwater.kernel.columns.ring_index import Ints, Links
 from headwater.kernel.columns.row_counts import RowCounts
 from headwater.kernel.columns.row_ids import enlarge
@@ -104,6 +108,31 @@ class ExtremeAccumulator:
         if sign > 0 and changed.shape[0]:
             self._insert_nodes(changed)
 
+    def can_change_in_turn(self, ids: Ints) -> bool:
+        return not self._has_terms.any() and bool(_HAS_KEY[ids >> VALUE_BITS & 63].all())
+
+    def change_in_turn(
+        self, groups: Ints, ids: Ints, signs: Signs, is_end: Mask, functions: Collection[str]
+    ) -> Mapping[str, Ints]:
+        (function,) = functions
+        self._compact()
+        nodes, first_new = self._counts.find_places(np.stack((groups, ids), axis=1))
+        self._make_room()
+        new_nodes = np.arange(first_new, self._counts.top)
+        new_keys = order_keys(np.ascontiguousarray(self._counts.rows[new_nodes, 1]))
+        self._keys[new_nodes] = ~new_keys if self._is_max else new_keys
+        minima = np.empty(int(is_end.sum()), dtype=np.int64)
+        tied_nodes, tied_places = pairing_heaps.follow_minima(
+            self._keys, self._child, self._sibling, self._first_equal, self._roots, self._counts.counts, groups, nodes,
+            signs, is_end, minima,
+        )  # fmt: skip
+        values: Ints = np.where(minima >= 0, self._counts.rows[minima, 1], UNBOUND)
+        places, starts = np.unique(tied_places, return_index=True)
+        bounds = pairwise([*starts.tolist(), tied_nodes.shape[0]])
+        for place, (low, high) in zip(places.tolist(), bounds, strict=True):
+            values[place] = self._first_among(tied_nodes[low:high])
+        return {function: values}
+
     def _change_terms(self, groups: Ints, ids: Ints, sign: int) -> None:
         self._term_heaps.change(groups, ids, sign)
         for group in groups.tolist():
@@ -156,7 +185,10 @@ class ExtremeAccumulator:
     def _first_of_equal(self, node: int) -> int:
         """The first of the values whose key equals that of a root."""
         equal = pairing_heaps.find_equal_nodes(self._sibling, self._first_equal, self._counts.counts, node)
-        values: list[int] = self._counts.rows[equal, 1].tolist()
+        return self._first_among(equal)
+
+    def _first_among(self, nodes: Ints) -> int:
+        values: list[int] = self._counts.rows[nodes, 1].tolist()
         return values[0] if len(values) == 1 else self._term_heaps.first_among(values)
 
     def _first_with_others(self, group: int, value: int) -> int:

@@ -77,6 +77,10 @@ class Accumulator(Protocol):
 class RunAccumulator(Accumulator, Protocol):
     """An accumulator that gives results within a run of changes."""
 
+    def can_change_in_turn(self, ids: Ints) -> bool:
+        """Whether it can follow changes of these values one by one."""
+        ...
+
     def change_in_turn(
         self, groups: Ints, ids: Ints, signs: Signs, is_end: Mask, functions: Collection[str]
     ) -> Mapping[str, Ints]:
@@ -129,6 +133,9 @@ class CountAccumulator:
         else:
             _count(self.table, groups, sign)
 
+    def can_change_in_turn(self, ids: Ints) -> bool:
+        return True
+
     def change_in_turn(
         self, groups: Ints, ids: Ints, signs: Signs, is_end: Mask, functions: Collection[str]
     ) -> Mapping[str, Ints]:
@@ -167,6 +174,12 @@ class _Argument:
             groups, values = self.gate.filter_changes(groups, values, sign)
         self.accumulator.change(groups, values, sign)
 
+    def can_change_in_turn(self, rows: Ints) -> bool:
+        """Whether the accumulator can follow changes of these rows one by one."""
+        if not isinstance(self.accumulator, RunAccumulator):
+            return False
+        return self.accumulator.can_change_in_turn(rows if self.column is None else rows[:, self.column])
+
     def change_in_turn(
         self, groups: Ints, rows: Ints, signs: Signs, is_end: Mask, functions: Collection[str]
     ) -> Mapping[str, Ints]:
@@ -202,11 +215,7 @@ class GroupOperator(Operator):
         self._arguments: dict[ArgumentKey, _Argument] = {_SIZES: _Argument(None, None, self._sizes)}
         self._result_specs: list[tuple[ArgumentKey, AggregateSpec]] = []
         self._results = [self._result_function(spec) for _, spec in aggregates]
-        self._has_compiled_runs = all(
-            isinstance(one.accumulator, RunAccumulator) and spec.function != "PARTIAL_SUM"
-            for one in self._arguments.values()
-            for _, spec in aggregates
-        )
+        self._has_partial_sums = any(spec.function == "PARTIAL_SUM" for _, spec in aggregates)
         self._shown: Ints = no_rows(len(self.variables))
         self._is_shown = np.zeros(0, dtype=np.bool_)
         self._has_begun = bool(keys)
@@ -275,7 +284,9 @@ class GroupOperator(Operator):
 
     def apply_run(self, runs: Sequence[DeltaRun]) -> DeltaRun:
         (run,) = runs
-        if not len(run) or not self._has_compiled_runs:
+        if not len(run):
+            return DeltaRun.empty(len(self.variables))
+        if self._has_partial_sums or not all(one.can_change_in_turn(run.rows) for one in self._arguments.values()):
             return super().apply_run(runs)
         groups = self._find_groups(run.rows)
         changes = GroupChanges.of_run(groups, run.ticks, self._is_shown.shape[0])

@@ -86,26 +86,6 @@ def insert_nodes(keys, child, sibling, first_equal, roots, groups, nodes):  # ty
 
 
 @compiled
-def find_minima(keys, child, sibling, first_equal, roots, counts, groups, minima):  # type: ignore[no-untyped-def]
-    """Find the smallest node with a count in some groups, -1 for none; roots without a count are removed.
-
-    Gives how many of these nodes have equal nodes.
-    """
-    tied = 0
-    for i in range(groups.shape[0]):
-        group = groups[i]
-        root = roots[group]
-        if root >= 0 and counts[root] <= 0:
-            while root >= 0 and counts[root] <= 0:
-                root = _remove_root(keys, child, sibling, first_equal, root)
-            roots[group] = root
-        minima[i] = root
-        if root >= 0 and first_equal[root] >= 0:
-            tied += 1
-    return tied
-
-
-@compiled
 def find_equal_nodes(sibling, first_equal, counts, root):  # type: ignore[no-untyped-def]
     """A root and all nodes with the same key that have a count."""
     unvisited = [np.int64(root)]
@@ -118,3 +98,60 @@ def find_equal_nodes(sibling, first_equal, counts, root):  # type: ignore[no-unt
             unvisited.append(node)
             node = np.int64(sibling[node])
     return np.array(nodes)
+
+
+@compiled
+def _find_minimum(keys, child, sibling, first_equal, roots, counts, group):  # type: ignore[no-untyped-def]
+    """The smallest node of a group with a count, -1 for none; roots without a count are removed."""
+    root = roots[group]
+    if root >= 0 and counts[root] <= 0:
+        while root >= 0 and counts[root] <= 0:
+            root = _remove_root(keys, child, sibling, first_equal, root)
+        roots[group] = root
+    return root
+
+
+@compiled
+def follow_minima(  # type: ignore[no-untyped-def]
+    keys, child, sibling, first_equal, roots, counts, groups, nodes, signs, is_end, minima
+):  # fmt: skip
+    """Count nodes up or down, one after the other; `minima` gets the smallest node of the group where `is_end` is set.
+
+    Gives all nodes with the same key as such a node, itself included, where there are several, and their places in
+    `minima`.
+    """
+    tied_nodes = [np.int64(0) for _ in range(0)]
+    tied_places = [np.int64(0) for _ in range(0)]
+    n = 0
+    for i in range(nodes.shape[0]):
+        node, group = np.int32(nodes[i]), groups[i]
+        counts[node] += signs[i]
+        if counts[node] > 0 and child[node] == OUT:
+            child[node] = NONE
+            sibling[node] = NONE
+            first_equal[node] = NONE
+            roots[group] = _meld(keys, child, sibling, first_equal, roots[group], node)
+        if is_end[i]:
+            root = _find_minimum(keys, child, sibling, first_equal, roots, counts, group)
+            minima[n] = root
+            if root >= 0 and first_equal[root] >= 0:
+                for equal in find_equal_nodes(sibling, first_equal, counts, root):
+                    tied_nodes.append(equal)
+                    tied_places.append(np.int64(n))
+            n += 1
+    return np.array(tied_nodes), np.array(tied_places)
+
+
+@compiled
+def find_minima(keys, child, sibling, first_equal, roots, counts, groups, minima):  # type: ignore[no-untyped-def]
+    """Find the smallest node with a count in some groups, -1 for none; roots without a count are removed.
+
+    Gives how many of these nodes have equal nodes.
+    """
+    tied = 0
+    for i in range(groups.shape[0]):
+        root = _find_minimum(keys, child, sibling, first_equal, roots, counts, groups[i])
+        minima[i] = root
+        if root >= 0 and first_equal[root] >= 0:
+            tied += 1
+    return tied

@@ -70,6 +70,9 @@ class SumAccumulator:
         for i in rest[:rest_count].tolist():
             self._change_rest(int(groups[i]), int(ids[i]), sign)
 
+    def can_change_in_turn(self, ids: Ints) -> bool:
+        return True
+
     def change_in_turn(
         self, groups: Ints, ids: Ints, signs: Signs, is_end: Mask, functions: Collection[str]
     ) -> Mapping[str, Ints]:

@@ -239,6 +239,10 @@ class Relation:
                 index.remove(self.rows, row_ids)
         self._row_ids.release(row_ids)
 
+    def release(self, row_ids: Ints) -> None:
+        """Free the ids of rows that compiled code has removed."""
+        self._row_ids.release(row_ids)
+
     def index_rows(self) -> None:
         """Give up the order of arrival: an index of whole rows finds those that are removed."""
         self._queue = None

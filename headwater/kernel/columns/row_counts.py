@@ -84,6 +84,15 @@ def _find_place(table, rows, counts, top, key, values, i):  # type: ignore[no-un
 
 
 @compiled
+def _find_places(table, rows, counts, top, key, values, places):  # type: ignore[no-untyped-def]
+    """The place of each row (`places`); gives the new top."""
+    for i in range(values.shape[0]):
+        places[i] = _find_place(table, rows, counts, top, key, values, i)
+        top = max(top, places[i] + 1)
+    return top
+
+
+@compiled
 def _enlarge_rows(rows, count):  # type: ignore[no-untyped-def]
     """The same first rows in an array that has room for twice as many."""
     more = np.empty((2 * rows.shape[0], rows.shape[1]), np.int64)
@@ -223,6 +232,21 @@ class RowCounts:
             )
             crossed.append(places[:crossed_count] + low)
         return np.concatenate(crossed)
+
+    def find_places(self, values: Ints) -> tuple[Ints, int]:
+        """The place of each row, with the count 0 where it is new, and the first place of a new row.
+
+        Their counts are then changed by the caller. The places are valid until `compact`.
+        """
+        self._queue = None
+        n, first_new = values.shape[0], self.top
+        self._changes += n
+        self._make_room(n)
+        places = np.empty(n, dtype=np.int64)
+        self.top = _find_places(
+            self._table, self.rows, self.counts, self.top, self._key, np.require(values, np.int64, ("C", "W")), places
+        )
+        return places, first_new
 
     def list_bags(self, run: DeltaRun, tick_count: int) -> tuple[Ints, Ints]:
         """The bag after each tick of a run: where the rows of each tick begin (and last, where they end), and the rows.

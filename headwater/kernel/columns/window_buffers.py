@@ -101,6 +101,15 @@ class TripleBuffer:
         before = (self._dropped_items + self._count_before(tick)) // window.step
         return max(1, (self._dropped_items + self._count_before(tick + 1)) // window.step - before)
 
+    def count_single_closings(self, instants: Ints) -> int:
+        """How many of some ticks come before the first one at which the window closes more than once."""
+        window, times = self.definition, self._times[: self._items]
+        if not isinstance(window, CountWindow) or window.step is None:
+            return len(instants)
+        before = (self._dropped_items + times.searchsorted(instants)) // window.step
+        is_several = (self._dropped_items + times.searchsorted(instants, side="right")) // window.step - before > 1
+        return int(is_several.argmax() if is_several.any() else is_several.shape[0])
+
     def is_empty_at(self, tick: int) -> bool:
         """Whether the view at a tick will be empty."""
         self._next_view = tick, *self._view(tick, 0)
@@ -159,8 +168,10 @@ class TripleBuffer:
             firsts, ends = window.intervals(instants)
             lows, highs = times.searchsorted(firsts), times.searchsorted(ends)
         else:
-            assert window.step is None, "a stepped count window may close several times at a tick"
             highs = times.searchsorted(instants, side="right")
+            if window.step is not None:
+                # Each tick has at most one closing, see `count_single_closings`.
+                highs = np.maximum(0, highs - (self._dropped_items + highs) % window.step)
             lows = np.maximum(0, highs - window.size)
         lows = np.maximum.accumulate(np.maximum(lows, self._low))
         highs = np.maximum.accumulate(np.maximum(highs, self._high))

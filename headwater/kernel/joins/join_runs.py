@@ -14,30 +14,31 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headwater.kernel.columns.array_addresses import ints_at, links_at, rows_at
+from headwater.kernel.columns.array_addresses import links_at
 from headwater.kernel.columns.delta_run import DeltaRun, Signs, merge_runs
-from headwater.kernel.columns.order_keys import domain_of
-from headwater.kernel.columns.ordered_index import OrderedIndex, collect_rows, insert_node, remove_node
+from headwater.kernel.columns.ordered_index import collect_rows
 from headwater.kernel.columns.relation import Key, Relation
-from headwater.kernel.columns.ring_index import (
-    Ints,
-    Links,
-    RingIndex,
-    find_slot,
-    hash_row,
-    link_row,
-    ring_head,
-    ring_size,
-    unlink_row,
-)
+from headwater.kernel.columns.ring_index import Ints, Links, ring_head, ring_size
 from headwater.kernel.joins.range_conditions import Place, RangeBounds
+from headwater.kernel.joins.relation_tables import (
+    DOMAINS,
+    IS_ORDERED,
+    KEY,
+    KEY_WIDTH,
+    LINK_WIDTH,
+    LINKS,
+    RELATION,
+    RelationTables,
+    add_row,
+    free_row_id,
+    probe_index,
+    remove_from_indexes,
+    rows_of,
+    take_indexed_row,
+    take_oldest_row,
+)
 from headwater.terms.compiled_code import compiled
 
-_ROWS, _WIDTH, _CAPACITY, _FREE, _FREE_COUNT, _TOP, _QUEUE, _BEGIN, _END, _FIRST, _BEHIND, _ROW_INDEX = range(12)
-"""The fields of a relation in compiled code; `_FIRST` to `_BEHIND` are its indexes, `_ROW_INDEX` that of whole rows."""
-_TABLE, _SLOTS, _USED, _LINKS, _LINK_WIDTH, _KEY, _KEY_WIDTH, _RELATION, _IS_ORDERED = range(9)
-"""The fields of an index; an ordered one has the domains of its order keys in place of the slots."""
-_DOMAINS = _SLOTS
 _LEAF, _TWIN, _STEP, _LAST_STEP = range(4)
 """The fields of a way through the join: where it begins, the leaf that must be another row, its first and last step."""
 _TO, _INDEX, _KEY_SOURCE, _LOWER, _UPPER = range(5)
@@ -45,49 +46,6 @@ _TO, _INDEX, _KEY_SOURCE, _LOWER, _UPPER = range(5)
 lower and upper bounds follow them."""
 _MANY_RESULTS = 1 << 20
 """After so many results they are handed over, so that a condition can be tested before there are more."""
-
-
-@compiled(inline="always")
-def _rows_of(relations, relation):  # type: ignore[no-untyped-def]
-    return rows_at(relations[relation, _ROWS], relations[relation, _CAPACITY], relations[relation, _WIDTH])
-
-
-@compiled(inline="always")
-def _probe_index(relations, indexes, keys, index, probe, whole):  # type: ignore[no-untyped-def]
-    """The entry of a key in an index, 0 if there is none."""
-    if indexes[index, _SLOTS] == 0:
-        return np.int64(0)
-    table = ints_at(indexes[index, _TABLE], indexes[index, _SLOTS])
-    width = indexes[index, _KEY_WIDTH]
-    key = keys[indexes[index, _KEY] : indexes[index, _KEY] + width]
-    places = whole[:width]
-    rows = _rows_of(relations, indexes[index, _RELATION])
-    slot = find_slot(table, rows, key, probe, 0, places, hash_row(probe, 0, places))
-    return table[slot] if slot >= 0 else np.int64(0)
-
-
-@compiled
-def _insert_row(relations, indexes, keys, index, rows, row):  # type: ignore[no-untyped-def]
-    key = keys[indexes[index, _KEY] : indexes[index, _KEY] + indexes[index, _KEY_WIDTH]]
-    if indexes[index, _IS_ORDERED]:
-        insert_node(links_at(indexes[index, _LINKS], rows.shape[0] + 1, 2), rows, key, row)
-        indexes[index, _DOMAINS] |= np.int64(1) << domain_of(rows[row, key[key.shape[0] - 1]])
-        return
-    table = ints_at(indexes[index, _TABLE], indexes[index, _SLOTS])
-    links = links_at(indexes[index, _LINKS], rows.shape[0], indexes[index, _LINK_WIDTH])
-    indexes[index, _USED] += link_row(table, links, rows, key, row, hash_row(rows, row, key), 1)
-
-
-@compiled
-def _remove_row(relations, indexes, keys, index, rows, row):  # type: ignore[no-untyped-def]
-    key = keys[indexes[index, _KEY] : indexes[index, _KEY] + indexes[index, _KEY_WIDTH]]
-    if indexes[index, _IS_ORDERED]:
-        remove_node(links_at(indexes[index, _LINKS], rows.shape[0] + 1, 2), rows, key, row)
-        return
-    table = ints_at(indexes[index, _TABLE], indexes[index, _SLOTS])
-    links = links_at(indexes[index, _LINKS], rows.shape[0], indexes[index, _LINK_WIDTH])
-    slot = find_slot(table, rows, key, rows, row, key, hash_row(rows, row, key))
-    indexes[index, _USED] -= unlink_row(table, links, slot, row)
 
 
 @compiled
@@ -118,57 +76,27 @@ def _join_changes(  # type: ignore[no-untyped-def]
             return results[:count], makers[:count], n
         source = sources[n]
         relation = of_source[source, 0]
-        fields = relations[relation]
-        rows = _rows_of(relations, relation)
+        rows = rows_of(relations, relation)
         offset = offsets[n]
         is_added = signs[n] > 0
-        row = np.int64(-1)
-        if not is_added and fields[_BEGIN] < fields[_END]:
-            oldest = np.int64(links_at(fields[_QUEUE], fields[_END], 1)[fields[_BEGIN], 0])
-            is_same = True
-            for c in range(fields[_WIDTH]):
-                is_same &= rows[oldest, c] == values[offset + c]
-            if is_same:
-                row = oldest
-                fields[_BEGIN] += 1
+        row = np.int64(-1) if is_added else take_oldest_row(relations, relation, rows, values, offset)
         if row < 0:
             is_kept = True
             for s in range(screen_bounds[source], screen_bounds[source + 1]):
                 index = screens[s, 0]
-                for c in range(indexes[index, _KEY_WIDTH]):
+                for c in range(indexes[index, KEY_WIDTH]):
                     probe[0, c] = values[offset + screen_columns[screens[s, 1] + c]]
-                if ring_size(_probe_index(relations, indexes, keys, index, probe, whole)) == 0:
+                if ring_size(probe_index(relations, indexes, keys, index, probe, whole)) == 0:
                     is_kept = False
                     break
             if not is_kept:
                 continue
             if is_added:
-                if fields[_FREE_COUNT]:
-                    fields[_FREE_COUNT] -= 1
-                    row = np.int64(links_at(fields[_FREE], fields[_FREE_COUNT] + 1, 1)[fields[_FREE_COUNT], 0])
-                else:
-                    row = fields[_TOP]
-                    fields[_TOP] += 1
-                for c in range(fields[_WIDTH]):
-                    rows[row, c] = values[offset + c]
-                if fields[_QUEUE]:
-                    links_at(fields[_QUEUE], fields[_END] + 1, 1)[fields[_END], 0] = row
-                    fields[_END] += 1
-                for index in range(fields[_FIRST], fields[_BEHIND]):
-                    _insert_row(relations, indexes, keys, index, rows, row)
-                if fields[_ROW_INDEX] >= 0:
-                    _insert_row(relations, indexes, keys, fields[_ROW_INDEX], rows, row)
+                row = add_row(relations, indexes, keys, relation, rows, values, offset)
             else:
-                index = fields[_ROW_INDEX]
-                if index < 0:
+                row = take_indexed_row(relations, indexes, keys, relation, rows, values, offset, probe, whole)
+                if row < 0:
                     return results[:count], makers[:count], n
-                for c in range(fields[_WIDTH]):
-                    probe[0, c] = values[offset + c]
-                entry = _probe_index(relations, indexes, keys, index, probe, whole)
-                if ring_size(entry) == 0:
-                    raise AssertionError("a run removes a row that was never there")
-                row = ring_head(entry)
-                _remove_row(relations, indexes, keys, index, rows, row)
         for w in range(of_source[source, 1], of_source[source, 2]):
             leaf_rows[ways[w, _LEAF]] = row
             twin = ways[w, _TWIN]
@@ -181,24 +109,24 @@ def _join_changes(  # type: ignore[no-untyped-def]
                     index = steps[step, _INDEX]
                     at = steps[step, _KEY_SOURCE]
                     lower, upper = steps[step, _LOWER], steps[step, _UPPER]
-                    key_width = indexes[index, _KEY_WIDTH]
-                    for c in range(key_width - 1 + lower + upper if indexes[index, _IS_ORDERED] else key_width):
+                    key_width = indexes[index, KEY_WIDTH]
+                    for c in range(key_width - 1 + lower + upper if indexes[index, IS_ORDERED] else key_width):
                         leaf = key_sources[at + c, 0]
-                        probe[0, c] = _rows_of(relations, leaf_relations[leaf])[leaf_rows[leaf], key_sources[at + c, 1]]
-                    if indexes[index, _IS_ORDERED]:
-                        of_index = _rows_of(relations, indexes[index, _RELATION])
+                        probe[0, c] = rows_of(relations, leaf_relations[leaf])[leaf_rows[leaf], key_sources[at + c, 1]]
+                    if indexes[index, IS_ORDERED]:
+                        of_index = rows_of(relations, indexes[index, RELATION])
                         begin = found_end[depth]
                         found, end, stack = collect_rows(
-                            links_at(indexes[index, _LINKS], of_index.shape[0] + 1, 2),
+                            links_at(indexes[index, LINKS], of_index.shape[0] + 1, 2),
                             of_index,
-                            keys[indexes[index, _KEY] : indexes[index, _KEY] + key_width],
-                            indexes[index, _DOMAINS], probe[0], lower, upper, found, begin, stack,
+                            keys[indexes[index, KEY] : indexes[index, KEY] + key_width],
+                            indexes[index, DOMAINS], probe[0], lower, upper, found, begin, stack,
                         )  # fmt: skip
                         found_end[depth + 1] = end
                         current[depth] = begin
                         remaining[depth] = end - begin
                     else:
-                        entry = _probe_index(relations, indexes, keys, index, probe, whole)
+                        entry = probe_index(relations, indexes, keys, index, probe, whole)
                         found_end[depth + 1] = found_end[depth]
                         remaining[depth] = ring_size(entry)
                         current[depth] = ring_head(entry)
@@ -211,11 +139,11 @@ def _join_changes(  # type: ignore[no-untyped-def]
                 index = steps[step, _INDEX]
                 partner = current[depth]
                 remaining[depth] -= 1
-                if indexes[index, _IS_ORDERED]:
+                if indexes[index, IS_ORDERED]:
                     partner = found[current[depth]]
                     current[depth] += 1
                 elif remaining[depth]:
-                    links = links_at(indexes[index, _LINKS], partner + 1, indexes[index, _LINK_WIDTH])
+                    links = links_at(indexes[index, LINKS], partner + 1, indexes[index, LINK_WIDTH])
                     current[depth] = np.int64(links[partner, 0])
                 to = steps[step, _TO]
                 if to == twin and partner == row:
@@ -233,14 +161,12 @@ def _join_changes(  # type: ignore[no-untyped-def]
                     results, makers = more_results, more_makers
                 for c in range(width):
                     leaf = outputs[c, 0]
-                    results[count, c] = _rows_of(relations, leaf_relations[leaf])[leaf_rows[leaf], outputs[c, 1]]
+                    results[count, c] = rows_of(relations, leaf_relations[leaf])[leaf_rows[leaf], outputs[c, 1]]
                 makers[count] = n
                 count += 1
         if not is_added:
-            for index in range(fields[_FIRST], fields[_BEHIND]):
-                _remove_row(relations, indexes, keys, index, rows, row)
-            links_at(fields[_FREE], fields[_FREE_COUNT] + 1, 1)[fields[_FREE_COUNT], 0] = row
-            fields[_FREE_COUNT] += 1
+            remove_from_indexes(relations, indexes, keys, relation, rows, row)
+            free_row_id(relations, relation, row)
     return results[:count], makers[:count], sources.shape[0]
 
 
@@ -343,12 +269,12 @@ class RunJoiner:
         after = low
         while after == low:
             self._reserve(sources[low:], signs[low:])
-            fields, way_tables = self._relation_fields(), self._way_tables()
+            tables = RelationTables(self._relations)
             results, makers, after = _join_changes(
-                low, sources, signs, offsets, changes.values, *fields, *way_tables, self._leaf_relations,
-                self._outputs, self.measures,
+                low, sources, signs, offsets, changes.values, tables.relations, tables.indexes, tables.keys,
+                *self._way_tables(tables), self._leaf_relations, self._outputs, self.measures,
             )  # fmt: skip
-            self._store_fields(*fields[:2])
+            tables.store()
             if after == low:
                 self._relation_of(self._sources[int(sources[low])]).index_rows()
         return results, makers, after
@@ -373,46 +299,7 @@ class RunJoiner:
             added = int((own > 0).sum())
             self._relation_of(source).reserve(added, own.shape[0] - added)
 
-    def _relation_fields(self) -> tuple[Ints, Ints, Links]:
-        """The relations and their indexes as tables of integers, and the columns of the keys."""
-        relations: list[tuple[int, ...]] = []
-        indexes: list[tuple[int, ...]] = []
-        keys: list[int] = []
-        self._index_numbers: dict[tuple[int, Key, bool], int] = {}
-        self._indexes: list[RingIndex | OrderedIndex] = []
-        for number, relation in enumerate(self._relations):
-            first = len(indexes)
-            by_key: list[tuple[Key, RingIndex | OrderedIndex]] = [
-                *relation.indexes().items(),
-                *relation.ordered_indexes().items(),
-            ]
-            for key, index in by_key:
-                is_ordered = isinstance(index, OrderedIndex)
-                self._index_numbers[number, key, is_ordered] = len(self._indexes)
-                self._indexes.append(index)
-                indexes.append((*index.fields(), len(keys), len(key), number, int(is_ordered)))
-                keys.extend(key)
-            behind = len(indexes)
-            row_index = relation.row_index
-            if row_index is not None:
-                self._indexes.append(row_index)
-                indexes.append((*row_index.fields(), len(keys), relation.width, number, 0))
-                keys.extend(range(relation.width))
-            relations.append((*relation.fields(), first, behind, -1 if row_index is None else behind))
-        return (
-            np.array(relations, np.int64),
-            np.array(indexes, np.int64).reshape(len(indexes), 9),
-            np.array(keys, np.int32),
-        )
-
-    def _store_fields(self, relations: Ints, indexes: Ints) -> None:
-        """Take over what the compiled loop has changed."""
-        for relation, fields in zip(self._relations, relations.tolist(), strict=True):
-            relation.set_fields(fields[_FREE_COUNT], fields[_TOP], fields[_BEGIN], fields[_END])
-        for index, fields in zip(self._indexes, indexes.tolist(), strict=True):
-            index.set_fields(fields[_SLOTS], fields[_USED])
-
-    def _way_tables(self) -> tuple[Ints, Ints, Ints, Links, Ints, Ints, Links]:
+    def _way_tables(self, tables: RelationTables) -> tuple[Ints, Ints, Ints, Links, Ints, Ints, Links]:
         """Sources, screens, ways and steps as tables of integers."""
         of_source: list[tuple[int, int, int]] = []
         screens: list[tuple[int, int]] = []
@@ -425,13 +312,15 @@ class RunJoiner:
             relation = int(self._leaf_relations[source.input_index])
             of_source.append((relation, len(ways), len(ways) + len(source.ways)))
             for screen in source.screens:
-                screens.append((self._index_number(screen), len(screen_columns)))
+                screens.append((self._index_number(tables, screen), len(screen_columns)))
                 screen_columns.extend(column for _, column in screen.key_sources)
             screen_bounds.append(len(screens))
             for way in source.ways:
                 ways.append((way.leaf, way.twin, len(steps), len(steps) + len(way.steps) - 1))
                 for step in way.steps:
-                    steps.append((step.input_index, self._index_number(step), len(key_sources), *step.bound_counts))
+                    steps.append(
+                        (step.input_index, self._index_number(tables, step), len(key_sources), *step.bound_counts)
+                    )
                     key_sources.extend(step.probe_sources)
         return (
             np.array(of_source, np.int64),
@@ -443,7 +332,7 @@ class RunJoiner:
             np.array(key_sources, np.int32).reshape(len(key_sources), 2),
         )
 
-    def _index_number(self, step: JoinStep) -> int:
-        relation = int(self._leaf_relations[step.input_index])
+    def _index_number(self, tables: RelationTables, step: JoinStep) -> int:
         # A step of an input that does not change may have no index.
-        return self._index_numbers.get((relation, step.index_key, step.bounds is not None), -1)
+        relation = int(self._leaf_relations[step.input_index])
+        return tables.index_number(relation, step.index_key, is_ordered=step.bounds is not None)

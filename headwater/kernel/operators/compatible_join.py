@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from headwater.kernel.columns.delta import Delta, stack_rows
+from headwater.kernel.columns.delta_run import DeltaRun, concat_runs
 from headwater.kernel.columns.ring_index import Ints
-from headwater.kernel.operators.compatibility import JoinSide, MappingLayout
+from headwater.kernel.joins.compatibility import JoinSide, MappingLayout
+from headwater.kernel.joins.pair_runs import PairFinder
 from headwater.kernel.operators.operator import Operator
 
 
@@ -24,6 +26,7 @@ class CompatibleJoinOperator(Operator):
         self._inputs = (left, right)
         self._left = JoinSide(len(left.variables), self._layout.left_shared)
         self._right = JoinSide(len(right.variables), self._layout.right_shared)
+        self._pairs = PairFinder(self._left, self._right, (self._layout.left_shared, self._layout.right_shared))
 
     def apply(self, deltas: Sequence[Delta]) -> Delta:
         left, right = self._left, self._right
@@ -37,6 +40,15 @@ class CompatibleJoinOperator(Operator):
         right.add(right_added)
         added.append(self._join_right_rows(right_added))
         return Delta(stack_rows(added, len(self.variables)), stack_rows(removed, len(self.variables)))
+
+    def apply_run(self, runs: Sequence[DeltaRun]) -> DeltaRun:
+        if not any(map(len, runs)):
+            return DeltaRun.empty(len(self.variables))
+        found = []
+        for pairs in self._pairs.find(runs):
+            rows = self._layout.join_pairs(self._left.rows(pairs.left_rows), self._right.rows(pairs.right_rows))
+            found.append(pairs.make_run(rows, pairs.places, pairs.signs[pairs.places]))
+        return concat_runs(found, len(self.variables))
 
     def _join_left_rows(self, masked: Ints) -> Ints:
         places, row_ids = self._right.find_partners(masked, self._layout.left_shared)

@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from headwater.kernel.columns.delta import Condition, Delta
+from headwater.kernel.columns.delta_run import DeltaRun, concat_runs
 from headwater.kernel.columns.ring_index import Ints
-from headwater.kernel.operators.compatibility import MappingLayout
+from headwater.kernel.joins.compatibility import MappingLayout
 from headwater.kernel.operators.operator import Operator
 from headwater.kernel.operators.partner_counts import PartnerCounter
 from headwater.kernel.operators.projection import ColumnMapping
@@ -41,6 +42,16 @@ class LeftJoinOperator(Operator):
         rows.added.extend(map(self._layout.pad_left, changes.unmatched.added))
         rows.removed.extend(map(self._layout.pad_left, changes.unmatched.removed))
         return self._columns.map_delta(rows.build(len(self.joined_variables)))
+
+    def apply_run(self, runs: Sequence[DeltaRun]) -> DeltaRun:
+        if not any(map(len, runs)):
+            return DeltaRun.empty(len(self.variables))
+        found = []
+        for changes in self._partners.apply_run(runs):
+            unmatched = changes.select_left_rows(changes.unmatched)
+            found += [changes.joined_run(), unmatched.with_rows(self._layout.pad_left(unmatched.rows))]
+        run = concat_runs(found, len(self.joined_variables))
+        return run.with_rows(self._columns.map_rows(run.rows))
 
     @property
     def inputs(self) -> tuple[Operator, ...]:

@@ -13,9 +13,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from headwater.kernel.columns.delta import Delta, stack_rows
+from headwater.kernel.columns.delta_run import DeltaRun, concat_runs
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.expressions.comparison import FALSE_ID, TRUE_ID
-from headwater.kernel.operators.compatibility import MappingLayout
+from headwater.kernel.joins.compatibility import MappingLayout
 from headwater.kernel.operators.distinct import DistinctOperator
 from headwater.kernel.operators.operator import Operator
 from headwater.kernel.operators.partner_counts import PartnerCounter
@@ -37,6 +38,16 @@ class ExistenceOperator(Operator):
             self._mark_rows(changes.unmatched.added, changes.matched.added),
             self._mark_rows(changes.unmatched.removed, changes.matched.removed),
         )
+
+    def apply_run(self, runs: Sequence[DeltaRun]) -> DeltaRun:
+        if not any(map(len, runs)):
+            return DeltaRun.empty(len(self.variables))
+        found = []
+        for changes in self._partners.apply_run(runs):
+            for term_id, signs in zip(self._ids, (changes.unmatched, changes.matched), strict=True):
+                run = changes.select_left_rows(signs)
+                found.append(run.with_rows(_append_column(run.rows, term_id)))
+        return concat_runs(found, len(self.variables))
 
     def _mark_rows(self, unmatched: list[Ints], matched: list[Ints]) -> Ints:
         unmatched_id, matched_id = self._ids

@@ -10,16 +10,19 @@ State: both inputs, and one count for each left row.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from headwater.kernel.columns.delta import Condition, Delta, no_rows, stack_rows
+from headwater.kernel.columns.delta_run import DeltaRun, Signs
 from headwater.kernel.columns.ring_index import Ints, Links
 from headwater.kernel.columns.row_ids import enlarge, grow_capacity
-from headwater.kernel.operators.compatibility import JoinSide, MappingLayout, Pairs
+from headwater.kernel.joins.compatibility import JoinSide, MappingLayout, Pairs
+from headwater.kernel.joins.pair_runs import PairFinder, PairStretch
 from headwater.kernel.operators.operator import Operator
+from headwater.terms.compiled_code import compiled
 
 
 @dataclass(slots=True)
@@ -40,6 +43,66 @@ class MatchChanges:
     unmatched: DeltaBuilder = field(default_factory=DeltaBuilder)
     matched: DeltaBuilder = field(default_factory=DeltaBuilder)
     joined: DeltaBuilder = field(default_factory=DeltaBuilder)
+
+
+@compiled
+def _count_in_turn(counts, is_left, signs, row_ids, lefts, places, events):  # type: ignore[no-untyped-def]
+    """Count the partners of left rows, change by change; gives the number of `events`.
+
+    An event is the place of a change, a left row, and by how much that changes the left rows without a partner and
+    those with one or more.
+    """
+    n, pair = 0, 0
+    for change in range(row_ids.shape[0]):
+        first = pair
+        while pair < places.shape[0] and places[pair] == change:
+            pair += 1
+        if is_left[change]:
+            row, sign = row_ids[change], signs[change]
+            if sign > 0:
+                counts[row] = pair - first
+            events[n, 0], events[n, 1], events[n, 2], events[n, 3] = change, row, sign, 0
+            if counts[row]:
+                events[n, 2], events[n, 3] = 0, sign
+            n += 1
+            continue
+        for i in range(first, pair):
+            before = counts[lefts[i]]
+            counts[lefts[i]] = after = before + signs[change]
+            if before == 0 or after == 0:
+                became_unmatched = 1 if after == 0 else -1
+                events[n, 0], events[n, 1], events[n, 2], events[n, 3] = (
+                    change, lefts[i], became_unmatched, -became_unmatched,
+                )  # fmt: skip
+                n += 1
+    return n
+
+
+@dataclass(frozen=True, slots=True)
+class MatchStretch:
+    """What a stretch of changes does to left rows and joined rows.
+
+    Left row `i` comes to those without a partner or goes from them by `unmatched[i]` (1, -1 or 0), and to those with
+    one or more by `matched[i]`, with the change at place `places[i]`. Joined rows come and go with the changes at
+    `joined_places`.
+    """
+
+    pairs: PairStretch
+    left_rows: Ints
+    places: Ints
+    unmatched: Signs
+    matched: Signs
+    joined: Ints
+    joined_places: Ints
+
+    def select_left_rows(self, signs: Signs) -> DeltaRun:
+        """The run of left rows, `signs` being `unmatched` or `matched`."""
+        some = np.flatnonzero(signs)
+        return self.pairs.make_run(self.left_rows[some], self.places[some], signs[some])
+
+    def joined_run(self) -> DeltaRun:
+        """The run of the joined rows."""
+        return self.pairs.make_run(self.joined, self.joined_places, self.pairs.signs[self.joined_places])
 
 
 class PartnerCounter:
@@ -63,6 +126,7 @@ class PartnerCounter:
         self._no_rows = no_rows(len(layout.variables))
         self._left = JoinSide(len(left.variables), layout.left_shared, has_disjoint_partners=has_disjoint_partners)
         self._right = JoinSide(len(right.variables), layout.right_shared, has_disjoint_partners=has_disjoint_partners)
+        self._pairs = PairFinder(self._left, self._right, (layout.left_shared, layout.right_shared))
         self._counts: Links = np.empty(0, dtype=np.int32)
 
     def apply(self, deltas: Sequence[Delta]) -> MatchChanges:
@@ -77,6 +141,28 @@ class PartnerCounter:
         if added.shape[0]:
             self._add_left_rows(added, changes)
         return changes
+
+    def apply_run(self, runs: Sequence[DeltaRun]) -> Iterator[MatchStretch]:
+        """Follow both inputs over a run, of which at least one has changes."""
+        for pairs in self._pairs.find(runs):
+            lefts, places, joined = pairs.left_rows, pairs.places, self._no_rows
+            if self._needs_rows:
+                joined = self._layout.join_pairs(self._left.rows(lefts), self._right.rows(pairs.right_rows))
+                if self._condition is not None and joined.shape[0]:
+                    holds = self._condition(joined)
+                    lefts, places, joined = lefts[holds], places[holds], joined[holds]
+            self._grow()
+            is_left = pairs.is_left
+            events = np.empty((int(is_left.sum()) + places.shape[0], 4), np.int64)
+            count = _count_in_turn(self._counts, is_left, pairs.signs, pairs.row_ids, lefts, places, events)
+            changes, rows, unmatched, matched = np.ascontiguousarray(events[:count].T)
+            signs: tuple[Signs, Signs] = (unmatched.astype(np.int8), matched.astype(np.int8))
+            yield MatchStretch(pairs, self._left.rows(rows), changes, *signs, joined, places)
+
+    def _grow(self) -> None:
+        """Make room for the counts of all left rows."""
+        if self._left.capacity > self._counts.shape[0]:
+            self._counts = enlarge(self._counts, grow_capacity(self._left.capacity, self._counts.shape[0]))
 
     def _remove_left_rows(self, removed: Ints, changes: MatchChanges) -> None:
         rows = self._left.rows(removed)
@@ -114,8 +200,7 @@ class PartnerCounter:
         changes.joined.added.append(joined)
         counts = np.bincount(places, minlength=added.shape[0])
         row_ids = self._left.add(added)
-        if self._left.capacity > self._counts.shape[0]:
-            self._counts = enlarge(self._counts, grow_capacity(self._left.capacity, self._counts.shape[0]))
+        self._grow()
         self._counts[row_ids] = counts
         is_matched = counts > 0
         changes.unmatched.added.append(added[~is_matched, 1:])

@@ -16,8 +16,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from headwater.kernel.columns.delta import Condition, Delta
+from headwater.kernel.columns.delta_run import DeltaRun, concat_runs
 from headwater.kernel.columns.ring_index import Ints
-from headwater.kernel.operators.compatibility import MappingLayout
+from headwater.kernel.joins.compatibility import MappingLayout
 from headwater.kernel.operators.distinct import DistinctOperator
 from headwater.kernel.operators.operator import Operator
 from headwater.kernel.operators.partner_counts import PartnerCounter
@@ -57,6 +58,15 @@ class SemiJoinOperator(Operator):
         rows = changes.unmatched if self._negated else changes.matched
         return rows.build(len(self.variables))
 
+    def apply_run(self, runs: Sequence[DeltaRun]) -> DeltaRun:
+        if not any(map(len, runs)):
+            return DeltaRun.empty(len(self.variables))
+        found = [
+            changes.select_left_rows(changes.unmatched if self._negated else changes.matched)
+            for changes in self._partners.apply_run(runs)
+        ]
+        return concat_runs(found, len(self.variables))
+
     @property
     def inputs(self) -> tuple[Operator, ...]:
         return self._partners.inputs
@@ -90,6 +100,12 @@ class MinusOperator(Operator):
         if self._partners is None:
             return deltas[0]
         return self._partners.apply(deltas).unmatched.build(len(self.variables))
+
+    def apply_run(self, runs: Sequence[DeltaRun]) -> DeltaRun:
+        if self._partners is None or not any(map(len, runs)):
+            return runs[0]
+        found = [changes.select_left_rows(changes.unmatched) for changes in self._partners.apply_run(runs)]
+        return concat_runs(found, len(self.variables))
 
     @property
     def inputs(self) -> tuple[Operator, ...]:

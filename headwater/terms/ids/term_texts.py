@@ -121,14 +121,6 @@ def select_texts(texts: TermTexts, is_wanted: npt.NDArray[np.bool_]) -> TermText
     return TermTexts(texts.ids[places], offsets, texts.blob[bytes_])
 
 
-def deduplicate_ids(ids: Ints) -> Ints:
-    """Each id once, in order. Sorting is many times as fast here as the hashing of `numpy.unique`."""
-    ordered = np.sort(ids, axis=None)
-    is_first = np.ones(ordered.shape[0], dtype=np.bool_)
-    np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
-    return ordered[is_first]
-
-
 def concat_texts(parts: Sequence[TermTexts]) -> TermTexts:
     """Tables of texts without common ids as one table, because looking into many small ones takes longer."""
     ends = np.cumsum([part.blob.shape[0] for part in parts])

@@ -13,15 +13,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from headwater.kernel.columns.delta import UNBOUND, Delta, no_rows
-from headwater.kernel.columns.relation import NO_ROW_IDS, Relation
+from headwater.kernel.columns.relation import NO_ROW_IDS, Key, Relation
 from headwater.kernel.columns.ring_index import Ints, Links
 
 Pairs = tuple[Ints, Ints]
 """Places in a batch, and for each the id of a partner."""
+
+
+@dataclass(frozen=True, slots=True)
+class MaskProbe:
+    """Finds the rows with a mask by an index, whose key is the mask and the values of `columns` of the probing row."""
+
+    mask: int
+    index_key: Key
+    columns: tuple[int, ...]
 
 
 class JoinSide:
@@ -33,7 +43,7 @@ class JoinSide:
     def __init__(self, width: int, shared: tuple[int, ...], *, has_disjoint_partners: bool = True) -> None:
         self._shared = shared
         self._has_disjoint_partners = has_disjoint_partners
-        self._relation = Relation(width + 1)
+        self.relation = Relation(width + 1)
         self._nothing = no_rows(width + 1)
         self._masks: Counter[int] = Counter()
         self._probe_keys: list[Links] = [np.arange(n + 1, dtype=np.int32) for n in range(len(shared) + 1)]
@@ -58,18 +68,19 @@ class JoinSide:
         added = self.add_masks(delta.added)
         if not delta.removed.shape[0]:
             return NO_ROW_IDS, added
-        row_ids, added = self._relation.cancel_and_take(added, self.add_masks(delta.removed))
-        self._count(self._relation.rows[row_ids], -1)
+        row_ids, added = self.relation.cancel_and_take(added, self.add_masks(delta.removed))
+        self.count_masks(self.relation.rows[row_ids], -1)
         return row_ids, added
 
     def add(self, masked: Ints) -> Ints:
         """Add rows with masks in front; gives their row ids."""
         if not masked.shape[0]:
             return NO_ROW_IDS
-        self._count(masked, 1)
-        return self._relation.add(masked)
+        self.count_masks(masked, 1)
+        return self.relation.add(masked)
 
-    def _count(self, masked: Ints, by: int) -> None:
+    def count_masks(self, masked: Ints, by: int) -> None:
+        """Count the masks of rows that come (by 1) or go (by -1)."""
         for mask, places in _group_by_mask(masked):
             self._masks[mask] += by * (masked if places is None else places).shape[0]
             if not self._masks[mask]:
@@ -79,14 +90,14 @@ class JoinSide:
         """The values of rows, also of rows just removed."""
         if not row_ids.shape[0]:
             return self._nothing[:, 1:]
-        values: Ints = self._relation.rows[row_ids, 1:]
+        values: Ints = self.relation.rows[row_ids, 1:]
         return values
 
     def masked_rows(self, row_ids: Ints) -> Ints:
         """The same with masks in front."""
         if not row_ids.shape[0]:
             return self._nothing
-        values: Ints = self._relation.rows[row_ids]
+        values: Ints = self.relation.rows[row_ids]
         return values
 
     def find_partners(self, masked: Ints, columns: tuple[int, ...]) -> Pairs:
@@ -96,12 +107,9 @@ class JoinSide:
         probe_places: list[Ints] = []
         partners: list[Ints] = []
         for mask, places in _group_by_mask(masked):
-            probes = masked if places is None else masked[places]
-            for other in self._masks:
-                common = mask & other
-                if not common and not self._has_disjoint_partners:
-                    continue
-                some, row_ids = self._probe(probes, columns, common, other)
+            rows = masked if places is None else masked[places]
+            for probe in self.list_probes(mask, columns):
+                some, row_ids = self._find_rows(probe, rows)
                 if row_ids.shape[0]:
                     probe_places.append(some if places is None else places[some])
                     partners.append(row_ids)
@@ -111,29 +119,39 @@ class JoinSide:
             return probe_places[0], partners[0]
         return np.concatenate(probe_places), np.concatenate(partners)
 
-    def _probe(self, probes: Ints, columns: tuple[int, ...], common: int, mask: int) -> Pairs:
-        """Find the rows with a mask that equal probes on the variables `common`."""
-        bits = [bit for bit in range(len(self._shared)) if common >> bit & 1]
-        keys = np.empty((probes.shape[0], len(bits) + 1), dtype=np.int64)
-        keys[:, 0] = mask
-        for place, bit in enumerate(bits, 1):
-            keys[:, place] = probes[:, columns[bit] + 1]
-        index = self._relation.index((0, *(self._shared[bit] + 1 for bit in bits)))
-        heads, counts, total = index.probe(self._relation.rows, keys, self._probe_keys[len(bits)])
+    def list_probes(self, mask: int, columns: tuple[int, ...]) -> list[MaskProbe]:
+        """The probes that find the rows which are compatible with a row of the other input that has a mask."""
+        probes = []
+        for other in self._masks:
+            common = mask & other
+            if common or self._has_disjoint_partners:
+                bits = [bit for bit in range(len(self._shared)) if common >> bit & 1]
+                index_key = (0, *(self._shared[bit] + 1 for bit in bits))
+                probes.append(MaskProbe(other, index_key, tuple(columns[bit] + 1 for bit in bits)))
+                self.relation.index(index_key)
+        return probes
+
+    def _find_rows(self, probe: MaskProbe, rows: Ints) -> Pairs:
+        """Find the partners of rows of the other input by one probe."""
+        keys = np.empty((rows.shape[0], len(probe.index_key)), dtype=np.int64)
+        keys[:, 0] = probe.mask
+        keys[:, 1:] = rows[:, probe.columns]
+        index = self.relation.index(probe.index_key)
+        heads, counts, total = index.probe(self.relation.rows, keys, self._probe_keys[len(probe.columns)])
         return index.expand(heads, counts, total) if total else (NO_ROW_IDS, NO_ROW_IDS)
 
     @property
     def capacity(self) -> int:
         """Row ids are below this."""
-        return len(self._relation.rows)
+        return len(self.relation.rows)
 
     def ids(self) -> Ints:
         """The values of all rows."""
-        return self._relation.ids()[:, 1:]
+        return self.relation.ids()[:, 1:]
 
     @property
     def nbytes(self) -> int:
-        return self._relation.nbytes
+        return self.relation.nbytes
 
 
 def _group_by_mask(masked: Ints) -> Iterator[tuple[int, Ints | None]]:
