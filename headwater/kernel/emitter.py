@@ -18,7 +18,7 @@ from typing import Any, cast
 import numpy as np
 
 from headwater.algebra.plan import QueryKind
-from headwater.kernel.columns.delta import Delta
+from headwater.kernel.columns.delta import Delta, stack_rows
 from headwater.kernel.columns.delta_run import DeltaRun
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.row_counts import RowCounts
@@ -164,12 +164,15 @@ class Emitter:
             return []
         return apply_stream_operator(self._operator, now, before or [])
 
-    def emit_run(self, result: ResultState, run: DeltaRun, tick_count: int) -> tuple[Ints, Ints, Ints]:
-        """What answers carry at the ticks of a run, where nothing was pending before.
+    def emit_run(self, result: ResultState, deltas: DeltaRun | list[Delta], tick_count: int) -> tuple[Ints, Ints, Ints]:
+        """What answers carry at some ticks, where nothing was pending before.
 
         Gives the ticks that emit something, for each of them where its rows begin (and last, where they end), and the
         rows. Only for results that are kept as changes, or answered as they are: see `counts_changes`, `lists_bags`.
         """
+        if self.lists_bags and isinstance(deltas, list) and all([delta.is_reset for delta in deltas]):
+            return np.arange(tick_count), *self._list_resets(result, deltas)
+        run = deltas if isinstance(deltas, DeltaRun) else DeltaRun.of_deltas(list(enumerate(deltas)), self._width)
         if self.lists_bags:
             return np.arange(tick_count), *self._list_bags(result, run, tick_count)
         net = run.select(run.net_places(-1 if self._operator is StreamOperator.DSTREAM else 1))
@@ -177,6 +180,13 @@ class Emitter:
         np.not_equal(net.ticks[1:], net.ticks[:-1], out=is_first[1:])
         starts = np.flatnonzero(is_first)
         return net.ticks[starts], np.append(starts, len(net)), net.rows
+
+    def _list_resets(self, result: ResultState, deltas: list[Delta]) -> tuple[Ints, Ints]:
+        """The whole result after each of some ticks that all begin anew: the rows that they add."""
+        result.rows, result.counts, result.bag = deltas[-1].added, {}, None
+        offsets = np.zeros(len(deltas) + 1, dtype=np.int64)
+        np.cumsum([delta.added.shape[0] for delta in deltas], out=offsets[1:])
+        return offsets, stack_rows([delta.added for delta in deltas], self._width)
 
     def order_tables(self, offsets: Ints, rows: Ints) -> list[list[object]]:
         """The terms of some tables of rows, each in order."""

@@ -50,6 +50,9 @@ _WORTH_A_RUN = 8
 _WORTH_A_RUN_OF_TRIPLES = 256
 """From so many triples on, fewer ticks are taken in one step, too."""
 
+_LARGE_TICK = 1024
+"""From so many triples for each tick on, a step goes through its ticks one by one: whole deltas are faster then."""
+
 _MOST_TRIPLES_IN_A_RUN = 1 << 18
 _MOST_ROWS_IN_A_RUN = 1 << 21
 """What a step may have to hold at a time: the triples that come, and the rows of whole results."""
@@ -359,26 +362,46 @@ class KernelEvaluator(Evaluator):
     def _answer_run(self, ticks: list[int], watermark: int | None) -> AnswerPart:
         """The answers at some ticks, which are taken in one step."""
         instants = np.array(ticks, dtype=np.int64)
+        entering = sum([one.entering_until(ticks[-1]) for one in self._buffers])
+        self._is_answered = True
+        if entering >= _LARGE_TICK * len(ticks):
+            deltas: DeltaRun | list[Delta] = self._advance_by_ticks(ticks, instants)
+        else:
+            deltas = self._advance_in_one_step(ticks, instants)
+        if self._emitter.counts_changes or self._emitter.lists_bags:
+            answers = self._emit_run(deltas, instants, watermark)
+        else:
+            answers = self._emit_each(deltas, ticks, watermark)
+        if self.vocabulary.needs_sweep:
+            self.vocabulary.sweep(self._ids_in_use())
+        return answers
+
+    def _advance_in_one_step(self, ticks: list[int], instants: Ints) -> DeltaRun:
+        """What some ticks change in the result, taken in one step."""
         self._clock.tick += 1
         self._clock.run = ticks
         for source, buffer in zip(self._sources, self._buffers, strict=True):
             source.run = buffer.move_run(instants)
         run = self.root.advance_run()
         self._clock.now = ticks[-1]
-        self._is_answered = True
-        if self._columns is not None:
-            run = run.with_rows(run.rows[:, self._columns])
-        if self._emitter.counts_changes or self._emitter.lists_bags:
-            answers = self._emit_run(run, instants, watermark)
-        else:
-            answers = self._emit_each(run, ticks, watermark)
-        if self.vocabulary.needs_sweep:
-            self.vocabulary.sweep(self._ids_in_use())
-        return answers
+        return run if self._columns is None else run.with_rows(run.rows[:, self._columns])
 
-    def _emit_run(self, run: DeltaRun, instants: Ints, watermark: int | None) -> AnswerPart:
-        """The answers at the ticks of a run, made in one step."""
-        places, offsets, rows = self._emitter.emit_run(self._result, run, instants.shape[0])
+    def _advance_by_ticks(self, ticks: list[int], instants: Ints) -> list[Delta]:
+        """What some ticks change in the result, taken one by one."""
+        for buffer in self._buffers:
+            buffer.record_run_views(instants)
+        deltas = []
+        for tick in ticks:
+            self._clock.tick += 1
+            self._clock.now = tick
+            for source, buffer in zip(self._sources, self._buffers, strict=True):
+                source.delta = buffer.move(tick, 0)
+            deltas.append(self._project(self.root.advance()))
+        return deltas
+
+    def _emit_run(self, deltas: DeltaRun | list[Delta], instants: Ints, watermark: int | None) -> AnswerPart:
+        """The answers at some ticks, made in one step."""
+        places, offsets, rows = self._emitter.emit_run(self._result, deltas, instants.shape[0])
         if not self._omits_empty_answers and places.shape[0] < instants.shape[0]:
             offsets = offsets[places.searchsorted(np.arange(instants.shape[0] + 1))]
             places = np.arange(instants.shape[0])
@@ -389,14 +412,12 @@ class KernelEvaluator(Evaluator):
         tables = self._emitter.order_tables(offsets, rows)
         return self._make_answers(instants[places].tolist(), watermark, tables, windows)
 
-    def _emit_each(self, run: DeltaRun, ticks: list[int], watermark: int | None) -> AnswerPart:
+    def _emit_each(self, deltas: DeltaRun | list[Delta], ticks: list[int], watermark: int | None) -> AnswerPart:
         """The same where an answer is more than a bag of rows: each is made from the whole result."""
-        bounds = run.ticks.searchsorted(np.arange(len(ticks) + 1)).tolist()
         emitted: list[list[object] | EncodedRows] = []
-        for low, high in pairwise(bounds):
-            if low < high:
-                self._emitter.apply(self._result, run.delta_between(low, high))
-            emitted.append(self._emitter.emit(self._result, has_changed=low < high))
+        for delta in deltas if isinstance(deltas, list) else deltas.split(len(ticks)):
+            self._emitter.apply(self._result, delta)
+            emitted.append(self._emitter.emit(self._result, has_changed=not delta.is_empty))
         return self._make_answers(ticks, watermark, emitted, self._run_views(np.arange(len(ticks))))
 
     def _run_views(self, places: Ints) -> tuple[WindowViews, ...]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from headwater.kernel import kernel_evaluator
 from headwater.kernel.operators import multiway_join
 from tests.kernel.generated_runs import check_case, check_cases
 
@@ -39,6 +40,9 @@ def test_a_block_of_cases(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     if block % 2:
         # Joins begin anew as they otherwise do for large windows only.
         monkeypatch.setattr(multiway_join, "_FEW_ROWS", -1)
+    if block % 4 < 2:
+        # Ticks are taken in runs wherever two are due.
+        monkeypatch.setattr(kernel_evaluator, "_WORTH_A_RUN", 2)
     check_block(block * APART, BLOCK)
 
 

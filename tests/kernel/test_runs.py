@@ -153,6 +153,7 @@ QUERIES = (
     "SELECT ?x ?v WHERE { STREAM :s [RANGE 2s] { ?x :v ?v } } ORDER BY DESC(?v) ?x LIMIT 2",
     "ASK { STREAM :s [TRIPLES 4] { ?x :p ?y . ?y :q ?z } }",
     "SELECT ?x ?y WHERE { STREAM :s [TRIPLES 5 SLIDE 2] { ?x :p ?y } }",
+    "SELECT ?x ?z WHERE { STREAM :s [RANGE 1s SLIDE 1s] { ?x ?k ?y . ?y ?l ?z } }",
     "SELECT ?x (MIN(?v) AS ?m) WHERE { STREAM :s [TRIPLES 4 SLIDE 3] { ?x :v ?v } STREAM :s [RANGE 1s] { ?x :p ?y } } "
     "GROUP BY ?x",
 )
@@ -210,6 +211,7 @@ def test_any_cut_into_steps_gives_the_answers_of_single_ticks(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kernel, "_WORTH_A_RUN", 2)
         patch.setattr(kernel, "_MOST_TRIPLES_IN_A_RUN", data.draw(st.sampled_from([3, 1 << 18])))
+        patch.setattr(kernel, "_LARGE_TICK", data.draw(st.sampled_from([0, 2, 1024])))
         in_runs = _answers(text, emit, elements, cuts)
         patch.setattr(KernelEvaluator, "_takes_runs", False)
         one_by_one = _answers(text, emit, elements, [])

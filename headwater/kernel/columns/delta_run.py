@@ -11,6 +11,7 @@ rows that are there. Within a tick a row may be removed and added, which changes
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -112,6 +113,11 @@ class DeltaRun:
         signs: Signs = np.repeat(np.array([-1, 1], np.int8), [removed.shape[0], added.shape[0]])
         order = self.ticks[places].argsort(kind="stable")
         return DeltaRun(self.rows[places[order]], self.ticks[places[order]], signs[order])
+
+    def split(self, tick_count: int) -> Iterator[Delta]:
+        """The delta of each tick."""
+        for low, high in pairwise(self.ticks.searchsorted(np.arange(tick_count + 1)).tolist()):
+            yield self.delta_between(low, high)
 
     def delta_between(self, low: int, high: int) -> Delta:
         """The changes from one place to another as a delta."""

@@ -142,7 +142,7 @@ class TripleBuffer:
     def move_run(self, instants: Ints) -> DeltaRun:
         """Move the view over many ticks; gives the triples that leave and enter at each, and sets `run_views`."""
         self._next_view = None
-        lows, highs = self._run_views(instants)
+        lows, highs = self.record_run_views(instants)
         starts = np.append(self._starts[: self._items], self._end)
         if self._end > self._cap:
             check_cap(self._label, int((starts[highs] - starts[lows]).max()), self._cap)
@@ -161,8 +161,8 @@ class TripleBuffer:
         self._compact()
         return DeltaRun(rows, ticks, signs)
 
-    def _run_views(self, instants: Ints) -> tuple[Ints, Ints]:
-        """The first item in view at each tick, and the one behind the last; `run_views` is what answers record."""
+    def record_run_views(self, instants: Ints) -> tuple[Ints, Ints]:
+        """Set `run_views` for some ticks; gives the first item in view at each, and the one behind the last."""
         window, times = self.definition, self._times[: self._items]
         if isinstance(window, TimeWindow):
             firsts, ends = window.intervals(instants)
