@@ -48,7 +48,11 @@ def distinct_names(wanted: Iterable[str], taken: Iterable[str]) -> tuple[str, ..
     return tuple(columns)
 
 
-def cell_text(*, terms: bool) -> Callable[[Term | None], str | None]:
+CellText = Callable[[Term | None], str | None]
+"""How a term becomes a cell."""
+
+
+def cell_text(*, terms: bool) -> CellText:
     """How a term becomes a cell: with `terms` in N-Triples syntax, otherwise as IRI or text of a literal."""
     return _term_text if terms else plain_text
 
@@ -98,9 +102,7 @@ def _part_to_table(part: AnswerPart, names: tuple[str, ...], *, terms: bool, has
     )
 
 
-def _ids_to_array(
-    part: AnswerColumns, ids: Ints, text: Callable[[Term | None], str | None], *, has_types: bool
-) -> pa.Array:
+def _ids_to_array(part: AnswerColumns, ids: Ints, text: CellText, *, has_types: bool) -> pa.Array:
     """A column of ids; each different text is made once."""
     import pyarrow as pa
 
@@ -108,13 +110,19 @@ def _ids_to_array(
     if values is not None:
         return pa.array(values, mask=part.is_unbound(ids))
     distinct = DistinctIds(ids)
-    texts = pa.array([text(part.term_of(term_id)) for term_id in distinct.ids.tolist()], pa.string())
+    texts = pa.array(_id_texts(part, distinct.ids.tolist(), text), pa.string())
     return pa.DictionaryArray.from_arrays(pa.array(distinct.places), texts).dictionary_decode()
 
 
-def _terms_to_array(
-    rows: list[tuple[Answer, Row]], place: int, text: Callable[[Term | None], str | None], *, has_types: bool
-) -> pa.Array:
+def _id_texts(part: AnswerColumns, ids: list[int], text: CellText) -> list[str | None]:
+    """The texts of ids; that of an IRI needs no term."""
+    if text is plain_text:
+        found = [part.iri_of(term_id) for term_id in ids]
+        return [text(part.term_of(ids[i])) if iri is None else iri for i, iri in enumerate(found)]
+    return [text(part.term_of(term_id)) for term_id in ids]
+
+
+def _terms_to_array(rows: list[tuple[Answer, Row]], place: int, text: CellText, *, has_types: bool) -> pa.Array:
     import pyarrow as pa
 
     if has_types:
