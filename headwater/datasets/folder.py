@@ -21,6 +21,7 @@ from pathlib import Path
 from headwater.datasets.errors import DataSetError, report_dataset_damage
 from headwater.terms.durable_files import lock_file, replace_file
 from headwater.terms.ids.inline_layout import ID_FORMAT
+from headwater.terms.ids.term_key import adopt_key, other_key_message, term_key
 
 FORMAT = ID_FORMAT
 """The format of the files. They hold ids, so it changes with the format of ids."""
@@ -50,6 +51,8 @@ class Manifest:
     """The names of graphs, some of which may be empty."""
     files: Mapping[str, LoadedFile] = field(default_factory=dict)
     bad_lines: int = 0
+    key: str = field(default_factory=lambda: term_key().hex())
+    """The key of the ids, as hexadecimal digits."""
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -74,7 +77,10 @@ def read_manifest(folder: Path) -> Manifest:
         )
     with report_dataset_damage(folder):
         files = {name: LoadedFile(**one) for name, one in fields.pop("files").items()}
-        return Manifest(**{**fields, "graphs": tuple(fields["graphs"]), "files": files})
+        manifest = Manifest(**{**fields, "graphs": tuple(fields["graphs"]), "files": files})
+        if not adopt_key(bytes.fromhex(manifest.key)):
+            raise DataSetError(other_key_message(f"the data set {folder}"))
+        return manifest
 
 
 def _missing_manifest_message(folder: Path) -> str:

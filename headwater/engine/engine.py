@@ -36,7 +36,14 @@ from headwater.federation.view.given_rates import GivenRates
 from headwater.language.parser import parse
 from headwater.language.service_options import RatesSource, ServiceOptions
 from headwater.language.stream_clauses import Dialect, StreamOperator
-from headwater.running.checkpoints import CheckpointClaim, CheckpointRecord, Continued, claim_checkpoint, new_run
+from headwater.running.checkpoints import (
+    CheckpointClaim,
+    CheckpointRecord,
+    Continued,
+    adopt_checkpoint_key,
+    claim_checkpoint,
+    new_run,
+)
 from headwater.running.counting import initial_progress
 from headwater.running.delivery import Answers, Delivery, OnAnswer, OnBatch, OnProgress, Subscription
 from headwater.running.in_process import run_in_process
@@ -126,6 +133,8 @@ class Engine:
         self._in_process = in_process
         self._delay = check_duration("delay", delay)
         self._checkpoint = None if checkpoint is None else check_path("checkpoint", checkpoint).absolute()
+        if self._checkpoint is not None:
+            adopt_checkpoint_key(self._checkpoint)
         self._dead_letters = None if dead_letters is None else check_path("dead_letters", dead_letters).absolute()
         self._strict = strict
         self._batch_bytes = None if batch_bytes is None else check_whole("batch_bytes", batch_bytes, 1)

@@ -11,7 +11,7 @@ import json
 import logging
 import uuid
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from headwater.running.program_description import ProgramDescription
 from headwater.sharding.shard_plan import ShardPlan
 from headwater.terms.durable_files import Sync, replace_file
 from headwater.terms.ids.inline_layout import ID_FORMAT
+from headwater.terms.ids.term_key import adopt_key, other_key_message, term_key
 from headwater.terms.names import iri_to_name
 
 logger = logging.getLogger(__name__)
@@ -109,6 +110,8 @@ class CheckpointRecord:
         with report_checkpoint_damage(path):
             known: dict[str, Any] = json.loads(path.read_text("utf-8"))
             check_format(folder, [known.get("format", 1), known.get("ids", 1)])
+            if not adopt_key(bytes.fromhex(known["key"])):
+                raise CheckpointError(other_key_message(f"the checkpoint {folder}"))
             routes = known["routes"]
             if routes is not None:
                 routes = {stream: tuple((number, place) for number, place in found) for stream, found in routes.items()}
@@ -125,6 +128,7 @@ class CheckpointRecord:
         content = {
             "format": CHECKPOINT_FORMAT,
             "ids": ID_FORMAT,
+            "key": term_key().hex(),
             "run": self.run,
             "runner": self.runner,
             "queries": dict(self.queries),
@@ -143,6 +147,15 @@ STATE = "state.pickle"
 SPARK_STATE = "spark"
 """The folder of the state on Spark."""
 STATES = (STATE, SPARK_STATE)
+
+
+def adopt_checkpoint_key(folder: Path) -> None:
+    """Make ids with the key of a checkpoint from now on, if there is one and this process has made none yet.
+
+    What is wrong with the checkpoint is said when a run claims it.
+    """
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        adopt_key(bytes.fromhex(json.loads((folder / _FILE).read_text("utf-8"))["key"]))
 
 
 def check_sharding(record: CheckpointRecord, wanted: ShardPlan | None, folder: Path) -> ShardPlan | None:

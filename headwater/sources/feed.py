@@ -22,6 +22,7 @@ from headwater.sources.source import ItemRange, Source, SourceItem
 from headwater.sources.spool import release_read_items
 from headwater.sources.stream_patterns import ALL_TRIPLES, WantedPatterns, compile_patterns
 from headwater.terms.element_columns import ElementColumns
+from headwater.terms.ids.term_key import ProcessKey
 from headwater.terms.model import BadElement, Element
 
 if TYPE_CHECKING:
@@ -84,6 +85,8 @@ class Feed:
         self._wanted = wanted
         self._patterns: dict[str, ScanPatterns | None] = {}
         self._final_items: dict[str, list[SourceItem]] | None = None
+        self._key = ProcessKey()
+        """Goes with the feed to the workers that read for it."""
 
     def check(self) -> None:
         """Raise `SourceError` for a source that has nothing to read."""

@@ -24,6 +24,7 @@ from headwater.datasets.mapped_files import Ints
 from headwater.terms.arguments import make_folder
 from headwater.terms.durable_files import replace_file
 from headwater.terms.ids.term_ids import encode
+from headwater.terms.ids.term_key import adopt_key, term_key
 from headwater.terms.ids.term_texts import TermTexts
 from headwater.terms.model import BadElement
 from headwater.terms.names import name_to_iri
@@ -86,12 +87,18 @@ class _Journal:
     files: dict[str, _FileState] = field(default_factory=dict)
     read: int = 0
     bad: int = 0
+    key: str = field(default_factory=lambda: term_key().hex())
+    """The key of the ids in the parts, as hexadecimal digits."""
 
     @classmethod
     def open(cls, path: Path) -> _Journal:
+        """The journal of an interrupted load; a new one where there is none, or its ids have another key."""
         if not path.exists():
             return cls()
         fields = json.loads(path.read_text("utf-8"))
+        if not adopt_key(bytes.fromhex(fields.get("key", ""))):
+            shutil.rmtree(path.parent)
+            return cls()
         return cls(**{**fields, "files": {name: _FileState(**one) for name, one in fields["files"].items()}})
 
 
@@ -172,16 +179,17 @@ class _Load:
     ) -> None:
         self._target = target
         self._before = before
+        self._staging = target / "loading"
+        # It may have the key with which ids are made from now on.
+        self._journal = _Journal.open(self._staging / "journal.json")
         self._name = None if graph is None else name_to_iri(graph)
         self._graph = None if self._name is None else encode(self._name)
         self._strict = strict
         self._on_progress = on_progress
-        self._staging = target / "loading"
         self._rows: list[Ints] = []
         self._texts: list[TermTexts] = []
         self._bad: list[BadElement] = []
         self._unwritten = 0
-        self._journal = _Journal.open(self._staging / "journal.json")
 
     def run(self, files: Sequence[Path]) -> LoadReport:
         """Load the files that are new or changed and publish them; goes on from the journal of an interrupted load."""
