@@ -67,8 +67,10 @@ from headwater.sources.receivers import (
 from headwater.sources.records import RecordSource, skews_of
 from headwater.sources.source import Source
 from headwater.terms.arguments import (
+    check_callback,
     check_duration,
     check_each,
+    check_flag,
     check_number,
     check_path,
     check_text,
@@ -141,7 +143,7 @@ class Engine:
         self._master = check_text("master", master)
         self._shuffle_partitions = check_whole("shuffle_partitions", shuffle_partitions, 1)
         self._warned: set[str] = set()
-        self._sources = StreamSources(locates=locate_streams)
+        self._sources = StreamSources(locates=check_flag("locate_streams", locate_streams))
         self._idle: dict[str, int] = {}
         self._endpoints: dict[str, EndpointSettings] = {}
         self._rate_files: dict[RatesSource, GivenRates] = {}
@@ -317,6 +319,8 @@ class Engine:
         wanted = "FileSink(…), KafkaSink(…) or others with open and write"
         sinks = check_each("sinks", sinks, lambda one: hasattr(one, "open") and hasattr(one, "write"), wanted)
         check_number("trigger_seconds", trigger_seconds)
+        for name, callback in (("on_answer", on_answer), ("on_batch", on_batch), ("on_progress", on_progress)):
+            check_callback(name, callback)
         if self._dead_letters is not None:
             make_folder("dead letters", self._dead_letters)
         if not self._running.acquire(blocking=False):

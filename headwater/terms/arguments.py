@@ -29,6 +29,17 @@ def check_text(name: str, value: Any) -> str:
     return str(check_type(name, value, str, "a text"))
 
 
+def check_flag(name: str, value: Any) -> bool:
+    """True or False."""
+    return bool(check_type(name, value, bool, "True or False"))
+
+
+def check_callback(name: str, value: Any) -> None:
+    """A function, or None."""
+    if value is not None and not callable(value):
+        raise SettingError(f"{name} must be a function, and it is {value!r}")
+
+
 def check_whole(name: str, value: Any, least: int | None = 0, unit: str = "") -> int:
     """A whole number that is not less than `least`."""
     number = int(check_type(name, value, Integral, f"a whole number{unit}"))

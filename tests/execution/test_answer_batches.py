@@ -7,6 +7,7 @@ import pickle
 from collections import Counter
 from dataclasses import replace
 from random import Random
+from typing import cast
 
 import pyarrow as pa
 import pytest
@@ -23,7 +24,7 @@ from headwater.kernel import kernel_evaluator
 from headwater.language.parser import parse
 from headwater.language.stream_clauses import StreamOperator
 from headwater.reference.reference_evaluator import ReferenceEvaluator
-from headwater.terms.model import SECOND, Element, Literal, NamedNode, Triple
+from headwater.terms.model import SECOND, XSD, Element, Literal, NamedNode, Triple
 from headwater.terms.packing import pack, unpack
 from headwater.windows.settings import Options, resolve_settings
 from tests.kernel.generated_queries import STREAMS, a_case
@@ -209,3 +210,25 @@ def test_generated_queries_say_the_same_in_one_batch_and_in_three(block: int, mo
         pieces += program.advance({}, ended=list(STREAMS)).answers
         assert [*map(compared, whole)] == [*map(compared, pieces)], f"case {number}: {case.text}"
     assert in_columns > 3
+
+
+def test_numbers_that_no_double_holds_are_texts_where_others_are_doubles() -> None:
+    """Each value in a batch of its own."""
+    values = [
+        Literal("9007199254740993", datatype=NamedNode(XSD + "integer")),
+        Literal("1.5", datatype=NamedNode(XSD + "decimal")),
+        Literal("INF", datatype=NamedNode(XSD + "double")),
+        Literal("01", datatype=NamedNode(XSD + "integer")),
+    ]
+
+    def column_of(some: list[Literal]) -> list[object]:
+        answers = [
+            Answer("q", time, QueryKind.SELECT, StreamOperator.RSTREAM, ("v",), ((value,),))
+            for time, value in enumerate(some)
+        ]
+        batch = AnswerBatch([[one] for one in answers])
+        return cast("list[object]", batch.to_arrow()["v"].to_pylist())
+
+    assert column_of(values[:2]) == ["9007199254740993", "1.5"]
+    assert column_of(values[1:3]) == [1.5, float("inf")]
+    assert column_of([*values, Literal("a")]) == ["9007199254740993", "1.5", "INF", "01", "a"]

@@ -35,7 +35,8 @@ class ViewRelation(Relation):
 
     def __init__(self, rows: Ints, folder: Path | None = None) -> None:
         super().__init__(rows.shape[1])
-        self.rows = rows
+        # Compiled code reads rows by their address, one row after the other.
+        self.rows = np.ascontiguousarray(rows)
         self._row_ids.allocate(rows.shape[0])
         self.folder = folder
 
