@@ -36,7 +36,14 @@ from headwater.federation.view.given_rates import GivenRates
 from headwater.language.parser import parse
 from headwater.language.service_options import RatesSource, ServiceOptions
 from headwater.language.stream_clauses import Dialect, StreamOperator
-from headwater.running.checkpoints import CheckpointClaim, CheckpointRecord, Continued, claim_checkpoint, new_run
+from headwater.running.checkpoints import (
+    CheckpointClaim,
+    CheckpointRecord,
+    Continued,
+    claim_checkpoint,
+    lock_checkpoint,
+    new_run,
+)
 from headwater.running.counting import initial_progress
 from headwater.running.delivery import Answers, Delivery, OnAnswer, OnBatch, OnProgress, Subscription
 from headwater.running.in_process import run_in_process
@@ -339,6 +346,8 @@ class Engine:
     ) -> RunSummary:
         """Open the sources and sinks, and run; the sources are closed at the end."""
         with ExitStack() as stack:
+            if self._checkpoint is not None:
+                stack.enter_context(lock_checkpoint(self._checkpoint))
             open_sources: dict[str, Source] = {}
             workload = self._open_workload(open_sources, stack)
             stack.enter_context(self._data.refresh_while_running())
