@@ -32,8 +32,9 @@ class VersionWatch:
             with open(self._log, "rb") as stream:
                 stream.seek(self._bytes_read)
                 new_bytes = stream.read()
-            # A line counts when it has its line feed.
-            whole = new_bytes[: new_bytes.rfind(b"\n") + 1]
+            # A line counts when it has its line feed, and no hole that a power failure left.
+            hole = new_bytes.find(b"\0")
+            whole = new_bytes[: new_bytes.rfind(b"\n", 0, None if hole < 0 else hole) + 1]
             self._bytes_read += len(whole)
             for line in whole.splitlines()[-1:]:
                 match = _VERSION.match(line)

@@ -42,6 +42,7 @@ from headwater.running.checkpoints import (
     Continued,
     adopt_checkpoint_key,
     claim_checkpoint,
+    lock_checkpoint,
     new_run,
 )
 from headwater.running.counting import initial_progress
@@ -352,6 +353,8 @@ class Engine:
     ) -> RunSummary:
         """Open the sources and sinks, and run; the sources are closed at the end."""
         with ExitStack() as stack:
+            if self._checkpoint is not None:
+                stack.enter_context(lock_checkpoint(self._checkpoint))
             open_sources: dict[str, Source] = {}
             workload = self._open_workload(open_sources, stack)
             stack.enter_context(self._data.refresh_while_running())

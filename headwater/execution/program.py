@@ -56,6 +56,9 @@ _STEP_SECONDS = 0.02
 _MOST_TICKS = 1 << 16
 
 
+ChooseStep: TypeAlias = Callable[[int], tuple[int, Version]]
+"""Called with the last tick that a step would have; gives the last tick that it has, and the version of the data."""
+
 FindFamilies: TypeAlias = Callable[[Sequence[RegisteredQuery], StaticData], Sequence[Evaluator]]
 """Makes evaluators that answer several of the queries each; the other queries get one of their own."""
 
@@ -262,12 +265,12 @@ class Program:
         self,
         batch: Mapping[str, Elements],
         ended: Collection[str],
-        version: Callable[[], Version],
+        choose: ChooseStep,
         pace: TickPace | None = None,
     ) -> Iterator[StepResult]:
         """Evaluate one batch in steps: one for each instant at which some query has a tick, or one where none has.
 
-        `version` is called before each step, after the caller has consumed the steps before. With a `pace` a step may
+        `choose` is called before each step, after the caller has consumed the steps before. With a `pace` a step may
         have more ticks, all with one version.
         """
         step = StepResult()
@@ -276,7 +279,8 @@ class Program:
         tick = self._next_tick(1 if pace is None else pace.ticks)
         while tick is not None:
             begin, before = time.perf_counter(), self.data_version
-            self.move_static_data(version())
+            tick, version = choose(tick)
+            self.move_static_data(version)
             self._evaluate_all({}, step, tick + 1)
             if pace is not None:
                 pace.record(time.perf_counter() - begin, is_other_version=self.data_version != before)

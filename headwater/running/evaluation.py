@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from headwater.execution.answer_batch import AnswerBatch
-from headwater.execution.program import LateElement, Program, StepResult, TickPace
+from headwater.execution.program import ChooseStep, LateElement, Program, StepResult, TickPace
 from headwater.execution.static_data import Version
 from headwater.execution.tick_thinning import Clock, TickThinner, can_skip_ticks
 from headwater.execution.window_log import LogChanges, LogSegment, WindowLog
@@ -61,15 +61,15 @@ class Evaluation:
         return self._make_outcome(batch, self._program.advance(batch.elements, batch.ended, batch.version))
 
     def step_by_ticks(
-        self, chunks: Iterable[Chunk], version: Callable[[], Version], pace: TickPace | None = None
+        self, chunks: Iterable[Chunk], choose: ChooseStep, pace: TickPace | None = None
     ) -> Iterator[BatchOutcome]:
-        """Evaluate one batch and give the outcome of each tick; `version` gives the version of the data before each.
+        """Evaluate one batch and give the outcome of each step, which `choose` has decided upon.
 
         With a `pace` several ticks may have one outcome.
         """
         batch = _collect_chunks(chunks)
         seconds: dict[str, float] = {}
-        for step in self._program.advance_by_ticks(batch.elements, batch.ended, version, pace):
+        for step in self._program.advance_by_ticks(batch.elements, batch.ended, choose, pace):
             seconds = step.seconds = add_by_name(seconds, step.seconds)
             yield self._make_outcome(batch, step)
             # Elements and dead letters of the batch count once, with its first step.

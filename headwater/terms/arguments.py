@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from headwater.errors import SettingError
+from headwater.terms.durable_files import create_folder
 from headwater.terms.durations import parse_duration
 from headwater.terms.model import Element, Quad, Triple
 from headwater.terms.timestamps import parse_time
@@ -77,7 +78,7 @@ def check_path(name: str, value: Any) -> Path:
 def make_folder(name: str, folder: Path) -> None:
     """Make a folder with all those above it."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        create_folder(folder)
     except OSError as error:
         reason = f"{folder} cannot be the folder of {name} ({error.strerror})"
         raise SettingError(f"{reason}: name a folder, or a path where one can be made") from None
