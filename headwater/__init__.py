@@ -79,8 +79,8 @@ if TYPE_CHECKING:
     from headwater.sinks.kafka_sink import KafkaSink
     from headwater.sources.dataframe import dataframe
     from headwater.sources.files import files, memory
+    from headwater.sources.jar_checksums import JarError
     from headwater.sources.kafka import kafka
-    from headwater.sources.kafka_jars import JarError
     from headwater.sources.mqtt import mqtt
     from headwater.sources.sockets import tcp, websocket
     from headwater.sources.source import SourceError
@@ -137,7 +137,7 @@ _PLACES = {
     "files": "headwater.sources.files",
     "memory": "headwater.sources.files",
     "kafka": "headwater.sources.kafka",
-    "JarError": "headwater.sources.kafka_jars",
+    "JarError": "headwater.sources.jar_checksums",
     "mqtt": "headwater.sources.mqtt",
     "tcp": "headwater.sources.sockets",
     "websocket": "headwater.sources.sockets",

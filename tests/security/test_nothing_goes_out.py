@@ -46,7 +46,7 @@ SERVICES = {
     "in EXISTS": "?x :in ?post FILTER EXISTS {{ SERVICE <{url}> {{ ?x :p ?n }} }}",
     "in EXISTS twice": "?x :in ?post FILTER EXISTS {{ ?x :in ?o FILTER EXISTS {{ SERVICE <{url}> {{ ?x :p ?n }} }} }}",
     "in BIND": "?x :in ?post BIND(EXISTS {{ SERVICE <{url}> {{ ?x :p 7 }} }} AS ?is) FILTER(?is)",
-    "in OPTIONAL": "?x :in ?o OPTIONAL {{ ?x :in ?y FILTER EXISTS {{ SERVICE <{url}> {{ ?x :p 7 }} }} }} FILTER(bound(?y))",
+    "in OPTIONAL": "?x :in ?o OPTIONAL {{ ?x :in ?y FILTER EXISTS {{ SERVICE <{url}> {{ ?x :p 7 }} }} }} FILTER(?y = ?o)",
     "by a variable": "?x :in ?post BIND(<{url}> AS ?e) SERVICE ?e {{ ?x :p ?n }}",
     "by a variable in EXISTS": "?x :in ?post BIND(<{url}> AS ?e) FILTER EXISTS {{ SERVICE ?e {{ ?x :p ?n }} }}",
 }
@@ -115,7 +115,7 @@ def test_updates_load_and_ask_through_our_client() -> None:
         base = server.url.removesuffix("sparql")
         data = hw.Engine(in_process=True).dataset([Quad(A, Q, B)])
         data.update(
-            f"PREFIX : <{base}> LOAD :city.ttl INTO GRAPH <{EX}g> ; LOAD SILENT <{base}none> ; CLEAR SILENT GRAPH <{EX}x>"
+            f"PREFIX : <{base}> LOAD :city.ttl INTO GRAPH <{EX}g> ; LOAD SILENT <{base}none> ; CLEAR SILENT DEFAULT"
         )
         loaded = list(data.quads(NamedNode(f"{base}city.ttl#n"), None, None))
         assert len(loaded) == 2 and {str(quad.graph_name) for quad in loaded} == {f"<{EX}g>"}
