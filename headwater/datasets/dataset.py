@@ -22,6 +22,7 @@ from headwater.datasets.change_log import ChangeLog, DataChange, IdQuad, OnState
 from headwater.datasets.errors import DataSetError, report_dataset_damage
 from headwater.datasets.folder import MANIFEST, lock_dataset, read_manifest, sync_of
 from headwater.datasets.loading.publish import publish_version
+from headwater.datasets.remote_updates import RemoteAccess
 from headwater.datasets.statement_columns import GroupKey, StatementColumns
 from headwater.datasets.updates import evaluate_update
 from headwater.errors import warn_old_name
@@ -47,6 +48,8 @@ class DataSet:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.remote = RemoteAccess()
+        """How LOAD and SERVICE of updates reach what they name; an engine sets its own."""
         self._write_lock = threading.Lock()
         self._manifest_name = str(folder / MANIFEST)
         self._sync = sync_of(folder)

@@ -19,13 +19,16 @@ from urllib.parse import urlsplit
 from pyoxigraph import RdfFormat
 
 from headwater.datasets.dataset import DataSet
+from headwater.datasets.remote_updates import ACCEPT
+from headwater.egress.documents import WebError, fetch_document
+from headwater.egress.policy import EgressPolicy
 from headwater.engine.static_files import find_files, put_in_graph, read_statements
 from headwater.sources.source import SourceError
 from headwater.terms.model import Quad
 from headwater.terms.rdf_documents import RdfSyntaxError, rdf_format, read_quads
+from headwater.terms.redaction import redact_url
 
 logger = logging.getLogger(__name__)
-_TIMEOUT_SECONDS = 30.0
 
 
 def is_web_address(data: object) -> bool:
@@ -35,33 +38,24 @@ def is_web_address(data: object) -> bool:
 
 @dataclass
 class WebDocument:
-    """An RDF document at an address."""
+    """An RDF document at an address; `egress` says which addresses may be asked, redirects included."""
 
-    address: str
+    address: str = field(repr=False)
+    egress: EgressPolicy | None = None
     _known: dict[str, str] = field(default_factory=dict)
 
     def read(self) -> list[Quad] | None:
         """Its statements; None where they are those that were read last."""
-        import httpx
-
-        accepted = "application/n-quads, application/trig, text/turtle, application/n-triples, application/ld+json"
+        # Neither the data nor a message may hold the secrets of the address.
+        shown = redact_url(self.address)
         try:
-            found = httpx.get(
-                self.address,
-                headers={"Accept": f"{accepted}, application/rdf+xml", **self._known},
-                follow_redirects=True,
-                timeout=_TIMEOUT_SECONDS,
-            )
-            if found.status_code == 304:
-                return None
-            found.raise_for_status()
-        except httpx.HTTPError as error:
-            raise SourceError(f"{self.address} cannot be read ({error}): check the address of the data") from None
-        kind = found.headers.get("content-type", "").partition(";")[0].strip()
-        format = RdfFormat.from_media_type(kind) or rdf_format(urlsplit(self.address).path)
-        quads = list(
-            read_quads(found.content, format=format, base_iri=self.address, scope=self.address, name=self.address)
-        )
+            found = fetch_document(self.address, self.egress, accept=ACCEPT, headers=self._known)
+        except WebError as error:
+            raise SourceError(f"{error}: check the address of the data") from None
+        if found.content is None:
+            return None
+        format = RdfFormat.from_media_type(found.media_type) or rdf_format(urlsplit(shown).path)
+        quads = list(read_quads(found.content, format=format, base_iri=shown, scope=shown, name=shown))
         names = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
         self._known = {
             request: found.headers[response] for response, request in names.items() if response in found.headers
@@ -86,9 +80,9 @@ class WatchedFiles:
         return quads
 
 
-def open_watched(data: str | Path) -> WebDocument | WatchedFiles:
+def open_watched(data: str | Path, egress: EgressPolicy | None = None) -> WebDocument | WatchedFiles:
     """What is read, and read again."""
-    return WebDocument(str(data)) if is_web_address(data) else WatchedFiles(str(data))
+    return WebDocument(str(data), egress) if is_web_address(data) else WatchedFiles(str(data))
 
 
 @dataclass
