@@ -27,8 +27,8 @@ from headwater.terms.names import iri_to_name
 
 logger = logging.getLogger(__name__)
 
-CHECKPOINT_FORMAT = 3
-"""Raised by one whenever the pickled state of programs and evaluators changes its shape or the place of its classes."""
+CHECKPOINT_FORMAT = 4
+"""Raised by one whenever the state of programs and evaluators, as plain values, changes its shape."""
 FORMATS = [CHECKPOINT_FORMAT, ID_FORMAT]
 
 

@@ -1,6 +1,7 @@
 """The state of a run in process, in its checkpoint folder: what is committed, and what is planned behind it.
 
-    state           the number of the next batch, how far the streams were read, the program and its window log
+    state           a line of JSON: the next batch, how far the streams were read, a checksum; then the program and its
+                    window log as plain values (`terms.packing`), which run no code when they are read
     planned.jsonl   how far the next batch reads, and for each of its steps the last tick and the version of the data
 
 A batch is planned on disk before any of it is delivered, and committed after all of it was. So a run that goes on after
@@ -11,7 +12,7 @@ same numbers, by which sinks replace what they have. A line of the plan counts w
 from __future__ import annotations
 
 import json
-import pickle
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -45,11 +46,13 @@ class SavedRun:
         batch, offset, path = 0, Offset(), self._folder / STATE
         if path.exists():
             with report_checkpoint_damage(path):
-                formats, _, state = path.read_bytes().partition(b"\n")
-                check_format(self._folder, json.loads(formats) if formats.startswith(b"[") else None)
-                batch, read, saved = pickle.loads(state)
+                header, _, saved = path.read_bytes().partition(b"\n")
+                fields: dict[str, Any] = json.loads(header) if header.startswith(b"{") else {"formats": None}
+                check_format(self._folder, fields["formats"])
+                if zlib.crc32(saved) != fields["crc32"]:
+                    raise ValueError("its content is not what was written")
                 evaluation.restore(saved)
-                offset = Offset.from_json(read)
+                batch, offset = fields["batch"], Offset.from_json(fields["offset"])
         self._load_plan(batch)
         return batch, offset
 
@@ -104,7 +107,8 @@ class SavedRun:
         """Note on disk that everything before a batch is delivered."""
         path = self._folder / STATE
         with report_checkpoint_damage(path), replacing_file(path) as stream:
-            stream.write(json.dumps(FORMATS).encode() + b"\n")
-            pickle.dump((batch, offset.to_json(), saved), stream, protocol=pickle.HIGHEST_PROTOCOL)
+            fields = {"formats": FORMATS, "batch": batch, "offset": offset.to_json(), "crc32": zlib.crc32(saved)}
+            stream.write(json.dumps(fields).encode() + b"\n")
+            stream.write(saved)
         self.planned = None
         self._planned_steps = []

@@ -16,6 +16,7 @@ from pyoxigraph import Store
 from headwater.algebra.build import plan_query
 from headwater.algebra.plan import QueryKind
 from headwater.execution.answer_batch import AnswerBatch, merge_answers
+from headwater.execution.answer_bytes import pack_answers, unpack_answers
 from headwater.execution.answer_columns import AnswerColumns, union_columns
 from headwater.execution.answers import Answer, plain_text
 from headwater.execution.program import Program
@@ -25,7 +26,6 @@ from headwater.language.parser import parse
 from headwater.language.stream_clauses import StreamOperator
 from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.model import SECOND, XSD, Element, Literal, NamedNode, Triple
-from headwater.terms.packing import pack, unpack
 from headwater.windows.settings import Options, resolve_settings
 from tests.kernel.generated_queries import STREAMS, a_case
 from tests.kernel.generated_runs import compared
@@ -84,7 +84,7 @@ def test_counting_makes_no_terms(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_answers_and_columns_travel() -> None:
     found = answers_of(MEANS)
-    parts = [unpack(pack(part)) for part in found.parts]
+    parts = [unpack_answers(pack_answers(part)) for part in found.parts]
     assert AnswerBatch(parts, found.order) == found
     lazy = next(part for part in found.parts if isinstance(part, AnswerColumns))[3]
     assert lazy.source is not None
