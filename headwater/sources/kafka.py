@@ -29,7 +29,6 @@ from headwater.sources.records import RecordReader, RecordSource, chunk_of
 from headwater.sources.source import SourceError
 from headwater.terms.arguments import check_duration, check_text, check_whole
 from headwater.terms.model import MILLISECOND, BadElement, Element
-from headwater.terms.redaction import mask_user_info
 from headwater.terms.template import RowTemplate
 from headwater.terms.timestamps import parse_time
 
@@ -133,7 +132,7 @@ def _partition_name(topic: str, partition: int) -> str:
 def _host_and_port(server: str) -> tuple[str, int]:
     host, colon, port = server.strip().rpartition(":")
     if not colon or not port.isdigit():
-        raise SettingError(f"{mask_user_info(server)!r} is no address of a Kafka broker: expected host:port")
+        raise SettingError(f"{server.rpartition('@')[2]!r} is no address of a Kafka broker: expected host:port")
     return host.strip("[]"), int(port)
 
 

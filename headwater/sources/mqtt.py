@@ -25,7 +25,6 @@ from headwater.sources.receivers import INSTALL_CONNECTORS, ReceivedSource, Rece
 from headwater.sources.source import SourceError
 from headwater.sources.spool import KEEP_SECONDS, Spool
 from headwater.terms.arguments import check_text
-from headwater.terms.redaction import mask_user_info
 from headwater.terms.template import RowTemplate
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ class MqttBroker:
             port = -1
         if parts.scheme not in ("mqtt", "mqtts") or not parts.hostname or port == -1:
             raise SettingError(
-                f"{mask_user_info(server)!r} is no address of an MQTT broker: expected host:port or mqtt://host:port"
+                f"{server.rpartition('@')[2]!r} is no address of an MQTT broker: expected host:port or mqtt://host:port"
             )
         tls = parts.scheme == "mqtts"
         user, password = (None if text is None else unquote(text) for text in (parts.username, parts.password))

@@ -46,7 +46,7 @@ SERVICES = {
     "in EXISTS": "?x :in ?post FILTER EXISTS {{ SERVICE <{url}> {{ ?x :p ?n }} }}",
     "in EXISTS twice": "?x :in ?post FILTER EXISTS {{ ?x :in ?o FILTER EXISTS {{ SERVICE <{url}> {{ ?x :p ?n }} }} }}",
     "in BIND": "?x :in ?post BIND(EXISTS {{ SERVICE <{url}> {{ ?x :p 7 }} }} AS ?is) FILTER(?is)",
-    "in OPTIONAL": "?x :in ?o OPTIONAL {{ ?x :in ?y FILTER EXISTS {{ SERVICE <{url}> {{ ?x :p 7 }} }} }} FILTER(?y = ?o)",
+    "in OPTIONAL": "?x :in ?o OPTIONAL {{ ?x :in ?y FILTER EXISTS {{ SERVICE <{url}> {{ ?x :p 7 }} }} }} FILTER(?y=?o)",
     "by a variable": "?x :in ?post BIND(<{url}> AS ?e) SERVICE ?e {{ ?x :p ?n }}",
     "by a variable in EXISTS": "?x :in ?post BIND(<{url}> AS ?e) FILTER EXISTS {{ SERVICE ?e {{ ?x :p ?n }} }}",
 }
