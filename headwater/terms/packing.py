@@ -10,8 +10,9 @@ import io
 import pickle
 from typing import Any
 
-from pyoxigraph import RdfFormat, parse, serialize
+from pyoxigraph import RdfFormat, serialize
 
+from headwater.terms.checking.checked_parsing import parse_quads
 from headwater.terms.model import BlankNode, Literal, NamedNode, Term, Triple
 
 _PLACE = NamedNode("t:t")
@@ -25,7 +26,7 @@ def triples_to_text(triples: list[Triple]) -> bytes:
 
 def text_to_triples(text: bytes) -> list[Triple]:
     """The triples of such a text, blank nodes under their labels."""
-    return [quad.triple for quad in parse(text, format=RdfFormat.N_TRIPLES)]
+    return [quad.triple for quad in parse_quads(text, RdfFormat.N_TRIPLES)]
 
 
 class _Pickler(pickle.Pickler):
