@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from headwater.algebra.nodes import Distinct, Node, Project, Unit, Values
 from headwater.algebra.plan import QueryKind, QueryPlan, WindowSource
+from headwater.algebra.plan_depth import check_depth, too_deep_query
 from headwater.algebra.scope import visible_variables
 from headwater.algebra.translate import Translator
 from headwater.language.patterns import GroupPattern
@@ -21,8 +22,12 @@ def plan_query(query: ParsedQuery, *, name: str | None = None, streams: Iterable
         prefix += "_"
     translator = Translator(query.text, prefix, tuple(NamedNode(stream) for stream in streams))
     notes: list[str] = []
-    _declare_windows(query, translator, notes)
-    kind, root, described = _translate_form(query, translator)
+    try:
+        _declare_windows(query, translator, notes)
+        kind, root, described = _translate_form(query, translator)
+    except RecursionError:
+        raise too_deep_query(query.text) from None
+    check_depth(root, query.text)
     graphs = [clause for clause in query.dataset if isinstance(clause, FromGraph)]
     default = tuple(clause.graph for clause in graphs if not clause.named)
     named = tuple(clause.graph for clause in graphs if clause.named)

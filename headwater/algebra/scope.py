@@ -114,14 +114,18 @@ def map_expression(expression: Expression, change: Callable[[Expression], Expres
 
 
 def sub_expressions(expression: Expression) -> Iterator[Expression]:
-    """The expression and all its parts; the patterns of EXISTS are not entered."""
-    yield expression
-    for field in fields(expression):
-        value = getattr(expression, field.name)
-        parts = value if isinstance(value, tuple) else (value,)
-        for part in parts:
-            if isinstance(part, Expression):
-                yield from sub_expressions(part)
+    """The expression and all its parts, parents first; the patterns of EXISTS are not entered."""
+    waiting = [expression]
+    while waiting:
+        part = waiting.pop()
+        yield part
+        inner: list[Expression] = []
+        for field in fields(part):
+            value = getattr(part, field.name)
+            inner.extend(
+                one for one in (value if isinstance(value, tuple) else (value,)) if isinstance(one, Expression)
+            )
+        waiting.extend(reversed(inner))
 
 
 def expression_variables(expression: Expression) -> frozenset[Variable]:
@@ -158,13 +162,18 @@ def _expressions_in(value: object) -> Iterator[Expression]:
 
 def nodes_of(plan: Node) -> Iterator[Node]:
     """All nodes of a plan, those inside EXISTS included, parents first."""
-    yield plan
-    for expression in expressions_of(plan):
-        for part in sub_expressions(expression):
-            if isinstance(part, ExistsPlan):
-                yield from nodes_of(part.plan)
-    for child in plan.children:
-        yield from nodes_of(child)
+    waiting = [plan]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        inner = [
+            part.plan
+            for expression in expressions_of(node)
+            for part in sub_expressions(expression)
+            if isinstance(part, ExistsPlan)
+        ]
+        inner.extend(node.children)
+        waiting.extend(reversed(inner))
 
 
 def all_variables(plan: Node) -> frozenset[Variable]:

@@ -6,7 +6,6 @@ The stream clauses become `Window` nodes, AGGREGATE becomes `Aggregation` (C-SPA
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import reduce
 
 from headwater.algebra.nodes import (
     Aggregation,
@@ -35,7 +34,15 @@ from headwater.algebra.nodes import (
 from headwater.algebra.plan import WindowSource
 from headwater.algebra.scope import map_expression, visible_variables
 from headwater.language.errors import QueryError
-from headwater.language.expressions import Aggregate, Exists, Expression, Operation, VariableReference
+from headwater.language.expressions import (
+    LONG_CHAIN,
+    Aggregate,
+    Exists,
+    Expression,
+    Operation,
+    VariableReference,
+    combine_chain,
+)
 from headwater.language.patterns import (
     BindItem,
     FilterItem,
@@ -104,7 +111,7 @@ class Translator:
             else:
                 node = self._translate_item(join_nodes(node, self._translate_triples(triples)), item)
                 triples = []
-        return join_nodes(node, self._translate_triples(triples)), filters
+        return balance_joins(join_nodes(node, self._translate_triples(triples))), filters
 
     def _translate_item(self, before: Node, item: GroupItem) -> Node:
         """The algebra of a group with one more item, `before` being that of the items before it (18.2.2.6)."""
@@ -119,7 +126,7 @@ class Translator:
             case GroupPattern():
                 return join_nodes(before, self.translate_group(item))
             case UnionPattern(branches):
-                return join_nodes(before, reduce(Union, [self.translate_group(branch) for branch in branches]))
+                return join_nodes(before, combine_chain(Union, [self.translate_group(branch) for branch in branches]))
             case GraphPattern(name, pattern):
                 return join_nodes(before, Graph(name, self.translate_group(pattern)))
             case ServicePattern(endpoint, pattern, silent):
@@ -334,9 +341,19 @@ def join_nodes(left: Node, right: Node) -> Node:
     return left if isinstance(right, Unit) else Join(left, right)
 
 
+def balance_joins(node: Node) -> Node:
+    """The same joins; a long chain of them, which is grouped from the left, as a balanced tree."""
+    inputs: list[Node] = []
+    rest = node
+    while isinstance(rest, Join):
+        inputs.append(rest.right)
+        rest = rest.left
+    return node if len(inputs) < LONG_CHAIN else combine_chain(Join, [rest, *reversed(inputs)])
+
+
 def conjunction_of(conditions: list[Expression]) -> Expression:
     """The conjunction of all conditions."""
-    return reduce(lambda a, b: Operation("&&", (a, b)), conditions)
+    return combine_chain(lambda a, b: Operation("&&", (a, b)), conditions)
 
 
 def _word(label: str) -> str:

@@ -22,9 +22,9 @@ from pyoxigraph import (
     Dataset,
     QueryBoolean,
     QueryResultsFormat,
-    parse_query_results,
 )
 
+from headwater.terms.checking.checked_parsing import parse_results
 from headwater.terms.model import RDF, XSD, BlankNode, Literal, NamedNode, Quad, Row, Term, Triple
 from headwater.terms.rdf_documents import read_quads
 from headwater.terms.writing import bindings_to_json, write_csv, write_tsv, write_xml
@@ -82,7 +82,7 @@ def _parse_result(text: str, suffix: str) -> Solutions | bool:
     if suffix == ".csv":
         head, *lines = list(csv.reader(StringIO(text, newline="")))
         return Solutions(tuple(head), tuple(tuple(_csv_term(cell) for cell in line) for line in lines))
-    found = parse_query_results(text, format=_FORMATS[suffix])
+    found = parse_results(text, _FORMATS[suffix])
     if isinstance(found, QueryBoolean):
         return bool(found)
     names = tuple(variable.value for variable in found.variables)

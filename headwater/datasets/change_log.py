@@ -16,13 +16,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from pyoxigraph import DefaultGraph, RdfFormat, parse, serialize
+from pyoxigraph import DefaultGraph, RdfFormat, serialize
 
 from headwater.datasets.folder import Manifest
 from headwater.datasets.loading.load_parts import LoadPart
 from headwater.datasets.mapped_files import Ints
 from headwater.datasets.statement_columns import GroupKey, Pairs, StatementColumns
 from headwater.datasets.stored_terms import StoredTerms
+from headwater.terms.checking.checked_parsing import parse_quads
 from headwater.terms.durable_files import Sync, is_written_line, write_at_end
 from headwater.terms.ids.inline_layout import NO_TERM, is_inline
 from headwater.terms.ids.term_ids import encode, term_text
@@ -63,7 +64,7 @@ def _quads_to_text(quads: Iterable[Quad]) -> str:
 
 
 def _text_to_quads(text: str) -> tuple[Quad, ...]:
-    return tuple(parse(text, format=RdfFormat.N_QUADS)) if text else ()
+    return tuple(parse_quads(text.encode(), RdfFormat.N_QUADS)) if text else ()
 
 
 class ChangeLog:

@@ -11,13 +11,16 @@ import re
 import uuid
 from typing import TYPE_CHECKING
 
-from pyoxigraph import RdfFormat, Store, parse
+from pyoxigraph import RdfFormat, Store
 
 from headwater.algebra.wanted_patterns import WantedPattern
 from headwater.datasets.errors import DataSetError
 from headwater.datasets.remote_updates import bring_in_remote_data
 from headwater.datasets.update_patterns import patterns_of
 from headwater.errors import HeadwaterError
+from headwater.language.errors import QueryError
+from headwater.terms.checking.checked_parsing import parse_quads
+from headwater.terms.checking.query_texts import check_update
 from headwater.terms.model import Quad
 from headwater.terms.rdf_documents import BlankNodeNames
 from headwater.terms.stored_forms import restore_term, to_stored_quad
@@ -35,7 +38,14 @@ LARGEST_COPY = 2_000_000
 
 
 def evaluate_update(data: DataSet, text: str) -> tuple[list[Quad], list[Quad]]:
-    """The statements that an update adds and removes; a `DataSetError` if it is wrong."""
+    """The statements that an update adds and removes.
+
+    A `DataSetError` if it is wrong; a `QueryError` if it is nested too deeply for pyoxigraph.
+    """
+    try:
+        check_update(text)
+    except SyntaxError as error:
+        raise QueryError(f"the update was not done, and nothing is changed: {error}", text, 0) from None
     listed = _parse_data_block(text)
     if listed is not None:
         return listed
@@ -79,7 +89,7 @@ def _parse_data_block(text: str) -> tuple[list[Quad], list[Quad]] | None:
     document = f"{match['prologue']}\n{block}{'' if block.endswith(('.', '}')) or not block else ' .'}"
     rename = BlankNodeNames(uuid.uuid4().hex)
     try:
-        quads = [rename.quad(quad) for quad in parse(document, format=RdfFormat.TRIG)]
+        quads = [rename.quad(quad) for quad in parse_quads(document.encode(), RdfFormat.TRIG)]
     except SyntaxError:
         return None
     return (quads, []) if match["what"].upper() == "INSERT" else ([], quads)

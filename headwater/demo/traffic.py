@@ -19,6 +19,8 @@ from random import Random
 
 from pyoxigraph import NamedNode, RdfFormat, Store
 
+from headwater.terms.rdf_documents import read_quads
+
 CITY = "http://linkedurbandata.org/city#"
 REGISTERS = "http://linkedurbandata.org/traffic#registers"
 
@@ -49,7 +51,7 @@ class City:
     def read(cls) -> City:
         """The city of `city.ttl`."""
         store = Store()
-        store.load(city_text().encode(), RdfFormat.TURTLE)
+        store.extend(read_quads(city_text().encode(), format=RdfFormat.TURTLE))
         return cls(_subjects_with(store, "placedIn"), _subjects_with(store, "monitors"))
 
 

@@ -20,7 +20,7 @@ import io
 import math
 from collections.abc import Iterable
 
-from pyoxigraph import RdfFormat, parse
+from pyoxigraph import RdfFormat
 
 from headwater.algebra.nodes import Service
 from headwater.algebra.plan import QueryPlan
@@ -30,6 +30,7 @@ from headwater.execution.static_data import StaticData
 from headwater.federation.view.given_rates import GivenRates
 from headwater.language.iris import is_absolute
 from headwater.language.service_options import RatesSource
+from headwater.terms.checking.checked_parsing import parse_quads
 from headwater.terms.model import BlankNode, Literal, NamedNode, Quad, Row, Term
 from headwater.terms.rdf_documents import BROKEN_COMPRESSION, file_ending, open_bytes, read_quads
 from headwater.terms.stored_forms import restore_term
@@ -160,7 +161,7 @@ def _read_term(cell: str, path: str, place: str) -> Term:
     term: Term
     try:
         if cell.startswith(("<", '"')):
-            (quad,) = parse(f"<t:t> <t:t> {cell} .", format=RdfFormat.N_TRIPLES)
+            (quad,) = parse_quads(f"<t:t> <t:t> {cell} .".encode(), RdfFormat.N_TRIPLES)
             term = quad.object
         else:
             term = NamedNode(cell) if is_absolute(cell) else Literal(cell)

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from headwater.errors import HeadwaterError
 from headwater.terms.redaction import mask_user_info
 
+_LONGEST_SOURCE = 400
+"""How many characters of a line an error shows."""
+
 
 @dataclass(eq=False)
 class QueryError(HeadwaterError):
@@ -39,7 +42,13 @@ class QueryError(HeadwaterError):
     def __str__(self) -> str:
         lines = self.text.split("\n")
         source = lines[self.line - 1] if self.line <= len(lines) else ""
+        before = source[: self.column - 1]
+        if len(source) > _LONGEST_SOURCE:
+            # Some of a line that a program wrote.
+            start = max(0, self.column - 1 - _LONGEST_SOURCE // 2)
+            before = ("…" if start else "") + source[start : self.column - 1]
+            source = before + source[self.column - 1 : start + _LONGEST_SOURCE] + "…"
         # Tabs are kept in the pointer line so that the caret stands below its character in any terminal.
-        indent = "".join("\t" if character == "\t" else " " for character in source[: self.column - 1])
+        indent = "".join("\t" if character == "\t" else " " for character in before)
         wanted = f"\nexpected {' or '.join(self.expected)}" if self.expected else ""
         return f"line {self.line}, column {self.column}: {self.message}\n{source}\n{indent}^{wanted}"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from headwater.terms.model import Literal, NamedNode, Variable
 
@@ -84,3 +85,33 @@ class Timestamp(Expression):
     variable: Variable
     stream: NamedNode | Variable | None = None
     at: int = field(default=0, compare=False, repr=False)
+
+
+LONG_CHAIN = 32
+"""Chains with more links are balanced; shorter ones are grouped from the left, as they are written."""
+
+_Part = TypeVar("_Part")
+
+
+def combine_chain(combine: Callable[[_Part, _Part], _Part], parts: Sequence[_Part]) -> _Part:
+    """All parts combined in their order by an associative operator, such as `&&`, UNION or `/`; there is one at least.
+
+    Grouped from the left, a chain of ten thousand links is a tree of ten thousand levels, too deep to be walked by
+    recursion. So a long one becomes a balanced tree, which means the same and has fourteen.
+
+    >>> combine_chain(lambda left, right: f"({left} {right})", "abcd")
+    '(((a b) c) d)'
+    """
+    if len(parts) > LONG_CHAIN:
+        return _combine_balanced(combine, parts)
+    combined = parts[0]
+    for part in parts[1:]:
+        combined = combine(combined, part)
+    return combined
+
+
+def _combine_balanced(combine: Callable[[_Part, _Part], _Part], parts: Sequence[_Part]) -> _Part:
+    if len(parts) == 1:
+        return parts[0]
+    middle = len(parts) // 2
+    return combine(_combine_balanced(combine, parts[:middle]), _combine_balanced(combine, parts[middle:]))

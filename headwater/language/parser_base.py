@@ -18,9 +18,7 @@ from headwater.language.expressions import Expression
 from headwater.language.lexer import SourceText, Token
 from headwater.language.patterns import GroupPattern
 from headwater.language.stream_clauses import Dialect
-
-DEEPEST_NESTING = 100
-"""Brackets within brackets; beyond it the text is no query a person or a program means."""
+from headwater.terms.checking.input_limits import NESTING_VARIABLE, deepest_nesting
 
 _LONGEST_INTEGER = 18
 _KIND_NAMES = {
@@ -48,6 +46,7 @@ class ParserBase(ABC):
         self.index = 0
         self.token = source.tokens[0]
         self.depth = 0
+        self.deepest = deepest_nesting()
 
     @abstractmethod
     def group_pattern(self) -> GroupPattern:
@@ -121,8 +120,8 @@ class ParserBase(ABC):
     def enter_brackets(self) -> Iterator[None]:
         """Holds while the parser is inside a pair of brackets."""
         self.depth += 1
-        if self.depth > DEEPEST_NESTING:
-            self.fail(f"more than {DEEPEST_NESTING} brackets within brackets")
+        if self.depth > self.deepest:
+            self.fail(f"more than {self.deepest} brackets within brackets (the limit of {NESTING_VARIABLE})")
         yield
         self.depth -= 1
 

@@ -19,6 +19,7 @@ from headwater.language.expressions import (
     Operation,
     Timestamp,
     VariableReference,
+    combine_chain,
 )
 from headwater.language.lexer import SourceText, Token
 from headwater.language.parser_terms import IRI_STARTS, LITERAL_STARTS, TermParser
@@ -34,7 +35,6 @@ _PRECEDENCE = {
     **dict.fromkeys("+-", _ADD),
     **dict.fromkeys("*/", _MULTIPLY),
 }
-_LONG_CHAIN = 32
 _EXPRESSION_ENDS = frozenset({")", "]", "}", ",", ";", ".", "AS"})
 _EXPRESSION_STARTS = ("var", "iri", "pname", "string", "integer", "(", "a function")
 
@@ -85,7 +85,8 @@ class ExpressionParser(TermParser):
             if self.token.key == "^^" and self.dialect is not Dialect.CSPARQL:
                 break
             operands.append(self._right_side(self.advance(), precedence + 1))
-        return _combine("||" if precedence == _OR else "&&", operands)
+        operator = "||" if precedence == _OR else "&&"
+        return combine_chain(lambda left, right: Operation(operator, (left, right)), operands)
 
     def _comparison(self, left: Expression) -> Expression:
         token = self.advance()
@@ -289,14 +290,3 @@ class ExpressionParser(TermParser):
             stream = self.variable_or_iri()
         self.expect(")")
         return Timestamp(variable, stream, at=token.start)
-
-
-def _combine(operator: str, operands: list[Expression]) -> Expression:
-    """Joins operands from the left; a long chain as a balanced tree, which means the same and nests little."""
-    if len(operands) > _LONG_CHAIN:
-        middle = len(operands) // 2
-        return Operation(operator, (_combine(operator, operands[:middle]), _combine(operator, operands[middle:])))
-    result = operands[0]
-    for operand in operands[1:]:
-        result = Operation(operator, (result, operand))
-    return result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from headwater.language.expressions import combine_chain
 from headwater.language.parser_expressions import ExpressionParser
 from headwater.language.parser_terms import IRI_STARTS, NUMBER_KEYS, RDF_TYPE
 from headwater.language.patterns import (
@@ -45,16 +46,16 @@ class PathParser(ExpressionParser):
         return self.variable_or_iri()
 
     def _alternative(self) -> Path:
-        path = self._sequence()
+        paths = [self._sequence()]
         while self.accept("|"):
-            path = Alternative(path, self._sequence())
-        return path
+            paths.append(self._sequence())
+        return combine_chain(Alternative, paths)
 
     def _sequence(self) -> Path:
-        path = self._step()
+        paths = [self._step()]
         while self.accept("/"):
-            path = Sequence(path, self._step())
-        return path
+            paths.append(self._step())
+        return combine_chain(Sequence, paths)
 
     def _step(self) -> Path:
         if self.accept("^"):

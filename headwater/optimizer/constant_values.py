@@ -14,6 +14,7 @@ from functools import lru_cache
 from pyoxigraph import QuerySolutions, Store
 
 from headwater.algebra.nodes import ExistsPlan
+from headwater.algebra.plan_depth import check_text_of_plan
 from headwater.algebra.pyoxigraph_expressions import rewrite_for_pyoxigraph
 from headwater.algebra.scope import sub_expressions
 from headwater.algebra.to_sparql import expression_to_sparql
@@ -63,9 +64,8 @@ def effective_boolean_value(expression: Expression) -> bool | None:
 
 @lru_cache(maxsize=4096)
 def _evaluate(expression: Expression) -> object:
-    solutions = Store().query(
-        f"SELECT ({expression_to_sparql(rewrite_for_pyoxigraph(expression))} AS ?value) WHERE {{}}"
-    )
+    text = check_text_of_plan(expression_to_sparql(rewrite_for_pyoxigraph(expression)))
+    solutions = Store().query(f"SELECT ({text} AS ?value) WHERE {{}}")
     assert isinstance(solutions, QuerySolutions)
     (solution,) = solutions
     return solution["value"]

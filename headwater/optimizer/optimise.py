@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from headwater.algebra.plan import QueryPlan
+from headwater.algebra.plan_depth import DEEPEST_PLAN, depth_of
 from headwater.optimizer.rule import Rule
 from headwater.optimizer.rules import FINISHING, REWRITES
 from headwater.optimizer.statistics import Statistics
@@ -47,10 +48,11 @@ def optimise(
 ) -> OptimisedPlan:
     """The plan after all rules. `statistics` decides the order of joins; without it the order stays."""
     try:
-        return _apply_rules(plan, statistics, rewrites, finishing)
+        optimised = _apply_rules(plan, statistics, rewrites, finishing)
     except RecursionError:
-        # Generated queries may nest deeper than Python follows; what could be evaluated before still can be.
+        # Rules may nest operators deeper than Python follows; what could be evaluated before still can be.
         return OptimisedPlan(plan, ())
+    return optimised if depth_of(optimised.plan.root) <= DEEPEST_PLAN else OptimisedPlan(plan, ())
 
 
 def _apply_rules(

@@ -51,7 +51,15 @@ from headwater.algebra.translate import conjunction_of, join_nodes
 from headwater.algebra.triple_timestamps import PatternTime, timestamp_expression
 from headwater.algebra.unrolled_paths import can_be_empty, complete_path, has_negated_set, unroll_path
 from headwater.algebra.window_graphs import DEFAULT, INTERNAL, graphs_with_static_data, window_graph
-from headwater.language.expressions import Constant, Expression, FunctionCall, Operation, Timestamp, VariableReference
+from headwater.language.expressions import (
+    Constant,
+    Expression,
+    FunctionCall,
+    Operation,
+    Timestamp,
+    VariableReference,
+    combine_chain,
+)
 from headwater.language.patterns import TriplePattern
 from headwater.reference.blank_nodes import make_nodes_per_solution
 from headwater.reference.tick_dataset import OCCURRENCES, OF, STATIC, TIME, stream_time
@@ -162,7 +170,7 @@ class PlanRewriter:
             for n, graph in zip(windows, graphs, strict=True)
         ]
         nothing = Values((name, *(v for v in visible_variables(inner) if v != name)), ())
-        return reduce(Union, branches) if branches else nothing
+        return combine_chain(Union, branches) if branches else nothing
 
     def _label_of(self, window_index: int) -> NamedNode:
         return NamedNode(self.plan.windows[window_index].label)
@@ -193,7 +201,7 @@ class PlanRewriter:
         graphs = dict.fromkeys([*self.named_graphs, *visible_windows])
         branches = [join_nodes(self._rewrite_graph(graph, inner), Values((name,), ((graph,),))) for graph in graphs]
         nothing = Values((name, *(v for v in visible_variables(inner) if v != name)), ())
-        return reduce(Union, branches) if branches else nothing
+        return combine_chain(Union, branches) if branches else nothing
 
     def _rewrite_in_static_graph(self, inner: Node) -> Node:
         """A pattern over a static graph of the dataset: nothing in it occurs in time."""

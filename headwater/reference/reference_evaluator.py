@@ -14,6 +14,7 @@ from pyoxigraph import QuerySolutions, Store
 
 from headwater.algebra.nodes import Distinct, Node, Project
 from headwater.algebra.plan import QueryKind, QueryPlan
+from headwater.algebra.plan_depth import check_text_of_plan
 from headwater.algebra.scope import expressions_of, map_expression, map_expressions, map_plan, nodes_of, sub_expressions
 from headwater.algebra.to_sparql import to_sparql
 from headwater.algebra.triple_timestamps import has_timestamps
@@ -112,7 +113,7 @@ class ReferenceEvaluator(Evaluator):
         root = work_around_pyoxigraph(rewriter.rewrite(), rewriter.new_variable)
         root = with_total_order(map_plan(root, lambda node: map_expressions(node, _replace_now)))
         called = aggregate_calls.with_aggregate_calls(root)
-        text = to_sparql(exact.read_originals(called) if has_stored_forms else called)
+        text = check_text_of_plan(to_sparql(exact.read_originals(called) if has_stored_forms else called))
         return TickQuery(text, aggregate_calls.aggregate_functions_of(root, has_stored_forms))
 
     def _ask_endpoints(self, tick: int) -> tuple[QueryPlan, Functions]:

@@ -21,8 +21,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from pyoxigraph import RdfFormat, parse, serialize
+from pyoxigraph import RdfFormat, serialize
 
+from headwater.terms.checking.checked_parsing import parse_quads
 from headwater.terms.model import BlankNode, Literal, NamedNode, Term, Triple
 
 Plain: TypeAlias = Any
@@ -45,7 +46,7 @@ def triples_to_text(triples: list[Triple]) -> bytes:
 
 def text_to_triples(text: bytes) -> list[Triple]:
     """The triples of such a text, blank nodes under their labels."""
-    return [quad.triple for quad in parse(text, format=RdfFormat.N_TRIPLES)]
+    return [quad.triple for quad in parse_quads(text, RdfFormat.N_TRIPLES)]
 
 
 class _Packer:

@@ -21,9 +21,10 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Any
 
-from pyoxigraph import RdfFormat, parse
+from pyoxigraph import RdfFormat
 
 from headwater.errors import HeadwaterError, SettingError
+from headwater.terms.checking.checked_parsing import read_document
 from headwater.terms.model import BlankNode, Literal, NamedNode, Quad, Triple
 
 FORMATS: dict[str, RdfFormat] = {
@@ -137,7 +138,7 @@ def read_quads(
 
 def _parse(data: bytes | IO[bytes], format: RdfFormat, base_iri: str | None, name: str) -> Iterator[Quad]:
     try:
-        yield from parse(data, format=format, base_iri=base_iri)
+        yield from read_document(data, format, base_iri)
     except SyntaxError as error:
         raise RdfSyntaxError.from_parser(error, name) from None
     except BROKEN_COMPRESSION as error:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyoxigraph import DefaultGraph, RdfFormat, parse
+from pyoxigraph import DefaultGraph, RdfFormat
 
+from headwater.terms.checking.checked_parsing import parse_quads
 from headwater.terms.model import BlankNode, NamedNode, Quad
 from headwater.terms.rdf_documents import RdfSyntaxError
 
@@ -19,8 +20,8 @@ def parse_statements(statements: Sequence[bytes]) -> list[Quad | str]:
     # is not parsed in one go. Otherwise the parser itself insists on one statement per line.
     if b"\r" not in block:
         try:
-            quads: list[Quad | str] = list(parse(block, format=RdfFormat.N_QUADS))
-        except (SyntaxError, MemoryError):
+            quads: list[Quad | str] = [*parse_quads(block, RdfFormat.N_QUADS)]
+        except SyntaxError:
             pass
         else:
             if len(quads) == len(statements):
@@ -31,12 +32,10 @@ def parse_statements(statements: Sequence[bytes]) -> list[Quad | str]:
 def parse_statement(statement: bytes) -> Quad | str:
     """The quad of one statement, or the reason why it is none."""
     try:
-        quads: list[Quad] = list(parse(statement, format=RdfFormat.N_QUADS))
+        quads: list[Quad] = parse_quads(statement, RdfFormat.N_QUADS)
     except SyntaxError as error:
         located = RdfSyntaxError.from_parser(error, "")
         return located.reason if located.column is None else f"{located.reason} (column {located.column})"
-    except MemoryError as error:
-        return f"longer than the parser takes: {error}"
     if len(quads) != 1:
         return f"expected one N-Quads statement, found {len(quads) or 'none'}"
     return quads[0]

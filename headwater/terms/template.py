@@ -48,10 +48,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, cast
 
-from pyoxigraph import RdfFormat, parse
+from pyoxigraph import RdfFormat
 
 from headwater.errors import HeadwaterError
 from headwater.terms.arguments import check_path
+from headwater.terms.checking.checked_parsing import parse_quads
 from headwater.terms.model import BlankNode, Element, NamedNode, Term, Triple
 from headwater.terms.rdf_documents import RdfSyntaxError
 from headwater.terms.template_terms import RELATIVE_BASE, Placeholders, TemplateRow, TermBuilder
@@ -182,7 +183,7 @@ class RowTemplate:
         try:
             turtle = self._placeholders.hide("\n".join(block.lines))
             source = f"{prefixes}{turtle}\n".encode()
-            for quad in parse(source, format=RdfFormat.TURTLE, base_iri=RELATIVE_BASE):
+            for quad in parse_quads(source, RdfFormat.TURTLE, RELATIVE_BASE):
                 places = []
                 for term in (quad.subject, quad.predicate, quad.object):
                     if term not in numbers:

@@ -92,7 +92,7 @@ def test_from_fetches_nothing(tmp_path: Path) -> None:
     with serving(sparql(store())) as server:
         (tmp_path / "s.tnq").write_text(STREAM)
         for evaluator in ("auto", "reference"):
-            engine = hw.Engine(in_process=True, evaluator=evaluator)  # type: ignore[arg-type]
+            engine = hw.Engine(in_process=True, evaluator=evaluator)
             engine.stream(EX + "s", str(tmp_path / "s.tnq"))
             engine.register(
                 f"SELECT * FROM <{server.url}> FROM NAMED <{server.url}x> FROM STREAM <{EX}s> [RANGE 5s TUMBLING] "

@@ -21,9 +21,11 @@ from hashlib import blake2b
 from typing import TypeAlias
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
-from pyoxigraph import QueryBoolean, QueryResultsFormat, parse_query_results
+from pyoxigraph import QueryBoolean, QueryResultsFormat
 
 from headwater.federation.endpoint.endpoint_settings import QueryMethod
+from headwater.terms.checking.checked_parsing import parse_results
+from headwater.terms.checking.nesting import TooDeep
 from headwater.terms.model import BlankNode, Row, Term, Triple
 
 ACCEPT = (
@@ -101,6 +103,8 @@ def read_results(body: bytes, content_type: str = "", scope: str = "") -> Result
     format_ = _detect_format(text)
     try:
         return _parse(text, format_, scope)
+    except TooDeep as error:
+        raise NotResults(f"the answer is {error}") from None
     except (SyntaxError, ValueError) as error:
         plain = _drop_extensions(text) if format_ is QueryResultsFormat.JSON else None
         if plain is None:
@@ -115,7 +119,7 @@ def _parse(text: bytes | str, format_: QueryResultsFormat, scope: str) -> Result
     if not _is_complete(text, format_):
         # The parser takes the end of the data for the end of the results.
         raise ValueError("the end is missing")
-    results = parse_query_results(text, format=format_)
+    results = parse_results(text, format_)
     if isinstance(results, QueryBoolean):
         return bool(results)
     names = tuple(variable.value for variable in results.variables)

@@ -21,6 +21,7 @@ import numpy as np
 from pyoxigraph import QuerySolutions, Store
 
 from headwater.algebra.nodes import Extend, Unit
+from headwater.algebra.plan_depth import check_text_of_plan
 from headwater.algebra.pyoxigraph_expressions import rewrite_for_pyoxigraph
 from headwater.algebra.scope import map_expression, sub_expressions
 from headwater.algebra.to_sparql import expression_to_sparql, term_to_sparql
@@ -61,7 +62,11 @@ class PyoxigraphExpression:
 
         renamed_expression = rewrite_for_pyoxigraph(map_expression(expression, rename))
         as_stored = exact.read_originals(Extend(Unit(), _RESULT, renamed_expression))
-        self._texts = expression_to_sparql(renamed_expression), expression_to_sparql(cast(Extend, as_stored).expression)
+        # The rest of the query is written here, and the terms in it were checked when they were read.
+        self._texts = (
+            check_text_of_plan(expression_to_sparql(renamed_expression)),
+            check_text_of_plan(expression_to_sparql(cast(Extend, as_stored).expression)),
+        )
         self._has_changed_constants = any(
             _is_changed_by_store(part.value) for part in parts if isinstance(part, Constant)
         )

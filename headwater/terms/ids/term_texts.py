@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
-from typing import cast
 
 import numpy as np
 import numpy.typing as npt
-from pyoxigraph import RdfFormat, parse
+from pyoxigraph import RdfFormat
 
+from headwater.terms.checking.checked_parsing import parse_quads
 from headwater.terms.ids.hash_collisions import HashCollision
 from headwater.terms.ids.term_ids import term_text
 from headwater.terms.model import BlankNode, Literal, NamedNode, Term
@@ -113,7 +113,7 @@ def parse_terms(texts: tuple[bytes, ...]) -> list[Term]:
     """The terms of N-Triples texts."""
     # A term stands in the place of an object, because there every kind of term may stand.
     document = b"".join(b"<t:t> <t:t> %s .\n" % text for text in texts)
-    return [quad.object for quad in parse(document, format=RdfFormat.N_TRIPLES)]
+    return [quad.object for quad in parse_quads(document, RdfFormat.N_TRIPLES)]
 
 
 def texts_of_terms(terms: Iterable[tuple[int, Term]]) -> TermTexts:
@@ -193,5 +193,5 @@ def term_of_text(text: bytes) -> Term:
                 return Literal(string[1:end])
             if suffix.startswith("^^<"):
                 return Literal(string[1:end], datatype=_datatype(suffix[3:-1]))
-    (quad,) = parse(b"<t:t> <t:t> " + text + b" .", format=RdfFormat.N_TRIPLES)
-    return cast(Term, quad.object)
+    (quad,) = parse_quads(b"<t:t> <t:t> " + text + b" .", RdfFormat.N_TRIPLES)
+    return quad.object

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
-from pyoxigraph import DefaultGraph, RdfFormat, parse
+from pyoxigraph import DefaultGraph, RdfFormat
 
+from headwater.terms.checking.checked_parsing import parse_quads
 from headwater.terms.model import BadElement, BlankNode, NamedNode, Quad, Triple
 from headwater.terms.rdf_documents import RdfSyntaxError
 from headwater.terms.scanning.formats import LineFormat
@@ -96,7 +97,7 @@ def _read_untimed_lines(lines: Sequence[bytes], format: RdfFormat) -> list[LineC
     # As in `headwater.terms.statements`: in one go only where nothing hides behind a carriage return.
     if b"\r" not in block:
         try:
-            quads = list(parse(block, format=format))
+            quads = parse_quads(block, format)
         except SyntaxError:
             pass
         else:
@@ -107,7 +108,7 @@ def _read_untimed_lines(lines: Sequence[bytes], format: RdfFormat) -> list[LineC
 
 def _read_untimed_line(line: bytes, format: RdfFormat) -> LineContent:
     try:
-        return _to_statements(parse(line, format=format))
+        return _to_statements(parse_quads(line, format))
     except SyntaxError as error:
         located = RdfSyntaxError.from_parser(error, "")
         place = "" if located.column is None else f" (column {located.column})"

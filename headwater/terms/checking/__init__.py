@@ -1,0 +1,1 @@
+"""Limits on what comes from outside, checked before a parser sees it."""
