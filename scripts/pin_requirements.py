@@ -1,12 +1,12 @@
 """Writes requirements/*.txt: exact versions with the SHA-256 of every file that the supported platforms would install.
 
     .venv/bin/python scripts/pin_requirements.py            # asks the package index that pip is set up with
-    .venv/bin/python scripts/pin_requirements.py --check    # without a network: do they have the versions of constraints.txt?
+    .venv/bin/python scripts/pin_requirements.py --check    # without a network: are the versions right?
 
 The versions are those of constraints.txt. pip itself says which files it would install on each platform, and what their
 checksums are; neither an index nor its host is written down, so the files can be used with any of them:
 
-    pip install --require-hashes -r requirements/headwater.txt
+    pip install --require-hashes -r requirements/runtime.txt
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FOLDER = PROJECT / "requirements"
 PYTHONS = ("3.11", "3.12", "3.13")
 MACHINES = ("x86_64", "aarch64")
 GLIBC = ("2_34", "2_31", "2_28", "2_27", "2_26", "2_24", "2_17")
-LISTS = {"headwater": ["setuptools", ".[all]"], "release-tools": ["pip-licenses", "cyclonedx-bom"]}
+LISTS = {"runtime": ["setuptools", ".[all]"], "release-tools": ["pip-licenses", "cyclonedx-bom"]}
 """What each file is for: an installation with all extras, and what `make release-check` uses."""
 HEAD = "# Written by scripts/pin_requirements.py for Python {pythons} on Linux ({machines}).\n"
 
