@@ -43,3 +43,11 @@ def verify_jars(jars: Iterable[Path], *, must_be_known: bool = True) -> None:
                 f"{jar} is not the {jar.name} that Headwater knows: its SHA-256 is {found}, and should be {wanted}; "
                 "delete it, and fetch it again from a place that you trust"
             )
+
+
+if __name__ == "__main__":
+    from headwater.sources.kafka_jars import cached_jar_files
+
+    found = [jar for jar in cached_jar_files() if jar.name in known_checksums()]
+    verify_jars(found)
+    print(f"{len(known_checksums())} jars have checksums; {len(found)} fetched files were compared with them")

@@ -132,10 +132,18 @@ def _cached_jars(coordinates: tuple[str, ...]) -> list[Path]:
     return sorted(_cache_folder(coordinates).glob("*.jar")) if coordinates else []
 
 
+def cached_jar_files() -> list[Path]:
+    """All jars that were fetched."""
+    return sorted(_cache().glob("*/*.jar"))
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "headwater" / "jars"
+
+
 def _cache_folder(coordinates: tuple[str, ...]) -> Path:
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     name = coordinates[0].replace(":", "-") + ("" if len(coordinates) == 1 else f"-and-{len(coordinates) - 1}")
-    return cache / "headwater" / "jars" / name
+    return _cache() / name
 
 
 def _pom_of(coordinates: Iterable[str], transitive: bool) -> str:

@@ -115,7 +115,7 @@ def test_updates_load_and_ask_through_our_client() -> None:
         base = server.url.removesuffix("sparql")
         data = hw.Engine(in_process=True).dataset([Quad(A, Q, B)])
         data.update(
-            f"PREFIX : <{base}> LOAD :city.ttl INTO GRAPH <{EX}g> ; LOAD SILENT <{base}none> ; CLEAR SILENT DEFAULT"
+            f"PREFIX : <{base}> LOAD :city.ttl INTO GRAPH <{EX}g> ; LOAD SILENT <{base}none> ; CLEAR SILENT GRAPH :old"
         )
         loaded = list(data.quads(NamedNode(f"{base}city.ttl#n"), None, None))
         assert len(loaded) == 2 and {str(quad.graph_name) for quad in loaded} == {f"<{EX}g>"}
@@ -222,7 +222,6 @@ def test_the_command_line_and_the_settings_file_say_what_may_be_asked(tmp_path: 
 
 
 STORE_CALLS = {
-    "demo/traffic.py": "store.load",
     "datasets/updates.py": "store.update",
     "kernel/expressions/pyoxigraph_evaluation.py": "_EMPTY_STORE.query",
     "optimizer/constant_values.py": "Store().query",
