@@ -92,7 +92,7 @@ def test_from_fetches_nothing(tmp_path: Path) -> None:
     with serving(sparql(store())) as server:
         (tmp_path / "s.tnq").write_text(STREAM)
         for evaluator in ("auto", "reference"):
-            engine = hw.Engine(in_process=True, evaluator=evaluator)  # type: ignore[arg-type]
+            engine = hw.Engine(in_process=True, evaluator=evaluator)
             engine.stream(EX + "s", str(tmp_path / "s.tnq"))
             engine.register(
                 f"SELECT * FROM <{server.url}> FROM NAMED <{server.url}x> FROM STREAM <{EX}s> [RANGE 5s TUMBLING] "
@@ -115,7 +115,7 @@ def test_updates_load_and_ask_through_our_client() -> None:
         base = server.url.removesuffix("sparql")
         data = hw.Engine(in_process=True).dataset([Quad(A, Q, B)])
         data.update(
-            f"PREFIX : <{base}> LOAD :city.ttl INTO GRAPH <{EX}g> ; LOAD SILENT <{base}none> ; CLEAR SILENT DEFAULT"
+            f"PREFIX : <{base}> LOAD :city.ttl INTO GRAPH <{EX}g> ; LOAD SILENT <{base}no> ; CLEAR SILENT GRAPH <urn:x>"
         )
         loaded = list(data.quads(NamedNode(f"{base}city.ttl#n"), None, None))
         assert len(loaded) == 2 and {str(quad.graph_name) for quad in loaded} == {f"<{EX}g>"}
@@ -168,7 +168,7 @@ def test_no_update_gets_around_the_policy(text: str) -> None:
     ],
 )
 def test_names_and_texts_are_no_keywords(text: str) -> None:
-    assert not may_reach_out(text) or "_:load" in text
+    assert not may_reach_out(text)
 
 
 def test_a_data_set_without_an_engine_asks_no_endpoint(tmp_path: Path) -> None:
