@@ -317,7 +317,7 @@ class Endpoint:
         client = state.client()
         has_answered = False
         try:
-            headers = settings.headers() if _origin(request.url) == _origin(settings.url) else {}
+            headers = settings.headers() if _has_origin_of(request.url, settings.url) else {}
             if request.content_type:
                 headers["Content-Type"] = request.content_type
             http_request = client.build_request(
@@ -388,12 +388,13 @@ class Endpoint:
         return " ".join(body[:_MOST_REFUSAL_BYTES].decode("utf-8", "replace").split())
 
 
-def _origin(url: str) -> tuple[str, str, int | None] | None:
-    """Scheme, host and port of an address; None where it has no normal form, which is like no other origin."""
+def _has_origin_of(url: str, other: str) -> bool:
+    """Whether two addresses have the same scheme, host and port."""
     try:
-        return normalise(url).origin
+        return normalise(url).origin == normalise(other).origin
     except SettingError:
-        return None
+        # Without a normal form only what is written the same way is the same.
+        return urlsplit(url)[:2] == urlsplit(other)[:2]
 
 
 def _run_in_background(future: Future[Results], work: Callable[[], Results]) -> None:
