@@ -1,8 +1,8 @@
 """Linked data that lives elsewhere, looked at again while queries run: files and addresses.
 
 A file is read again when its size or time of change is another one, an address when its server says that it has
-changed (ETag, Last-Modified) or cannot tell. What is different then is one version of the data set. Where reading
-fails, the data stays as it was, and the log says so.
+changed (ETag, Last-Modified) or cannot tell. What is different then is one version of the data set. Where reading or
+writing fails, as on a full disk, the data stays as it was, the log says so, and it is tried again.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ from headwater.egress.policy import EgressPolicy
 from headwater.engine.static_files import find_files, put_in_graph, read_statements
 from headwater.sources.source import SourceError
 from headwater.terms.model import Quad
-from headwater.terms.rdf_documents import RdfSyntaxError, rdf_format, read_quads
+from headwater.terms.rdf_documents import rdf_format, read_quads
 from headwater.terms.redaction import redact_url
 
 logger = logging.getLogger(__name__)
+_FIRST_RETRY_SECONDS, _LAST_RETRY_SECONDS = 1.0, 60.0
 
 
 def is_web_address(data: object) -> bool:
@@ -94,25 +95,49 @@ class RefreshedDataSet:
     graph: str | None
     seconds: float
     _held: set[Quad] = field(default_factory=set)
+    _wanted: set[Quad] | None = None
+    """What the source has, where that could not be taken over yet."""
+    _failure: str | None = None
+    """Why the last attempt failed."""
 
     def begin(self, quads: Iterable[Quad]) -> None:
         """These statements are in the data set."""
         self._held = set(quads)
 
+    @property
+    def is_failing(self) -> bool:
+        """Whether the last attempt failed."""
+        return self._failure is not None
+
     def refresh(self) -> bool:
-        """Take over what has changed, as one version; whether something had."""
+        """Take over what has changed, as one version; whether something had.
+
+        Whatever fails is reported, once for each reason, and the data stays as it was; the next call tries again.
+        """
         try:
-            quads = self.source.read()
-        except (OSError, SourceError, RdfSyntaxError, ValueError) as error:
-            logger.warning("the data stays as it was: %s", error)
+            has_changed = self._take_over()
+        except Exception as error:
+            # Nobody waits for this thread: an error that ended it would end the refreshing in silence.
+            reason = str(error) or type(error).__name__
+            if reason != self._failure:
+                logger.warning("the data stays as it was, and is looked at again: %s", reason)
+            self._failure = reason
             return False
-        if quads is None:
+        if self._failure is not None:
+            logger.warning("the data is refreshed again, after: %s", self._failure)
+            self._failure = None
+        return has_changed
+
+    def _take_over(self) -> bool:
+        quads = self.source.read()
+        if quads is not None:
+            self._wanted = set(put_in_graph(quads, self.graph))
+        if self._wanted is None:
             return False
-        now = set(put_in_graph(quads, self.graph))
-        added, removed = now - self._held, self._held - now
-        self._held = now
+        added, removed = self._wanted - self._held, self._held - self._wanted
         if added or removed:
             self.data.change(added, removed)
+        self._held, self._wanted = self._wanted, None
         return bool(added or removed)
 
 
@@ -120,7 +145,10 @@ class RefreshedDataSet:
 def refresh_in_background(watched: Iterable[RefreshedDataSet]) -> Iterator[None]:
     """Look at sources in the background, each in its own rhythm."""
     end = threading.Event()
-    threads = [threading.Thread(target=_refresh_until, args=(one, end.wait), daemon=True) for one in watched]
+    threads = [
+        threading.Thread(target=_refresh_until, args=(one, end.wait), name="headwater-refresh", daemon=True)
+        for one in watched
+    ]
     for thread in threads:
         thread.start()
     try:
@@ -132,5 +160,8 @@ def refresh_in_background(watched: Iterable[RefreshedDataSet]) -> Iterator[None]
 
 
 def _refresh_until(one: RefreshedDataSet, wait: Callable[[float], bool]) -> None:
-    while not wait(one.seconds):
+    """Refresh again and again; what failed is tried again sooner, at growing distances."""
+    retry = _FIRST_RETRY_SECONDS
+    while not wait(min(one.seconds, retry) if one.is_failing else one.seconds):
         one.refresh()
+        retry = min(2 * retry, _LAST_RETRY_SECONDS) if one.is_failing else _FIRST_RETRY_SECONDS

@@ -93,7 +93,8 @@ def _write_all(descriptor: int, data: bytes) -> None:
 def write_at_end(path: Path, data: bytes, end: int, *, sync: Sync = Sync.CONTENT_AND_NAME) -> None:
     """Write bytes behind the first `end` bytes of a log, in place of what a writer left there that did not finish.
 
-    The log is as it was before where writing fails.
+    The log is as it was before where not all can be written. Where it was, and cannot be forced to disk, it stays:
+    others may have read it, and nobody knows whether it survives.
     """
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o666)
     try:
@@ -105,16 +106,17 @@ def write_at_end(path: Path, data: bytes, end: int, *, sync: Sync = Sync.CONTENT
         os.lseek(descriptor, end, os.SEEK_SET)
         try:
             _write_all(descriptor, data)
-            if sync is not Sync.NOTHING:
-                os.fsync(descriptor)
-                if not end:
-                    sync_folder(path.parent)
-        except BaseException as error:
+        except BaseException:
             with suppress(OSError):
                 os.ftruncate(descriptor, end)
-            if isinstance(error, OSError) and error.filename is None:
-                error.filename = str(path)
             raise
+        if sync is not Sync.NOTHING:
+            os.fsync(descriptor)
+            if not end:
+                sync_folder(path.parent)
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
     finally:
         os.close(descriptor)
 
