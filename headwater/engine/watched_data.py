@@ -21,6 +21,7 @@ from pyoxigraph import RdfFormat
 from headwater.datasets.dataset import DataSet
 from headwater.engine.static_files import find_files, put_in_graph, read_statements
 from headwater.sources.source import SourceError
+from headwater.terms.checking.input_limits import DOCUMENT_VARIABLE, largest_document
 from headwater.terms.model import Quad
 from headwater.terms.rdf_documents import RdfSyntaxError, rdf_format, read_quads
 
@@ -46,27 +47,40 @@ class WebDocument:
 
         accepted = "application/n-quads, application/trig, text/turtle, application/n-triples, application/ld+json"
         try:
-            found = httpx.get(
+            with httpx.stream(
+                "GET",
                 self.address,
                 headers={"Accept": f"{accepted}, application/rdf+xml", **self._known},
                 follow_redirects=True,
                 timeout=_TIMEOUT_SECONDS,
-            )
-            if found.status_code == 304:
-                return None
-            found.raise_for_status()
+            ) as found:
+                if found.status_code == 304:
+                    return None
+                found.raise_for_status()
+                content = self._read_content(found.iter_bytes())
         except httpx.HTTPError as error:
             raise SourceError(f"{self.address} cannot be read ({error}): check the address of the data") from None
         kind = found.headers.get("content-type", "").partition(";")[0].strip()
         format = RdfFormat.from_media_type(kind) or rdf_format(urlsplit(self.address).path)
-        quads = list(
-            read_quads(found.content, format=format, base_iri=self.address, scope=self.address, name=self.address)
-        )
+        quads = list(read_quads(content, format=format, base_iri=self.address, scope=self.address, name=self.address))
         names = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
         self._known = {
             request: found.headers[response] for response, request in names.items() if response in found.headers
         }
         return quads
+
+    def _read_content(self, pieces: Iterable[bytes]) -> bytes:
+        """The unpacked document; it is not read on behind the limit, whatever its server says of its size."""
+        limit = largest_document()
+        content = bytearray()
+        for piece in pieces:
+            content += piece
+            if len(content) > limit:
+                raise SourceError(
+                    f"{self.address} has more than {limit:,} bytes, the limit of {DOCUMENT_VARIABLE}: raise it, "
+                    "or give the document as a file"
+                )
+        return bytes(content)
 
 
 @dataclass
