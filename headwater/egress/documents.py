@@ -19,13 +19,12 @@ from headwater.egress.policy import EgressPolicy
 from headwater.egress.transport import make_client
 from headwater.egress.web_addresses import normalise
 from headwater.errors import HeadwaterError, SettingError
+from headwater.terms.checking.input_limits import DOCUMENT_VARIABLE, largest_document
 from headwater.terms.redaction import redact_url
 
 _TIMEOUT_SECONDS = 30.0
 _MOST_REDIRECTS = 5
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-LARGEST_DOCUMENT = 1 << 30
-"""How many bytes of a document are read before it is refused."""
 
 
 class WebError(HeadwaterError, OSError):
@@ -54,9 +53,11 @@ def fetch_document(
     *,
     accept: str = "*/*",
     headers: Mapping[str, str] | None = None,
-    largest: int = LARGEST_DOCUMENT,
 ) -> FetchedDocument:
-    """The document at an address; a `WebError` where it cannot be had, an `EgressError` where it may not be asked."""
+    """The document at an address; a `WebError` where it cannot be had, an `EgressError` where it may not be asked.
+
+    It is not read on behind the limit of documents, whatever its server says of its size.
+    """
     address, own = split_user_info(url)
     credentials = own if own is not None else Credentials.from_environment(address)
     try:
@@ -68,7 +69,7 @@ def fetch_document(
         with make_client(policy) as client:
             for _ in range(_MOST_REDIRECTS + 1):
                 with_secrets = credentials.as_headers() if normalise(address).origin == origin else {}
-                found = _get(client, address, {**sent, **with_secrets}, largest)
+                found = _get(client, address, {**sent, **with_secrets}, largest_document())
                 if isinstance(found, FetchedDocument):
                     return found
                 # User info of a redirect is no secret of ours, and would be shown by whatever shows the address.
@@ -97,5 +98,8 @@ def _get(client: httpx.Client, address: str, headers: Mapping[str, str], largest
         for block in found.iter_bytes():
             content += block
             if len(content) > largest:
-                raise WebError(f"{redact_url(address)} has more than {largest} bytes, and is not read")
+                raise WebError(
+                    f"{redact_url(address)} has more than {largest:,} bytes, the limit of {DOCUMENT_VARIABLE}: "
+                    "raise it, or give the document as a file"
+                )
         return FetchedDocument(address, found.headers, bytes(content))

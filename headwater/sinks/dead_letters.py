@@ -15,6 +15,7 @@ from headwater.errors import HeadwaterError
 from headwater.sinks.errors import report_write_errors
 from headwater.terms.durable_files import create_folder, remove_files, replace_file
 from headwater.terms.names import iri_to_name
+from headwater.terms.text_lines import shorten_text
 from headwater.terms.timestamps import format_time
 
 LineNumbers = Callable[[str, str, list[tuple[int, ...]]], list[int | None]]
@@ -70,7 +71,7 @@ def dead_letter_to_json(letter: DeadLetter) -> str:
             "stream": iri_to_name(letter.stream),
             "reason": letter.reason,
             "time": None if letter.time is None else format_time(letter.time),
-            "text": letter.text,
+            "text": None if letter.text is None else shorten_text(letter.text),
             "source": letter.source,
             "line": letter.line,
         },

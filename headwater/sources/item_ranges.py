@@ -15,7 +15,7 @@ from headwater.sources.source import ItemRange
 from headwater.terms.element_files import ElementReader, StreamFormat
 from headwater.terms.model import BadElement, Element
 from headwater.terms.rdf_documents import is_compressed
-from headwater.terms.text_lines import count_lines_before, line_to_text, seek_line
+from headwater.terms.text_lines import LONGEST_LINE, count_lines_before, line_to_text, seek_line
 from headwater.terms.tnq import find_key_before, read_tnq
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def scan_item_range(
 
 def _read_timed_lines(reader: ElementReader, item_range: ItemRange) -> Iterator[Element | BadElement]:
     with open(reader.path, "rb") as stream:
-        offset = seek_line(stream, item_range.start)
+        offset = seek_line(stream, item_range.start, item_range.end)
         if offset >= item_range.end:
             return
         yield from read_tnq(
@@ -93,10 +93,8 @@ def _read_timed_lines(reader: ElementReader, item_range: ItemRange) -> Iterator[
 
 
 def _lines_until(stream: IO[bytes], offset: int, end: int) -> Iterator[bytes]:
-    for raw in stream:
-        if offset >= end:
-            return
-        yield raw[: end - offset]
+    while offset < end and (raw := stream.readline(end - offset)):
+        yield raw
         offset += len(raw)
 
 
@@ -106,7 +104,7 @@ def _appended_rest_of_line(reader: ElementReader, start: int) -> list[BadElement
         stream.seek(start - 1)
         if stream.read(1) == b"\n":
             return []
-        rest = stream.readline()
+        rest = stream.readline(LONGEST_LINE)
     if not rest.strip():
         return []
     reason = "the rest of a line of which the beginning was read before; append whole lines"

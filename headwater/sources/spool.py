@@ -24,6 +24,7 @@ from headwater.sources.source import ItemRange, Source, SourceError, SourceItem
 from headwater.terms.arguments import make_folder
 from headwater.terms.durable_files import append_durably, lock_file, sync_folder
 from headwater.terms.model import BadElement, Element
+from headwater.terms.text_lines import shorten_text
 from headwater.terms.timestamps import format_time
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ FILE_BYTES = 64 << 20
 FILE_SECONDS = 3600.0
 KEEP_SECONDS = 3600.0
 _UNREADABLE = "unreadable "
+_SPOOLED = 1000
+"""How many characters of a message that cannot be read are kept: six bytes each in JSON, at most."""
 
 
 class Spool:
@@ -70,7 +73,7 @@ class Spool:
             if isinstance(one, Element):
                 lines.extend(element_lines(one))
             else:
-                lines.append(_UNREADABLE + json.dumps([one.reason, one.text, one.source]) + "\n")
+                lines.append(_UNREADABLE + _pack_unreadable(one) + "\n")
         if lines:
             self._write("".join(lines).encode("utf-8", "surrogatepass"))
 
@@ -168,6 +171,11 @@ def release_read_items(sources: Mapping[str, Source], offset: Offset) -> None:
     for stream, source in sources.items():
         if isinstance(source, SpoolSource):
             source.remove_read_files(offset.of(stream).items)
+
+
+def _pack_unreadable(bad: BadElement) -> str:
+    """A bad element as the rest of a line, short enough to be shown whole in a report."""
+    return json.dumps([bad.reason, shorten_text(bad.text, _SPOOLED), bad.source], ensure_ascii=False)
 
 
 def _unpack_unreadable(bad: BadElement) -> BadElement:

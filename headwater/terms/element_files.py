@@ -195,7 +195,7 @@ class ElementReader:
             if self.format is StreamFormat.CSV and self.template is not None and self.template.columns is None:
                 yield from self._read_csv_with_header(stream, self.template, start, end)
                 return
-            offset = seek_line(stream, start)
+            offset = seek_line(stream, start, end)
             if end is not None and offset >= end:
                 return
             first_line = self._line_number_at(offset)
@@ -220,6 +220,6 @@ class ElementReader:
             (place,) = header.bad.position
             if start <= place and (end is None or place < end):
                 yield header.bad
-        offset = seek_line(stream, max(start, header_end))
+        offset = seek_line(stream, max(start, header_end), end)
         first_line = self._line_number_at(offset)
         yield from read_csv(stream, self.source, template, offset, first_line, end=end, header=header)

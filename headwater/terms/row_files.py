@@ -17,7 +17,16 @@ from headwater.terms.model import BadElement, Element
 from headwater.terms.template import RowTemplate
 from headwater.terms.template_terms import RowError
 from headwater.terms.template_time import ROW_NUMBER
-from headwater.terms.text_lines import LineNumbers, Lines, OffsetLine, line_to_text, lines_before, offset_lines
+from headwater.terms.text_lines import (
+    LineNumbers,
+    Lines,
+    LongLine,
+    OffsetLine,
+    line_to_text,
+    lines_before,
+    offset_lines,
+    shorten_text,
+)
 
 
 def _refuse_constant(name: str) -> str:
@@ -106,7 +115,7 @@ def read_csv(
         try:
             if columns is None:
                 raise RowError("the row has no column names, because the header line cannot be read")
-            cells = cells_by_column(line[2].decode(), columns, template)
+            cells = cells_by_column(_line_text(line), columns, template)
             number = numbers.number(line[1]) - header.line if template.uses_row_number else 0
             element = reader.element(cells, number, line[0])
         except ValueError as error:
@@ -122,6 +131,13 @@ def cells_by_column(line: str, columns: tuple[str, ...], template: RowTemplate) 
     if len(cells) < len(columns) or (len(cells) > len(columns) and not template.has_more_columns):
         raise RowError(f"the row has {len(cells)} cells, but there are {len(columns)} columns")
     return dict(zip(columns, cells, strict=False))
+
+
+def _line_text(line: OffsetLine) -> str:
+    """The text of a line; a `RowError` if it is too long."""
+    if isinstance(line[2], LongLine):
+        raise RowError(line[2].reason)
+    return line[2].decode()
 
 
 def _bad_row(error: ValueError, line: OffsetLine, source: str, numbers: LineNumbers) -> BadElement:
@@ -146,7 +162,7 @@ def read_json_lines(
         if not line[2].strip(b" "):
             continue
         try:
-            cells = cells_of_json(parse_json_row(line[2].decode()), template)
+            cells = cells_of_json(parse_json_row(_line_text(line)), template)
             number = numbers.number(line[1]) if template.uses_row_number else 0
             element = reader.element(cells, number, line[0])
         except (ValueError, RecursionError) as error:
@@ -170,7 +186,7 @@ def read_json_array(data: bytes, source: str, template: RowTemplate) -> Iterator
         try:
             element = reader.element(cells_of_json(member, template), number, number - 1)
         except ValueError as error:
-            yield BadElement(str(error), json.dumps(member, ensure_ascii=False), source, (number - 1,))
+            yield BadElement(str(error), shorten_text(json.dumps(member, ensure_ascii=False)), source, (number - 1,))
         else:
             if element is not None:
                 yield element

@@ -9,10 +9,13 @@ from pyoxigraph import DefaultGraph, RdfFormat
 from headwater.terms.checking.checked_parsing import parse_quads
 from headwater.terms.model import BlankNode, NamedNode, Quad
 from headwater.terms.rdf_documents import RdfSyntaxError
+from headwater.terms.text_lines import LongLine
 
 
 def parse_statements(statements: Sequence[bytes]) -> list[Quad | str]:
     """For each statement its quad, or the reason why it is none. A statement holds no line feed."""
+    if any(isinstance(statement, LongLine) for statement in statements):
+        return [parse_statement(statement) for statement in statements]
     if not statements:
         return []
     block = b"\n".join(statements)
@@ -31,6 +34,8 @@ def parse_statements(statements: Sequence[bytes]) -> list[Quad | str]:
 
 def parse_statement(statement: bytes) -> Quad | str:
     """The quad of one statement, or the reason why it is none."""
+    if isinstance(statement, LongLine):
+        return statement.reason
     try:
         quads: list[Quad] = parse_quads(statement, RdfFormat.N_QUADS)
     except SyntaxError as error:

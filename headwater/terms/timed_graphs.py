@@ -24,7 +24,7 @@ from pyoxigraph import DefaultGraph, RdfFormat
 from headwater.terms.model import BadElement, BlankNode, Element, NamedNode, Quad, Term, Triple
 from headwater.terms.rdf_documents import RdfSyntaxError, read_quads
 from headwater.terms.statements import graph_label, parse_statements
-from headwater.terms.text_lines import LineNumbers, Lines, line_to_text, lines_before, offset_lines
+from headwater.terms.text_lines import LineNumbers, Lines, LongLine, line_to_text, lines_before, offset_lines
 from headwater.terms.timestamps import format_time, parse_time
 
 GENERATED_AT_TIME = NamedNode("http://www.w3.org/ns/prov#generatedAtTime")
@@ -107,6 +107,9 @@ def read_jsonld_lines(
     numbers = LineNumbers(first_line)
     for position, count, text in lines_before(offset_lines(lines, first_position), end):
         if not text.strip():
+            continue
+        if isinstance(text, LongLine):
+            yield BadElement(text.reason, line_to_text(text), source, (position, 0), numbers.number(count))
             continue
         try:
             quads = list(read_quads(text, format=RdfFormat.JSON_LD, scope=f"{source}#{position}"))

@@ -24,7 +24,15 @@ from pyoxigraph import DefaultGraph
 
 from headwater.terms.model import BadElement, BlankNode, Element, NamedNode, Quad, Triple
 from headwater.terms.statements import graph_label, parse_statement, parse_statements
-from headwater.terms.text_lines import LineNumbers, Lines, OffsetLine, line_to_text, lines_backwards, offset_lines
+from headwater.terms.text_lines import (
+    LineNumbers,
+    Lines,
+    LongLine,
+    OffsetLine,
+    line_to_text,
+    lines_backwards,
+    offset_lines,
+)
 from headwater.terms.timestamps import parse_time
 
 _BLOCK_LINES = 4096
@@ -65,7 +73,7 @@ def find_key_before(path: Path, offset: int) -> ElementKey | None:
     """The key of the last good line before the line that begins at `offset`, if there is one."""
     for line in lines_backwards(path, offset):
         time_text, tab, statement = line.partition(b"\t")
-        if not tab or _is_meaningless(line):
+        if not tab or isinstance(line, LongLine) or _is_meaningless(line):
             continue
         time = _time_or_reason(time_text)
         quad = parse_statement(statement)
@@ -104,6 +112,8 @@ def _read_statements(
                 continue
             time_text, tab, statement = text.partition(b"\t")
             time = times.get(time_text) if tab else "no tab between the timestamp and the statement"
+            if isinstance(text, LongLine):
+                time = text.reason
             if time is None:
                 time = times[time_text] = _time_or_reason(time_text)
             entries.append((line, time))

@@ -21,6 +21,7 @@ from headwater.egress.transport import make_client
 from headwater.egress.web_addresses import is_below, is_public, plain_address
 from headwater.federation.endpoint.client import Endpoint
 from headwater.federation.endpoint.endpoint_errors import EndpointForbidden
+from headwater.terms.checking.input_limits import DOCUMENT_VARIABLE
 from tests.federation.servers import NO_ROWS, serving
 
 LISTED = EgressPolicy(["https://example.org/sparql", "http://example.org:8080", "https://*.example.com/data/"])
@@ -309,6 +310,7 @@ def test_a_redirect_carries_no_credentials_to_another_origin(monkeypatch: pytest
         assert not any("authorization" in map(str.lower, exchange.headers) for exchange in other.heard)
 
 
-def test_a_document_that_is_too_large_is_refused() -> None:
-    with serving(lambda exchange: exchange.answer(200, b"x" * 2000)) as server, pytest.raises(WebError, match="1000"):
-        fetch_document(server.url, largest=1000)
+def test_a_document_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(DOCUMENT_VARIABLE, "1000")
+    with serving(lambda exchange: exchange.answer(200, b"x" * 2000)) as server, pytest.raises(WebError, match="1,000"):
+        fetch_document(server.url)

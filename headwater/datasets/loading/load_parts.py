@@ -18,6 +18,7 @@ from headwater.datasets.statement_columns import GroupKey, Pairs, StatementColum
 from headwater.datasets.stored_terms import StoredTerms, merge_in_ranges, merge_texts, write_terms
 from headwater.terms.ids.term_texts import TermTexts
 from headwater.terms.model import BadElement
+from headwater.terms.text_lines import shorten_text
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,8 @@ class LoadPart:
 def write_part(folder: Path, rows: Sequence[Ints], texts: Sequence[TermTexts], bad: Sequence[BadElement]) -> None:
     """Write statements (graph, subject, predicate, object), and the lines that could not be read."""
     folder.mkdir(parents=True)
-    quads = np.concatenate(rows)
+    # A load may have bad lines alone.
+    quads = np.concatenate([np.empty((0, 4), dtype=np.int64), *rows])
     order, starts = _group_rows(quads[:, 0], quads[:, 2])
     bounds = np.append(starts, quads.shape[0])
     heads = quads[order[starts]]
@@ -62,7 +64,7 @@ def _group_rows(graphs: Ints, predicates: Ints) -> tuple[Ints, Ints]:
 
 def bad_element_to_json(bad: BadElement) -> str:
     """One line of the report on what could not be read."""
-    fields = {"file": bad.source, "line": bad.line, "reason": bad.reason, "text": bad.text}
+    fields = {"file": bad.source, "line": bad.line, "reason": bad.reason, "text": shorten_text(bad.text)}
     return json.dumps(fields, ensure_ascii=False) + "\n"
 
 

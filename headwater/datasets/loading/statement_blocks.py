@@ -70,21 +70,24 @@ def _read_lines(path: Path, format: LineFormat, start: int, lines: int) -> Itera
     with open(path, "rb") as raw:
         stream = decompress(raw, path)
         position, rest = start, b""
+        parts: list[bytes] = []
         try:
             stream.seek(start)
             while data := stream.read(SLICE_BYTES):
                 cut = data.rfind(b"\n") + 1
                 if not cut:
-                    rest += data
+                    parts.append(data)
                     continue
-                whole, rest = rest + data[:cut], data[cut:]
+                whole, rest = b"".join([rest, *parts, data[:cut]]), data[cut:]
+                parts = []
                 position += len(whole)
                 yield _scan_block(whole, path, format, lines, position, raw)
                 lines += whole.count(b"\n")
         except BROKEN_COMPRESSION as error:
             reason = f"broken {compression_of(path)} file ({error}); what stands behind this line was not read"
             yield _error_block(str(path), reason, lines)
-            rest = b""
+            rest, parts = b"", []
+        rest = b"".join([rest, *parts])
         block = _scan_block(rest, path, format, lines, position + len(rest), raw)
         yield replace(block, read=path.stat().st_size, is_last=True)
 
@@ -112,7 +115,8 @@ def _read_document(path: Path) -> Iterator[StatementBlock]:
         scanned = scan(data, LineFormat.N_QUADS)
         rows = np.column_stack([scanned.graphs, scanned.triples])
         is_last = len(some) < _DOCUMENT_QUADS
-        yield StatementBlock(rows, scanned.texts(), read=size if is_last else 0, is_last=is_last)
+        bad = tuple(replace(one, source=str(path), position=(), line=None) for one in scanned.bad)
+        yield StatementBlock(rows, scanned.texts(), bad, read=size if is_last else 0, is_last=is_last)
         if is_last:
             return
 

@@ -11,12 +11,14 @@ from pathlib import Path
 import numpy as np
 from pyoxigraph import RdfFormat, serialize
 
+from headwater.datasets.errors import DataSetError
 from headwater.datasets.folder import MANIFEST, TEMPORARY, lock_dataset, read_manifest
 from headwater.datasets.loading.load_parts import LoadPart, write_part
 from headwater.datasets.loading.publish import publish_version
 from headwater.terms.model import NamedNode, Quad
 from headwater.terms.scanning.formats import LineFormat
 from headwater.terms.scanning.scanner import scan
+from headwater.terms.text_lines import shorten_text
 
 
 class TemporaryFolder:
@@ -43,6 +45,9 @@ def add_statements(folder: Path, quads: Sequence[Quad], graphs: Iterable[NamedNo
     with lock_dataset(folder):
         before = read_manifest(folder) if (folder / MANIFEST).exists() else None
         scanned = scan(serialize(quads, format=RdfFormat.N_QUADS) or b"", LineFormat.N_QUADS)
+        if scanned.bad:
+            first = scanned.bad[0]
+            raise DataSetError(f"nothing is added: {first.reason} ({shorten_text(first.text, 100)})")
         part = folder / "adding"
         shutil.rmtree(part, ignore_errors=True)
         write_part(part, [np.column_stack([scanned.graphs, scanned.triples])], [scanned.texts()], scanned.bad)

@@ -39,7 +39,9 @@ _SYNTAXES = {
     RdfFormat.RDF_XML: Syntax.RDF_XML,
 }
 _ENTITY = re.compile(rb"<!ENTITY", re.IGNORECASE)
-_PLAIN_ENTITY = re.compile(rb"""<!ENTITY\s{1,64}[\w:.-]{1,64}\s{1,64}(?:"[^"&%<]{0,256}"|'[^'&%<]{0,256}')\s{0,64}>""")
+_PLAIN_ENTITY = re.compile(
+    rb"""<!ENTITY\s{1,64}[\w:.-]{1,64}\s{1,64}(?:"[^"&%<>]{0,256}"|'[^'&%<>]{0,256}')\s{0,64}>"""
+)
 _LONGEST_ENTITY = 1024
 """No declaration that is taken has more bytes."""
 
@@ -118,7 +120,8 @@ class _EntityCheck:
     def add(self, piece: bytes, *, is_last: bool) -> None:
         text = self._rest + piece
         for found in _ENTITY.finditer(text):
-            if not is_last and len(text) - found.start() < _LONGEST_ENTITY:
+            is_cut = text.find(b">", found.start()) < 0
+            if is_cut and not is_last and len(text) - found.start() < _LONGEST_ENTITY:
                 break
             if _PLAIN_ENTITY.match(text, found.start()) is None:
                 raise SyntaxError(

@@ -19,8 +19,8 @@ NESTING_VARIABLE = "HEADWATER_DEEPEST_NESTING"
 DOCUMENT_VARIABLE = "HEADWATER_LARGEST_DOCUMENT"
 _HIGHEST_NESTING = 512
 """The parsers descend once for each bracket. Beyond this the stack of a thread could end."""
-LARGEST_TERM = 16 << 20
-"""Bytes of one literal or IRI: the parsers of the line formats, of Turtle and of JSON-LD take no longer ones."""
+LARGEST_TERM = 16_000_000
+"""Bytes of one literal or IRI, and of a line: the parsers take no more than about that."""
 
 
 def deepest_nesting() -> int:

@@ -20,6 +20,9 @@ from headwater.terms.tnq import find_key_before
 LOOK_AHEAD = 1 << 16
 """How many bytes behind a range are read at first; eight times as many each time that they are not enough."""
 
+_MOST_AHEAD = 1 << 28
+"""Beyond this a file is read line by line, which keeps no long line in memory."""
+
 
 def scan_range(
     path: Path,
@@ -42,7 +45,7 @@ def scan_range(
     with FileIO(path) as stream:
         size = stream.seek(0, 2) if limit is None else min(limit, stream.seek(0, 2))
         stop = size if end is None else min(end, size)
-        offset = _first_line(path, start)
+        offset = _first_line(path, start, stop)
         if offset >= stop:
             return scan(b"", format)
         is_timed = format is LineFormat.TNQ
@@ -50,6 +53,8 @@ def scan_range(
         ahead = LOOK_AHEAD
         while True:
             behind = size if end is None else min(stop + ahead, size)
+            if ahead > _MOST_AHEAD:
+                raise ValueError(f"{path} has a line that is too long to be scanned")
             stream.seek(offset)
             text = PaddedText.read(stream, behind - offset)
             if behind < size:
@@ -71,9 +76,9 @@ def scan_range(
             ahead *= 8
 
 
-def _first_line(path: Path, start: int) -> int:
+def _first_line(path: Path, start: int, stop: int) -> int:
     with open(path, "rb") as stream:
-        return seek_line(stream, start)
+        return seek_line(stream, start, stop)
 
 
 def _whole_lines(text: PaddedText) -> PaddedText:

@@ -12,7 +12,7 @@ result is always that of the line-by-line readers. Then lines become elements (`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from pyoxigraph import DefaultGraph
@@ -25,6 +25,7 @@ from headwater.terms.scanning.escapes import ROOM
 from headwater.terms.scanning.formats import LineFormat
 from headwater.terms.scanning.groups import ElementGroups, group_lines
 from headwater.terms.scanning.lines import LineRows, count_lines, read_lines
+from headwater.terms.scanning.long_lines import HiddenLine, hide_long_lines
 from headwater.terms.scanning.padded_text import Bytes, PaddedText
 from headwater.terms.scanning.parsed_lines import LineContent, RefusedLine, read_lines_by_parser
 from headwater.terms.scanning.pattern_tables import KEPT, ScanPatterns, mark_of
@@ -76,6 +77,7 @@ def scan(
     is_timed = format is LineFormat.TNQ
     has_graphs = format is not LineFormat.N_TRIPLES
     first = len(_BYTE_ORDER_MARK) if has_mark else 0
+    hidden = hide_long_lines(text, first)
     spare = PaddedText.empty(text.length + ROOM)
     count, unsure_count, lines, spare_length = read_lines(
         address, text.length, first, stop, is_timed, has_graphs, table, everything, rows, unsure, spare.address
@@ -88,6 +90,9 @@ def scan(
         contents = _parse_unsure_lines(text, starts, ends, first, format)
         bad = _report_bad_lines(starts, numbers, contents, stop, source, first_position, LineNumbers(first_line))
         rows, count, rewritten = fill_parsed_rows(rows, count, places, contents, patterns, everything, rewritten)
+    if hidden:
+        long_lines = _report_long_lines(hidden, stop, source, first_position, LineNumbers(first_line))
+        bad = tuple(sorted((*bad, *long_lines), key=lambda one: one.position))
     has_key, key_time, key_graph = _split_key(continues)
     groups = ElementGroups.empty(count)
     kept, elements, is_open = group_lines(rows, count, stop, has_key, key_time, key_graph, groups)
@@ -132,6 +137,15 @@ def _parse_unsure_lines(
     content = text.content
     lines = [content[start or first : end].tobytes() for start, end in zip(starts, ends, strict=True)]
     return list(read_lines_by_parser(lines, format))
+
+
+def _report_long_lines(
+    hidden: Sequence[HiddenLine], stop: int, source: str, first_position: int, numbers: LineNumbers
+) -> Iterator[BadElement]:
+    for line in hidden:
+        if line.start < stop:
+            number = numbers.number(line.number)
+            yield BadElement(line.reason, line.text, source, (first_position + line.start,), number)
 
 
 def _report_bad_lines(
