@@ -1,7 +1,7 @@
 # Everything needed is set up by the first target that needs it; `make help` lists the targets.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint docs bench soak clean
+.PHONY: help setup demo test lint docs bench soak release-check clean
 
 # Another Spark or other packages of the caller must not mix with those of .venv.
 unexport SPARK_HOME PYTHONPATH PYSPARK_PYTHON PYSPARK_DRIVER_PYTHON
@@ -14,7 +14,7 @@ BENCH_STAMP := .venv/.set-up-bench
 WITH_JAVA := JAVA_HOME=$$(scripts/ensure-java) && export JAVA_HOME &&
 
 help: ## list the targets
-	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 16
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 22
 
 $(STAMP): pyproject.toml constraints.txt scripts/setup
 	@scripts/setup
@@ -60,6 +60,9 @@ bench: $(BENCH_STAMP) ## run each benchmark: the modules of the folder that have
 	@$(WITH_JAVA) for module in $$(grep -l '^def main' benchmarks/[a-z]*.py | sort); do \
 	  echo "$$module" && $(BIN)/python -m benchmarks.$$(basename $$module .py) || exit 1; \
 	done
+
+release-check: $(STAMP) ## install the pinned packages by checksum; licences and bill of materials into build/release
+	@scripts/release-check
 
 clean: ## remove the virtual environment, caches and what runs left behind
 	@rm -rf .venv build dist artifacts spark-warehouse metastore_db derby.log \

@@ -44,6 +44,7 @@ def measure(sizes: Sizes, parts: Sequence[str] = tuple(PARTS)) -> Findings:
         found = PARTS[name](sizes)
         findings.values |= found.values
         findings.figures += found.figures
+        findings.maps += found.maps
         progress(f"{name}: {time.perf_counter() - begun:.1f} s")
     return findings
 
@@ -59,7 +60,7 @@ def main() -> None:
     findings = measure(QUICK if arguments.quick else FULL, arguments.only)
     folder = arguments.plots or (None if arguments.quick else PLOTS)
     if folder is not None:
-        draw(findings.figures, folder)
+        draw([*findings.figures, *findings.maps], folder)
     print_result({**findings.values, "quick": arguments.quick, "machine": facts})
 
 

@@ -1,8 +1,11 @@
 """Incremental aggregates and DISTINCT against re-evaluation (figures 13b to 13d of the paper).
 
 AVG by group right over a window; MIN by group and DISTINCT over the join R(g y) ⋈ S(y v), by the join's selectivity:
-the number of its results for each mapping that it takes in. Shown are mappings of the stream per second, the windows
-sliding by 1 %. At every slide both sides must have equally many results.
+the number of its results for each mapping that it takes in. Shown are mappings of the stream per second.
+
+The paper has windows of 10^6 mappings and slides of one element, and so have the figures whose names end with `-ticks`
+(`kernel_ticks`). The other figures are our own workload: windows slide by 1 %, and those of a join are smaller. Both
+sides must have equally many results.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import numpy as np
 from benchmarks import kernel_polars
 from benchmarks.kernel_feeding import SlidingInput, draw_values, hashed_ids, pairs
 from benchmarks.kernel_sizes import Sizes
+from benchmarks.kernel_ticks import TickingOperator, TickRates, check_ways, fill_in_parts, rows_for
 from benchmarks.reporting import Figure, Findings, Points, in_turns, progress, rounded
 from headwater.kernel.aggregation.grouping import AggregateSpec, GroupOperator
 from headwater.kernel.columns.ring_index import Ints
@@ -32,14 +36,37 @@ if TYPE_CHECKING:
 _WARM_UP = 3
 _GROUPS = 1000
 _VALUES = 1000
+_MOST_RESULTS_IN_POLARS = 30_000_000
+_MOST_RESULTS_AT_ONCE = 2_000_000
+"""Windows are filled in parts, so that the join has no more results than these in one step."""
+_CHECKED_WINDOW = 500
+_CHECKED_TICKS = 600
+_SELECTIVITY = "selectivity of the join"
 
 Lines = dict[str, Points]
 Reevaluation = Callable[[], "pl.DataFrame"]
 
 
 def measure(sizes: Sizes) -> Findings:
-    findings = Findings()
-    findings.figures.append(_averages(sizes))
+    findings = _measure_slides(sizes)
+    for name, title, x, rates in (
+        ("avg", f"AVG over a window of {sizes.aggregate_window:,}", "groups", _average_ticks(sizes)),
+        ("min-over-join", "MIN over a join", _SELECTIVITY, _join_ticks(sizes, _least_of, kernel_polars.least)),
+        (
+            "distinct-over-join",
+            "DISTINCT over a join",
+            _SELECTIVITY,
+            _join_ticks(sizes, _distinct_of, kernel_polars.distinct),
+        ),
+    ):
+        findings.values[f"{name.replace('-', '_')}_mappings_per_s"] = rates.values()
+        findings.figures.append(rates.figure(f"{name}-ticks", title, x))
+    return findings
+
+
+def _measure_slides(sizes: Sizes) -> Findings:
+    """Windows that slide by 1 %."""
+    figures = [_averages(sizes)]
     least: Lines = {"kernel": [], "polars, anew": []}
     distinct: Lines = {"kernel": [], "polars, anew": []}
     for selectivity in sizes.selectivities:
@@ -48,13 +75,15 @@ def measure(sizes: Sizes) -> Findings:
             (least, _least_of, kernel_polars.least),
             (distinct, _distinct_of, kernel_polars.distinct),
         ):
-            inputs = _two_windows(sizes, selectivity)
+            window = sizes.selectivity_window
+            inputs = _two_windows(window, selectivity, _rows_for(window, sizes))
             root = make(MultiwayJoinOperator(inputs, ("g", "y", "v")))
             _add(lines, selectivity, inputs, root, partial(_reevaluate_join, reevaluate, *inputs), sizes)
-    x, y = "selectivity of the join", "mappings per second"
-    findings.figures.append(Figure("min-over-join", "MIN over a join, 1 % per slide", x, y, least))
-    findings.figures.append(Figure("distinct-over-join", "DISTINCT over a join, 1 % per slide", x, y, distinct))
-    for figure in findings.figures:
+    x, y = _SELECTIVITY, "mappings per second"
+    figures.append(Figure("min-over-join", "MIN over a join, 1 % per slide", x, y, least))
+    figures.append(Figure("distinct-over-join", "DISTINCT over a join, 1 % per slide", x, y, distinct))
+    findings = Findings(figures=[*figures])
+    for figure in figures:
         kernel, polars_points = figure.lines["kernel"], figure.lines["polars, anew"]
         ratios = {
             f"{at:g}": rounded(ours / theirs) for (at, ours), (_, theirs) in zip(kernel, polars_points, strict=True)
@@ -69,14 +98,61 @@ def _averages(sizes: Sizes) -> Figure:
     window = sizes.aggregate_window
     for groups in sizes.aggregate_groups:
         progress(f"AVG over a window of {window}: {groups} groups")
-        count = _rows_for(window, sizes)
-        rows = pairs(
-            draw_values(random, hashed_ids(random, groups), count), INTEGER_ZERO + random.integers(0, 10_000, count)
-        )
-        leaf = SlidingInput(("g", "v"), rows, window)
-        root = GroupOperator(leaf, ("g",), (("a", AggregateSpec("AVG", "v")),), Vocabulary())
-        _add(lines, groups, [leaf], root, partial(_reevaluate_averages, leaf), sizes)
+        leaf = _grouped_window(random, groups, window, _rows_for(window, sizes))
+        _add(lines, groups, [leaf], _averages_of(leaf), partial(_reevaluate_averages, leaf), sizes)
     return Figure("avg", f"AVG over a window of {window}, 1 % per slide", "groups", "mappings per second", lines)
+
+
+def _average_ticks(sizes: Sizes) -> TickRates:
+    """AVG over a window that slides by one element, by the number of groups."""
+
+    def make(groups: int, window: int, ticks: int) -> TickingOperator:
+        leaf = _grouped_window(np.random.default_rng(3), groups, window, rows_for(window, 1, ticks))
+        root = _averages_of(leaf)
+        return TickingOperator(root, [leaf], root.advance().added.shape[0])
+
+    check_ways(lambda: make(50, _CHECKED_WINDOW, _CHECKED_TICKS), _CHECKED_TICKS)
+    rates = TickRates()
+    for groups in sizes.tick_groups:
+        progress(f"AVG over a window of {sizes.aggregate_window}, one element per slide: {groups} groups")
+        operator = make(groups, sizes.aggregate_window, sizes.ticks)
+        anew = {"polars": lambda contents: lambda: kernel_polars.averages(contents[0], INTEGER_ZERO).height}
+        rates.add(groups, operator, sizes.ticks, 2, anew)
+    return rates
+
+
+def _join_ticks(
+    sizes: Sizes, make_root: Callable[[Operator], Operator], in_polars: Callable[[Ints, Ints], pl.DataFrame]
+) -> TickRates:
+    """An operator over a join of two windows that slide by one element, by the selectivity of the join."""
+
+    def make(selectivity: float, window: int, ticks: int) -> TickingOperator:
+        inputs = _two_windows(window, selectivity, rows_for(window, 2, ticks))
+        root = make_root(MultiwayJoinOperator(inputs, ("g", "y", "v")))
+        part = max(1, min(window, int(_MOST_RESULTS_AT_ONCE / (2 * selectivity))))
+        return TickingOperator(root, inputs, fill_in_parts(root, inputs, window, part))
+
+    check_ways(lambda: make(5, _CHECKED_WINDOW, _CHECKED_TICKS), _CHECKED_TICKS)
+    rates = TickRates()
+    for selectivity in sizes.selectivities:
+        window = sizes.tick_selectivity_window
+        progress(f"an operator over a join of windows of {window}, one element per slide: selectivity {selectivity}")
+        operator = make(selectivity, window, sizes.ticks)
+        is_small = 2 * selectivity * window <= _MOST_RESULTS_IN_POLARS
+        anew = {"polars": lambda contents: lambda: in_polars(*contents).height} if is_small else {}
+        rates.add(selectivity, operator, sizes.ticks, 4 * selectivity, anew)
+    return rates
+
+
+def _grouped_window(random: np.random.Generator, groups: int, window: int, count: int) -> SlidingInput:
+    """A window over so many rows, each with a group and a number."""
+    values = INTEGER_ZERO + random.integers(0, 10_000, count)
+    rows = pairs(draw_values(random, hashed_ids(random, groups), count), values)
+    return SlidingInput(("g", "v"), rows, window)
+
+
+def _averages_of(leaf: Operator) -> Operator:
+    return GroupOperator(leaf, ("g",), (("a", AggregateSpec("AVG", "v")),), Vocabulary())
 
 
 def _reevaluate_averages(leaf: SlidingInput) -> pl.DataFrame:
@@ -97,12 +173,10 @@ def _distinct_of(joined: Operator) -> Operator:
     return DistinctOperator(ProjectionOperator(joined, ("g", "v")))
 
 
-def _two_windows(sizes: Sizes, selectivity: float) -> list[SlidingInput]:
-    """Two windows whose join has `selectivity` results for each mapping of both: 2 s n = n² / keys."""
+def _two_windows(window: int, selectivity: float, count: int) -> list[SlidingInput]:
+    """Two windows over so many rows whose join has `selectivity` results for each mapping: 2 s n = n² / keys."""
     random = np.random.default_rng(4)
-    window = sizes.selectivity_window
     keys = hashed_ids(random, max(1, round(window / (2 * selectivity))))
-    count = _rows_for(window, sizes)
     groups = hashed_ids(random, _GROUPS)
     left = pairs(draw_values(random, groups, count), draw_values(random, keys, count))
     right = pairs(draw_values(random, keys, count), INTEGER_ZERO + random.integers(0, _VALUES, count))

@@ -11,8 +11,17 @@ class Sizes:
 
     index_mappings: int = 1_000_000
     index_keys: int = 1_000_000
-    index_series: tuple[int, ...] = (10_000, 100_000, 1_000_000)
     index_rounds: int = 5
+    index_key_counts: tuple[int, ...] = (1_000, 10_000, 100_000, 1_000_000)
+    index_windows: tuple[int, ...] = (10_000, 100_000, 1_000_000, 10_000_000)
+    index_probed_window: int = 1_000_000
+    """The window of figure 10, one of those before."""
+    index_inserts: int = 200_000
+    index_calls: int = 3_000
+    """So many rows and keys where each has its own calls from Python."""
+    map_key_counts: tuple[int, ...] = (10_000, 31_623, 100_000, 316_228, 1_000_000)
+    map_windows: tuple[int, ...] = (10_000, 31_623, 100_000, 316_228, 1_000_000, 3_162_278, 10_000_000)
+    """The grid of figures 11 and 12."""
     join_windows: tuple[int, ...] = (1_000, 10_000, 100_000)
     """Mappings per window of the three-way join; the last one is what the ratios are about."""
     join_slides: int = 40
@@ -24,6 +33,13 @@ class Sizes:
     selectivity_window: int = 20_000
     selectivities: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0, 100.0)
     aggregate_slides: int = 10
+    ticks: int = 200_000
+    """At most so many slides of one element are measured at each point of figure 13."""
+    tick_keys: int = 10_000
+    """Different values that the three windows are joined by."""
+    tick_windows: tuple[int, ...] = (1_000, 10_000, 100_000, 1_000_000)
+    tick_groups: tuple[int, ...] = (10, 100, 1_000, 10_000, 100_000)
+    tick_selectivity_window: int = 1_000_000
     static_triples: int = 100_000
     latency_elements: int = 5_000
     latency_warm_up: int = 500
@@ -36,8 +52,14 @@ class Sizes:
 
 FULL = Sizes()
 QUICK = Sizes(
-    index_series=(10_000, 1_000_000),
     index_rounds=3,
+    index_key_counts=(1_000, 100_000),
+    index_windows=(10_000, 100_000),
+    index_probed_window=100_000,
+    index_inserts=50_000,
+    index_calls=1_000,
+    map_key_counts=(10_000, 100_000),
+    map_windows=(10_000, 100_000),
     join_windows=(10_000, 100_000),
     join_slides=15,
     reference_slides=2,
@@ -47,6 +69,10 @@ QUICK = Sizes(
     selectivity_window=5_000,
     selectivities=(0.01, 1.0, 100.0),
     aggregate_slides=5,
+    ticks=20_000,
+    tick_windows=(1_000, 10_000, 100_000),
+    tick_groups=(10, 10_000),
+    tick_selectivity_window=20_000,
     latency_elements=600,
     latency_warm_up=100,
     adaptive_slides=20,

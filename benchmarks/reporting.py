@@ -17,11 +17,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 PROJECT = Path(__file__).resolve().parent.parent
 PLOTS = PROJECT / "docs" / "benchmarks"
 INSTALL = ".venv/bin/python -m pip install --constraint constraints.txt --editable '.[bench]'"
 PACKAGES = ("numpy", "numba", "llvmlite", "pyoxigraph", "polars", "pyarrow")
+
+_CONTOURS = 10
+"""About so many areas has a map."""
 
 Points = list[tuple[float, float]]
 
@@ -37,13 +41,48 @@ class Figure:
     lines: Mapping[str, Points]
     logarithmic: bool = True
 
+    def paint(self, axes: Any) -> None:
+        """Draw the lines and their names."""
+        for name, points in self.lines.items():
+            axes.plot([x for x, _ in points], [y for _, y in points], marker="o", markersize=3, label=name)
+        if self.logarithmic:
+            axes.set_xscale("log")
+            axes.set_yscale("log")
+        else:
+            axes.set_ylim(bottom=0)
+        axes.grid(alpha=0.3)
+        axes.legend()
+
+
+@dataclass(frozen=True, slots=True)
+class ContourFigure:
+    """A map: a number, in some unit, at each point of a grid whose axes are logarithmic."""
+
+    name: str
+    title: str
+    x: str
+    y: str
+    unit: str
+    columns: Sequence[float]
+    rows: Sequence[float]
+    values: Sequence[Sequence[float]]
+    """By row, then by column."""
+
+    def paint(self, axes: Any) -> None:
+        """Draw areas of similar numbers, and the scale that explains their colours."""
+        areas = axes.contourf(self.columns, self.rows, self.values, levels=_CONTOURS)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.figure.colorbar(areas, ax=axes, label=self.unit)
+
 
 @dataclass(slots=True)
 class Findings:
-    """What a part of a benchmark found: keys of the result, and figures."""
+    """What a part of a benchmark found: keys of the result, figures and maps."""
 
     values: dict[str, object] = field(default_factory=dict)
     figures: list[Figure] = field(default_factory=list)
+    maps: list[ContourFigure] = field(default_factory=list)
 
 
 def progress(text: str) -> None:
@@ -112,7 +151,7 @@ def print_result(result: Mapping[str, object]) -> None:
     print(json.dumps(result), flush=True)
 
 
-def draw(figures: Sequence[Figure], folder: Path) -> None:
+def draw(figures: Sequence[Figure | ContourFigure], folder: Path) -> None:
     """Write each figure as SVG whose text stays text; equal numbers give equal files."""
     import matplotlib
 
@@ -123,17 +162,9 @@ def draw(figures: Sequence[Figure], folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for figure in figures:
         canvas, axes = pyplot.subplots(figsize=(5, 3.2), layout="constrained")
-        for name, points in figure.lines.items():
-            axes.plot([x for x, _ in points], [y for _, y in points], marker="o", markersize=3, label=name)
-        if figure.logarithmic:
-            axes.set_xscale("log")
-            axes.set_yscale("log")
-        else:
-            axes.set_ylim(bottom=0)
+        figure.paint(axes)
         axes.set_title(figure.title)
         axes.set_xlabel(figure.x)
         axes.set_ylabel(figure.y)
-        axes.grid(alpha=0.3)
-        axes.legend()
         canvas.savefig(folder / f"{figure.name}.svg", metadata={"Date": None, "Creator": None})
         pyplot.close(canvas)

@@ -34,9 +34,11 @@ kinds, too:
      │   ├─ JavaError          no Java that Spark can use
      │   └─ RunError           Spark failed; the message is the innermost reason
      └─ OSError, too
+         ├─ EgressError        an address that the egress policy does not allow
+         ├─ WebError           a document of the web that cannot be had
          ├─ ServiceError       an endpoint that has never answered
          └─ EndpointError      a request that gave no answer: EndpointUnreachable, EndpointTimeout, EndpointRefused,
-                               EndpointBusy, EndpointGarbage, EndpointTooLarge, UnsendableKey
+                               EndpointForbidden, EndpointBusy, EndpointGarbage, EndpointTooLarge, UnsendableKey
 """
 
 from importlib import import_module
@@ -45,6 +47,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from headwater.datasets.dataset import DataSet
     from headwater.datasets.errors import DataSetError, StrictLoadError
+    from headwater.egress.documents import WebError
+    from headwater.egress.policy import EgressError, EgressPolicy
     from headwater.engine.engine import Engine
     from headwater.engine.query_handle import Query
     from headwater.errors import HeadwaterError, SettingError, StateError
@@ -52,11 +56,12 @@ if TYPE_CHECKING:
     from headwater.execution.answer_quality import AnswerQuality
     from headwater.execution.answers import Answer
     from headwater.execution.registered import RegistrationError
+    from headwater.execution.remote_solutions import ServiceError
     from headwater.explain.dot import GraphvizError
-    from headwater.federation.endpoint.contact import ServiceError
     from headwater.federation.endpoint.endpoint_errors import (
         EndpointBusy,
         EndpointError,
+        EndpointForbidden,
         EndpointGarbage,
         EndpointRefused,
         EndpointTimeout,
@@ -74,8 +79,8 @@ if TYPE_CHECKING:
     from headwater.sinks.kafka_sink import KafkaSink
     from headwater.sources.dataframe import dataframe
     from headwater.sources.files import files, memory
+    from headwater.sources.jar_checksums import JarError
     from headwater.sources.kafka import kafka
-    from headwater.sources.kafka_jars import JarError
     from headwater.sources.mqtt import mqtt
     from headwater.sources.sockets import tcp, websocket
     from headwater.sources.source import SourceError
@@ -104,9 +109,13 @@ _PLACES = {
     "Answer": "headwater.execution.answers",
     "RegistrationError": "headwater.execution.registered",
     "GraphvizError": "headwater.explain.dot",
-    "ServiceError": "headwater.federation.endpoint.contact",
+    "ServiceError": "headwater.execution.remote_solutions",
     "EndpointBusy": "headwater.federation.endpoint.endpoint_errors",
+    "EgressError": "headwater.egress.policy",
+    "EgressPolicy": "headwater.egress.policy",
+    "WebError": "headwater.egress.documents",
     "EndpointError": "headwater.federation.endpoint.endpoint_errors",
+    "EndpointForbidden": "headwater.federation.endpoint.endpoint_errors",
     "EndpointGarbage": "headwater.federation.endpoint.endpoint_errors",
     "EndpointRefused": "headwater.federation.endpoint.endpoint_errors",
     "EndpointTimeout": "headwater.federation.endpoint.endpoint_errors",
@@ -128,7 +137,7 @@ _PLACES = {
     "files": "headwater.sources.files",
     "memory": "headwater.sources.files",
     "kafka": "headwater.sources.kafka",
-    "JarError": "headwater.sources.kafka_jars",
+    "JarError": "headwater.sources.jar_checksums",
     "mqtt": "headwater.sources.mqtt",
     "tcp": "headwater.sources.sockets",
     "websocket": "headwater.sources.sockets",
@@ -166,9 +175,12 @@ __all__ = [
     "DataSet",
     "DataSetError",
     "DurationError",
+    "EgressError",
+    "EgressPolicy",
     "Element",
     "EndpointBusy",
     "EndpointError",
+    "EndpointForbidden",
     "EndpointGarbage",
     "EndpointRefused",
     "EndpointTimeout",
@@ -200,6 +212,7 @@ __all__ = [
     "StrictLoadError",
     "TemplateError",
     "UnsendableKey",
+    "WebError",
     "WindowCapError",
     "__version__",
     "dataframe",

@@ -93,7 +93,7 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="URL[,per_second=5,timeout=3…]",
-            help="How to ask an endpoint of SERVICE. Credentials are taken from the environment: HEADWATER_AUTH_HOST.",
+            help="How to ask an endpoint of SERVICE. Credentials are taken from the environment: HEADWATER_AUTH_…",
         ),
     ] = None,
     template: Annotated[
@@ -154,6 +154,23 @@ def run(
         Overload,
         typer.Option(help="What a run does that follows and falls behind: evaluate all ticks later, or fewer of them."),
     ] = "wait",
+    egress: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="URL",
+            help="An address that may be asked by SERVICE, LOAD, --data and located streams: scheme://host:port/path. "
+            "Repeat it; without any, and without a settings file, everything may be asked.",
+        ),
+    ] = None,
+    egress_network: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CIDR", help="A private network that may be connected to, such as 10.1.0.0/16."),
+    ] = None,
+    no_egress: Annotated[bool, typer.Option("--no-egress", help="Ask no address at all.")] = False,
+    settings: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The settings file, TOML; otherwise the one that HEADWATER_SETTINGS names."),
+    ] = None,
     no_drain: Annotated[
         bool, typer.Option("--no-drain", help="At the end, do not answer the windows that are still open.")
     ] = False,
@@ -189,6 +206,10 @@ def run(
             progress_json=progress_json,
             locate_streams=not no_locate_streams,
             overload=overload,
+            egress=tuple(egress or ()),
+            egress_networks=tuple(egress_network or ()),
+            denies_egress=no_egress,
+            settings=settings,
         )
     )
 

@@ -39,9 +39,11 @@ def check(paths: list[str], dialect: Dialect | None, data: Sequence[str] = ()) -
 
 
 def _read_graphs(data: Sequence[str]) -> LoadedGraphs:
+    from headwater.commands.settings_file import read_settings
+    from headwater.datasets.remote_updates import RemoteAccess
     from headwater.engine.engine_data import EngineData
 
-    loaded = EngineData()
+    loaded = EngineData(RemoteAccess(egress=read_settings().egress))
     for text in data:
         file, graph = parse_data_option(text)
         loaded.add(file, graph, None)

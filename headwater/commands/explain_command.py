@@ -42,6 +42,8 @@ class ExplainOptions:
 
 def explain(path: str, options: ExplainOptions) -> None:
     """Print the plan of a query file, or one of its two graphs."""
+    from headwater.commands.settings_file import read_settings
+    from headwater.datasets.remote_updates import RemoteAccess
     from headwater.engine.engine_data import EngineData
     from headwater.execution.registered import RegisteredQuery
     from headwater.federation.service_evaluator import choose_evaluator
@@ -49,7 +51,7 @@ def explain(path: str, options: ExplainOptions) -> None:
 
     plan = QueryFile.read(path).plan(options.dialect)
     settings = resolve_settings(plan)
-    data = EngineData()
+    data = EngineData(RemoteAccess(egress=read_settings().egress))
     for text in options.data:
         file, graph = parse_data_option(text)
         data.add(file, graph, None)

@@ -25,6 +25,7 @@ from headwater.sources.addresses import is_address, is_stream_address, source_at
 from headwater.sources.receivers import ReceivedSource
 from headwater.sources.source import Source
 from headwater.terms.arguments import parse_number
+from headwater.terms.redaction import mask_user_info, redact_url
 
 _SETTING = re.compile(r"(.+),\s*([a-z_]+)=([^,=]*)")
 _ENDPOINT_SETTINGS: dict[str, type[float] | None] = {
@@ -55,7 +56,7 @@ def parse_template_option(text: str) -> tuple[str, Path]:
 def _pair(text: str, option: str, wanted: str) -> tuple[str, str]:
     match = _PAIR.fullmatch(text.strip())
     if match is None:
-        raise typer.BadParameter(f"{text!r} is not {wanted}", param_hint=option)
+        raise typer.BadParameter(f"{mask_user_info(text)!r} is not {wanted}", param_hint=option)
     bracketed, bare, source = match.groups()
     return (bracketed or bare).strip(), source.strip()
 
@@ -89,7 +90,7 @@ def parse_endpoint_option(text: str) -> tuple[str, dict[str, float | int | str]]
             kind = _ENDPOINT_SETTINGS[name]
             found[name] = value if kind is None else parse_number(name, value, kind)
         except SettingError as error:
-            raise typer.BadParameter(f"{text!r}: {error}", param_hint="--endpoint") from None
+            raise typer.BadParameter(f"{redact_url(address)!r}: {error}", param_hint="--endpoint") from None
     return address, found
 
 
@@ -107,7 +108,8 @@ def make_source(named: list[str], template: Path | None) -> Source | ReceivedSou
         return hw.files(*named, template=template)
     if len(named) > 1:
         raise typer.BadParameter(
-            f"{' and '.join(named)}: a stream has one address, and no files beside it", param_hint="--stream"
+            f"{' and '.join(map(redact_url, named))}: a stream has one address, and no files beside it",
+            param_hint="--stream",
         )
     try:
         return source_at(named[0], template=template)

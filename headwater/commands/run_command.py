@@ -26,6 +26,7 @@ from headwater.commands.option_values import (
 )
 from headwater.commands.progress_line import ProgressLine, summary_text
 from headwater.commands.query_files import QueryFile
+from headwater.commands.settings_file import choose_egress, read_settings
 from headwater.execution.answers import Answer
 from headwater.explain.notation import Notation
 from headwater.language.stream_clauses import Dialect, StreamOperator
@@ -66,6 +67,10 @@ class RunOptions:
     progress_json: Path | None = None
     locate_streams: bool = True
     overload: Overload = "wait"
+    egress: tuple[str, ...] = ()
+    egress_networks: tuple[str, ...] = ()
+    denies_egress: bool = False
+    settings: Path | None = None
 
 
 def run(options: RunOptions) -> None:
@@ -85,6 +90,9 @@ def run(options: RunOptions) -> None:
         window_cap=options.window_cap,
         locate_streams=options.locate_streams,
         overload=options.overload,
+        egress=choose_egress(
+            read_settings(options.settings), options.egress, options.egress_networks, options.denies_egress
+        ),
     )
     for stream, named in sources.items():
         engine.stream(stream, make_source(named, templates.get(stream)))

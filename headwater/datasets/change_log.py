@@ -2,8 +2,9 @@
 
     {"version": 8, "added": "<s> <p> <o> .\\n", "removed": ""}
 
-A line counts when it ends with its line feed. So a change is there as a whole or not at all, even if the process that
-writes it dies. Readers in other processes continue behind the last line that they read.
+A line counts when it ends with its line feed and has no zero bytes, which stand where a power failure has left a hole.
+So a change is there as a whole or not at all, even if the process that writes it dies, and it is on disk when the call
+that makes it returns. Readers in other processes continue behind the last line that they read.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from headwater.datasets.mapped_files import Ints
 from headwater.datasets.statement_columns import GroupKey, Pairs, StatementColumns
 from headwater.datasets.stored_terms import StoredTerms
 from headwater.terms.checking.checked_parsing import parse_quads
+from headwater.terms.durable_files import Sync, is_written_line, write_at_end
 from headwater.terms.ids.inline_layout import NO_TERM, is_inline
 from headwater.terms.ids.term_ids import encode, term_text
 from headwater.terms.ids.term_texts import TermKind, TermKinds, kinds_of_texts, term_of_text
@@ -82,7 +84,7 @@ class ChangeLog:
         with open(self._name, "rb") as stream:
             stream.seek(self._bytes_read)
             for line in stream:
-                if not line.endswith(b"\n"):
+                if not is_written_line(line):
                     return
                 self._bytes_read += len(line)
                 yield DataChange.from_line(line)
@@ -92,14 +94,11 @@ class ChangeLog:
         """How many bytes were read so far."""
         return self._bytes_read
 
-    def append(self, change: DataChange) -> None:
+    def append(self, change: DataChange, *, sync: Sync = Sync.CONTENT_AND_NAME) -> None:
         """Write a change, which counts from then on. The caller holds the lock and has read all changes before it."""
         line = change.to_line()
-        with open(self._name, "ab") as stream:
-            if stream.tell() != self._bytes_read:
-                # A process died while it wrote a line.
-                stream.truncate(self._bytes_read)
-            stream.write(line)
+        # What stands behind the last line that counts is of a process that died while it wrote.
+        write_at_end(Path(self._name), line, self._bytes_read, sync=sync)
         self._bytes_read += len(line)
 
 

@@ -20,8 +20,9 @@ from pyoxigraph import BlankNode, DefaultGraph
 
 from headwater.datasets.change_log import ChangeLog, DataChange, IdQuad, OnStatement, UpdatableColumns, ignore_statement
 from headwater.datasets.errors import DataSetError, report_dataset_damage
-from headwater.datasets.folder import MANIFEST, lock_dataset, read_manifest
+from headwater.datasets.folder import MANIFEST, lock_dataset, read_manifest, sync_of
 from headwater.datasets.loading.publish import publish_version
+from headwater.datasets.remote_updates import RemoteAccess
 from headwater.datasets.statement_columns import GroupKey, StatementColumns
 from headwater.datasets.updates import evaluate_update
 from headwater.errors import warn_old_name
@@ -47,8 +48,11 @@ class DataSet:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.remote = RemoteAccess()
+        """How LOAD and SERVICE of updates reach what they name; an engine sets its own."""
         self._write_lock = threading.Lock()
         self._manifest_name = str(folder / MANIFEST)
+        self._sync = sync_of(folder)
         self._open()
 
     @classmethod
@@ -167,7 +171,7 @@ class DataSet:
     def _write(self, added: Iterable[Quad], removed: Iterable[Quad]) -> None:
         change = DataChange(self.version + 1, tuple(added), tuple(removed))
         with report_dataset_damage(self.folder):
-            self._log.append(change)
+            self._log.append(change, sync=self._sync)
         self._apply(change)
 
     def update(self, text: str) -> int:

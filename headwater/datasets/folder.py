@@ -7,25 +7,30 @@ views/                views of queries, kept for the next start (`views.stored_v
 loading/              what a load has read so far (`loading.bulk_load`); readers ignore it
 bad-lines.jsonl       what loads could not read: file, line, reason, text
 lock                  held by the process that loads or changes
+temporary             there if the data set ends with the process that made it: nothing is forced to disk
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from headwater.datasets.errors import DataSetError, report_dataset_damage
-from headwater.terms.durable_files import lock_file, replace_file
+from headwater.terms.durable_files import Sync, lock_file, replace_file
 from headwater.terms.ids.inline_layout import ID_FORMAT
+from headwater.terms.ids.term_key import adopt_key, other_key_message, term_key
 
 FORMAT = ID_FORMAT
 """The format of the files. They hold ids, so it changes with the format of ids."""
 MANIFEST = "dataset.json"
+TEMPORARY = "temporary"
 _KIND = "headwater data set"
+_OF_LOAD = re.compile(r"loading|lock|bad-lines\.jsonl|base-\d+|changes-\d+\.log|\..*\.part")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,8 @@ class Manifest:
     """The names of graphs, some of which may be empty."""
     files: Mapping[str, LoadedFile] = field(default_factory=dict)
     bad_lines: int = 0
+    key: str = field(default_factory=lambda: term_key().hex())
+    """The key of the ids, as hexadecimal digits."""
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -74,7 +81,15 @@ def read_manifest(folder: Path) -> Manifest:
         )
     with report_dataset_damage(folder):
         files = {name: LoadedFile(**one) for name, one in fields.pop("files").items()}
-        return Manifest(**{**fields, "graphs": tuple(fields["graphs"]), "files": files})
+        manifest = Manifest(**{**fields, "graphs": tuple(fields["graphs"]), "files": files})
+        if not adopt_key(bytes.fromhex(manifest.key)):
+            raise DataSetError(other_key_message(f"the data set {folder}"))
+        return manifest
+
+
+def is_left_by_load(name: str) -> bool:
+    """Whether a name in a folder without a manifest is of a load that was interrupted before its end."""
+    return _OF_LOAD.fullmatch(name) is not None
 
 
 def _missing_manifest_message(folder: Path) -> str:
@@ -89,9 +104,15 @@ def _missing_manifest_message(folder: Path) -> str:
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Make a state the one that readers see."""
+    """Make a state the one that readers see. Its files must be on disk."""
     written = {"kind": _KIND, "format": FORMAT, **asdict(manifest)}
-    replace_file(folder / MANIFEST, json.dumps(written, indent=1, ensure_ascii=False).encode())
+    content = json.dumps(written, indent=1, ensure_ascii=False).encode()
+    replace_file(folder / MANIFEST, content, sync=sync_of(folder))
+
+
+def sync_of(folder: Path) -> Sync:
+    """What is forced to disk in the folder of a data set: nothing where it is temporary."""
+    return Sync.NOTHING if (folder / TEMPORARY).exists() else Sync.CONTENT_AND_NAME
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 INSERT DATA and DELETE DATA list their statements, which are read as TriG: so their literals keep their lexical forms.
 Every other update is executed by pyoxigraph on a store with the copy; the difference before and after is the change.
+What it asks of the network, LOAD and SERVICE, is brought in before (`remote_updates`): pyoxigraph sends nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from pyoxigraph import RdfFormat, Store
 
 from headwater.algebra.wanted_patterns import WantedPattern
 from headwater.datasets.errors import DataSetError
+from headwater.datasets.remote_updates import bring_in_remote_data
 from headwater.datasets.update_patterns import patterns_of
+from headwater.errors import HeadwaterError
 from headwater.language.errors import QueryError
 from headwater.terms.checking.checked_parsing import parse_quads
 from headwater.terms.checking.query_texts import check_update
@@ -46,11 +49,15 @@ def evaluate_update(data: DataSet, text: str) -> tuple[list[Quad], list[Quad]]:
     listed = _parse_data_block(text)
     if listed is not None:
         return listed
-    before = _copy_statements(data, patterns_of(text))
+    try:
+        update = bring_in_remote_data(text, data.remote)
+    except (HeadwaterError, OSError) as error:
+        raise DataSetError(f"the update was not done, and nothing is changed: {error}") from None
+    before = _copy_statements(data, patterns_of(update.text))
     store = Store()
     store.bulk_extend(before)
     try:
-        store.update(text)
+        store.update(update.text, custom_functions=dict(update.functions))
     except (SyntaxError, ValueError, OSError, RuntimeError) as error:
         raise DataSetError(f"the update was not done, and nothing is changed: {error}") from None
     after = set(store)

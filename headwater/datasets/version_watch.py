@@ -6,6 +6,7 @@ import os
 import re
 from pathlib import Path
 
+from headwater.datasets.errors import report_dataset_damage
 from headwater.datasets.folder import MANIFEST, read_manifest
 
 _VERSION = re.compile(rb'\{"version": (\d+)')
@@ -22,7 +23,11 @@ class VersionWatch:
         self._version = 0
 
     def newest_version(self) -> int:
-        """Read the newest version."""
+        """Read the newest version; a `DataSetError` where the files of the data set cannot be read."""
+        with report_dataset_damage(self._folder):
+            return self._read_newest()
+
+    def _read_newest(self) -> int:
         status = os.stat(self._folder / MANIFEST)
         if (status.st_ino, status.st_mtime_ns) != self._stamp:
             manifest = read_manifest(self._folder)
@@ -32,11 +37,13 @@ class VersionWatch:
             with open(self._log, "rb") as stream:
                 stream.seek(self._bytes_read)
                 new_bytes = stream.read()
-            # A line counts when it has its line feed.
-            whole = new_bytes[: new_bytes.rfind(b"\n") + 1]
+            # A line counts when it has its line feed, and no hole that a power failure left.
+            hole = new_bytes.find(b"\0")
+            whole = new_bytes[: new_bytes.rfind(b"\n", 0, None if hole < 0 else hole) + 1]
             self._bytes_read += len(whole)
             for line in whole.splitlines()[-1:]:
                 match = _VERSION.match(line)
-                assert match is not None, "a line of the log begins with its version"
+                if match is None:
+                    raise ValueError(f"the last line of {self._log.name} does not begin with its version")
                 self._version = int(match[1])
         return self._version

@@ -10,19 +10,28 @@ for answer in query.answers(): …
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from headwater.algebra.build import plan_query
+from headwater.algebra.nodes import Node
 from headwater.algebra.partitioning import OneShard
 from headwater.datasets.dataset import DataSet
+from headwater.datasets.remote_updates import RemoteAccess
+from headwater.egress.credentials import check_credentials
+from headwater.egress.policy import EgressPolicy
 from headwater.engine.engine_data import EngineData
 from headwater.engine.query_handle import Query
 from headwater.engine.registering import make_query_name, parse_choice, resolve_queries, warn_of_unmatchable_patterns
-from headwater.engine.service_arguments import apply_service_options, read_endpoint_arguments, read_service_options
+from headwater.engine.service_arguments import (
+    apply_service_options,
+    check_service_addresses,
+    read_endpoint_arguments,
+    read_service_options,
+)
 from headwater.engine.static_files import Given
 from headwater.engine.stream_sources import StreamSources
 from headwater.errors import SettingError, StateError
@@ -32,11 +41,20 @@ from headwater.execution.registered import RegisteredQuery, RegistrationError
 from headwater.federation.endpoint.endpoint_settings import EndpointSettings
 from headwater.federation.rate_reading import rate_sources_of, read_rates_file
 from headwater.federation.service_settings import ServiceSettings
+from headwater.federation.services import Services
 from headwater.federation.view.given_rates import GivenRates
 from headwater.language.parser import parse
 from headwater.language.service_options import RatesSource, ServiceOptions
 from headwater.language.stream_clauses import Dialect, StreamOperator
-from headwater.running.checkpoints import CheckpointClaim, CheckpointRecord, Continued, claim_checkpoint, new_run
+from headwater.running.checkpoints import (
+    CheckpointClaim,
+    CheckpointRecord,
+    Continued,
+    adopt_checkpoint_key,
+    claim_checkpoint,
+    lock_checkpoint,
+    new_run,
+)
 from headwater.running.counting import initial_progress
 from headwater.running.delivery import Answers, Delivery, OnAnswer, OnBatch, OnProgress, Subscription
 from headwater.running.in_process import run_in_process
@@ -60,8 +78,10 @@ from headwater.sources.receivers import (
 from headwater.sources.records import RecordSource, skews_of
 from headwater.sources.source import Source
 from headwater.terms.arguments import (
+    check_callback,
     check_duration,
     check_each,
+    check_flag,
     check_number,
     check_path,
     check_text,
@@ -70,6 +90,7 @@ from headwater.terms.arguments import (
     check_whole,
     make_folder,
 )
+from headwater.terms.model import Row
 from headwater.terms.names import iri_to_name, name_to_iri
 from headwater.windows.model import Bounds
 from headwater.windows.settings import Content, Options, Report, resolve_settings
@@ -95,7 +116,9 @@ class Engine:
     ends with a `WindowCapError`: ALL has no other bound. `locate_streams` lets a query name the address of a stream, as
     in `FROM STREAM <tcp://host:9999>`; without it only streams that were bound with `stream` can be read. `overload` is
     what a run that follows its sources does when it falls behind: `wait` evaluates every tick, later; `coarsen` skips
-    ticks, in process and without a checkpoint.
+    ticks, in process and without a checkpoint. `egress` says which addresses may be asked by SERVICE, LOAD, web
+    documents and the streams that queries locate: `EgressPolicy(…)`, or a list of addresses; everything, unless it is
+    given.
     """
 
     def __init__(
@@ -115,6 +138,7 @@ class Engine:
         window_cap: int | None = None,
         locate_streams: bool = True,
         overload: Overload = "wait",
+        egress: EgressPolicy | Mapping[str, Any] | Iterable[str] | None = None,
     ) -> None:
         if evaluator not in get_args(EvaluatorName):
             raise SettingError(f"{evaluator!r} is no evaluator: use one of {', '.join(get_args(EvaluatorName))}")
@@ -126,18 +150,21 @@ class Engine:
         self._in_process = in_process
         self._delay = check_duration("delay", delay)
         self._checkpoint = None if checkpoint is None else check_path("checkpoint", checkpoint).absolute()
+        if self._checkpoint is not None:
+            adopt_checkpoint_key(self._checkpoint)
         self._dead_letters = None if dead_letters is None else check_path("dead_letters", dead_letters).absolute()
         self._strict = strict
         self._batch_bytes = None if batch_bytes is None else check_whole("batch_bytes", batch_bytes, 1)
         self._master = check_text("master", master)
         self._shuffle_partitions = check_whole("shuffle_partitions", shuffle_partitions, 1)
         self._warned: set[str] = set()
-        self._sources = StreamSources(locates=locate_streams)
+        self._egress = EgressPolicy.of(egress)
+        self._sources = StreamSources(locates=check_flag("locate_streams", locate_streams), egress=self._egress)
         self._idle: dict[str, int] = {}
         self._endpoints: dict[str, EndpointSettings] = {}
         self._rate_files: dict[RatesSource, GivenRates] = {}
         self._queries: dict[str, Query] = {}
-        self._data = EngineData()
+        self._data = EngineData(RemoteAccess(self._fetch_solutions, self._egress))
         self._subscriptions: list[Subscription[Any]] = []
         self._stop = threading.Event()
         self._running = threading.Lock()
@@ -205,8 +232,13 @@ class Engine:
         self._endpoints[endpoint.url] = endpoint
 
     def _services(self, queries: Sequence[RegisteredQuery]) -> ServiceSettings:
+        check_credentials()
         rates = self._rate_files | self._data.read_rates(queries)
-        return ServiceSettings(tuple(self._endpoints.values()), rates=tuple(rates.items()))
+        return ServiceSettings(tuple(self._endpoints.values()), self._egress, rates=tuple(rates.items()))
+
+    def _fetch_solutions(self, url: str, pattern: Node) -> Sequence[Row]:
+        """Ask an endpoint for a SERVICE of an update."""
+        return Services(ServiceSettings(tuple(self._endpoints.values()), self._egress)).fetch_solutions(url, pattern)
 
     def register(
         self,
@@ -246,6 +278,7 @@ class Engine:
         goals = read_service_options(service)
         plan = apply_service_options(plan_query(parsed, name=called, streams=sorted(self._sources.bound)), goals)
         resolve_settings(plan, options)
+        check_service_addresses(plan, self._egress)
         self._rate_files |= {one: read_rates_file(one) for one in rate_sources_of([plan]) if isinstance(one, str)}
         with self._changing:
             if called in self._queries:
@@ -308,6 +341,8 @@ class Engine:
         wanted = "FileSink(…), KafkaSink(…) or others with open and write"
         sinks = check_each("sinks", sinks, lambda one: hasattr(one, "open") and hasattr(one, "write"), wanted)
         check_number("trigger_seconds", trigger_seconds)
+        for name, callback in (("on_answer", on_answer), ("on_batch", on_batch), ("on_progress", on_progress)):
+            check_callback(name, callback)
         if self._dead_letters is not None:
             make_folder("dead letters", self._dead_letters)
         if not self._running.acquire(blocking=False):
@@ -339,6 +374,8 @@ class Engine:
     ) -> RunSummary:
         """Open the sources and sinks, and run; the sources are closed at the end."""
         with ExitStack() as stack:
+            if self._checkpoint is not None:
+                stack.enter_context(lock_checkpoint(self._checkpoint))
             open_sources: dict[str, Source] = {}
             workload = self._open_workload(open_sources, stack)
             stack.enter_context(self._data.refresh_while_running())

@@ -9,6 +9,7 @@ from pathlib import Path
 from headwater.datasets.dataset import DataSet
 from headwater.datasets.linked_data import LinkedData
 from headwater.datasets.loading.temporary_dataset import TemporaryFolder
+from headwater.datasets.remote_updates import RemoteAccess
 from headwater.engine.static_files import Given, load_statements, put_in_graph, read_statements
 from headwater.engine.watched_data import RefreshedDataSet, is_web_address, open_watched, refresh_in_background
 from headwater.errors import SettingError
@@ -29,9 +30,10 @@ _LARGEST_LOG = 16 << 20
 
 
 class EngineData:
-    """The data sets that the queries of an engine read, as one."""
+    """The data sets that the queries of an engine read, as one; `remote` is how they reach what is elsewhere."""
 
-    def __init__(self) -> None:
+    def __init__(self, remote: RemoteAccess | None = None) -> None:
+        self._remote = remote or RemoteAccess()
         self._scratch = TemporaryFolder()
         self._folders: list[DataFolder] = []
         self._refreshed: list[tuple[TemporaryFolder, RefreshedDataSet]] = []
@@ -42,6 +44,11 @@ class EngineData:
 
     def add(self, data: Given, graph: str | None, refresh: float | str | None) -> DataSet:
         """Add linked data (`Engine.dataset`)."""
+        found = self._add(data, graph, refresh)
+        found.remote = self._remote
+        return found
+
+    def _add(self, data: Given, graph: str | None, refresh: float | str | None) -> DataSet:
         if isinstance(data, str | Path) and Path(data).is_dir():
             if graph is not None or refresh is not None:
                 raise SettingError(
@@ -60,7 +67,7 @@ class EngineData:
             return self._store(self._scratch, read_statements(data), graph)
         if not isinstance(data, str | Path):
             raise SettingError("only files and addresses can be refreshed: change other data with insert and remove")
-        source = open_watched(data)
+        source = open_watched(data, self._remote.egress)
         quads = source.read() or []
         if seconds is None:
             return self._store(self._scratch, quads, graph)

@@ -17,10 +17,12 @@ from typing import Any
 
 from headwater.algebra.nodes import Node, Service
 from headwater.algebra.plan import QueryPlan
-from headwater.algebra.scope import map_plan
+from headwater.algebra.scope import map_plan, nodes_of
+from headwater.egress.credentials import Credentials
+from headwater.egress.policy import EgressPolicy
 from headwater.errors import SettingError
 from headwater.execution.registered import RegistrationError
-from headwater.federation.endpoint.endpoint_settings import Credentials, EndpointSettings, QueryMethod
+from headwater.federation.endpoint.endpoint_settings import EndpointSettings, QueryMethod
 from headwater.federation.endpoint.limits import Limits
 from headwater.language.service_options import Preference, ServiceClock, ServiceOptions, Strategy, strategy_of
 from headwater.terms.arguments import check_text, check_type
@@ -67,6 +69,15 @@ def apply_service_options(plan: QueryPlan, defaults: ServiceOptions | None) -> Q
     return replace(plan, root=map_plan(plan.root, change))
 
 
+def check_service_addresses(plan: QueryPlan, egress: EgressPolicy | None) -> None:
+    """Refuse a plan whose SERVICE clauses name addresses that are not allowed; SILENT ones go on without them."""
+    for node in nodes_of(plan.root):
+        if not isinstance(node, Service) or isinstance(node.endpoint, Variable):
+            continue
+        if egress is not None and not node.silent:
+            egress.check_url(node.endpoint.value)
+
+
 def read_endpoint_arguments(url: str, settings: Mapping[str, Any]) -> EndpointSettings:
     """The settings of an endpoint by their names; a `SettingError` for a name that is unknown."""
     known = list(signature(read_endpoint_settings).parameters)[1:]
@@ -92,7 +103,7 @@ def read_endpoint_settings(
 ) -> EndpointSettings:
     """The settings of an endpoint. `timeout` is in seconds, `largest_response` in bytes, `method` is GET or POST.
 
-    Without credentials here, those of the environment hold (`headwater.federation.endpoint.endpoint_settings`).
+    Without credentials here, those of the environment hold (`headwater.egress.credentials`).
     """
     methods = {"GET": QueryMethod.GET, "POST": QueryMethod.POST_FORM}
     if method is not None and str(method).upper() not in methods:

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from typing import TypeAlias
+from urllib.parse import urlsplit, urlunsplit
 
+from headwater.egress.host_resolution import resolve_allowed
+from headwater.egress.policy import EgressError, EgressPolicy
 from headwater.errors import SettingError
 from headwater.execution.registered import RegistrationError
 from headwater.sources.addresses import READABLE, find_source_at
@@ -19,11 +22,34 @@ from headwater.terms.names import iri_to_name
 AnySource: TypeAlias = Source | ReceivedSource
 
 
-class StreamSources:
-    """The sources of streams by their IRIs; `locates` says whether a query may name an address to read."""
+def check_stream_address(egress: EgressPolicy, stream: str) -> None:
+    """Raise an `EgressError` where a stream that a query locates is not allowed; files are not the policy's concern.
 
-    def __init__(self, *, locates: bool) -> None:
+    Kafka, MQTT and WebSocket have clients of their own, which look the name up again when they connect.
+    """
+    if stream.partition(":")[0].lower() == "file":
+        return
+    parts = urlsplit(stream)
+    for server in parts.netloc.split(","):
+        address = egress.check_url(urlunsplit(parts._replace(netloc=server, query="", fragment="")))
+        try:
+            resolve_allowed(egress, address.host, address.port or 0)
+        except EgressError:
+            raise
+        except OSError:
+            # Whoever connects says that the name is unknown.
+            continue
+
+
+class StreamSources:
+    """The sources of streams by their IRIs; `locates` says whether a query may name an address to read.
+
+    With an `egress` policy such an address must be allowed by it, and lead to an IP address that it allows.
+    """
+
+    def __init__(self, *, locates: bool, egress: EgressPolicy | None = None) -> None:
         self._locates = locates
+        self._egress = egress
         self._bound: dict[str, AnySource] = {}
         self._located: dict[str, AnySource] = {}
 
@@ -53,6 +79,8 @@ class StreamSources:
             return
         try:
             source = find_source_at(stream) if self._locates else None
+            if source is not None and self._egress is not None:
+                check_stream_address(self._egress, stream)
         except SettingError as error:
             raise RegistrationError(f"query {query!r} reads a stream that cannot be located: {error}") from None
         if source is None:

@@ -118,7 +118,8 @@ class AnswerBatch(Sequence[Answer]):
         """The rows of all answers of one query as an Arrow table: `time`, `part`, and a column for each variable.
 
         A column of numbers or booleans has that type, other columns are text: IRIs and the texts of literals, or with
-        `terms` every term in N-Triples syntax. Rows are in the order of time, those of one answer in any order.
+        `terms` every term in N-Triples syntax. Rows are in the order of time, those of one answer in any order. The
+        types are those of the values in these answers: a column may have another type in another batch.
         """
         from headwater.execution.arrow_tables import answers_to_table
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -74,7 +75,16 @@ def answers_to_table(answers: AnswerBatch, *, terms: bool = False, numbers: bool
     names = distinct_names(head.table_columns(), (TIME_COLUMN, PART_COLUMN))
     has_types = numbers and not terms
     tables = [_part_to_table(part, names, terms=terms, has_types=has_types) for part in answers.parts]
-    return tables[0] if len(tables) == 1 else pa.concat_tables(_with_common_types(tables))
+    tables = [_with_doubles(table, _columns_of(tables, {pa.int64(), pa.float64()})) for table in tables]
+    mixed = _columns_of(tables)
+    if mixed:
+        texts = [_part_to_table(part, names, terms=False, has_types=False) for part in answers.parts]
+        for place in mixed:
+            tables = [
+                table.set_column(place, table.schema.names[place], text.column(place))
+                for table, text in zip(tables, texts, strict=True)
+            ]
+    return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
 
 
 def _part_to_table(part: AnswerPart, names: tuple[str, ...], *, terms: bool, has_types: bool) -> pa.Table:
@@ -138,14 +148,18 @@ def _terms_to_array(rows: list[tuple[Answer, Row]], place: int, text: CellText, 
     return pa.array([text(row[place]) for _, row in rows], pa.string())
 
 
-def _with_common_types(tables: list[pa.Table]) -> list[pa.Table]:
-    """Tables with the same columns, each column of the type that all of its values have."""
+def _columns_of(tables: list[pa.Table], types: set[pa.DataType] | None = None) -> list[int]:
+    """The columns that have these types in some tables; without types, those that have several."""
+    found = [{table.schema.field(place).type for table in tables} for place in range(tables[0].num_columns)]
+    return [place for place, kinds in enumerate(found) if (len(kinds) > 1 if types is None else kinds == types)]
+
+
+def _with_doubles(table: pa.Table, places: list[int]) -> pa.Table:
+    """The table with some columns as doubles, where that loses nothing."""
     import pyarrow as pa
 
-    schema = tables[0].schema
-    for place, name in enumerate(schema.names):
-        kinds = {table.schema.field(place).type for table in tables}
-        if len(kinds) > 1:
-            common = pa.float64() if kinds == {pa.int64(), pa.float64()} else pa.string()
-            schema = schema.set(place, pa.field(name, common))
-    return [table.cast(schema) for table in tables]
+    for place in places:
+        with suppress(pa.ArrowInvalid):
+            column = table.column(place).cast(pa.float64())
+            table = table.set_column(place, table.schema.names[place], column)
+    return table

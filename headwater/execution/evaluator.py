@@ -28,6 +28,7 @@ from headwater.language.stream_clauses import StreamOperator
 from headwater.terms.ids.encoded_rows import EncodedRows
 from headwater.terms.ids.term_texts import Ints
 from headwater.terms.model import Row, Triple
+from headwater.terms.packing import Plain
 from headwater.values.templates import ConstructTemplate
 from headwater.windows.element_sequences import (
     Elements,
@@ -55,16 +56,24 @@ def stream_keys(plan: QueryPlan) -> tuple[StreamKey, ...]:
 class EvaluatorState:
     """What a checkpoint saves of an evaluator, besides the log of the windows.
 
-    `waiting` has the sequence numbers of the elements that the watermark has not passed yet; `memory` is what the
-    subclass cannot derive from the windows.
+    All of it is plain values (`terms.packing`). `ticker` is the state of its `Ticker`; `waiting` has the sequence
+    numbers of the elements that the watermark has not passed yet; `memory` is what the subclass cannot derive from the
+    windows.
     """
 
-    ticker: Ticker
+    ticker: Plain
     waiting: dict[StreamKey, Ints]
     answered_once: bool
-    memory: Any
+    memory: Plain
     kind: str = ""
     """The class of evaluator that saved `memory`: another one cannot use it."""
+
+    def to_plain(self) -> Plain:
+        return [self.ticker, self.waiting, self.answered_once, self.memory, self.kind]
+
+    @classmethod
+    def from_plain(cls, value: Plain) -> EvaluatorState:
+        return cls(*value)
 
 
 class Evaluator(ABC):
@@ -119,7 +128,8 @@ class Evaluator(ABC):
     def state(self) -> EvaluatorState:
         """What a checkpoint must save besides the log of the windows."""
         waiting = {key: sequence_numbers_of(elements) for key, elements in self.waiting.items() if len(elements)}
-        return EvaluatorState(self.ticker, waiting, self.answered_once, self._save_memory(), type(self).__name__)
+        ticker, memory = self.ticker.to_plain(), self._save_memory()
+        return EvaluatorState(ticker, waiting, self.answered_once, memory, type(self).__name__)
 
     def begin(self, retained: Mapping[StreamKey, Elements], limit: int | None, firsts: Mapping[StreamKey, int]) -> None:
         """Start while the streams are running: fill the windows with `retained`, answer the ticks from `limit` on.
@@ -142,7 +152,7 @@ class Evaluator(ABC):
 
         `new_queries` are the queries of this evaluator that were registered after the state was saved.
         """
-        self.ticker, self.answered_once = state.ticker, state.answered_once
+        self.ticker, self.answered_once = Ticker.from_plain(self.settings, state.ticker), state.answered_once
         self.new_queries = frozenset(new_queries)
         released: dict[StreamKey, Any] = {}
         for key in dict.fromkeys(self.keys):
@@ -170,12 +180,12 @@ class Evaluator(ABC):
     def size(self) -> Size:
         """How much the windows and operators hold."""
 
-    def _save_memory(self) -> Any:
-        """What a checkpoint must save because the windows do not determine it."""
+    def _save_memory(self) -> Plain:
+        """What a checkpoint must save because the windows do not determine it, as plain values."""
         return None
 
     @abstractmethod
-    def _restore_memory(self, memory: Any) -> None:
+    def _restore_memory(self, memory: Plain) -> None:
         """Restore the operators after the windows; with None the present result counts as emitted already."""
 
     @abstractmethod

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from headwater.execution.answers import Answer
 from headwater.execution.window_log import StreamKey
 from headwater.language.stream_clauses import StreamOperator
+from headwater.terms.packing import Plain
 from headwater.windows.element_sequences import Elements, select_elements, sequence_numbers_of, times_of
 from headwater.windows.model import Bounds, CountWindow, TimeWindow
 from headwater.windows.settings import QuerySettings, Report
@@ -57,6 +58,17 @@ class LateStart:
     instant: int
     known: Mapping[StreamKey, KnownElements] = field(default_factory=dict)
     unfilled: Mapping[int, int] = field(default_factory=dict)
+
+    def to_plain(self) -> Plain:
+        """The start as plain values."""
+        known = {key: (one.first_number, one.held_since) for key, one in self.known.items()}
+        return [self.instant, known, dict(self.unfilled)]
+
+    @classmethod
+    def from_plain(cls, value: Plain) -> LateStart:
+        """The start that `to_plain` gave."""
+        instant, known, unfilled = value
+        return cls(instant, {key: KnownElements(*one) for key, one in known.items()}, unfilled)
 
     @classmethod
     def of_family(cls, members: Sequence[LateStart]) -> LateStart:

@@ -7,17 +7,17 @@ whatever the order of registration.
 
 from __future__ import annotations
 
-import pickle
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from headwater.algebra.plan import QueryPlan
 from headwater.execution.answer_batch import AnswerBatch, merge_answers
 from headwater.execution.answers import Answer
 from headwater.execution.evaluator import Evaluator, EvaluatorState
 from headwater.execution.late_queries import NOT_YET, KnownElements, LateStart, find_late_start
+from headwater.execution.program_state import ProgramState
 from headwater.execution.registered import RegisteredQuery, find_produced_streams, order_producers_first
 from headwater.execution.static_data import (
     PreparedData,
@@ -28,10 +28,11 @@ from headwater.execution.static_data import (
     is_before,
 )
 from headwater.execution.stream_reads import EVERYTHING, Patterns, ReadHistory, needed_patterns, union_patterns
-from headwater.execution.window_log import StreamKey, WindowLog
+from headwater.execution.window_log import LogSegment, StreamKey, WindowLog
 from headwater.terms.element_columns import ElementColumns
 from headwater.terms.model import BadElement, Element, Literal
 from headwater.terms.names import iri_to_name
+from headwater.terms.packing import pack, unpack
 from headwater.terms.timestamps import parse_time
 from headwater.windows.element_sequences import (
     Elements,
@@ -55,6 +56,9 @@ _STEP_SECONDS = 0.02
 
 _MOST_TICKS = 1 << 16
 
+
+ChooseStep: TypeAlias = Callable[[int], tuple[int, Version]]
+"""Called with the last tick that a step would have; gives the last tick that it has, and the version of the data."""
 
 FindFamilies: TypeAlias = Callable[[Sequence[RegisteredQuery], StaticData], Sequence[Evaluator]]
 """Makes evaluators that answer several of the queries each; the other queries get one of their own."""
@@ -87,36 +91,6 @@ class StepResult:
     """Whether it is the last one of its batch."""
     unmerged: list[AnswerBatch] = field(default_factory=list)
     """The answers of each evaluator."""
-
-
-@dataclass
-class ProgramState:
-    """What a later process needs besides the window log; it is small, whatever the windows hold.
-
-    `queries` has the fingerprint of each query, `removed` and `reads` say what the log lacks, `late_starts` has the
-    queries that started while their streams were under way.
-    """
-
-    clocks: dict[StreamKey, StreamClock]
-    states: dict[str, EvaluatorState]
-    queries: dict[str, str]
-    removed: dict[StreamKey, int]
-    reads: ReadHistory
-    late_starts: dict[str, LateStart]
-    data_version: Version | None
-
-    @property
-    def next_times(self) -> dict[str, int | None]:
-        """By stream, the time after its newest element; None where it has brought none."""
-        found: dict[str, int | None] = {}
-        for (stream, _), clock in self.clocks.items():
-            marks = [
-                mark
-                for mark in (found.get(stream), None if clock.highest_time is None else clock.highest_time + 1)
-                if mark is not None
-            ]
-            found[stream] = max(marks, default=None)
-        return found
 
 
 class TickPace:
@@ -262,12 +236,12 @@ class Program:
         self,
         batch: Mapping[str, Elements],
         ended: Collection[str],
-        version: Callable[[], Version],
+        choose: ChooseStep,
         pace: TickPace | None = None,
     ) -> Iterator[StepResult]:
         """Evaluate one batch in steps: one for each instant at which some query has a tick, or one where none has.
 
-        `version` is called before each step, after the caller has consumed the steps before. With a `pace` a step may
+        `choose` is called before each step, after the caller has consumed the steps before. With a `pace` a step may
         have more ticks, all with one version.
         """
         step = StepResult()
@@ -276,7 +250,8 @@ class Program:
         tick = self._next_tick(1 if pace is None else pace.ticks)
         while tick is not None:
             begin, before = time.perf_counter(), self.data_version
-            self.move_static_data(version())
+            tick, version = choose(tick)
+            self.move_static_data(version)
             self._evaluate_all({}, step, tick + 1)
             if pace is not None:
                 pace.record(time.perf_counter() - begin, is_other_version=self.data_version != before)
@@ -576,14 +551,14 @@ class Program:
             default=None,
         )
 
-    def snapshot(self, dumps: Callable[[object], bytes] = pickle.dumps) -> bytes:
+    def snapshot(self) -> bytes:
         """State and window log as bytes."""
-        return dumps((self.state(), list(self.log)))
+        return pack([self.state().to_plain(), [segment.to_plain() for segment in self.log]])
 
-    def restore(self, saved: bytes, loads: Callable[[bytes], Any] = pickle.loads) -> None:
+    def restore(self, saved: bytes) -> None:
         """Continue from a snapshot."""
-        state, segments = loads(saved)
-        self.resume(state, WindowLog(segments))
+        state, segments = unpack(saved)
+        self.resume(ProgramState.from_plain(state), WindowLog(map(LogSegment.from_plain, segments)))
 
 
 def _late(elements: Elements) -> Iterator[LateElement]:

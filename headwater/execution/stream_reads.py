@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.wanted_patterns import WantedPattern, wanted_patterns_of
+from headwater.terms.packing import Plain
 from headwater.windows.model import CountWindow
 from headwater.windows.settings import QuerySettings, Report, timestamp_predicate_of
 
@@ -60,6 +61,22 @@ class ReadHistory:
         self._since: dict[str, dict[WantedPattern, int | None]] = {
             stream: dict.fromkeys(mine) for stream, mine in patterns.items()
         }
+
+    def to_plain(self) -> Plain:
+        """The history as plain values."""
+        return {
+            stream: [(one.subject, one.predicate, one.object, one.texts, since) for one, since in mine.items()]
+            for stream, mine in self._since.items()
+        }
+
+    @classmethod
+    def from_plain(cls, value: Plain) -> ReadHistory:
+        """The history that `to_plain` gave."""
+        history = cls({})
+        history._since = {
+            stream: {WantedPattern(*places): since for *places, since in mine} for stream, mine in value.items()
+        }
+        return history
 
     def continued_with(self, patterns: Patterns, now: Mapping[str, int | None]) -> ReadHistory:
         """The history when streams are read for other patterns from `now` on; None: the stream has brought nothing."""

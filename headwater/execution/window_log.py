@@ -13,6 +13,8 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
+from headwater.terms.element_columns import ElementColumns
+from headwater.terms.packing import Plain
 from headwater.windows.element_sequences import (
     Elements,
     concat_elements,
@@ -52,6 +54,21 @@ class LogSegment:
     rows: int = 0
     size: int = 0
     """How many triples they have, and about how many bytes."""
+
+    def to_plain(self) -> Plain:
+        """The segment as plain values, its elements as columns."""
+        elements = self.elements
+        if elements is not None and not isinstance(elements, ElementColumns):
+            elements = ElementColumns.of(elements)
+        columns = None if elements is None else elements.to_plain()
+        return [self.number, self.key, self.newest, columns, self.rows, self.size]
+
+    @classmethod
+    def from_plain(cls, value: Plain) -> LogSegment:
+        """The segment that `to_plain` gave."""
+        number, (stream, predicate), newest, columns, rows, size = value
+        elements = None if columns is None else ElementColumns.from_plain(columns)
+        return cls(number, (stream, predicate), newest, elements, rows, size)
 
 
 @dataclass

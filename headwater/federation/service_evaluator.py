@@ -163,6 +163,6 @@ def make_evaluator_factory(services: Services, statistics: Statistics | None = N
         try:
             return ServiceEvaluator(plan, settings, static, services)
         except UnsupportedByKernel as reason:
-            return make_reference_evaluator(reason, plan, settings, static)
+            return make_reference_evaluator(reason, plan, settings, static, services.fetch_solutions)
 
     return with_optimisation(make, statistics)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from headwater.egress.policy import EgressPolicy
 from headwater.federation.endpoint.endpoint_settings import EndpointSettings
 from headwater.federation.view.given_rates import GivenRates
 from headwater.language.service_options import RatesSource
@@ -11,11 +12,11 @@ from headwater.language.service_options import RatesSource
 
 @dataclass(frozen=True, slots=True)
 class ServiceSettings:
-    """`allowed` are prefixes of the addresses that data may name in `SERVICE ?endpoint`; None: all.
+    """`egress` says which addresses may be asked; None: all.
 
     `rates` has the change rates of each file and graph that a clause names in RATES.
     """
 
     endpoints: tuple[EndpointSettings, ...] = ()
-    allowed: tuple[str, ...] | None = None
+    egress: EgressPolicy | None = None
     rates: tuple[tuple[RatesSource, GivenRates], ...] = ()

@@ -11,10 +11,11 @@ finds the change rates of a clause, by default in the settings.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from headwater.algebra.nodes import Service
+from headwater.algebra.nodes import Node, Project, Service
 from headwater.algebra.scope import visible_variables
+from headwater.algebra.to_sparql import to_sparql
 from headwater.errors import SettingError
 from headwater.federation.endpoint.bound_fetcher import BoundFetcher
 from headwater.federation.endpoint.clock import Clock, EventTimeClock, SystemClock
@@ -42,7 +43,8 @@ from headwater.language.service_options import (
     Strategy,
     strategy_of,
 )
-from headwater.terms.model import SECOND, Variable
+from headwater.terms.model import SECOND, Row, Variable
+from headwater.terms.redaction import redact_url
 
 KeyVariables = tuple[Variable, ...]
 
@@ -61,7 +63,7 @@ class Services:
         rates: Callable[[RatesSource], GivenRates] | None = None,
     ) -> None:
         settings = settings or ServiceSettings()
-        self._endpoints = Endpoints(settings.endpoints, settings.allowed)
+        self._endpoints = Endpoints(settings.endpoints, settings.egress)
         self._clock = clock or SystemClock()
         self._runner = runner
         self._make_remote = remote or self._endpoint_remote
@@ -83,13 +85,19 @@ class Services:
             is_strict=node.options is None and not node.silent,
         )
 
+    def fetch_solutions(self, url: str, pattern: Node) -> Sequence[Row]:
+        """All solutions of a pattern at an endpoint, for those who cannot bind keys: the reference, and updates."""
+        variables = visible_variables(pattern)
+        table = self._endpoints.client_of(url).select(to_sparql(Project(pattern, variables)))
+        return tuple(table.project([variable.value for variable in variables]))
+
     def _endpoint_remote(self, node: Service, keys: KeyVariables) -> Remote:
         if isinstance(node.endpoint, Variable):
             return EndpointFromKey(self._endpoints, node.endpoint, node.inner, keys)
         try:
             endpoint = self._endpoints.client_of(node.endpoint.value)
         except EndpointError as error:
-            return NoEndpoint(node.endpoint.value, str(error))
+            return NoEndpoint(redact_url(node.endpoint.value), str(error))
         return BoundFetcher(endpoint, RequestQueries.for_pattern(node.inner, keys))
 
     def _make_strategy(

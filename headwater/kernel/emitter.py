@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain, pairwise, repeat
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from headwater.kernel.columns.row_counts import RowCounts
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.language.stream_clauses import StreamOperator
 from headwater.terms.ids.encoded_rows import EncodedRows
+from headwater.terms.packing import Plain
 from headwater.values.ordered_rows import sort_rows, sort_tables
 from headwater.windows.settings import QuerySettings, Report
 from headwater.windows.stream_operators import apply_stream_operator
@@ -211,18 +212,21 @@ class Emitter:
             result.counts, result.rows = {}, None
         return result.bag.list_bags(run, tick_count)
 
-    def pending(self, result: ResultState) -> object:
-        """What the windows do not determine, for a result that may have changed since the last answer."""
+    def pending(self, result: ResultState) -> Plain:
+        """What the windows do not determine, for a result that may have changed since the last answer.
+
+        As plain values: the rows that have changed and how much the count of each has, or the last answer.
+        """
         if not self.counts_changes:
             return (None if self._operator is StreamOperator.RSTREAM else result.answered,)
         terms = self._vocabulary.terms_of_rows(self._array(list(result.counts)))
-        return list(zip(terms, result.counts.values(), strict=True))
+        return [list(terms), list(result.counts.values())]
 
-    def restore(self, result: ResultState, pending: Any = None) -> None:
+    def restore(self, result: ResultState, pending: Plain = None) -> None:
         """Go on from what `pending` gave, with the rows in place; without it, from a result as it was answered."""
         if self.counts_changes:
-            changes = self._vocabulary.ids_of_rows((row for row, _ in pending or ()), self._width)
-            result.counts = dict(zip(_tuples(changes), (n for _, n in pending or ()), strict=True))
+            rows, counts = pending or ((), ())
+            result.counts = dict(zip(_tuples(self._vocabulary.ids_of_rows(rows, self._width)), counts, strict=True))
         elif self._operator is not StreamOperator.RSTREAM:
             (result.answered,) = (self._whole(result),) if pending is None else pending
 

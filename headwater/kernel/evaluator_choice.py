@@ -12,6 +12,7 @@ from headwater.algebra.nodes import Node
 from headwater.algebra.plan import QueryPlan
 from headwater.execution.evaluator import Evaluator
 from headwater.execution.program import MakeEvaluator
+from headwater.execution.remote_solutions import FetchSolutions, refuse_services
 from headwater.execution.static_data import StaticData
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.compiling.compiler import Compiler
@@ -58,10 +59,14 @@ def make_evaluator(plan: QueryPlan, settings: QuerySettings, static: StaticData)
 
 
 def make_reference_evaluator(
-    reason: UnsupportedByKernel, plan: QueryPlan, settings: QuerySettings, static: StaticData
+    reason: UnsupportedByKernel,
+    plan: QueryPlan,
+    settings: QuerySettings,
+    static: StaticData,
+    fetch: FetchSolutions = refuse_services,
 ) -> ReferenceEvaluator:
-    """Make the reference evaluator for a plan that the kernel cannot evaluate."""
-    evaluator = ReferenceEvaluator(plan, settings, static)
+    """Make the reference evaluator for a plan that the kernel cannot evaluate; `fetch` asks endpoints of SERVICE."""
+    evaluator = ReferenceEvaluator(plan, settings, static, fetch=fetch)
     evaluator.fallback_reason = str(reason)
     return evaluator
 

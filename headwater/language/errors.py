@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from headwater.errors import HeadwaterError
+from headwater.terms.redaction import mask_user_info
 
 _LONGEST_SOURCE = 400
 """How many characters of a line an error shows."""
@@ -23,6 +24,8 @@ class QueryError(HeadwaterError):
     expected: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        # The text is shown wherever the error is.
+        self.text = mask_user_info(self.text)
         super().__init__(self.message)
 
     @property

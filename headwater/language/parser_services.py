@@ -20,6 +20,7 @@ from headwater.language.service_options import (
     is_policy,
 )
 from headwater.terms.model import NamedNode, Variable
+from headwater.terms.redaction import SECRET_IN_QUERY, has_user_info
 
 _OPTIONS = ("ACCURACY", "LATENCY", "BUDGET", "PREFER", "POLICY", "RATES", "STRATEGY", "ENTRIES", "CLOCK", "FILL")
 _NUMBERS = ("integer", "decimal", "double")
@@ -32,7 +33,10 @@ class ServiceParser(WindowParser):
     def service(self, keyword: Token) -> ServicePattern:
         """The clause from its keyword on, which is still to be read."""
         silent = self.peek().key == "SILENT"
+        place = self.peek(2) if silent else self.peek()
         name = self.group_name()
+        if isinstance(name, NamedNode) and has_user_info(name.value):
+            self.fail(SECRET_IN_QUERY, place)
         values: dict[str, Any] = {}
         places: dict[str, Token] = {}
         self._options_of(values, places, name)

@@ -22,6 +22,7 @@ from headwater.language.stream_clauses import (
     WindowSpec,
 )
 from headwater.terms.model import NamedNode, Variable
+from headwater.terms.redaction import SECRET_IN_QUERY, has_user_info
 
 OPERATORS = {operator.name: operator for operator in StreamOperator}
 _REGISTERED = ("QUERY", "STREAM", *OPERATORS)
@@ -113,7 +114,10 @@ class StreamClauseParser(PatternParser):
 
     def _stream_and_window(self) -> tuple[NamedNode, WindowSpec]:
         token = self.token
+        place = self.token
         stream = self.iri()
+        if has_user_info(stream.value):
+            self.fail(SECRET_IN_QUERY, place)
         if self.token.key == "{" or (self.token.is_word and self.token.key not in WINDOW_STARTS):
             self.fail("this stream has no window: write [RANGE 10s STEP 1s] or the like after it", token, ("[",))
         return stream, self.window()

@@ -6,13 +6,13 @@ before, unless the query reads something that changes by itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from pyoxigraph import QuerySolutions, Store
 
-from headwater.algebra.nodes import Node, Service
+from headwater.algebra.nodes import Distinct, Node, Project
 from headwater.algebra.plan import QueryKind, QueryPlan
 from headwater.algebra.plan_depth import check_text_of_plan
 from headwater.algebra.scope import expressions_of, map_expression, map_expressions, map_plan, nodes_of, sub_expressions
@@ -20,6 +20,7 @@ from headwater.algebra.to_sparql import to_sparql
 from headwater.algebra.triple_timestamps import has_timestamps
 from headwater.execution.answers import WindowView
 from headwater.execution.evaluator import Evaluator
+from headwater.execution.remote_solutions import FetchSolutions, RemoteSolutions, has_services, refuse_services
 from headwater.execution.static_data import StaticData
 from headwater.execution.window_log import Size
 from headwater.language.expressions import Constant, Expression, FunctionCall
@@ -30,7 +31,7 @@ from headwater.reference.plan_rewriter import PlanRewriter
 from headwater.reference.pyoxigraph_workarounds import work_around_pyoxigraph
 from headwater.reference.tick_dataset import TickDataset
 from headwater.reference.window_content import WindowBuffer
-from headwater.terms.model import XSD, Element, Literal, NamedNode, Row, Variable
+from headwater.terms.model import XSD, Element, Literal, NamedNode, Row, Term, Variable
 from headwater.terms.stored_forms import restore_term
 from headwater.terms.timestamps import format_time
 from headwater.values import stored_form_queries as exact
@@ -45,7 +46,9 @@ if TYPE_CHECKING:
 _NOW = "urn:headwater:now-placeholder"
 _UNSTEADY = frozenset({"NOW", "RAND", "UUID", "STRUUID", "BNODE"})
 _RESOLVING = frozenset({"IRI", "URI"})
-_FUNCTIONS = {**exact.FUNCTIONS, **blank_nodes.FUNCTIONS}
+Functions = Mapping[NamedNode, Callable[..., Term | None]]
+"""Functions of ours that a query calls."""
+_FUNCTIONS: Functions = {**exact.FUNCTIONS, **blank_nodes.FUNCTIONS}
 
 
 @dataclass(frozen=True)
@@ -57,15 +60,25 @@ class TickQuery:
 
 
 class ReferenceEvaluator(Evaluator):
-    """Evaluates one plan, at each tick anew. `dataset` shares the graphs of another evaluator."""
+    """Evaluates one plan, at each tick anew. `dataset` shares the graphs of another evaluator.
+
+    `fetch` asks the endpoints of SERVICE. pyoxigraph never does: it gets the plan with their solutions in it.
+    """
 
     kind = "reference"
     needs_all_texts = True
 
     def __init__(
-        self, plan: QueryPlan, settings: QuerySettings, static: StaticData, dataset: TickDataset | None = None
+        self,
+        plan: QueryPlan,
+        settings: QuerySettings,
+        static: StaticData,
+        dataset: TickDataset | None = None,
+        fetch: FetchSolutions = refuse_services,
     ) -> None:
         super().__init__(plan, settings)
+        self._fetch = fetch
+        self._has_services = has_services(plan.root)
         self._static = static
         self._dataset = TickDataset.of(plan, settings.content, static) if dataset is None else dataset
         self._uses_timestamps = has_timestamps(plan.root)
@@ -80,7 +93,7 @@ class ReferenceEvaluator(Evaluator):
             if isinstance(part, FunctionCall) and isinstance(part.name, str)
         }
         self._base = plan.base if called & _RESOLVING else None
-        self._is_unsteady = bool(called & _UNSTEADY) or any(isinstance(node, Service) for node in nodes_of(plan.root))
+        self._is_unsteady = bool(called & _UNSTEADY) or self._has_services
         windows = zip(settings.windows, (source.label for source in plan.windows), strict=True)
         self._buffers = [WindowBuffer(window, label, settings.cap) for window, label in windows]
         self._result: list[object] | None = None
@@ -91,14 +104,34 @@ class ReferenceEvaluator(Evaluator):
         """The query of a tick, made when it is first needed."""
         known = self._tick_queries.get((occurrences, has_stored_forms))
         if known is None:
-            rewriter = PlanRewriter(self.plan, self.settings.content, occurrences, self._dataset.named)
-            root = work_around_pyoxigraph(rewriter.rewrite(), rewriter.new_variable)
-            root = with_total_order(map_plan(root, lambda node: map_expressions(node, _replace_now)))
-            called = aggregate_calls.with_aggregate_calls(root)
-            text = check_text_of_plan(to_sparql(exact.read_originals(called) if has_stored_forms else called))
-            known = TickQuery(text, aggregate_calls.aggregate_functions_of(root, has_stored_forms))
+            known = self._make_tick_query(self.plan, occurrences, has_stored_forms)
             self._tick_queries[occurrences, has_stored_forms] = known
         return known
+
+    def _make_tick_query(self, plan: QueryPlan, occurrences: bool, has_stored_forms: bool) -> TickQuery:
+        rewriter = PlanRewriter(plan, self.settings.content, occurrences, self._dataset.named)
+        root = work_around_pyoxigraph(rewriter.rewrite(), rewriter.new_variable)
+        root = with_total_order(map_plan(root, lambda node: map_expressions(node, _replace_now)))
+        called = aggregate_calls.with_aggregate_calls(root)
+        text = check_text_of_plan(to_sparql(exact.read_originals(called) if has_stored_forms else called))
+        return TickQuery(text, aggregate_calls.aggregate_functions_of(root, has_stored_forms))
+
+    def _ask_endpoints(self, tick: int) -> tuple[QueryPlan, Functions]:
+        """The plan with the solutions of its SERVICE clauses at this tick, and the functions that it calls."""
+        if not self._has_services:
+            return self.plan, _FUNCTIONS
+
+        def find_values(root: Node, variable: Variable) -> list[Term | None]:
+            values = Distinct(Project(root, (variable,)))
+            plan = replace(self.plan, root=values, variables=(variable,), kind=QueryKind.SELECT)
+            evaluator = ReferenceEvaluator(plan, self.settings, Store(), self._dataset)
+            evaluator._buffers = self._buffers
+            functions = {**_FUNCTIONS, **remote.functions}
+            return [row[0] for row in cast("list[Row]", evaluator._evaluate_plan(plan, functions, tick))]
+
+        remote = RemoteSolutions(self._fetch, find_values)
+        root = remote.replace_services(self.plan.root)
+        return replace(self.plan, root=root), {**_FUNCTIONS, **remote.functions}
 
     def apply_static_change(self) -> None:
         self._dataset = TickDataset.of(self.plan, self.settings.content, self._static)
@@ -165,11 +198,20 @@ class ReferenceEvaluator(Evaluator):
 
     def _evaluate(self, tick: int) -> list[object]:
         """The result at a tick: rows, or for DESCRIBE triples, or for ASK a verdict."""
+        plan, functions = self._ask_endpoints(tick)
+        return self._evaluate_plan(plan, functions, tick)
+
+    def _evaluate_plan(self, plan: QueryPlan, functions: Functions, tick: int) -> list[object]:
+        """The result of a plan without SERVICE, which is that of this evaluator but for the solutions of endpoints."""
         occurrences = self._uses_timestamps or self._dataset.has_duplicates
         if occurrences:
             self._dataset.describe_occurrences(self._buffers)
         has_stored_forms = self._dataset.holds_stored_forms or self._has_inexact_literals
-        query = self._tick_query(occurrences, has_stored_forms)
+        if plan is self.plan:
+            query = self._tick_query(occurrences, has_stored_forms)
+        else:
+            has_stored_forms |= exact.has_inexact_literals(plan.root)
+            query = self._make_tick_query(plan, occurrences, has_stored_forms)
         text = query.text
         if _NOW in text:
             moment = Literal(format_time(tick), datatype=NamedNode(XSD + "dateTime"))
@@ -177,7 +219,7 @@ class ReferenceEvaluator(Evaluator):
         answered = self._dataset.store.query(
             text,
             base_iri=self._base,
-            custom_functions=_FUNCTIONS,
+            custom_functions=dict(functions),
             custom_aggregate_functions=query.aggregates,
         )
         solutions = cast(QuerySolutions, answered)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import uuid
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,14 +20,15 @@ from typing import Any
 from headwater.errors import HeadwaterError, report_file_errors
 from headwater.running.program_description import ProgramDescription
 from headwater.sharding.shard_plan import ShardPlan
-from headwater.terms.durable_files import Sync, replace_file
+from headwater.terms.durable_files import create_folder, lock_file, replace_file
 from headwater.terms.ids.inline_layout import ID_FORMAT
+from headwater.terms.ids.term_key import adopt_key, other_key_message, term_key
 from headwater.terms.names import iri_to_name
 
 logger = logging.getLogger(__name__)
 
-CHECKPOINT_FORMAT = 3
-"""Raised by one whenever the pickled state of programs and evaluators changes its shape or the place of its classes."""
+CHECKPOINT_FORMAT = 4
+"""Raised by one whenever the state of programs and evaluators, as plain values, changes its shape."""
 FORMATS = [CHECKPOINT_FORMAT, ID_FORMAT]
 
 
@@ -41,6 +43,30 @@ def report_checkpoint_damage(path: Path) -> AbstractContextManager[None]:
         "delivered again. If it is damaged, use another folder, or delete this one to begin anew"
     )
     return report_file_errors(CheckpointError, f"the checkpoint {path}", remedy)
+
+
+@contextmanager
+def lock_checkpoint(folder: Path) -> Iterator[None]:
+    """Make the folder of a checkpoint, if there is none, and keep other runs from it.
+
+    The folder is for its owner alone: it holds parts of the streams. One that is there and holds something else keeps
+    its permissions.
+    """
+    with report_checkpoint_damage(folder):
+        create_folder(folder, mode=_PRIVATE)
+        is_ours = all(one.name in _OWN_FILES or one.name.startswith(".") for one in folder.iterdir())
+        if is_ours and folder.stat().st_uid == os.getuid():
+            folder.chmod(_PRIVATE)
+        try:
+            lock = lock_file(folder / _LOCK)
+        except BlockingIOError:
+            raise CheckpointError(
+                f"another run uses the checkpoint {folder}: stop it, or give this run another folder"
+            ) from None
+    try:
+        yield
+    finally:
+        os.close(lock)
 
 
 def check_format(folder: Path, found: object) -> None:
@@ -109,6 +135,8 @@ class CheckpointRecord:
         with report_checkpoint_damage(path):
             known: dict[str, Any] = json.loads(path.read_text("utf-8"))
             check_format(folder, [known.get("format", 1), known.get("ids", 1)])
+            if not adopt_key(bytes.fromhex(known["key"])):
+                raise CheckpointError(other_key_message(f"the checkpoint {folder}"))
             routes = known["routes"]
             if routes is not None:
                 routes = {stream: tuple((number, place) for number, place in found) for stream, found in routes.items()}
@@ -125,6 +153,7 @@ class CheckpointRecord:
         content = {
             "format": CHECKPOINT_FORMAT,
             "ids": ID_FORMAT,
+            "key": term_key().hex(),
             "run": self.run,
             "runner": self.runner,
             "queries": dict(self.queries),
@@ -133,16 +162,28 @@ class CheckpointRecord:
             "records": list(self.records),
         }
         with report_checkpoint_damage(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-            replace_file(folder / _FILE, json.dumps(content, indent=2).encode() + b"\n", sync=Sync.CONTENT)
+            replace_file(folder / _FILE, json.dumps(content, indent=2).encode() + b"\n")
 
 
 _FILE = "headwater.json"
-STATE = "state.pickle"
+_LOCK = "lock"
+STATE = "state"
 """The state of a run in process."""
 SPARK_STATE = "spark"
 """The folder of the state on Spark."""
-STATES = (STATE, SPARK_STATE)
+_OLD_STATE = "state.pickle"
+STATES = (STATE, SPARK_STATE, _OLD_STATE)
+_OWN_FILES = {_FILE, _LOCK, "spool", "planned.jsonl", *STATES}
+_PRIVATE = 0o700
+
+
+def adopt_checkpoint_key(folder: Path) -> None:
+    """Make ids with the key of a checkpoint from now on, if there is one and this process has made none yet.
+
+    What is wrong with the checkpoint is said when a run claims it.
+    """
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        adopt_key(bytes.fromhex(json.loads((folder / _FILE).read_text("utf-8"))["key"]))
 
 
 def check_sharding(record: CheckpointRecord, wanted: ShardPlan | None, folder: Path) -> ShardPlan | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
 from headwater.execution.evaluator import Choice
@@ -19,6 +19,7 @@ from headwater.execution.registered import RegisteredQuery
 from headwater.execution.window_log import Size
 from headwater.running.progress import Progress, QueryProgress, RunSummary
 from headwater.terms.names import iri_to_name
+from headwater.terms.packing import Plain
 from headwater.windows.stream_clock import combine_clocks
 
 if TYPE_CHECKING:
@@ -50,6 +51,9 @@ class QueryMeasure:
         return replace(self, seconds=self.seconds + other.seconds, size=size, choices=choices)
 
 
+_SIZE_PLACE = [part.name for part in fields(QueryMeasure)].index("size")
+
+
 @dataclass(frozen=True, slots=True)
 class BatchMeasure:
     """One batch where it was evaluated: elements by stream, queries, the log, seconds by step.
@@ -67,6 +71,21 @@ class BatchMeasure:
         queries = {name: {**asdict(one), "size": one.size._asdict()} for name, one in self.queries.items()}
         found = {"elements": dict(self.elements), "queries": queries, "log": self.log._asdict(), "steps": self.steps}
         return json.dumps(found)
+
+    def to_plain(self) -> Plain:
+        """All of it as plain values."""
+        queries = {name: [getattr(one, part.name) for part in fields(one)] for name, one in self.queries.items()}
+        for values in queries.values():
+            values[_SIZE_PLACE] = tuple(values[_SIZE_PLACE])
+        return [dict(self.elements), queries, tuple(self.log), dict(self.steps)]
+
+    @classmethod
+    def from_plain(cls, value: Plain) -> BatchMeasure:
+        """The measures that `to_plain` gave."""
+        elements, queries, log, steps = value
+        for values in queries.values():
+            values[_SIZE_PLACE] = Size(*values[_SIZE_PLACE])
+        return cls(elements, {name: QueryMeasure(*one) for name, one in queries.items()}, Size(*log), steps)
 
     def merge(self, other: BatchMeasure) -> BatchMeasure:
         """The measures of two shards together; every shard gets every element, so elements count once."""

@@ -23,7 +23,7 @@ from headwater.sinks.dead_letters import (
     add_texts,
     write_dead_letters,
 )
-from headwater.sinks.sink import Sink
+from headwater.sinks.sink import RewritingSink, Sink
 from headwater.terms.timestamps import format_time
 
 logger = logging.getLogger(__name__)
@@ -139,7 +139,7 @@ class Delivery:
         self._sinks = sinks
         self._dead_letters = dead_letters
         self._run = run
-        self._delivered = -1
+        self._delivered = self._tried = -1
         self._strict = strict
         self._line_numbers = line_numbers
         self._text_at = text_at
@@ -164,10 +164,16 @@ class Delivery:
         """The run goes on with other queries; those that stay keep their counts."""
         self._counts.change_queries(queries)
 
-    def deliver(self, batch: int, outcome: BatchOutcome) -> None:
-        """Hand over one batch, once. What raises here fails the batch, and a later run repeats it."""
+    def deliver(self, batch: int, outcome: BatchOutcome, *, is_repeated: bool = False) -> None:
+        """Hand over one batch, once. What raises here fails the batch, and a later run repeats it.
+
+        `is_repeated` says that another run may have delivered it, which ended before it was committed; so may the first
+        batch of a run, and one that was tried before.
+        """
         if batch <= self._delivered:
             return
+        is_repeated = is_repeated or self._tried < 0 or batch <= self._tried
+        self._tried = batch
         begin = time.monotonic()
         letters = list(outcome.dead_letters)
         if letters and (self._strict or self._dead_letters is not None):
@@ -178,8 +184,11 @@ class Delivery:
         if self._strict and letters:
             raise StrictError(letters[0])
         # Sinks come first: a batch that fails here is tried again, with the same answers.
-        for sink in self._sinks if len(outcome.answers) else ():
-            sink.write(self._run, batch, outcome.answers)
+        for sink in self._sinks:
+            if is_repeated and isinstance(sink, RewritingSink):
+                sink.rewrite(self._run, batch, outcome.answers)
+            elif len(outcome.answers):
+                sink.write(self._run, batch, outcome.answers)
         self._hand_over(outcome.answers)
         self._delivered = batch
         before = self.progress

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 
 from headwater.execution.answer_batch import AnswerBatch
-from headwater.execution.program import LateElement, Program, StepResult, TickPace
+from headwater.execution.program import ChooseStep, LateElement, Program, StepResult, TickPace
+from headwater.execution.program_state import ProgramState
 from headwater.execution.static_data import Version
 from headwater.execution.tick_thinning import Clock, TickThinner, can_skip_ticks
 from headwater.execution.window_log import LogChanges, LogSegment, WindowLog
 from headwater.running.counting import BatchMeasure, add_by_name, measure_batch
 from headwater.sinks.dead_letters import DeadLetter
 from headwater.sources.feed import Chunk
-from headwater.terms.packing import pack, unpack
+from headwater.terms.packing import Plain, pack, unpack
 from headwater.windows.element_sequences import Elements, concat_elements
 
 
@@ -27,6 +28,18 @@ class BatchOutcome:
     elements: int = 0
     watermarks: dict[str, int | None] = field(default_factory=dict)
     measure: BatchMeasure = field(default_factory=BatchMeasure)
+
+    def to_plain(self) -> Plain:
+        """All but the answers as plain values; of those, their order (`AnswerBatch.order`)."""
+        letters = [tuple(getattr(one, part.name) for part in fields(one)) for one in self.dead_letters]
+        return [self.answers.order, letters, self.elements, self.watermarks, self.measure.to_plain()]
+
+    @classmethod
+    def from_plain(cls, value: Plain) -> BatchOutcome:
+        """The outcome that `to_plain` gave, without the answers."""
+        order, letters, elements, watermarks, measure = value
+        dead_letters = tuple(DeadLetter(*one) for one in letters)
+        return cls(AnswerBatch(order=order), dead_letters, elements, watermarks, BatchMeasure.from_plain(measure))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +74,15 @@ class Evaluation:
         return self._make_outcome(batch, self._program.advance(batch.elements, batch.ended, batch.version))
 
     def step_by_ticks(
-        self, chunks: Iterable[Chunk], version: Callable[[], Version], pace: TickPace | None = None
+        self, chunks: Iterable[Chunk], choose: ChooseStep, pace: TickPace | None = None
     ) -> Iterator[BatchOutcome]:
-        """Evaluate one batch and give the outcome of each tick; `version` gives the version of the data before each.
+        """Evaluate one batch and give the outcome of each step, which `choose` has decided upon.
 
         With a `pace` several ticks may have one outcome.
         """
         batch = _collect_chunks(chunks)
         seconds: dict[str, float] = {}
-        for step in self._program.advance_by_ticks(batch.elements, batch.ended, version, pace):
+        for step in self._program.advance_by_ticks(batch.elements, batch.ended, choose, pace):
             seconds = step.seconds = add_by_name(seconds, step.seconds)
             yield self._make_outcome(batch, step)
             # Elements and dead letters of the batch count once, with its first step.
@@ -112,19 +125,19 @@ class Evaluation:
 
     def changes(self) -> tuple[bytes, LogChanges]:
         """The packed state of the program, and the changes of the window log since the last call."""
-        return pack(self._program.state()), self._program.log.changes()
+        return pack(self._program.state().to_plain()), self._program.log.changes()
 
     def resume(self, state: bytes, segments: Iterable[LogSegment]) -> None:
         """Continue a program that is new."""
-        self._program.resume(unpack(state), WindowLog(segments))
+        self._program.resume(ProgramState.from_plain(unpack(state)), WindowLog(segments))
 
     def snapshot(self) -> bytes:
         """State and window log as bytes."""
-        return self._program.snapshot(pack)
+        return self._program.snapshot()
 
     def restore(self, saved: bytes) -> None:
         """Continue a program that is new from a snapshot."""
-        self._program.restore(saved, unpack)
+        self._program.restore(saved)
 
 
 def _collect_chunks(chunks: Iterable[Chunk]) -> _Batch:

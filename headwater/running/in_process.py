@@ -1,13 +1,10 @@
 """The runner without Spark: one loop in this process. For notebooks, tests, small data and the lowest latency.
 
-A checkpoint is one file with the formats, the offset and the state. It is replaced after what was read at once has been
-delivered.
+With a checkpoint (`saved_runs`) a batch is planned on disk before it is delivered, and committed after.
 """
 
 from __future__ import annotations
 
-import json
-import pickle
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,16 +13,15 @@ from pathlib import Path
 from threading import Event
 
 from headwater.execution.program import TickPace
-from headwater.execution.static_data import Version
+from headwater.execution.static_data import Version, is_before
 from headwater.execution.tick_thinning import Clock
-from headwater.running.checkpoints import FORMATS, STATE, check_format, report_checkpoint_damage
 from headwater.running.delivery import Delivery
 from headwater.running.evaluation import Evaluation
+from headwater.running.saved_runs import SavedRun
 from headwater.running.version_choice import VersionChoice
 from headwater.running.workload import Workload, WorkloadChanges
 from headwater.sources.feed import Chunk, Feed
 from headwater.sources.offsets import Offset
-from headwater.terms.durable_files import Sync, replacing_file
 
 _BATCH_BYTES = 1 << 20
 
@@ -57,14 +53,23 @@ def run_in_process(
     evaluation = Evaluation(workload.description.program())
     if skips_ticks and follow:
         evaluation.thin_ticks(clock)
-    batch, offset = _load(checkpoint, evaluation)
+    saved = None if checkpoint is None else SavedRun(checkpoint)
+    batch, offset = (0, Offset()) if saved is None else saved.load(evaluation)
     accept_state()
     choice = VersionChoice(evaluation.prepare_version)
     pace = None if delivery.hands_over_each else TickPace()
     feed = _feed(workload, follow, drain)
 
-    def version() -> Version:
-        return choice.next(evaluation.data_version, feed.newest_version())
+    def choose_step(tick: int) -> tuple[int, Version]:
+        newest = feed.newest_version()
+        planned = None if saved is None else saved.take_planned_step()
+        if planned is not None:
+            tick, version = planned
+            return tick, version if is_before(version, newest) else newest
+        version = choice.next(evaluation.data_version, newest)
+        if saved is not None:
+            saved.plan_step(tick, version)
+        return tick, version
 
     read_ahead = _ReadAhead()
     while not stop.is_set():
@@ -74,30 +79,36 @@ def run_in_process(
                 evaluation.thin_ticks(clock)
             feed = _feed(other, follow, drain)
             read_ahead.forget()
-        end = feed.next_offset(offset, batch_bytes or _BATCH_BYTES)
+        is_repeated = saved is not None and saved.planned is not None
+        end = saved.planned if saved is not None else None
+        end = end or feed.next_offset(offset, batch_bytes or _BATCH_BYTES)
         if changes.is_requested:
             # What came after a change is for those who are there then.
             continue
-        if replace(end, version=offset.version) == offset:
+        if not is_repeated and replace(end, version=offset.version) == offset:
             if not follow:
                 return
             evaluation.prepare_newest()
             stop.wait(trigger_seconds)
             continue
+        if saved is not None:
+            saved.plan_batch(batch, end)
         chunks = read_ahead.take(feed, offset, end)
         if not follow:
             # What comes next is there: it is read while this batch is evaluated.
             read_ahead.start(feed, end, feed.next_offset(end, batch_bytes or _BATCH_BYTES))
-        outcomes = evaluation.step_by_ticks(chunks, version, pace) if data_changes else iter([evaluation.step(chunks)])
+        outcomes = (
+            evaluation.step_by_ticks(chunks, choose_step, pace) if data_changes else iter([evaluation.step(chunks)])
+        )
         for outcome in outcomes:
-            delivery.deliver(batch, outcome)
+            delivery.deliver(batch, outcome, is_repeated=is_repeated)
             batch += 1
             if choice.is_behind(evaluation.data_version):
                 evaluation.prepare_newest()
         offset = replace(end, version=evaluation.data_version)
-        if checkpoint is not None:
+        if saved is not None:
             begin = time.monotonic()
-            _save(checkpoint, batch, offset, evaluation.snapshot())
+            saved.commit(batch, offset, evaluation.snapshot())
             delivery.add_seconds("save", time.monotonic() - begin)
         feed.commit(offset)
     read_ahead.forget()
@@ -159,26 +170,3 @@ def _feed(workload: Workload, follow: bool, drain: bool) -> Feed:
     if not follow:
         feed.finish()
     return feed
-
-
-def _load(checkpoint: Path | None, evaluation: Evaluation) -> tuple[int, Offset]:
-    """Restore an evaluation from a checkpoint; gives the next batch and how far the streams were read.
-
-    The file begins with a line of JSON, the formats: they are compared before anything is unpickled.
-    """
-    path = None if checkpoint is None else checkpoint / STATE
-    if checkpoint is None or path is None or not path.exists():
-        return 0, Offset()
-    with report_checkpoint_damage(path):
-        formats, _, state = path.read_bytes().partition(b"\n")
-        check_format(checkpoint, json.loads(formats) if formats.startswith(b"[") else None)
-        batch, offset, saved = pickle.loads(state)
-        evaluation.restore(saved)
-        return batch, Offset.from_json(offset)
-
-
-def _save(checkpoint: Path, batch: int, offset: Offset, saved: bytes) -> None:
-    path = checkpoint / STATE
-    with report_checkpoint_damage(path), replacing_file(path, sync=Sync.CONTENT) as stream:
-        stream.write(json.dumps(FORMATS).encode() + b"\n")
-        pickle.dump((batch, offset.to_json(), saved), stream, protocol=pickle.HIGHEST_PROTOCOL)

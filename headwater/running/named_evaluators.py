@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from pyoxigraph import Store
@@ -34,10 +35,11 @@ def evaluator_by_name(
 
     `services` has the settings of the endpoints of SERVICE, `statistics` decide the order of joins.
     """
-    if name == "reference":
-        return by_definition
-    from headwater.federation.service_evaluator import make_evaluator_factory
     from headwater.federation.services import Services
+
+    if name == "reference":
+        return partial(ReferenceEvaluator, fetch=Services(services).fetch_solutions)
+    from headwater.federation.service_evaluator import make_evaluator_factory
 
     adaptive = make_evaluator_factory(Services(services), statistics)
     if name == "auto":

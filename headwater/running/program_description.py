@@ -8,7 +8,7 @@ evaluators; only the process that evaluates calls it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from headwater.datasets.dataset import DataSet
 from headwater.datasets.linked_data import LinkedData
@@ -28,6 +28,7 @@ from headwater.running.shipping import DataFolder
 from headwater.sharding.answer_merging import query_of_shard
 from headwater.sharding.shard_plan import ShardPlan
 from headwater.sources.stream_patterns import WantedPatterns
+from headwater.terms.ids.term_key import ProcessKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class ProgramDescription:
     in microseconds. `sharding` says how the work is cut, if it is. `idle` is how far a stream may be behind the others
     before they go on without it, in microseconds of event time; `skews` the same for the partitions of a stream.
     `services` has the settings of endpoints and given change rates, `statistics` what the optimizer may know of the
-    linked data, so that every worker makes the same plans.
+    linked data, so that every worker makes the same plans. `key` is that of the ids, which workers adopt.
     """
 
     queries: tuple[RegisteredQuery, ...]
@@ -62,6 +63,7 @@ class ProgramDescription:
     skews: tuple[tuple[str, int], ...] = ()
     services: ServiceSettings | None = None
     statistics: Statistics | None = None
+    key: ProcessKey = field(default_factory=ProcessKey, compare=False)
 
     @property
     def watched(self) -> tuple[str, ...]:

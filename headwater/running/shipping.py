@@ -78,7 +78,11 @@ def share_folder(spark: SparkSession, folder: DataFolder) -> DataFolder:
 
 @dataclass(frozen=True, slots=True)
 class Shipped(Generic[Content]):
-    """An object on its way to the workers: in `data`, or in a file that Spark gives to every worker."""
+    """An object on its way to the workers: in `data`, or in a file that Spark gives to every worker.
+
+    Both are pickled, as Spark does with every closure: they come from the driver, through Spark. The name of a file is
+    the digest of its content, and comes with the closure; a file with another content is not read.
+    """
 
     data: bytes | None
     name: str | None = None
@@ -92,7 +96,14 @@ class Shipped(Generic[Content]):
 def _receive(name: str) -> bytes:
     from pyspark import SparkFiles
 
-    return Path(SparkFiles.get(name)).read_bytes()
+    data = Path(SparkFiles.get(name)).read_bytes()
+    if _file_name(data) != name:
+        raise RuntimeError(f"{name} is not what the driver sent: see who can write to the local folders of Spark")
+    return data
+
+
+def _file_name(data: bytes) -> str:
+    return f"headwater-{hashlib.blake2b(data, digest_size=16).hexdigest()}.pickle"
 
 
 def ship(spark: SparkSession, content: Content) -> Shipped[Content]:
@@ -100,7 +111,7 @@ def ship(spark: SparkSession, content: Content) -> Shipped[Content]:
     data = pickle.dumps(content, protocol=pickle.HIGHEST_PROTOCOL)
     if len(data) <= _SMALL:
         return Shipped(data)
-    name = f"headwater-{hashlib.blake2b(data, digest_size=16).hexdigest()}.pickle"
+    name = _file_name(data)
     context = spark.sparkContext
     if not any(known.rsplit("/", 1)[-1] == name for known in context.listFiles):
         path = _folder() / name

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from headwater.errors import HeadwaterError
 from headwater.sinks.errors import report_write_errors
-from headwater.terms.durable_files import Sync, replace_file
+from headwater.terms.durable_files import create_folder, remove_files, replace_file
 from headwater.terms.names import iri_to_name
 from headwater.terms.text_lines import shorten_text
 from headwater.terms.timestamps import format_time
@@ -81,13 +81,16 @@ def dead_letter_to_json(letter: DeadLetter) -> str:
 
 def write_dead_letters(folder: Path, run: str, batch: int, letters: Sequence[DeadLetter]) -> None:
     """Write the dead letters of a batch, replacing what an earlier attempt at the same batch wrote."""
-    if not letters:
-        return
     path = folder / f"{run}-{batch:08d}.jsonl"
+    if not letters:
+        with report_write_errors(folder):
+            if path.exists():
+                remove_files(path)
+        return
     text = "".join(f"{dead_letter_to_json(letter)}\n" for letter in letters)
     with report_write_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        replace_file(path, text.encode("utf-8", "surrogatepass"), sync=Sync.NOTHING)
+        create_folder(folder)
+        replace_file(path, text.encode("utf-8", "surrogatepass"))
 
 
 @dataclass(frozen=True, slots=True)

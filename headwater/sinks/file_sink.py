@@ -21,7 +21,7 @@ from headwater.execution.arrow_tables import answers_to_table
 from headwater.sinks.answer_text import format_answer_csv, format_answer_json, format_answer_nquads
 from headwater.sinks.errors import report_write_errors
 from headwater.terms.arguments import check_path, make_folder
-from headwater.terms.durable_files import replace_file
+from headwater.terms.durable_files import create_folder, remove_files, replace_file
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -46,8 +46,21 @@ class FileSink:
             folder = self._folder / file_name(query)
             data = parquet_bytes(own, terms=self._terms) if self._format == "parquet" else _TEXTS[self._format](own)
             with report_write_errors(folder):
-                folder.mkdir(parents=True, exist_ok=True)
-                replace_file(folder / f"{run}-{batch:08d}{_ENDINGS[self._format]}", data)
+                create_folder(folder)
+                replace_file(folder / self._name(run, batch), data)
+
+    def rewrite(self, run: str, batch: int, answers: AnswerBatch) -> None:
+        """Take the answers of a batch that may have been written before: its files of other queries go."""
+        self.write(run, batch, answers)
+        written = {file_name(query) for query in answers.by_query()}
+        with report_write_errors(self._folder):
+            for folder in self._folder.iterdir():
+                path = folder / self._name(run, batch)
+                if folder.name not in written and path.exists():
+                    remove_files(path)
+
+    def _name(self, run: str, batch: int) -> str:
+        return f"{run}-{batch:08d}{_ENDINGS[self._format]}"
 
 
 def file_name(query: str) -> str:

@@ -18,6 +18,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headwater.algebra.plan import QueryKind
+from headwater.egress.secret_references import fill_in_secrets
 from headwater.errors import SettingError, StateError
 from headwater.execution.answer_batch import AnswerBatch
 from headwater.execution.answers import Answer
@@ -34,7 +35,10 @@ _FORMATS = ("json", "csv", "nquads")
 
 
 class KafkaSink:
-    """A topic of a cluster. `options` go to Spark's connector as they are."""
+    """A topic of a cluster.
+
+    `options` go to Spark's connector; `${env:NAME}` and `${file:PATH}` in them stand for what a variable or a file has.
+    """
 
     def __init__(
         self,
@@ -80,7 +84,7 @@ class KafkaSink:
         table = pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema=schema)
         frame = self._spark.createDataFrame(table)
         # One task, so that the records come in order.
-        frame.coalesce(1).write.format("kafka").options(**self._options).save()
+        frame.coalesce(1).write.format("kafka").options(**fill_in_secrets(self._options)).save()
 
     def _records(self, answer: Answer, batch: int) -> Iterator[tuple[bytes, bytes, list[dict[str, object]]]]:
         key = f"{answer.query}|{answer.time}|{answer.part}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from headwater.execution.answer_batch import AnswerBatch
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 class Sink(Protocol):
     """Where the answers of a run go, batch by batch.
 
-    A batch is written twice when the process died between writing and commit. It has the same id and the same answers
-    then: a sink replaces what is there, or lets readers recognise the repetition.
+    A batch is written twice when the process died between writing and commit. It has the same number, the same elements
+    and the same version of the data then: a sink replaces what is there, or lets readers recognise the repetition.
     """
 
     def open(self, spark: SparkSession | None) -> None:
@@ -22,3 +22,14 @@ class Sink(Protocol):
 
     def write(self, run: str, batch: int, answers: AnswerBatch) -> None:
         """Take the answers of a batch; they are safe when this returns."""
+
+
+@runtime_checkable
+class RewritingSink(Protocol):
+    """A sink that can also take back what an earlier attempt at a batch wrote.
+
+    Answers that rest on SERVICE may be others when a batch is run again, and there may be none.
+    """
+
+    def rewrite(self, run: str, batch: int, answers: AnswerBatch) -> None:
+        """Take the answers of a batch that may have been written before, and remove what is not among them."""

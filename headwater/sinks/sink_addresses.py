@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from headwater.errors import SettingError
 from headwater.sources.addresses import is_address, take_connector_options
+from headwater.terms.redaction import redact_url
 
 if TYPE_CHECKING:
     from headwater.sinks.sink import Sink
@@ -22,10 +23,12 @@ def sink_at(address: str, *, format: str = "json") -> Sink:
     parts = urlsplit(address)
     topic = unquote(parts.path.lstrip("/"))
     if parts.scheme != "kafka" or not parts.netloc or not topic:
-        raise SettingError(f"{address!r}: answers go to a folder or to kafka://host:port/topic")
+        raise SettingError(f"{redact_url(address)!r}: answers go to a folder or to kafka://host:port/topic")
     given = dict(parse_qsl(parts.query))
     options = take_connector_options(given)
     if unknown := given.keys() - {"per", "format"}:
-        raise SettingError(f"{address!r}: {', '.join(sorted(unknown))} is not known here; known are format, per")
+        raise SettingError(
+            f"{redact_url(address)!r}: {', '.join(sorted(unknown))} is not known here; known are format, per"
+        )
     chosen = given.get("format", format)
     return KafkaSink(parts.netloc, topic, format=chosen, per=given.get("per", "answer"), options=options)

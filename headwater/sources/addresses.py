@@ -7,7 +7,8 @@
     ws://host:8080/path?format=jsonld       (format, time and spool are taken out; the rest stays in the address)
     file:///data/gates/*.tnq                (or file:gates/*.tnq, relative to the working directory)
 
-What stands behind `?` are the arguments of `kafka`, `mqtt`, `tcp` and `websocket`.
+User and password may stand before the host; better they stay in the environment (`egress.credentials`). What stands
+behind `?` are the arguments of `kafka`, `mqtt`, `tcp` and `websocket`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit, u
 
 from headwater.errors import SettingError
 from headwater.terms.arguments import parse_number
+from headwater.terms.redaction import redact_url
 
 if TYPE_CHECKING:
     from headwater.sources.files import FileSource
@@ -70,7 +72,7 @@ def find_source_at(iri: str) -> FileSource | RecordSource | ReceivedSource | Non
     refused = [name for name in names if name == "spool" or (parts.scheme == "kafka" and "." in name)]
     if refused:
         raise SettingError(
-            f"{iri!r}: a query cannot say {' and '.join(refused)}; "
+            f"{redact_url(iri)!r}: a query cannot say {' and '.join(refused)}; "
             "say it where the stream is bound, with engine.stream(…) or --stream"
         )
     return source_at(iri)
@@ -81,24 +83,24 @@ def source_at(address: str, *, template: str | Path | None = None) -> FileSource
     parts = _split(address)
     if parts.scheme not in _SCHEMES:
         raise SettingError(
-            f"{address!r}: no stream is read from {parts.scheme}://; use {READABLE} or the path of files"
+            f"{redact_url(address)!r}: no stream is read from {parts.scheme}://; use {READABLE} or the path of files"
         )
     if "#" in address:
-        raise SettingError(f"{address!r}: an address ends before #; in a topic or a path, write %23 for it")
+        raise SettingError(f"{redact_url(address)!r}: an address ends before #; in a topic or a path, write %23 for it")
     given = dict(parse_qsl(parts.query, keep_blank_values=True))
     path = unquote(parts.path.lstrip("/"))
     if parts.scheme == "file":
         from headwater.sources.files import files
 
         if parts.netloc not in ("", "localhost") or not path:
-            raise SettingError(f"{address!r}: expected file:///folder/file or file:file, on this machine")
+            raise SettingError(f"{redact_url(address)!r}: expected file:///folder/file or file:file, on this machine")
         _parse_arguments(address, given, ())
         return files(unquote(parts.path), template=template)
     if parts.scheme == "kafka":
         from headwater.sources.kafka import kafka
 
         if not parts.netloc or not path:
-            raise SettingError(f"{address!r}: expected kafka://host:port/topic")
+            raise SettingError(f"{redact_url(address)!r}: expected kafka://host:port/topic")
         options = take_connector_options(given)
         arguments = _parse_arguments(address, given, (*_DECODING, "start", "skew", "per_batch"))
         return kafka(parts.netloc, *path.split(","), template=template, options=options, **arguments)
@@ -106,7 +108,7 @@ def source_at(address: str, *, template: str | Path | None = None) -> FileSource
         from headwater.sources.mqtt import mqtt
 
         if not path:
-            raise SettingError(f"{address!r}: expected mqtt://host:port/topic")
+            raise SettingError(f"{redact_url(address)!r}: expected mqtt://host:port/topic")
         arguments = _parse_arguments(address, given, (*_RECEIVING, "qos", "client"))
         return mqtt(f"{parts.scheme}://{parts.netloc}", path, template=template, **arguments)
     if parts.scheme == "tcp":
@@ -114,7 +116,7 @@ def source_at(address: str, *, template: str | Path | None = None) -> FileSource
 
         port = _port(parts.netloc)
         if not parts.hostname or port is None:
-            raise SettingError(f"{address!r}: expected tcp://host:port")
+            raise SettingError(f"{redact_url(address)!r}: expected tcp://host:port")
         return tcp(parts.hostname, port, template=template, **_parse_arguments(address, given, _RECEIVING))
     from headwater.sources.sockets import websocket
 
@@ -127,7 +129,7 @@ def _split(address: str) -> SplitResult:
     try:
         return urlsplit(address)
     except ValueError as error:
-        raise SettingError(f"{address!r} is no address: {error}") from None
+        raise SettingError(f"{redact_url(address)!r} is no address: {error}") from None
 
 
 def _port(netloc: str) -> int | None:
@@ -144,6 +146,8 @@ def _parse_arguments(address: str, given: Mapping[str, str], names: tuple[str, .
     for name, text in given.items():
         if name not in names:
             known = ", ".join(names) or "none"
-            raise SettingError(f"{address!r}: {name!r} is not known here; known are {known}")
-        arguments[name] = parse_number(f"{address!r}: {name}", text, _NUMBERS[name]) if name in _NUMBERS else text
+            raise SettingError(f"{redact_url(address)!r}: {name!r} is not known here; known are {known}")
+        arguments[name] = (
+            parse_number(f"{redact_url(address)!r}: {name}", text, _NUMBERS[name]) if name in _NUMBERS else text
+        )
     return arguments

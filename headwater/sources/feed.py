@@ -17,11 +17,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from headwater.datasets.version_watch import VersionWatch
+from headwater.sources.file_identity import identify
+from headwater.sources.followed_items import FollowedItems
 from headwater.sources.offsets import ItemOffset, Offset, StreamOffset
 from headwater.sources.source import ItemRange, Source, SourceItem
 from headwater.sources.spool import release_read_items
 from headwater.sources.stream_patterns import ALL_TRIPLES, WantedPatterns, compile_patterns
 from headwater.terms.element_columns import ElementColumns
+from headwater.terms.ids.term_key import ProcessKey
 from headwater.terms.model import BadElement, Element
 
 if TYPE_CHECKING:
@@ -62,6 +65,7 @@ class Chunk:
 class _Unread(NamedTuple):
     """What an item has that was not read: where it ends now, and how many bytes that are, at least one."""
 
+    item: SourceItem
     end: int
     size: int
     is_whole: bool = False
@@ -84,6 +88,9 @@ class Feed:
         self._wanted = wanted
         self._patterns: dict[str, ScanPatterns | None] = {}
         self._final_items: dict[str, list[SourceItem]] | None = None
+        self._key = ProcessKey()
+        """Goes with the feed to the workers that read for it."""
+        self._followed: dict[str, FollowedItems] = {}
 
     def check(self) -> None:
         """Raise `SourceError` for a source that has nothing to read."""
@@ -97,15 +104,15 @@ class Feed:
     def next_offset(self, start: Offset, limit: int | None = None) -> Offset:
         """How far the next batch goes, with at most about `limit` bytes; the same offset where nothing is new."""
         listed = {stream: self._list_items(stream) for stream in self._sources}
-        items = {stream: _with_new_items(start.of(stream).items, listed[stream]) for stream in self._sources}
-        unread = {stream: self._find_unread(stream, items[stream], listed[stream]) for stream in self._sources}
+        followed = {stream: self._follow(stream, start.of(stream).items, listed[stream]) for stream in self._sources}
+        unread = {stream: self._find_unread(stream, *followed[stream]) for stream in self._sources}
         sizes = {stream: sum(one.size for one in unread[stream].values()) for stream in self._sources}
         total = max(1, sum(sizes.values()))
         streams: dict[str, StreamOffset] = {}
         for stream, before in ((stream, start.of(stream)) for stream in self._sources):
             # In proportion to what is left, so that the streams of a query come to their ends together.
             share = sizes[stream] if limit is None else min(sizes[stream], max(1, limit * sizes[stream] // total))
-            after = _advance(items[stream], unread[stream], share)
+            after = _advance(followed[stream][0], unread[stream], share, is_final=self._final_items is not None)
             ends = self._final_items is not None and self._drain and share >= sizes[stream]
             streams[stream] = StreamOffset(after, ends or (before.has_ended and after == before.items))
         # Streams without a source now keep what is known of them for a later run.
@@ -119,24 +126,31 @@ class Feed:
     def _list_items(self, stream: str) -> list[SourceItem]:
         return self._sources[stream].list_items() if self._final_items is None else self._final_items[stream]
 
+    def _follow(
+        self, stream: str, offsets: Sequence[ItemOffset], items: Sequence[SourceItem]
+    ) -> tuple[tuple[ItemOffset, ...], dict[int, SourceItem]]:
+        """The offsets of a stream, new items among them, and where each item is now."""
+        if stream not in self._followed:
+            self._followed[stream] = FollowedItems(self._sources[stream])
+        return self._followed[stream].follow(offsets, items, is_final=self._final_items is not None)
+
     def _find_unread(
-        self, stream: str, offsets: Iterable[ItemOffset], items: Iterable[SourceItem]
-    ) -> dict[str, _Unread]:
-        """Which items of a stream have more to read than their offsets say, and up to where."""
+        self, stream: str, offsets: Sequence[ItemOffset], items: Mapping[int, SourceItem]
+    ) -> dict[int, _Unread]:
+        """Which items of a stream, by index, have more to read than their offsets say, and up to where."""
         source = self._sources[stream]
-        items_by_name = {item.name: item for item in items}
         reads_all = self._final_items is not None and self._drain
-        unread: dict[str, _Unread] = {}
-        for offset in offsets:
-            item = items_by_name.get(offset.name)
-            if item is None or item.size == offset.end:
+        unread: dict[int, _Unread] = {}
+        for index, item in items.items():
+            offset = offsets[index]
+            if item.size == offset.end:
                 continue
             if source.needs_whole_read(item):
-                unread[offset.name] = _Unread(item.size, max(1, item.size - offset.end), is_whole=True)
+                unread[index] = _Unread(item, item.size, max(1, item.size - offset.end), is_whole=True)
             elif item.size < offset.end:
-                unread[offset.name] = _Unread(item.size, 1)
+                unread[index] = _Unread(item, item.size, 1)
             elif (end := item.size if reads_all else source.complete_size(item)) > offset.end:
-                unread[offset.name] = _Unread(end, end - offset.end)
+                unread[index] = _Unread(item, end, end - offset.end)
         return unread
 
     def read_tasks(self, start: Offset, end: Offset, size: int | None = None) -> list[ReadTask]:
@@ -151,7 +165,10 @@ class Feed:
                 continue
             for index, new in enumerate(offset.items):
                 old = before.items[index] if index < len(before.items) else ItemOffset(new.name)
-                if new.end != old.end:
+                if new.is_gone and not old.is_gone and not (old.is_at_end or old.is_whole):
+                    gone = ItemRange(new.name, old.end, old.end, is_gone=True)
+                    tasks.append(ReadTask(stream, index, gone))
+                elif new.end != old.end:
                     tasks.extend(ReadTask(stream, index, item_range) for item_range in _ranges_between(old, new, size))
             if offset.has_ended:
                 tasks.append(ReadTask(stream))
@@ -225,29 +242,39 @@ def _columns_of(
     return columns, tuple(replace(one, position=(item_index, *one.position)) for one in scanned.bad)
 
 
-def _with_new_items(offsets: tuple[ItemOffset, ...], items: Iterable[SourceItem]) -> tuple[ItemOffset, ...]:
-    known = {offset.name for offset in offsets}
-    return (*offsets, *(ItemOffset(item.name) for item in items if item.name not in known))
-
-
-def _advance(offsets: Iterable[ItemOffset], unread: Mapping[str, _Unread], share: int) -> tuple[ItemOffset, ...]:
+def _advance(
+    offsets: Iterable[ItemOffset], unread: Mapping[int, _Unread], share: int, *, is_final: bool
+) -> tuple[ItemOffset, ...]:
     """The offsets after reading a share of the unread bytes, the first items first."""
     advanced: list[ItemOffset] = []
-    for offset in offsets:
-        rest = unread.get(offset.name)
+    for index, offset in enumerate(offsets):
+        rest = unread.get(index)
         if rest is None or share <= 0:
             advanced.append(offset)
             continue
         if rest.is_whole or rest.size <= share or rest.end < offset.end:
-            advanced.append(ItemOffset(offset.name, rest.end, is_at_end=not rest.is_whole, is_whole=rest.is_whole))
+            after = ItemOffset(offset.name, rest.end, is_at_end=not rest.is_whole, is_whole=rest.is_whole)
         else:
-            advanced.append(ItemOffset(offset.name, offset.end + share))
+            after = ItemOffset(offset.name, offset.end + share)
         share -= rest.size
+        item = rest.item
+        after = replace(after, identity=identify(item.path, after.end, item.inode) if item.path else "")
+        # A file that was replaced just now is found under its other name when items are listed again.
+        is_known = bool(after.identity or not item.path)
+        advanced.append(after if is_known or is_final else offset)
     return tuple(advanced)
 
 
 def _ranges_between(old: ItemOffset, new: ItemOffset, size: int | None) -> Iterator[ItemRange]:
     """What lies between two offsets of an item; one range where it is read as a whole, or was truncated."""
     limit = new.end if new.is_at_end else None
-    between = ItemRange(new.name, old.end, new.end, is_whole=new.is_whole, is_after_end=old.is_at_end, limit=limit)
+    between = ItemRange(
+        new.name,
+        old.end,
+        new.end,
+        is_whole=new.is_whole,
+        is_after_end=old.is_at_end,
+        limit=limit,
+        identity=new.identity,
+    )
     return between.split(size or abs(new.end - old.end))

@@ -14,16 +14,18 @@ import glob
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from headwater.sources.file_identity import files_beside, find_file
 from headwater.sources.item_ranges import can_read_lines, line_numbers, read_item_range, scan_item_range
 from headwater.sources.source import ItemRange, SourceError, SourceItem
 from headwater.terms.arguments import check_elements, check_path
 from headwater.terms.element_files import ElementReader, element_reader
 from headwater.terms.model import BadElement, Element, Triple
-from headwater.terms.rdf_documents import file_ending
+from headwater.terms.rdf_documents import file_ending, is_compressed
 from headwater.terms.template import RowTemplate
 
 if TYPE_CHECKING:
@@ -75,22 +77,31 @@ class FileSource:
     def list_items(self) -> list[SourceItem]:
         items: list[SourceItem] = []
         for name in dict.fromkeys(name for pattern in self.patterns for name in self._matching_names(pattern)):
+            path = self._path(name)
             try:
-                size = os.stat(self._path(name)).st_size
+                items.append(_item_of(name, path, os.stat(path)))
             except OSError:
                 continue
-            items.append(SourceItem(name, size))
         return items
+
+    def items_beside(self, name: str) -> list[SourceItem]:
+        beside: list[SourceItem] = []
+        for entry in files_beside(self._path(name)):
+            # A file that gets another name stays compressed as it was, or its bytes are others.
+            if is_compressed(entry.name) == is_compressed(name):
+                with suppress(OSError):
+                    beside.append(_item_of(name, entry.path, entry.stat()))
+        return beside
 
     def needs_whole_read(self, item: SourceItem) -> bool:
         try:
-            return not can_read_lines(self._reader(item.name), item.size)
+            return not can_read_lines(self._reader(item.name, item.path), item.size)
         except (OSError, ValueError):
             return True
 
     def complete_size(self, item: SourceItem) -> int:
         end = item.size
-        with open(self._path(item.name), "rb") as stream:
+        with open(item.path or self._path(item.name), "rb") as stream:
             while end > 0:
                 start = max(0, end - (1 << 16))
                 stream.seek(start)
@@ -101,14 +112,27 @@ class FileSource:
         return 0
 
     def read(self, item_range: ItemRange) -> Iterator[Element | BadElement]:
+        if item_range.is_gone:
+            reason = "the file was replaced or removed before it was read to its end, and is not beside its old place"
+            yield BadElement(f"{reason}: what stood behind byte {item_range.start} is lost", "", item_range.name)
+            return
+        path = find_file(self._path(item_range.name), item_range.identity)
+        if path is None:
+            reason = "the file was replaced or cut after it was seen, and is not beside its old place"
+            lost = f"{reason}: bytes {item_range.start} to {item_range.end} are lost"
+            yield BadElement(lost, "", item_range.name, (item_range.start,))
+            return
         try:
-            yield from read_item_range(self._reader(item_range.name), item_range)
+            yield from read_item_range(self._reader(item_range.name, path), item_range)
         except (OSError, ValueError) as error:
             yield BadElement(f"the file cannot be read: {error}", "", item_range.name, (item_range.start,))
 
     def scan(self, item_range: ItemRange, patterns: ScanPatterns | None) -> ScannedColumns | None:
+        path = None if item_range.is_gone else find_file(self._path(item_range.name), item_range.identity)
+        if path is None:
+            return None
         try:
-            return scan_item_range(self._reader(item_range.name), item_range, patterns)
+            return scan_item_range(self._reader(item_range.name, path), item_range, patterns)
         except (OSError, ValueError):
             return None
 
@@ -127,8 +151,10 @@ class FileSource:
     def _path(self, name: str) -> str:
         return os.path.join(self.base, name)
 
-    def _reader(self, name: str) -> ElementReader:
-        return element_reader(self._path(name), template=self.template, source=name)
+    def _reader(self, name: str, path: str = "") -> ElementReader:
+        """The reader of a file, whose format its name says, wherever it is now."""
+        reader = element_reader(self._path(name), template=self.template, source=name)
+        return replace(reader, path=Path(path)) if path else reader
 
     def _matching_names(self, pattern: str) -> list[str]:
         path = self._path(pattern)
@@ -139,6 +165,10 @@ class FileSource:
         else:
             names = [pattern]
         return sorted((name for name in names if os.path.isfile(self._path(name))), key=natural_order)
+
+
+def _item_of(name: str, path: str, status: os.stat_result) -> SourceItem:
+    return SourceItem(name, status.st_size, path, status.st_ino, max(status.st_mtime_ns, status.st_ctime_ns))
 
 
 def _is_stream_file(name: str) -> bool:
@@ -162,6 +192,9 @@ class MemorySource:
 
     def list_items(self) -> list[SourceItem]:
         return [SourceItem("memory", len(self.elements) * _ELEMENT_WEIGHT)]
+
+    def items_beside(self, name: str) -> list[SourceItem]:
+        return []
 
     def needs_whole_read(self, item: SourceItem) -> bool:
         return False
@@ -188,6 +221,7 @@ def files(pattern: str | Path, *patterns: str | Path, template: RowTemplate | st
 
     CSV and JSON rows need a `template`, compiled or as the path of its file. A file that grows is read on from where it
     was, if its format is one of lines; others (`.trig`, `.nq`, `.gz`) should be written elsewhere and moved in whole.
+    Files may be rotated, by a rename or by a copy in the same folder: the rest of the old one is read, and the new one.
     """
     if template is not None and not isinstance(template, RowTemplate):
         template = RowTemplate.load(template)

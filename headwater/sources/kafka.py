@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headwater.egress.secret_references import fill_in_secrets
 from headwater.errors import SettingError
 from headwater.sources.feed import Chunk
 from headwater.sources.kafka_jars import ensure_kafka
@@ -51,7 +52,7 @@ class KafkaSource(RecordSource):
     start: str = "earliest"
     per_batch: int = _RECORDS_PER_BATCH
     skew: int | None = 60_000_000
-    options: tuple[tuple[str, str], ...] = ()
+    options: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
     def check(self) -> None:
         servers = [_host_and_port(server) for server in self.servers.split(",")]
@@ -73,7 +74,7 @@ class KafkaSource(RecordSource):
             "maxOffsetsPerTrigger": str(self.per_batch),
             "failOnDataLoss": "true",
             **_starting_options(self.start),
-            **dict(self.options),
+            **fill_in_secrets(dict(self.options)),
         }
         return spark.readStream.format("kafka").options(**options).load().select(*_COLUMNS)
 
@@ -131,7 +132,7 @@ def _partition_name(topic: str, partition: int) -> str:
 def _host_and_port(server: str) -> tuple[str, int]:
     host, colon, port = server.strip().rpartition(":")
     if not colon or not port.isdigit():
-        raise SettingError(f"{server!r} is no address of a Kafka broker: expected host:port")
+        raise SettingError(f"{server.rpartition('@')[2]!r} is no address of a Kafka broker: expected host:port")
     return host.strip("[]"), int(port)
 
 
@@ -162,7 +163,8 @@ def kafka(
     `servers` is `host:port`, or several with commas. `format`, `template` and `time` say what a record means (see
     `headwater.sources.payloads`). `start` is where a run without a checkpoint begins: `earliest`,
     `latest` or a time. `skew` is how far partitions may be apart in event time, `per_batch` how many records a batch
-    may have. `options` go to Spark's connector as they are, such as `kafka.security.protocol`.
+    may have. `options` go to Spark's connector, such as `kafka.security.protocol`; `${env:NAME}` and `${file:PATH}` in
+    them stand for what a variable or a file holds.
     """
     for name in (topic, *topics):
         check_text("topic", name)

@@ -1,11 +1,14 @@
 """Finding Spark's Kafka connector, which is not part of PySpark, and adding it to a session.
 
 In this order: a session that has the connector already (`spark-submit --packages …`); the jars that the environment
-variable `HEADWATER_KAFKA_JARS` names; jars that were fetched before; Maven, where it is installed; Spark's own
-resolver.
+variable `HEADWATER_KAFKA_JARS` names; jars that were fetched before; Maven, where it is installed. Spark's own resolver
+is not used: it would load what it fetched before anybody could look at it.
 
 The connector has the version of Spark. Where a repository does not have that version (yet), jars of other versions are
 used with which the tests passed on this Spark; a warning names them.
+
+What is fetched is compared with the checksums of `jar_checksums` before it is used, and so is what was fetched before.
+Jars that the environment names are the user's own choice: only those whose names are known are compared.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
-from headwater.sources.source import SourceError
+from headwater.sources.jar_checksums import JarError, verify_jars
 from headwater.terms.durable_files import place_folder
 
 if TYPE_CHECKING:
@@ -44,23 +47,17 @@ _RETRY_EXACT_SECONDS = 7 * 86_400
 _LOG = logging.getLogger("headwater.connectors")
 
 
-class JarError(SourceError):
-    """Jars that are missing and could not be fetched; the message says what was tried."""
-
-
 def ensure_kafka(spark: SparkSession) -> None:
     """Add Spark's Kafka connector to a session, unless it has it. Spark adds jars for the calling thread."""
     if _has_kafka(spark):
         return
     given = os.environ.get(VARIABLE)
     if given:
-        _add_jars(spark, map(Path, filter(None, given.split(os.pathsep))))
-    elif shutil.which("mvn") or any(
-        map(_cached_jars, (_connector_coordinates(spark.version), _stand_in_coordinates(spark.version)))
-    ):
-        _add_jars(spark, find_kafka_jars(spark.version))
+        jars = [Path(text) for text in given.split(os.pathsep) if text]
+        verify_jars((jar for jar in jars if jar.is_file()), must_be_known=False)
+        _add_jars(spark, jars)
     else:
-        _resolve_with_spark(spark)
+        _add_jars(spark, find_kafka_jars(spark.version))
     if not _has_kafka(spark):
         raise JarError(f"Spark does not find its Kafka connector in the jars that were added. {_advice(spark.version)}")
 
@@ -68,19 +65,24 @@ def ensure_kafka(spark: SparkSession) -> None:
 def find_kafka_jars(version: str) -> list[Path]:
     """The jars of the connector for a version of Spark, fetched with Maven unless they are in the cache."""
     exact, stand_in = _connector_coordinates(version), _stand_in_coordinates(version)
-    if jars := _cached_jars(exact):
+    if (jars := _cached_jars(exact)) and _are_known(jars):
         return jars
     if (jars := _cached_jars(stand_in)) and time.time() - jars[0].parent.stat().st_mtime < _RETRY_EXACT_SECONDS:
+        verify_jars(jars)
         return _warn_of_stand_ins(jars, version)
     try:
-        return fetch_jars(exact, transitive=True)
+        jars = fetch_jars(exact, transitive=True)
+        verify_jars(jars)
+        return jars
     except JarError as error:
         if not stand_in:
             raise JarError(f"{error} {_advice(version)}") from None
         try:
-            return _warn_of_stand_ins(_cached_jars(stand_in) or fetch_jars(stand_in, transitive=False), version)
-        except JarError:
-            raise JarError(f"{error} {_advice(version)}") from None
+            jars = _cached_jars(stand_in) or fetch_jars(stand_in, transitive=False)
+            verify_jars(jars)
+        except JarError as second:
+            raise JarError(f"{error} {second} {_advice(version)}") from None
+        return _warn_of_stand_ins(jars, version)
 
 
 def fetch_jars(coordinates: tuple[str, ...], *, transitive: bool) -> list[Path]:
@@ -104,8 +106,18 @@ def fetch_jars(coordinates: tuple[str, ...], *, transitive: bool) -> list[Path]:
             raise JarError(
                 f"Maven could not fetch {', '.join(coordinates)}: {_first_error_of(run.stdout + run.stderr)}"
             )
+        if not transitive:
+            verify_jars((Path(temporary) / "jars").glob("*.jar"))
         place_folder(Path(temporary) / "jars", folder)
     return _cached_jars(coordinates)
+
+
+def _are_known(jars: Iterable[Path]) -> bool:
+    try:
+        verify_jars(jars)
+    except JarError:
+        return False
+    return True
 
 
 def _connector_coordinates(version: str) -> tuple[str, ...]:
@@ -120,10 +132,18 @@ def _cached_jars(coordinates: tuple[str, ...]) -> list[Path]:
     return sorted(_cache_folder(coordinates).glob("*.jar")) if coordinates else []
 
 
+def cached_jar_files() -> list[Path]:
+    """All jars that were fetched."""
+    return sorted(_cache().glob("*/*.jar"))
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "headwater" / "jars"
+
+
 def _cache_folder(coordinates: tuple[str, ...]) -> Path:
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     name = coordinates[0].replace(":", "-") + ("" if len(coordinates) == 1 else f"-and-{len(coordinates) - 1}")
-    return cache / "headwater" / "jars" / name
+    return _cache() / name
 
 
 def _pom_of(coordinates: Iterable[str], transitive: bool) -> str:
@@ -151,7 +171,11 @@ def _first_error_of(output: str) -> str:
 
 def _warn_of_stand_ins(jars: list[Path], version: str) -> list[Path]:
     names = ", ".join(jar.stem for jar in jars)
-    _LOG.warning("Spark's Kafka connector %s could not be fetched; these jars stand in for it: %s", version, names)
+    _LOG.warning(
+        "Spark's Kafka connector %s could not be fetched, or has no checksum; these jars stand in for it: %s",
+        version,
+        names,
+    )
     return jars
 
 
@@ -173,26 +197,6 @@ def _artifacts_of_spark() -> set[str]:
 
 def _artifact_of(jar: Path) -> str:
     return re.sub(r"-[0-9][^-]*(-[0-9]+)?$", "", jar.stem)
-
-
-def _resolve_with_spark(spark: SparkSession) -> None:
-    """Let Spark download its Kafka connector, or the stand-in jars where that fails."""
-
-    def add(coordinates: Iterable[str], transitive: bool) -> None:
-        for coordinate in coordinates:
-            spark.sql(f"ADD JAR 'ivy://{coordinate}?transitive={'true' if transitive else 'false'}'")
-
-    try:
-        add(_connector_coordinates(spark.version), transitive=True)
-    except Exception as error:
-        try:
-            stand_in = _stand_in_coordinates(spark.version)
-            add(stand_in, transitive=False)
-        except Exception:
-            stand_in = ()
-        if not stand_in:
-            raise JarError(f"Spark could not fetch its Kafka connector. {_advice(spark.version)}") from error
-        _warn_of_stand_ins([Path(f"{one.split(':')[1]}-{one.split(':')[2]}.jar") for one in stand_in], spark.version)
 
 
 def _has_kafka(spark: SparkSession) -> bool:

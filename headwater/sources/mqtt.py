@@ -1,7 +1,7 @@
 """MQTT topics as streams: a subscription whose messages go into a spool before they are acknowledged.
 
     mqtt("localhost", "sensors/+/temperature", template="reading.template", format="text")
-    mqtt("mqtts://user:secret@broker", "observations", format="jsonld")
+    mqtt("mqtts://broker", "observations", format="jsonld")     with HEADWATER_AUTH_BROKER="mqtts://broker Basic user:…"
 
 With QoS 1 (the usual) and a client name that stays the same, a broker keeps what comes while nobody is connected, and
 sends again what was not acknowledged: nothing is lost, and a message that was in the spool when its acknowledgement got
@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import queue
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
+from headwater.egress.credentials import Credentials
 from headwater.errors import SettingError
 from headwater.sources.payloads import Decoder
 from headwater.sources.receivers import INSTALL_CONNECTORS, ReceivedSource, Receiver, make_received_source
@@ -42,8 +43,8 @@ class MqttBroker:
     host: str
     port: int
     has_tls: bool = False
-    user: str | None = None
-    password: str | None = None
+    user: str | None = field(default=None, repr=False)
+    password: str | None = field(default=None, repr=False)
 
     @classmethod
     def at(cls, server: str) -> MqttBroker:
@@ -54,10 +55,20 @@ class MqttBroker:
         except ValueError:
             port = -1
         if parts.scheme not in ("mqtt", "mqtts") or not parts.hostname or port == -1:
-            raise SettingError(f"{server!r} is no address of an MQTT broker: expected host:port or mqtt://host:port")
+            raise SettingError(
+                f"{server.rpartition('@')[2]!r} is no address of an MQTT broker: expected host:port or mqtt://host:port"
+            )
         tls = parts.scheme == "mqtts"
         user, password = (None if text is None else unquote(text) for text in (parts.username, parts.password))
         return cls(parts.hostname, port or (_TLS_PORT if tls else _PORT), tls, user, password)
+
+    def login(self) -> tuple[str, str | None] | None:
+        """Who connects: the user of the address, or the one that the environment holds for this broker."""
+        if self.user is not None:
+            return self.user, self.password
+        scheme = "mqtts" if self.has_tls else "mqtt"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return Credentials.from_environment(f"{scheme}://{host}:{self.port}").basic
 
 
 class MqttReceiver(Receiver):
@@ -96,8 +107,8 @@ class MqttReceiver(Receiver):
             clean_session=False,
             manual_ack=True,
         )
-        if self._broker.user is not None:
-            client.username_pw_set(self._broker.user, self._broker.password)
+        if (login := self._broker.login()) is not None:
+            client.username_pw_set(*login)
         if self._broker.has_tls:
             client.tls_set()
         client.reconnect_delay_set(min_delay=1, max_delay=30)

@@ -1,34 +1,48 @@
 """How far the sources of a run have been read: a value that a checkpoint can hold as JSON.
 
 Items (files) are kept in the order in which they were first listed. The index of an item begins the positions of its
-elements, so it defines the arrival order together with the place in the item.
+elements, so it defines the arrival order together with the place in the item. Two items may have one name, where a file
+took the place of another.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-_INSIDE, _AT_END, _WHOLE = 0, 1, 2
+_INSIDE, _AT_END, _WHOLE, _GONE = 0, 1, 2, 3
 
 
 @dataclass(frozen=True, slots=True)
 class ItemOffset:
-    """How far one item was read; `is_at_end` where it had no more at the time."""
+    """How far one item was read; `is_at_end` where it had no more at the time.
+
+    `identity` says which file it was, whatever is under its name now (`file_identity`); `is_gone` where it is not found
+    any more.
+    """
 
     name: str
     end: int = 0
     is_at_end: bool = False
     is_whole: bool = False
+    identity: str = ""
+    is_gone: bool = False
+
+    @property
+    def folder(self) -> str:
+        """The folder in which the file was."""
+        return os.path.dirname(self.name)
 
     def to_json(self) -> list[Any]:
-        return [self.name, self.end, _WHOLE if self.is_whole else _AT_END if self.is_at_end else _INSIDE]
+        state = _GONE if self.is_gone else _WHOLE if self.is_whole else _AT_END if self.is_at_end else _INSIDE
+        return [self.name, self.end, state, self.identity]
 
     @classmethod
     def from_json(cls, value: list[Any]) -> ItemOffset:
-        name, end, state = value
-        return cls(name, end, state == _AT_END, state == _WHOLE)
+        name, end, state, identity = value
+        return cls(name, end, state == _AT_END, state == _WHOLE, identity, state == _GONE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,9 @@ class _NoItems:
     def list_items(self) -> list[SourceItem]:
         return []
 
+    def items_beside(self, name: str) -> list[SourceItem]:
+        return []
+
     def needs_whole_read(self, item: SourceItem) -> bool:
         return True
 

@@ -15,12 +15,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from headwater.egress.credentials import Credentials, split_user_info
 from headwater.errors import SettingError
 from headwater.sources.payloads import Decoder, PayloadFormat
 from headwater.sources.receivers import INSTALL_CONNECTORS, ReceivedSource, Receiver, make_received_source
 from headwater.sources.source import SourceError
 from headwater.sources.spool import KEEP_SECONDS, Spool
 from headwater.terms.arguments import check_text
+from headwater.terms.redaction import redact_url
 from headwater.terms.template import RowTemplate
 
 _CONNECT_SECONDS = 10.0
@@ -67,14 +69,21 @@ class WebSocketReceiver(Receiver):
     """Takes each message of a WebSocket connection, text or binary."""
 
     def __init__(self, url: str, decoder: Decoder, spool: Spool) -> None:
-        super().__init__(url, decoder, spool)
+        super().__init__(redact_url(url), decoder, spool)
+        self._url, self._credentials = split_user_info(url)
 
     def receive(self) -> None:
         from websockets.exceptions import ConnectionClosed, WebSocketException
         from websockets.sync.client import connect
 
         try:
-            with connect(self.address, open_timeout=_CONNECT_SECONDS, max_size=_LONGEST_LINE) as connection:
+            credentials = self._credentials or Credentials.from_environment(self._url)
+            with connect(
+                self._url,
+                open_timeout=_CONNECT_SECONDS,
+                max_size=_LONGEST_LINE,
+                additional_headers=credentials.as_headers(),
+            ) as connection:
                 self.note_connection()
                 while not self.stopping.is_set():
                     messages: list[bytes] = []
@@ -133,7 +142,7 @@ def websocket(
     """A stream of messages from a WebSocket server, `ws://…` or `wss://…`; the rest is as in `mqtt`."""
     parts = urlsplit(check_text("url", url))
     if parts.scheme not in ("ws", "wss") or not parts.hostname:
-        raise SettingError(f"{url!r} is no WebSocket address: expected ws://host:port/path or wss://…")
+        raise SettingError(f"{redact_url(url)!r} is no WebSocket address: expected ws://host:port/path or wss://…")
     try:
         import websockets  # noqa: F401
     except ImportError:
@@ -143,4 +152,4 @@ def websocket(
     def make(decoder: Decoder, folder: Spool) -> Receiver:
         return WebSocketReceiver(url, decoder, folder)
 
-    return make_received_source(url, decoder, make, spool, keep)
+    return make_received_source(redact_url(url), decoder, make, spool, keep)

@@ -20,10 +20,16 @@ class SourceError(HeadwaterError, RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class SourceItem:
-    """One item of a source: a file, or a list in memory, and its size in bytes."""
+    """One item of a source: a file, or a list in memory, and its size in bytes.
+
+    A file has the `path` at which it is now, its inode, and when its content or its place was changed last.
+    """
 
     name: str
     size: int
+    path: str = ""
+    inode: int = 0
+    changed_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +38,8 @@ class ItemRange:
 
     `is_after_end`: the item used to end at `start`, and what follows was appended since. `limit`, where set, is where
     the item ended when the range was planned: what is appended behind it meanwhile belongs to a later range.
+    `identity` says which file it is, whatever its name is when it is read (`file_identity`). With `is_gone` the file is
+    not there any more, and nothing behind `start` can be read.
     """
 
     name: str
@@ -40,6 +48,8 @@ class ItemRange:
     is_whole: bool = False
     is_after_end: bool = False
     limit: int | None = None
+    identity: str = ""
+    is_gone: bool = False
 
     def split(self, size: int) -> Iterator[ItemRange]:
         """The same bytes in ranges of at most `size`, unless the item must be read as a whole."""
@@ -59,6 +69,9 @@ class Source(Protocol):
 
     def list_items(self) -> list[SourceItem]:
         """The items that there are now, in order."""
+
+    def items_beside(self, name: str) -> list[SourceItem]:
+        """The files in the folder of an item, which it may be under another name; none where items are no files."""
 
     def needs_whole_read(self, item: SourceItem) -> bool:
         """Whether an item can only be read as a whole."""

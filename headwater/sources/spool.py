@@ -128,6 +128,10 @@ class SpoolSource:
     def list_items(self) -> list[SourceItem]:
         return self._files.list_items()
 
+    def items_beside(self, name: str) -> list[SourceItem]:
+        # Files of a spool keep their names.
+        return []
+
     def needs_whole_read(self, item: SourceItem) -> bool:
         return False
 

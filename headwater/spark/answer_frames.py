@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from headwater.algebra.plan import QueryPlan
+from headwater.execution.answer_bytes import unpack_answers
 from headwater.execution.arrow_tables import PART_COLUMN, TIME_COLUMN, answers_to_table, table_columns_of
-from headwater.terms.packing import unpack
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,7 +32,7 @@ def answers_to_rows(outcome_rows: DataFrame, plan: QueryPlan, *, terms: bool = F
         for batch in batches:
             answers = AnswerBatch()
             for payload in batch.column("payload").to_pylist():
-                answers.append(unpack(payload))
+                answers.append(unpack_answers(payload))
             if answers.row_count or any(one.boolean is not None for one in answers):
                 table = answers_to_table(answers, terms=terms, numbers=False).drop_columns([PART_COLUMN])
                 yield from table.rename_columns(schema.names).cast(schema).to_batches()

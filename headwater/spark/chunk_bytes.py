@@ -6,13 +6,14 @@ what costs time between processes.
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import replace
 from functools import lru_cache
 
 from headwater.sources.feed import Chunk
 from headwater.terms.element_columns import ElementColumns
 from headwater.terms.ids.term_ids import encode
+from headwater.terms.model import BadElement
+from headwater.terms.packing import pack, unpack
 
 _REMEMBERED_TERMS = 1 << 16
 
@@ -29,10 +30,15 @@ def with_columns(chunk: Chunk) -> Chunk:
 
 def pack_chunk(chunk: Chunk) -> bytes:
     """A chunk as bytes, its elements as columns."""
-    return pickle.dumps(with_columns(chunk), protocol=pickle.HIGHEST_PROTOCOL)
+    columns = with_columns(chunk).elements
+    assert isinstance(columns, ElementColumns)
+    bad = [(one.reason, one.text, one.source, one.position, one.line) for one in chunk.bad]
+    elements = columns.to_plain()
+    return pack([chunk.stream, chunk.item_index, chunk.source, elements, bad, chunk.has_ended, chunk.version])
 
 
 def unpack_chunk(data: bytes) -> Chunk:
     """The chunk that `pack_chunk` packed, its elements as columns."""
-    chunk: Chunk = pickle.loads(data)
-    return chunk
+    stream, item_index, source, elements, bad, has_ended, version = unpack(data)
+    columns = ElementColumns.from_plain(elements)
+    return Chunk(stream, item_index, source, columns, tuple(BadElement(*one) for one in bad), has_ended, version)

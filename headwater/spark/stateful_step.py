@@ -11,7 +11,6 @@ Spark also starts a process that only lists the states, so the modules that eval
 
 from __future__ import annotations
 
-import pickle
 import time
 import uuid
 from collections import OrderedDict
@@ -25,7 +24,6 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from headwater.running.shipping import Shipped
 from headwater.spark.chunk_bytes import unpack_chunk
-from headwater.terms.element_columns import ElementColumns
 from headwater.terms.packing import pack, unpack
 
 if TYPE_CHECKING:
@@ -89,7 +87,7 @@ class EvaluationProcessor(StatefulProcessor):
         """Write the changes of the window log into Spark's state; the evaluation stays live for the next batch."""
         summary, changes = evaluation.changes()
         for segment in changes.added:
-            self._segments.updateValue((segment.number,), (segment_to_bytes(segment),))
+            self._segments.updateValue((segment.number,), (pack(segment.to_plain()),))
             # The store has it now; a worker that must begin again reads it there.
             segment.elements = None
         for number in changes.removed:
@@ -123,23 +121,17 @@ class EvaluationProcessor(StatefulProcessor):
         return
 
 
-def segment_to_bytes(segment: LogSegment) -> bytes:
-    """A segment of the log, its elements as columns."""
-    elements = segment.elements
-    if elements is not None and not isinstance(elements, ElementColumns):
-        elements = ElementColumns.of(elements)
-    columns = replace(segment, elements=elements)
-    return pickle.dumps(columns, protocol=pickle.HIGHEST_PROTOCOL)
-
-
 def segment_from_bytes(data: bytes) -> LogSegment:
-    segment: LogSegment = pickle.loads(data)
-    return segment
+    """The segment whose plain values Spark's state store has."""
+    from headwater.execution.window_log import LogSegment
+
+    return LogSegment.from_plain(unpack(data))
 
 
 def outcome_to_frame(outcome: BatchOutcome) -> pd.DataFrame:
     """A row for the columns of many answers or for a single answer, and a last one with the rest."""
     from headwater.execution.answer_batch import AnswerBatch
+    from headwater.execution.answer_bytes import pack_answers
     from headwater.execution.answer_columns import AnswerColumns
 
     rest = replace(outcome, answers=AnswerBatch(order=outcome.answers.order))
@@ -150,11 +142,11 @@ def outcome_to_frame(outcome: BatchOutcome) -> pd.DataFrame:
     for part in outcome.answers.parts:
         if isinstance(part, AnswerColumns):
             last = int(part.times[-1])
-            rows.append((len(rows), ANSWER, part.query, last, pack(part), len(part), *no_counts))
+            rows.append((len(rows), ANSWER, part.query, last, pack_answers(part), len(part), *no_counts))
         else:
             for answer in part:
-                rows.append((len(rows), ANSWER, answer.query, answer.time, pack(answer), 1, *no_counts))
-    rows.append((len(rows), OUTCOME, None, None, pickle.dumps(rest), None, *counts))
+                rows.append((len(rows), ANSWER, answer.query, answer.time, pack_answers([answer]), 1, *no_counts))
+    rows.append((len(rows), OUTCOME, None, None, pack(rest.to_plain()), None, *counts))
     names = [field.strip().partition(" ")[0] for field in OUTPUT_SCHEMA.split(",")]
     frame = pd.DataFrame(dict(zip(names, zip(*rows, strict=True), strict=True)))
     return frame.astype(
@@ -181,17 +173,18 @@ def observe_counts(rows: DataFrame) -> DataFrame:
 def rows_to_outcome(rows: list[Any], merger: AnswerMerger | None = None) -> BatchOutcome:
     """The outcome of a batch from the rows that the stateful step gave, those of all shards together."""
     from headwater.execution.answer_batch import AnswerBatch
+    from headwater.execution.answer_bytes import unpack_answers
     from headwater.running.evaluation import BatchOutcome
 
     ordered = sorted(rows, key=lambda row: row["number"])
     answers = AnswerBatch()
     for row in ordered:
         if row["kind"] == ANSWER:
-            answers.append(unpack(bytes(row["payload"])))
+            answers.append(unpack_answers(row["payload"]))
     outcome = BatchOutcome()
     for row in ordered:
         if row["kind"] == OUTCOME:
-            part: BatchOutcome = pickle.loads(bytes(row["payload"]))
+            part = BatchOutcome.from_plain(unpack(row["payload"]))
             answers.order = part.answers.order
             outcome = BatchOutcome(
                 AnswerBatch(),

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from headwater.errors import SettingError
+from headwater.terms.durable_files import create_folder
 from headwater.terms.durations import parse_duration
 from headwater.terms.model import Element, Quad, Triple
 from headwater.terms.timestamps import parse_time
@@ -27,6 +28,17 @@ def check_type(name: str, value: Any, kind: type | tuple[type, ...], wanted: str
 def check_text(name: str, value: Any) -> str:
     """A text."""
     return str(check_type(name, value, str, "a text"))
+
+
+def check_flag(name: str, value: Any) -> bool:
+    """True or False."""
+    return bool(check_type(name, value, bool, "True or False"))
+
+
+def check_callback(name: str, value: Any) -> None:
+    """A function, or None."""
+    if value is not None and not callable(value):
+        raise SettingError(f"{name} must be a function, and it is {value!r}")
 
 
 def check_whole(name: str, value: Any, least: int | None = 0, unit: str = "") -> int:
@@ -66,7 +78,7 @@ def check_path(name: str, value: Any) -> Path:
 def make_folder(name: str, folder: Path) -> None:
     """Make a folder with all those above it."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        create_folder(folder)
     except OSError as error:
         reason = f"{folder} cannot be the folder of {name} ({error.strerror})"
         raise SettingError(f"{reason}: name a folder, or a path where one can be made") from None

@@ -1,15 +1,25 @@
 """Files that are whole or not there, what survives a power failure, and locks between processes.
 
-A file is written under a temporary name beside its own, forced to disk as far as the caller wants, and renamed: whoever
-opens it sees the content before or the content after, never a part. Temporary names begin with a dot, so that readers
-of folders pass over them. The temporary file is removed when writing fails; if the process is killed, it stays until
-the next attempt overwrites it.
+A file is written under a temporary name beside its own, forced to disk and renamed: whoever opens it sees the content
+before or the content after, never a part. Temporary names begin with a dot, so that readers of folders pass over them.
+The temporary file is removed when writing fails; if the process is killed, it stays until the next attempt overwrites
+it.
+
+The order on disk is not the order of the calls. What must be there before something else is forced to disk before it:
+
+    sync_tree(columns)            the content and the names of new files
+    replace_file(manifest, …)     the content of the manifest, then its name
+    remove_files(old columns)     what nobody reads any more
+
+No other module forces anything to disk, renames or locks, so this is the one place where it can be done wrongly
+(`tests/security/test_power_failures.py` replays each file operation with unsynced writes lost, torn and reordered).
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import time
 import uuid
 from collections.abc import Iterator
@@ -25,9 +35,7 @@ class Sync(Enum):
     """What is forced to disk before a replaced file counts. All levels are safe when only the process dies."""
 
     NOTHING = "nothing"
-    """After a power failure the file may be empty."""
-    CONTENT = "content"
-    """After a power failure the file has the content before or the content after."""
+    """After a power failure the file may be empty: for what is made again, or belongs to this process alone."""
     CONTENT_AND_NAME = "content and name"
     """After a power failure the file has the content after."""
 
@@ -72,10 +80,53 @@ def replace_file(path: Path, data: bytes, *, sync: Sync = Sync.CONTENT_AND_NAME,
 
 def append_durably(descriptor: int, data: bytes) -> None:
     """Append bytes to an open file and force them to disk."""
+    _write_all(descriptor, data)
+    os.fsync(descriptor)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
-    os.fsync(descriptor)
+
+
+def write_at_end(path: Path, data: bytes, end: int, *, sync: Sync = Sync.CONTENT_AND_NAME) -> None:
+    """Write bytes behind the first `end` bytes of a log, in place of what a writer left there that did not finish.
+
+    The log is as it was before where not all can be written. Where it was, and cannot be forced to disk, it stays:
+    others may have read it, and nobody knows whether it survives.
+    """
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o666)
+    try:
+        if os.fstat(descriptor).st_size != end:
+            # Forced to disk first: old and new bytes must not mix.
+            os.ftruncate(descriptor, end)
+            if sync is not Sync.NOTHING:
+                os.fsync(descriptor)
+        os.lseek(descriptor, end, os.SEEK_SET)
+        try:
+            _write_all(descriptor, data)
+        except BaseException:
+            with suppress(OSError):
+                os.ftruncate(descriptor, end)
+            raise
+        if sync is not Sync.NOTHING:
+            os.fsync(descriptor)
+            if not end:
+                sync_folder(path.parent)
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
+    finally:
+        os.close(descriptor)
+
+
+def is_written_line(line: bytes) -> bool:
+    """Whether a line of a log was written to its end.
+
+    It has its line feed then, and no zero byte: those stand where a power failure has left a hole, and JSON has none.
+    """
+    return line.endswith(b"\n") and b"\0" not in line
 
 
 def sync_folder(folder: Path) -> None:
@@ -87,10 +138,52 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def sync_tree(folder: Path) -> None:
+    """Force a new folder to disk: its files, their names, and its own name."""
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            sync_folder(Path(parent) / name)
+        sync_folder(Path(parent))
+    sync_folder(folder.parent)
+
+
+def create_folder(folder: Path, *, mode: int = 0o777) -> None:
+    """Make a folder, and those above it that are missing, with names that survive; nothing happens where it is there.
+
+    `mode` has its permissions; those above it get the usual ones.
+    """
+    if folder.is_dir():
+        return
+    create_folder(folder.parent)
+    try:
+        os.mkdir(folder, mode)
+    except FileExistsError:
+        # Another process was faster, or it is no folder.
+        if not folder.is_dir():
+            raise
+    sync_folder(folder.parent)
+
+
+def remove_files(*paths: Path) -> None:
+    """Remove files, and folders with what is in them, so that they stay removed; those that are missing are passed."""
+    for path in paths:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+    for parent in dict.fromkeys(path.parent for path in paths):
+        if parent.is_dir():
+            sync_folder(parent)
+
+
 def place_folder(unfinished: Path, folder: Path) -> None:
-    """Rename a complete folder to the name by which others know it; if another process was faster, its folder stays."""
+    """Rename a complete folder to the name by which others know it; if another process was faster, its folder stays.
+
+    What is in it must have been forced to disk (`sync_tree`) where it is to survive a power failure.
+    """
     try:
         os.rename(unfinished, folder)
+        sync_folder(folder.parent)
     except OSError:
         if not folder.is_dir():
             raise

@@ -24,11 +24,15 @@ from headwater.terms.ids.term_texts import (
     Ints,
     TermTexts,
     concat_texts,
+    is_partition,
     select_texts,
     term_of_text,
+    texts_from_plain,
     texts_of_terms,
+    texts_to_plain,
 )
 from headwater.terms.model import Element, Term, Triple
+from headwater.terms.packing import Plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,23 @@ class ElementColumns:
 
     def __len__(self) -> int:
         return int(self.times.shape[0])
+
+    def to_plain(self) -> Plain:
+        """The columns as plain values."""
+        texts = list(map(texts_to_plain, self.texts))
+        return [self.times, self.starts, self.triples, self.positions, texts, self.is_whole]
+
+    @classmethod
+    def from_plain(cls, value: Plain) -> ElementColumns:
+        """The columns that `to_plain` gave; a `ValueError` where they do not fit together."""
+        times, starts, triples, positions, texts, is_whole = value
+        if any(column.dtype != np.int64 for column in (times, starts, triples, positions)):
+            raise ValueError("columns of elements have other types")
+        if times.ndim != 1 or triples.ndim != 2 or triples.shape[1] != 3 or positions.ndim != 2:
+            raise ValueError("columns of elements have other shapes")
+        if positions.shape[0] != len(times) or not is_partition(starts, len(times), triples.shape[0]):
+            raise ValueError("columns of elements do not fit together")
+        return cls(times, starts, triples, positions, tuple(map(texts_from_plain, texts)), bool(is_whole))
 
     @classmethod
     def of(cls, elements: Sequence[Element], encode: Callable[[Term], int] = encode) -> ElementColumns:

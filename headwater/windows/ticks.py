@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from headwater.terms.packing import Plain
 from headwater.windows.model import CountWindow, TimeWindow
 from headwater.windows.settings import QuerySettings, Report
 
@@ -28,7 +29,7 @@ _MANY = 64
 
 @dataclass
 class Ticker:
-    """Enumerates the ticks of one query. Its state is small and can be pickled."""
+    """Enumerates the ticks of one query. Its state is small."""
 
     settings: QuerySettings
     _first: dict[int, int] = field(default_factory=dict)
@@ -39,6 +40,24 @@ class Ticker:
     _last_tick: int | None = None
     _begin_instant: int | None = None
     """For a query registered after its streams began: ticks before this instant do not belong to it."""
+
+    def to_plain(self) -> Plain:
+        """The state as plain values. The settings are those of the query, which has them."""
+        return [
+            self._first,
+            self._last,
+            self._counts,
+            self._events,
+            self._newest_event,
+            self._last_tick,
+            self._begin_instant,
+        ]
+
+    @classmethod
+    def from_plain(cls, settings: QuerySettings, value: Plain) -> Ticker:
+        """A ticker with the state that `to_plain` gave."""
+        first, last, counts, events, newest, last_tick, begin = value
+        return cls(settings, dict(first), dict(last), dict(counts), list(events), newest, last_tick, begin)
 
     @property
     def last_tick(self) -> int | None:

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from headwater.commands.settings_file import read_settings
 from headwater.language.errors import QueryError
 from tests.commands.documents import Block, blocks_of, folder, renewed
 from tests.commands.running import EXAMPLES, PROJECT
 
 DOCUMENTS = (PROJECT / "README.md", EXAMPLES / "README.md", *sorted((PROJECT / "docs").rglob("*.md")))
 SHOWING = [path for path in DOCUMENTS if any(block.is_executed for block in blocks_of(path))]
-LANGUAGES = {"console", "csv", "json", "python", "sh", "sparql", "template", "text", "turtle"}
+LANGUAGES = {"console", "csv", "json", "python", "sh", "sparql", "template", "text", "toml", "turtle"}
 MOST_NOT_EXECUTED = 10
 
 
@@ -86,3 +87,11 @@ def test_what_is_marked_is_left_alone(tmp_path: Path) -> None:
 def test_a_wrong_query_is_found() -> None:
     with folder() as place, pytest.raises(QueryError):
         place.use(Block("sparql", "SELECT ?x WHERE { ?x\n"))
+
+
+def test_settings_files_that_are_shown_are_read(tmp_path: Path) -> None:
+    shown = [block.body for document in DOCUMENTS for block in blocks_of(document) if block.language == "toml"]
+    assert shown
+    for text in shown:
+        (tmp_path / "headwater.toml").write_text(text)
+        assert read_settings(tmp_path / "headwater.toml").egress is not None

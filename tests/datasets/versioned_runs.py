@@ -145,7 +145,7 @@ def answers_by_ticks(
     program.move_static_data((1,))
     found: list[Answer] = []
     for piece, ended in [*((dict(piece), ()) for piece in pieces), ({}, STREAMS)]:
-        for step in program.advance_by_ticks(piece, ended, next_version):
+        for step in program.advance_by_ticks(piece, ended, lambda tick: (tick, next_version())):
             assert len({answer.time for answer in step.answers}) <= 1
             found += step.answers
     return found

@@ -199,24 +199,24 @@ FAULTS: dict[str, tuple[Callable[[], object], type[hw.HeadwaterError], str]] = {
     "checkpoint-file": (lambda: run(checkpoint="a.tnq"), hw.CheckpointError, "a.tnq.*name a folder"),
     "checkpoint-proc": (lambda: run(checkpoint="/proc/none"), hw.CheckpointError, "/proc/none.*name a folder"),
     "state-cut": (
-        lambda: again(lambda ck: cut(ck / "state.pickle", 40)),
+        lambda: again(lambda ck: cut(ck / "state", 40)),
         hw.CheckpointError,
-        "state.pickle is damaged.*delete this one to begin anew",
+        "state is damaged.*delete this one to begin anew",
     ),
-    "state-empty": (lambda: again(lambda ck: cut(ck / "state.pickle", 0)), hw.CheckpointError, "use another folder"),
+    "state-empty": (lambda: again(lambda ck: cut(ck / "state", 0)), hw.CheckpointError, "use another folder"),
     "state-garbage": (
-        lambda: again(lambda ck: cut(ck / "state.pickle", (ck / "state.pickle").stat().st_size // 2)),
+        lambda: again(lambda ck: cut(ck / "state", (ck / "state").stat().st_size // 2)),
         hw.CheckpointError,
-        "state.pickle is damaged",
+        "state is damaged",
     ),
     "state-folder": (
-        lambda: again(lambda ck: ((ck / "state.pickle").rename("old"), write(str(ck / "state.pickle" / "x"), ""))),
+        lambda: again(lambda ck: ((ck / "state").rename("old"), write(str(ck / "state" / "x"), ""))),
         hw.CheckpointError,
-        "state.pickle cannot be read",
+        "state cannot be read",
     ),
     "state-0.1": (lambda: again(make_0_1), hw.CheckpointError, "no headwater.json.*use another folder"),
     "state-unformatted": (
-        lambda: again(lambda ck: (ck / "state.pickle").write_bytes(pickle.dumps((0, {}, b"")))),
+        lambda: again(lambda ck: (ck / "state").write_bytes(pickle.dumps((0, {}, b"")))),
         hw.CheckpointError,
         "another version of Headwater",
     ),
@@ -305,7 +305,7 @@ def test_the_record_of_a_checkpoint_stays_when_its_state_is_refused() -> None:
     run(checkpoint="ck")
     record = Path("ck/headwater.json")
     before = record.read_bytes()
-    cut(Path("ck/state.pickle"), 40)
+    cut(Path("ck/state"), 40)
     with pytest.raises(hw.CheckpointError):
         run(QUERY.replace("10s", "20s"), checkpoint="ck")
     assert record.read_bytes() == before
@@ -323,7 +323,8 @@ def test_the_record_follows_when_the_state_is_accepted() -> None:
 def test_an_empty_folder_may_become_a_checkpoint() -> None:
     Path("ck/other").mkdir(parents=True)
     run(checkpoint="ck")
-    assert sorted(path.name for path in Path("ck").iterdir()) == ["headwater.json", "other", "state.pickle"]
+    names = sorted(path.name for path in Path("ck").iterdir())
+    assert names == ["headwater.json", "lock", "other", "planned.jsonl", "state"]
 
 
 STREAM = ("--stream", "s=a.tnq")

@@ -7,6 +7,7 @@ import pickle
 from collections import Counter
 from dataclasses import replace
 from random import Random
+from typing import cast
 
 import pyarrow as pa
 import pytest
@@ -15,6 +16,7 @@ from pyoxigraph import Store
 from headwater.algebra.build import plan_query
 from headwater.algebra.plan import QueryKind
 from headwater.execution.answer_batch import AnswerBatch, merge_answers
+from headwater.execution.answer_bytes import pack_answers, unpack_answers
 from headwater.execution.answer_columns import AnswerColumns, union_columns
 from headwater.execution.answers import Answer, plain_text
 from headwater.execution.program import Program
@@ -23,8 +25,7 @@ from headwater.kernel import kernel_evaluator
 from headwater.language.parser import parse
 from headwater.language.stream_clauses import StreamOperator
 from headwater.reference.reference_evaluator import ReferenceEvaluator
-from headwater.terms.model import SECOND, Element, Literal, NamedNode, Triple
-from headwater.terms.packing import pack, unpack
+from headwater.terms.model import SECOND, XSD, Element, Literal, NamedNode, Triple
 from headwater.windows.settings import Options, resolve_settings
 from tests.kernel.generated_queries import STREAMS, a_case
 from tests.kernel.generated_runs import compared
@@ -83,7 +84,7 @@ def test_counting_makes_no_terms(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_answers_and_columns_travel() -> None:
     found = answers_of(MEANS)
-    parts = [unpack(pack(part)) for part in found.parts]
+    parts = [unpack_answers(pack_answers(part)) for part in found.parts]
     assert AnswerBatch(parts, found.order) == found
     lazy = next(part for part in found.parts if isinstance(part, AnswerColumns))[3]
     assert lazy.source is not None
@@ -209,3 +210,25 @@ def test_generated_queries_say_the_same_in_one_batch_and_in_three(block: int, mo
         pieces += program.advance({}, ended=list(STREAMS)).answers
         assert [*map(compared, whole)] == [*map(compared, pieces)], f"case {number}: {case.text}"
     assert in_columns > 3
+
+
+def test_numbers_that_no_double_holds_are_texts_where_others_are_doubles() -> None:
+    """Each value in a batch of its own."""
+    values = [
+        Literal("9007199254740993", datatype=NamedNode(XSD + "integer")),
+        Literal("1.5", datatype=NamedNode(XSD + "decimal")),
+        Literal("INF", datatype=NamedNode(XSD + "double")),
+        Literal("01", datatype=NamedNode(XSD + "integer")),
+    ]
+
+    def column_of(some: list[Literal]) -> list[object]:
+        answers = [
+            Answer("q", time, QueryKind.SELECT, StreamOperator.RSTREAM, ("v",), ((value,),))
+            for time, value in enumerate(some)
+        ]
+        batch = AnswerBatch([[one] for one in answers])
+        return cast("list[object]", batch.to_arrow()["v"].to_pylist())
+
+    assert column_of(values[:2]) == ["9007199254740993", "1.5"]
+    assert column_of(values[1:3]) == [1.5, float("inf")]
+    assert column_of([*values, Literal("a")]) == ["9007199254740993", "1.5", "INF", "01", "a"]

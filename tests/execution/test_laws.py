@@ -295,7 +295,11 @@ def test_batching(case: Case, data: st.DataObject) -> None:
     in_ticks = data.draw(st.booleans())
 
     def advance(batch: dict[str, Elements], ended: Sequence[str] = ()) -> None:
-        steps = list(program.advance_by_ticks(batch, ended, tuple)) if in_ticks else [program.advance(batch, ended)]
+        steps = (
+            list(program.advance_by_ticks(batch, ended, lambda tick: (tick, ())))
+            if in_ticks
+            else [program.advance(batch, ended)]
+        )
         assert [step.is_last for step in steps] == [False] * (len(steps) - 1) + [True]
         for step in steps:
             assert len({answer.time for answer in step.answers}) <= 1 or not in_ticks

@@ -67,7 +67,7 @@ def test_queries_that_feed_each_other(evaluator: MakeEvaluator) -> None:
         for batch in [*batches(Random(seed)), None]:
             ended = [f"{EX}s"] if batch is None else []
             at_once += whole.advance(batch or {}, ended).answers
-            for step in stepwise.advance_by_ticks(batch or {}, ended, tuple):
+            for step in stepwise.advance_by_ticks(batch or {}, ended, lambda tick: (tick, ())):
                 assert len({(answer.query, answer.time) for answer in step.answers}) == len(step.answers)
                 one_by_one += step.answers
         said = sorted(map(_content_of, at_once))

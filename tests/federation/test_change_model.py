@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import pickle
 import random
 
 import numpy as np
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 
 from headwater.federation.view.change_model import FITTED_ENTRIES, ChangeModel, Floats
 from headwater.terms.model import SECOND
+from headwater.terms.packing import pack, unpack
 from tests.federation.small_world import key
 
 STEPS = 4000
@@ -136,7 +136,7 @@ def test_its_state_survives_a_restart() -> None:
     model = ChangeModel(SECOND)
     belief = taught(model, [(1.0, True), (3.0, False), (2.0, True)])
     other = ChangeModel(2 * SECOND)
-    other.restore(pickle.loads(pickle.dumps(model.state())))
+    other.restore(unpack(pack(model.state())))
     elapsed = np.array([4.0, 4.0])
     for each in (model, other):
         each.update_belief(key("b"), None, 5.0, has_changed=False)

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 import pytest
 from pyoxigraph import QueryResultsFormat, Store
 
+from headwater.egress.credentials import Credentials
 from headwater.federation.endpoint.client import Endpoint
 from headwater.federation.endpoint.clock import RequestClock
 from headwater.federation.endpoint.endpoint_errors import (
@@ -22,7 +23,7 @@ from headwater.federation.endpoint.endpoint_errors import (
     EndpointTooLarge,
     EndpointUnreachable,
 )
-from headwater.federation.endpoint.endpoint_settings import Credentials, EndpointSettings, QueryMethod
+from headwater.federation.endpoint.endpoint_settings import EndpointSettings, QueryMethod
 from headwater.federation.endpoint.limits import Limits
 from headwater.federation.endpoint.protocol import ResultTable
 from headwater.terms.model import Literal

@@ -7,7 +7,8 @@ import time
 import pytest
 from pyoxigraph import Quad, Store
 
-from headwater.federation.endpoint.endpoint_errors import EndpointRefused
+from headwater.egress.policy import EgressPolicy
+from headwater.federation.endpoint.endpoint_errors import EndpointForbidden
 from headwater.federation.endpoint.endpoint_settings import EndpointSettings
 from headwater.federation.endpoint.endpoints import EndpointFromKey, Endpoints
 from headwater.federation.endpoint.limits import Limits
@@ -39,9 +40,9 @@ def test_one_client_per_address_with_its_settings() -> None:
     "address", ["http://example.org.evil.com/sparql", "http://127.0.0.1/admin", "https://example.org/sparql/x", "urn:x"]
 )
 def test_data_cannot_name_what_is_not_allowed(address: str) -> None:
-    endpoints = Endpoints(allowed=["http://example.org/sparql"])
+    endpoints = Endpoints(egress=EgressPolicy(["http://example.org/sparql"]))
     assert endpoints.client_of("http://example.org/sparql/people").name == "http://example.org/sparql/people"
-    with pytest.raises(EndpointRefused, match="not among the allowed"):
+    with pytest.raises(EndpointForbidden, match=r"does not allow|is not asked"):
         endpoints.client_of(address)
 
 

@@ -8,9 +8,10 @@ import pickle
 
 import pytest
 
+from headwater.egress.credentials import Credentials
 from headwater.federation.endpoint.client import Endpoint
 from headwater.federation.endpoint.endpoint_errors import EndpointBusy, EndpointError, EndpointRefused, EndpointTimeout
-from headwater.federation.endpoint.endpoint_settings import Credentials, EndpointSettings
+from headwater.federation.endpoint.endpoint_settings import EndpointSettings
 from tests.federation.servers import NO_ROWS, Exchange, serving
 
 SELECT = "SELECT ?x WHERE { BIND(1 AS ?x) }"
@@ -42,22 +43,24 @@ def test_secrets_are_sent_and_never_shown(caplog: pytest.LogCaptureFixture) -> N
 )
 def test_credentials_come_from_the_environment(text: str, headers: dict[str, str]) -> None:
     url = "https://data.example.org:8890/sparql"
-    for name in ("HEADWATER_AUTH_DATA_EXAMPLE_ORG_8890", "HEADWATER_AUTH_DATA_EXAMPLE_ORG"):
-        assert Credentials.from_environment(url, {name: text}).as_headers() == headers
-    assert Credentials.from_environment(url, {"HEADWATER_AUTH_OTHER": text}).as_headers() == {}
+    held = {"HEADWATER_AUTH_ANY_NAME": f"https://data.example.org:8890 {text}"}
+    assert Credentials.from_environment(url, held).as_headers() == headers
+    other = {"HEADWATER_AUTH_ANY_NAME": f"https://data.example.org {text}"}
+    assert Credentials.from_environment(url, other).as_headers() == {}
 
 
 def test_the_environment_of_the_asking_process_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(good) as server:
         endpoint = Endpoint(server.url)
-        monkeypatch.setenv("HEADWATER_AUTH_127_0_0_1", "Bearer fromhere")
+        origin = server.url.removesuffix("/sparql")
+        monkeypatch.setenv("HEADWATER_AUTH_LOCAL", f"{origin} Bearer fromhere")
         endpoint.select(SELECT)
         assert server.heard[0].headers["Authorization"] == "Bearer fromhere"
 
 
 def test_a_badly_written_secret_is_not_repeated() -> None:
-    with pytest.raises(ValueError, match="HEADWATER_AUTH_EXAMPLE_ORG holds none of") as caught:
-        Credentials.from_environment("http://example.org/", {"HEADWATER_AUTH_EXAMPLE_ORG": "s3cret"})
+    with pytest.raises(ValueError, match="HEADWATER_AUTH_MINE holds none of") as caught:
+        Credentials.from_environment("http://example.org/", {"HEADWATER_AUTH_MINE": "http://example.org s3cret"})
     assert "s3cret" not in str(caught.value)
 
 

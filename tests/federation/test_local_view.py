@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections import Counter
 from dataclasses import fields
 
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 from headwater.federation.endpoint.remote import Page
 from headwater.federation.view.change_model import ChangeModel
 from headwater.federation.view.local_view import LocalView, share_of_difference
+from headwater.federation.view.view_journal import pack_state, unpack_state
 from headwater.terms.model import SECOND, Literal, NamedNode, Triple
 from tests.federation.small_world import key, rows, view_of
 
@@ -171,10 +171,10 @@ def test_its_state_survives_a_restart() -> None:
     view.store(key("b"), rows("b", 2), 5 * SECOND, 9 * SECOND)
     view.record_use([key("a")], now=6 * SECOND)
     view.record_failure(key("b"), 6 * SECOND)
-    saved = pickle.dumps(view.state())
+    saved = pack_state(view.state())
     view.store(key("a"), (), 7 * SECOND)
     other = empty(capacity=3)
-    other.restore(pickle.loads(saved))
+    other.restore(unpack_state(saved))
     assert other.rows(key("a")) == (node,)
     restored = other.get(key("b"))
     assert restored is not None
@@ -217,7 +217,7 @@ def test_changes_one_after_the_other_come_to_the_same_as_the_whole(operations: l
             case "trim":
                 view.evict()
             case "save":
-                follower.apply_changes(pickle.loads(pickle.dumps(view.changes())))
+                follower.apply_changes(unpack_state(pack_state(view.changes())))
     assert names_in(follower) == names_in(view)
     assert all_of(follower) == all_of(view)
 
@@ -243,7 +243,7 @@ def test_triple_terms_can_be_values() -> None:
     term = Triple(NamedNode("http://example.org/s"), NamedNode("http://example.org/p"), Literal(1))
     view = empty()
     view.store(key("a"), ((*key("a"), term),), 0)
-    assert pickle.loads(pickle.dumps(view.state()))["entries"][0].rows[0][1] == term
+    assert unpack_state(pack_state(view.state()))["entries"][0].rows[0][1] == term
 
 
 def test_there_must_be_room_for_something() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import pickle
 import string
 import time
 from collections.abc import Sequence
@@ -21,7 +20,9 @@ from headwater.federation.policy.request_runner import ThreadRequestRunner
 from headwater.federation.view.lifetime import WindowKey
 from headwater.federation.view.local_view import LocalView
 from headwater.federation.view.service_quality import Alert, Goal, Goals
+from headwater.federation.view.view_journal import pack_state, unpack_state
 from headwater.terms.model import SECOND
+from headwater.terms.packing import pack, unpack
 from tests.federation.small_world import ScriptedRemote, counting_log, key, rows, view_of
 
 SLIDE = 10 * SECOND
@@ -293,11 +294,10 @@ def test_a_restart_fetches_nothing_again() -> None:
     scene = Scene(Goals(latency=0.5), seconds=0.1)
     scene.tick()
     scene.tick()
-    saved = pickle.dumps((scene.maintainer.view.state(), scene.maintainer.latency.state()))
+    view, latency = pack_state(scene.maintainer.view.state()), pack(scene.maintainer.latency.state())
     other = Scene(Goals(latency=0.5), view_of("", unit=SLIDE), seconds=0.1, ranker=NoRefresh())
-    view, latency = pickle.loads(saved)
-    other.maintainer.view.restore(view)
-    other.maintainer.latency.restore(latency)
+    other.maintainer.view.restore(unpack_state(view))
+    other.maintainer.latency.restore(unpack(latency))
     other.clock.move_to(scene.clock.now())
     assert other.tick().missing == 0
     assert other.remote.asked == []

@@ -10,7 +10,7 @@ import pytest
 from pyoxigraph import Quad, Store
 
 from headwater.execution.answers import Answer
-from headwater.federation.endpoint.contact import ServiceError
+from headwater.execution.remote_solutions import ServiceError
 from headwater.federation.endpoint.endpoint_settings import EndpointSettings
 from headwater.federation.service_settings import ServiceSettings
 from headwater.federation.services import Services

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable
 from statistics import fmean
 
@@ -124,9 +123,9 @@ def test_a_restart_fetches_nothing_that_is_known(options: str) -> None:
     first.feed([mention(1, "a"), mention(1.5, "b"), mention(3, "c"), heartbeat(4.5)])
     asked = len(remote.keys_asked)
     assert {key(name) for name in "abc"} <= set(remote.keys_asked)
-    saved = first.program.snapshot(pickle.dumps)
+    saved = first.program.snapshot()
     again = make()
-    again.program.restore(saved, pickle.loads)
+    again.program.restore(saved)
     assert len(remote.keys_asked) == asked, "restoring asks nobody"
     rates = {entry.key: entry.belief is None for entry in again.maintained.maintainer.view}
     assert rates == {entry.key: entry.belief is None for entry in first.maintained.maintainer.view}
@@ -144,10 +143,10 @@ def test_learnt_rates_outlive_a_restart() -> None:
         remote.value = second
         run.feed([mention(second + 0.1, "a"), heartbeat(second + 0.5)])
     entry = run.maintained.maintainer.view.get(key("a"))
-    saved = run.program.snapshot(pickle.dumps)
-    saved = run.program.snapshot(pickle.dumps)
+    saved = run.program.snapshot()
+    saved = run.program.snapshot()
     again = make()
-    again.program.restore(saved, pickle.loads)
+    again.program.restore(saved)
     restored = again.maintained.maintainer.view.get(key("a"))
     assert entry is not None
     assert restored is not None
@@ -187,9 +186,9 @@ def test_a_filled_view_is_complete_before_the_first_answer_and_filled_once() -> 
     assert world.remote.requests == 1
     view = world.run.maintained.maintainer.view
     assert len(view) == len(PEOPLE) + 1
-    saved = world.run.program.snapshot(pickle.dumps)
+    saved = world.run.program.snapshot()
     again = World("OPTION (FILL, POLICY WST)")
-    again.run.program.restore(saved, pickle.loads)
+    again.run.program.restore(saved)
     (answer,) = again.run.feed([mention(1.6, "l"), heartbeat(2.5)])
     assert shown([answer]) == [[("a", "0"), ("l", "0")]]
     assert again.remote.requests == 0

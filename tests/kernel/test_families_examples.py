@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Sequence
 from typing import cast
 
@@ -13,7 +12,7 @@ from headwater.algebra.build import plan_query
 from headwater.algebra.nodes import Filter
 from headwater.algebra.scope import nodes_of
 from headwater.execution.answers import Answer, plain_text
-from headwater.execution.evaluator import Evaluator
+from headwater.execution.evaluator import Evaluator, EvaluatorState
 from headwater.execution.program import Program
 from headwater.execution.registered import RegisteredQuery
 from headwater.kernel.compiling.unsupported import UnsupportedByKernel
@@ -23,6 +22,7 @@ from headwater.kernel.kernel_evaluator import KernelEvaluator
 from headwater.language.parser import parse
 from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.model import XSD, Element, Literal, NamedNode, Term, Triple
+from headwater.terms.packing import pack, unpack
 from headwater.windows.settings import resolve_settings
 from tests.optimised_evaluators import make_optimised_evaluator
 
@@ -337,7 +337,7 @@ def test_a_restart_between_coming_and_speaking_loses_nothing() -> None:
     family = FamilyEvaluator([first, second], static())
     advance(family, 0, 1.8)
     family.add([late])
-    state = pickle.loads(pickle.dumps(family.state()))
+    state = EvaluatorState.from_plain(unpack(pack(family.state().to_plain())))
     retained = {family.keys[0]: [element for element in READINGS if element.time < 1.8 * SECOND]}
     again = FamilyEvaluator([first, second, late], static())
     again.restore(state, retained)

@@ -9,6 +9,7 @@ from pyoxigraph import Literal, NamedNode, Quad, Store, Triple
 
 from headwater.algebra.build import plan_query
 from headwater.execution.answer_batch import AnswerBatch
+from headwater.execution.answer_bytes import pack_answers, unpack_answers
 from headwater.execution.answers import Answer
 from headwater.execution.program import MakeEvaluator, Program
 from headwater.execution.registered import RegisteredQuery
@@ -19,7 +20,6 @@ from headwater.sharding.shard_plan import ShardPlan
 from headwater.sources.feed import Chunk
 from headwater.spark.chunk_bytes import with_columns
 from headwater.terms.model import XSD, Element
-from headwater.terms.packing import pack, unpack
 from headwater.windows.settings import Options, resolve_settings
 from tests.optimised_evaluators import make_optimised_evaluator
 
@@ -127,6 +127,6 @@ def sharded_answers(
             mine = {stream: part for stream, part in parts[key].items() if stream in program.inputs}
             ended = list(program.inputs) if number == len(batches) - 1 else []
             for some in program.advance(mine, ended=ended).answers.parts:  # type: ignore[arg-type]
-                found.append(unpack(pack(some)))
+                found.append(unpack_answers(pack_answers(some)))
         answers.extend(merger.merge(found))
     return answers

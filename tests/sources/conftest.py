@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headwater.sources.kafka_jars import JarError, ensure_kafka
+from headwater.sources.jar_checksums import JarError
+from headwater.sources.kafka_jars import ensure_kafka
 from tests.sources.kafka_broker import Broker
 
 if TYPE_CHECKING:

@@ -43,7 +43,7 @@ def test_received_addresses(tmp_path: Path) -> None:
     assert (lines.address, lines.decoder.format, lines.spool) == ("tcp://host:99", PayloadFormat.TNQ, Path("kept"))
     web = source_at("ws://host:80/x?format=jsonld&token=abc")
     assert isinstance(web, ReceivedSource)
-    assert (web.address, web.decoder.format) == ("ws://host:80/x?token=abc", PayloadFormat.JSON_LD)
+    assert (web.address, web.decoder.format) == ("ws://host:80/x", PayloadFormat.JSON_LD)
 
 
 def test_file_addresses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ import pytest
 
 import headwater as hw
 from headwater.execution.answer_batch import AnswerBatch
+from headwater.execution.answer_bytes import pack_answers, unpack_answers
 from headwater.execution.answers import Answer
 from headwater.running.evaluation import Evaluation
 from headwater.running.program_description import ProgramDescription
@@ -28,8 +29,8 @@ from headwater.sinks.answer_text import format_answer_json
 from headwater.sources.feed import Chunk, Feed
 from headwater.sources.offsets import Offset
 from headwater.spark.chunk_bytes import pack_chunk, unpack_chunk, with_columns
-from headwater.spark.stateful_step import segment_from_bytes, segment_to_bytes
-from headwater.terms.packing import pack, unpack
+from headwater.spark.stateful_step import segment_from_bytes
+from headwater.terms.packing import pack
 from tests.engine.programs import ANY, HOT, SENSORS, SLIDING, TUMBLING, integer, with_queries, write
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ class Shard:
         outcome = self._live.step(map(unpack_chunk, chunks))
         self._summary, changes = self._live.changes()
         for segment in changes.added:
-            self._segments[segment.number] = segment_to_bytes(segment)
+            self._segments[segment.number] = pack(segment.to_plain())
             segment.elements = None
         for number in changes.removed:
             del self._segments[number]
@@ -170,7 +171,7 @@ def without_spark(folder: Path, cut: Cut) -> list[Answer]:
             mine = [pack_chunk(part) for to, part in parts if to == key]
             found_here = shard.step(mine, forget=batches % 97 == 3)
             for part in found_here.parts:
-                given.append(unpack(pack(part)))
+                given.append(unpack_answers(pack_answers(part)))
             given.order = found_here.order
         answers.extend(given if cutting is None else merger.merge(given))
         offset, batches = end, batches + 1

@@ -52,9 +52,7 @@ def test_a_file_is_replaced_as_a_whole(tmp_path: Path, is_shared: bool) -> None:
         assert names(tmp_path) == ["state"]
 
 
-@pytest.mark.parametrize(
-    ("sync", "calls"), [(Sync.NOTHING, []), (Sync.CONTENT, ["file"]), (Sync.CONTENT_AND_NAME, ["file", "folder"])]
-)
+@pytest.mark.parametrize(("sync", "calls"), [(Sync.NOTHING, []), (Sync.CONTENT_AND_NAME, ["file", "folder"])])
 def test_as_much_is_forced_to_disk_as_is_wanted(
     tmp_path: Path, synced: list[str], sync: Sync, calls: list[str]
 ) -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pyoxigraph import BaseDirection
 
 from headwater.algebra.plan import QueryKind
+from headwater.execution.answer_bytes import pack_answers, unpack_answers
 from headwater.execution.answers import Answer
 from headwater.sources.feed import Chunk
 from headwater.spark.chunk_bytes import pack_chunk, unpack_chunk
@@ -54,7 +55,7 @@ def test_a_chunk_survives(elements: tuple[Element, ...], ended: bool) -> None:
 
 def test_an_answer_survives_with_what_it_was_made_from() -> None:
     answer = Answer("q", -5, QueryKind.SELECT, variables=("x", "y"), rows=((Literal("1"), None),), watermark=9)
-    copy = unpack(pack(answer))
+    (copy,) = unpack_answers(pack_answers([answer]))
     assert copy == answer
     assert copy.watermark == 9
 

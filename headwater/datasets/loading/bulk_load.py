@@ -13,17 +13,19 @@ import shutil
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from pathlib import Path
 
 from headwater.datasets.errors import DataSetError, StrictLoadError, report_dataset_damage
-from headwater.datasets.folder import MANIFEST, LoadedFile, Manifest, lock_dataset, read_manifest
+from headwater.datasets.folder import MANIFEST, LoadedFile, Manifest, is_left_by_load, lock_dataset, read_manifest
 from headwater.datasets.loading.load_parts import LoadPart, write_part
 from headwater.datasets.loading.publish import publish_version
 from headwater.datasets.loading.statement_blocks import StatementBlock, read_blocks
 from headwater.datasets.mapped_files import Ints
 from headwater.terms.arguments import make_folder
-from headwater.terms.durable_files import replace_file
+from headwater.terms.durable_files import create_folder, remove_files, replace_file, replacing_file, sync_tree
 from headwater.terms.ids.term_ids import encode
+from headwater.terms.ids.term_key import adopt_key, term_key
 from headwater.terms.ids.term_texts import TermTexts
 from headwater.terms.model import BadElement
 from headwater.terms.names import name_to_iri
@@ -86,12 +88,18 @@ class _Journal:
     files: dict[str, _FileState] = field(default_factory=dict)
     read: int = 0
     bad: int = 0
+    key: str = field(default_factory=lambda: term_key().hex())
+    """The key of the ids in the parts, as hexadecimal digits."""
 
     @classmethod
     def open(cls, path: Path) -> _Journal:
+        """The journal of an interrupted load; a new one where there is none, or its ids have another key."""
         if not path.exists():
             return cls()
         fields = json.loads(path.read_text("utf-8"))
+        if not adopt_key(bytes.fromhex(fields.get("key", ""))):
+            shutil.rmtree(path.parent)
+            return cls()
         return cls(**{**fields, "files": {name: _FileState(**one) for name, one in fields["files"].items()}})
 
 
@@ -114,7 +122,7 @@ def load(
     if (
         target.exists()
         and not (target / MANIFEST).exists()
-        and (target.is_file() or any(one.name not in ("loading", "lock") for one in target.iterdir()))
+        and (target.is_file() or not all(is_left_by_load(one.name) for one in target.iterdir()))
     ):
         raise DataSetError(f"{target} is a file or holds other files: name a new folder, or that of a data set")
     make_folder("a data set", target)
@@ -172,16 +180,18 @@ class _Load:
     ) -> None:
         self._target = target
         self._before = before
+        self._staging = target / "loading"
+        # It may have the key with which ids are made from now on.
+        self._journal = _Journal.open(self._staging / "journal.json")
         self._name = None if graph is None else name_to_iri(graph)
         self._graph = None if self._name is None else encode(self._name)
         self._strict = strict
         self._on_progress = on_progress
-        self._staging = target / "loading"
         self._rows: list[Ints] = []
         self._texts: list[TermTexts] = []
         self._bad: list[BadElement] = []
         self._unwritten = 0
-        self._journal = _Journal.open(self._staging / "journal.json")
+        self._unsynced: list[str] = []
 
     def run(self, files: Sequence[Path]) -> LoadReport:
         """Load the files that are new or changed and publish them; goes on from the journal of an interrupted load."""
@@ -196,9 +206,9 @@ class _Load:
             return self._report(self._before, 0, len(files))
         if any(wanted.get(Path(name)) != one.file for name, one in self._journal.files.items()):
             # Another load was interrupted, or its files have changed; parts do not say which file a statement is from.
-            shutil.rmtree(self._staging)
+            remove_files(self._staging)
             self._journal = _Journal()
-        self._staging.mkdir(exist_ok=True)
+        create_folder(self._staging)
         total = sum(one.size for one in wanted.values())
         read = 0
         for path, one in wanted.items():
@@ -230,6 +240,7 @@ class _Load:
                 document.add_block(block)
                 continue
             self._journal.parts.extend(document.spilled)
+            self._unsynced.extend(document.spilled)
             self._journal.read += document.spilled_statements
             for one in (*document.blocks, block):
                 self._rows.append(one.rows)
@@ -257,6 +268,10 @@ class _Load:
         name = f"part-{len(self._journal.parts) + 1}"
         shutil.rmtree(self._staging / name, ignore_errors=True)
         write_part(self._staging / name, self._rows, self._texts, self._bad)
+        # The journal says that it need not be read again.
+        for part in (*self._unsynced, name):
+            sync_tree(self._staging / part)
+        self._unsynced = []
         self._journal.parts.append(name)
         self._journal.read += self._unwritten
         self._journal.bad += len(self._bad)
@@ -266,9 +281,7 @@ class _Load:
     def _publish(self) -> Manifest:
         """Merge all load parts into a new version, which readers see from then on."""
         journal = self._journal
-        with open(self._target / "bad-lines.jsonl", "a", encoding="utf-8") as report:
-            for name in journal.parts:
-                report.write((self._staging / name / "bad.jsonl").read_text("utf-8"))
+        self._report_bad_lines()
         manifest = publish_version(
             self._target,
             self._before,
@@ -277,5 +290,18 @@ class _Load:
             files={name: one.file for name, one in journal.files.items()},
             bad_lines=journal.bad,
         )
-        shutil.rmtree(self._staging)
+        remove_files(self._staging)
         return manifest
+
+    def _report_bad_lines(self) -> None:
+        """Write the report behind the lines of the loads before; what an attempt wrote that did not end is replaced."""
+        path = self._target / "bad-lines.jsonl"
+        before = self._before.bad_lines if self._before is not None else 0
+        if not self._journal.bad and not path.exists():
+            return
+        with replacing_file(path) as report:
+            if path.exists():
+                with open(path, "rb") as known:
+                    report.writelines(islice(known, before))
+            for name in self._journal.parts:
+                report.write((self._staging / name / "bad.jsonl").read_bytes())

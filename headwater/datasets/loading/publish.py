@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from headwater.datasets.change_log import dataset_to_parts
-from headwater.datasets.folder import LoadedFile, Manifest, write_manifest
+from headwater.datasets.folder import LoadedFile, Manifest, sync_of, write_manifest
 from headwater.datasets.loading.load_parts import LoadPart, write_columns
 from headwater.datasets.statement_columns import StatementColumns
 from headwater.datasets.stored_terms import StoredTerms
+from headwater.terms.durable_files import Sync, remove_files, sync_folder, sync_tree
 from headwater.terms.model import NamedNode
 
 
@@ -33,11 +33,12 @@ def publish_version(
     all_parts.append(LoadPart({}, StoredTerms.of(named)))
     version += 1
     base = f"base-{version}"
-    shutil.rmtree(folder / base, ignore_errors=True)
+    log = f"changes-{version}.log"
+    remove_files(folder / base, folder / log)
     terms = write_columns(folder / base, all_parts)
     manifest = Manifest(
         base,
-        f"changes-{version}.log",
+        log,
         version,
         StatementColumns.open(folder / base).size,
         terms,
@@ -45,6 +46,11 @@ def publish_version(
         {**(before.files if before else {}), **(files or {})},
         (before.bad_lines if before else 0) + bad_lines,
     )
+    (folder / log).touch()
+    if sync_of(folder) is not Sync.NOTHING:
+        # Before the manifest names them, because what it replaces is removed then.
+        sync_folder(folder / log)
+        sync_tree(folder / base)
     write_manifest(folder, manifest)
     if before is not None:
         _delete_state(folder, before)
@@ -53,6 +59,4 @@ def publish_version(
 
 def _delete_state(folder: Path, manifest: Manifest) -> None:
     """Remove the files of an earlier state; readers that have them mapped can still read them."""
-    shutil.rmtree(folder / manifest.base, ignore_errors=True)
-    (folder / manifest.log).unlink(missing_ok=True)
-    shutil.rmtree(folder / "views", ignore_errors=True)
+    remove_files(folder / manifest.base, folder / manifest.log, folder / "views")

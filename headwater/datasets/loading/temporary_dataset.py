@@ -12,7 +12,7 @@ import numpy as np
 from pyoxigraph import RdfFormat, serialize
 
 from headwater.datasets.errors import DataSetError
-from headwater.datasets.folder import MANIFEST, lock_dataset, read_manifest
+from headwater.datasets.folder import MANIFEST, TEMPORARY, lock_dataset, read_manifest
 from headwater.datasets.loading.load_parts import LoadPart, write_part
 from headwater.datasets.loading.publish import publish_version
 from headwater.terms.model import NamedNode, Quad
@@ -41,6 +41,7 @@ def add_statements(folder: Path, quads: Sequence[Quad], graphs: Iterable[NamedNo
     `graphs` are the names of graphs that exist even if they are empty.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / TEMPORARY).touch()
     with lock_dataset(folder):
         before = read_manifest(folder) if (folder / MANIFEST).exists() else None
         scanned = scan(serialize(quads, format=RdfFormat.N_QUADS) or b"", LineFormat.N_QUADS)

@@ -27,7 +27,7 @@ from headwater.datasets.mapped_files import Ints
 from headwater.kernel.columns.relation import Key, Relation
 from headwater.kernel.columns.ring_index import RingIndex
 from headwater.kernel.compiling.static_views import View
-from headwater.terms.durable_files import Sync, place_folder, replacing_file
+from headwater.terms.durable_files import place_folder, replacing_file, sync_tree
 
 
 class ViewRelation(Relation):
@@ -35,7 +35,8 @@ class ViewRelation(Relation):
 
     def __init__(self, rows: Ints, folder: Path | None = None) -> None:
         super().__init__(rows.shape[1])
-        self.rows = rows
+        # Compiled code reads rows by their address, one row after the other.
+        self.rows = np.ascontiguousarray(rows)
         self._row_ids.allocate(rows.shape[0])
         self.folder = folder
 
@@ -68,7 +69,7 @@ class ViewRelation(Relation):
         index.rebuild(self.rows, self.live())
         with suppress(OSError):
             for path, array in ((links, index.links), (table, index.table)):
-                with replacing_file(path, sync=Sync.NOTHING, is_shared=True) as stream:
+                with replacing_file(path, is_shared=True) as stream:
                     array.tofile(stream)
         return index
 
@@ -107,6 +108,8 @@ def save_view(folder: Path, key: str, version: object, view: View, texts: Mappin
         "texts": {str(term_id): text.decode() for term_id, text in texts.items()},
     }
     (unfinished / "view.json").write_text(json.dumps(fields), "utf-8")
+    # Half a view would be wrong answers.
+    sync_tree(unfinished)
     for other in folder.parent.glob(f"{folder.name.partition('-')[0]}-*"):
         if other not in (folder, unfinished):
             shutil.rmtree(other, ignore_errors=True)

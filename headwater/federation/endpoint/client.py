@@ -12,7 +12,10 @@ request that may succeed a moment later is sent again, after a back-off, while t
 may be sent twice.
 
 *Query methods.* A form by POST is tried first, then the query as the body, then GET, until one is understood; that one
-is remembered. A redirect is followed with the same method and body, and without credentials to another host.
+is remembered. A redirect is followed with the same method and body, and without credentials to another origin.
+
+*Egress.* Requests go out through the client of `egress.transport`, which keeps to the policy of the process: the
+address of each request and of each redirect is checked, and so is the IP address that is connected to.
 
 An `Endpoint` may be used by many threads, pickled, and inherited by a forked process: what cannot be pickled
 (connections, locks, counts) belongs to one process and is made there when it is first needed.
@@ -21,22 +24,26 @@ An `Endpoint` may be used by many threads, pickled, and inherited by a forked pr
 from __future__ import annotations
 
 import os
-import ssl
 import threading
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache
 from urllib.parse import urljoin, urlsplit
 
 import httpx
 
+from headwater.egress.credentials import split_user_info
+from headwater.egress.policy import EgressError, EgressPolicy
+from headwater.egress.transport import make_client
+from headwater.egress.web_addresses import normalise
+from headwater.errors import SettingError
 from headwater.federation.endpoint.clock import RequestClock
 from headwater.federation.endpoint.endpoint_errors import (
     EndpointBusy,
     EndpointError,
+    EndpointForbidden,
     EndpointGarbage,
     EndpointRefused,
     EndpointTimeout,
@@ -44,7 +51,7 @@ from headwater.federation.endpoint.endpoint_errors import (
     EndpointUnreachable,
 )
 from headwater.federation.endpoint.endpoint_measures import EndpointMeasures, EndpointMeter
-from headwater.federation.endpoint.endpoint_settings import EndpointSettings, QueryMethod, redact_url
+from headwater.federation.endpoint.endpoint_settings import EndpointSettings, QueryMethod
 from headwater.federation.endpoint.limits import Backoff, RequestGate, parse_retry_after
 from headwater.federation.endpoint.protocol import (
     ACCEPT,
@@ -56,6 +63,7 @@ from headwater.federation.endpoint.protocol import (
     build_request,
     read_results,
 )
+from headwater.terms.redaction import redact_url
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _PERMANENT = frozenset({301, 308})
@@ -79,16 +87,10 @@ class _Redirected(Exception):
         self.url = url
 
 
-@cache
-def _ssl_context() -> ssl.SSLContext:
-    # Reading the certificates takes tens of milliseconds, so it is done once per process.
-    return httpx.create_ssl_context()
-
-
 class _ProcessState:
     """The part of an endpoint that belongs to one process: connections, limits, counts, and what it takes."""
 
-    def __init__(self, settings: EndpointSettings, clock: RequestClock) -> None:
+    def __init__(self, settings: EndpointSettings, clock: RequestClock, egress: EgressPolicy | None) -> None:
         self.gate = RequestGate(settings.name, settings.limits, clock)
         self.meter = EndpointMeter()
         self.backoff = Backoff(settings.backoff, settings.longest_backoff, settings.seed)
@@ -96,6 +98,7 @@ class _ProcessState:
         self.url = settings.url
         self.can_take_values: bool | None = None
         self._settings = settings
+        self._egress = egress
         self._client: httpx.Client | None = None
         self._lock = threading.Lock()
 
@@ -103,9 +106,9 @@ class _ProcessState:
         with self._lock:
             if self._client is None:
                 most = self._settings.limits.concurrent
-                self._client = httpx.Client(
-                    verify=_ssl_context(),
-                    headers={"Accept": ACCEPT, "User-Agent": "headwater", **self._settings.headers()},
+                self._client = make_client(
+                    self._egress,
+                    headers={"Accept": ACCEPT, "User-Agent": "headwater"},
                     limits=httpx.Limits(max_connections=None, max_keepalive_connections=most),
                 )
                 # The connections are closed when the endpoint is garbage.
@@ -120,15 +123,21 @@ class _ProcessState:
 
 
 class Endpoint:
-    """A SPARQL endpoint, given by its address or by settings. All calls raise `EndpointError` and nothing else."""
+    """A SPARQL endpoint, given by its address or by settings. All calls raise `EndpointError` and nothing else.
 
-    def __init__(self, settings: EndpointSettings | str, clock: RequestClock | None = None) -> None:
+    `egress` is the policy that its requests keep to; None: every address may be asked.
+    """
+
+    def __init__(
+        self, settings: EndpointSettings | str, clock: RequestClock | None = None, egress: EgressPolicy | None = None
+    ) -> None:
         self.settings = EndpointSettings(settings) if isinstance(settings, str) else settings
         self._clock = clock or RequestClock()
+        self._egress = egress
         self._states: dict[int, _ProcessState] = {}
 
-    def __reduce__(self) -> tuple[type[Endpoint], tuple[EndpointSettings, RequestClock]]:
-        return Endpoint, (self.settings, self._clock)
+    def __reduce__(self) -> tuple[type[Endpoint], tuple[EndpointSettings, RequestClock, EgressPolicy | None]]:
+        return Endpoint, (self.settings, self._clock, self._egress)
 
     def __repr__(self) -> str:
         return f"Endpoint({self.name!r})"
@@ -136,7 +145,7 @@ class Endpoint:
     def _state(self) -> _ProcessState:
         """The state of this process. A forked process makes its own, so no lock is needed or inherited."""
         state = self._states.get(os.getpid())
-        return state or self._states.setdefault(os.getpid(), _ProcessState(self.settings, self._clock))
+        return state or self._states.setdefault(os.getpid(), _ProcessState(self.settings, self._clock, self._egress))
 
     @property
     def name(self) -> str:
@@ -308,16 +317,12 @@ class Endpoint:
         client = state.client()
         has_answered = False
         try:
+            headers = settings.headers() if _has_origin_of(request.url, settings.url) else {}
+            if request.content_type:
+                headers["Content-Type"] = request.content_type
             http_request = client.build_request(
-                request.method,
-                request.url,
-                content=request.body or None,
-                headers={"Content-Type": request.content_type} if request.content_type else None,
-                timeout=timeout,
+                request.method, request.url, content=request.body or None, headers=headers, timeout=timeout
             )
-            if _origin(request.url) != _origin(settings.url):
-                for header in settings.headers():
-                    http_request.headers.pop(header, None)
             response = client.send(http_request, stream=True, auth=None, follow_redirects=False)
             try:
                 has_answered = True
@@ -338,15 +343,23 @@ class Endpoint:
             if has_answered:
                 raise EndpointGarbage(self.name, f"half an answer: {error}", is_retryable=True) from error
             raise EndpointUnreachable(self.name, f"no connection: {error}", is_retryable=True) from error
+        except EgressError as error:
+            raise EndpointForbidden(self.name, str(error)) from None
+        except SettingError as error:
+            raise EndpointRefused(self.name, str(error)) from None
         except httpx.InvalidURL as error:
-            raise EndpointRefused(self.name, f"redirected to something that is no address: {error}") from error
+            raise EndpointRefused(self.name, f"redirected to something that is no address: {error}") from None
         return str(response.headers.get("content-type", ""))
 
     def _check_status(self, state: _ProcessState, response: httpx.Response, deadline: float) -> None:
         """Raise an error, or `_Redirected`, unless the status says that results follow."""
         status = response.status_code
         if status in _REDIRECTS and "location" in response.headers:
-            target = urljoin(str(response.request.url), response.headers["location"])
+            try:
+                # User info of a redirect is no secret of ours, and would be shown by whatever shows the address.
+                target = split_user_info(urljoin(str(response.request.url), response.headers["location"]))[0]
+            except SettingError:
+                raise EndpointRefused(self.name, "redirected to something that is no address", status=status) from None
             if urlsplit(target).scheme not in ("http", "https"):
                 raise EndpointRefused(
                     self.name, f"redirected to {redact_url(target)}, which is not HTTP", status=status
@@ -375,9 +388,13 @@ class Endpoint:
         return " ".join(body[:_MOST_REFUSAL_BYTES].decode("utf-8", "replace").split())
 
 
-def _origin(url: str) -> tuple[str, str | None, int | None]:
-    parts = urlsplit(url)
-    return parts.scheme, parts.hostname, parts.port
+def _has_origin_of(url: str, other: str) -> bool:
+    """Whether two addresses have the same scheme, host and port."""
+    try:
+        return normalise(url).origin == normalise(other).origin
+    except SettingError:
+        # Without a normal form only what is written the same way is the same.
+        return urlsplit(url)[:2] == urlsplit(other)[:2]
 
 
 def _run_in_background(future: Future[Results], work: Callable[[], Results]) -> None:

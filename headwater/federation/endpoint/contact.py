@@ -9,13 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from headwater.errors import HeadwaterError
+from headwater.execution.remote_solutions import ServiceError
 from headwater.federation.endpoint.remote import FetchResult, Page, Remote
 from headwater.terms.model import Row
-
-
-class ServiceError(HeadwaterError, OSError):
-    """An endpoint that has never answered."""
 
 
 class Contact:

@@ -4,6 +4,7 @@
     ├── EndpointUnreachable    no server answers: name, route, port, or the connection was cut before an answer
     ├── EndpointTimeout        no whole answer in the time that was left
     ├── EndpointRefused        an answer with an error status; `status` holds it
+    ├── EndpointForbidden      the egress policy does not allow the address: nothing was sent
     ├── EndpointBusy           429 or 503, or our own limits: `retry_after` are the seconds to wait
     ├── EndpointGarbage        an answer that is not (the whole of) a SPARQL result
     ├── EndpointTooLarge       an answer above the size limit
@@ -71,6 +72,13 @@ class EndpointRefused(EndpointError):
 
     def __str__(self) -> str:
         return f"{self.url}: {self.message}; {_BY_STATUS.get(self.status or 0, self.advice)}"
+
+
+class EndpointForbidden(EndpointError):
+    """The egress policy does not allow the address, or one to which it redirects."""
+
+    kind = "forbidden"
+    advice = "who runs this engine decides what may be asked"
 
 
 class EndpointBusy(EndpointError):

@@ -1,10 +1,10 @@
 """The clients of a process by address, and the remote of `SERVICE ?endpoint`.
 
 All queries of a process share one client per endpoint, so that its limits and pauses hold for all of them. `SERVICE
-?endpoint` takes the address from the data: it is a part of the key. The addresses can be restricted.
+?endpoint` takes the address from the data: it is a part of the key. The egress policy says what may be asked.
 
     endpoints = Endpoints([EndpointSettings("https://example.org/sparql", limits=Limits(per_second=5))],
-                          allowed=["https://example.org/"])
+                          EgressPolicy(["https://example.org/"]))
     remote = EndpointFromKey(endpoints, Variable("endpoint"), "?who :followers ?n", ["endpoint", "who"])
 """
 
@@ -14,49 +14,51 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from urllib.parse import urlsplit
 
 from headwater.algebra.nodes import Node
 from headwater.algebra.scope import visible_variables
+from headwater.egress.policy import EgressError, EgressPolicy
 from headwater.federation.endpoint.bound_fetcher import BoundFetcher
 from headwater.federation.endpoint.client import Endpoint
-from headwater.federation.endpoint.endpoint_errors import EndpointError, EndpointRefused
-from headwater.federation.endpoint.endpoint_settings import EndpointSettings, redact_url
+from headwater.federation.endpoint.endpoint_errors import EndpointError, EndpointForbidden, EndpointRefused
+from headwater.federation.endpoint.endpoint_settings import EndpointSettings
 from headwater.federation.endpoint.remote import FetchResult, Page, Rows
 from headwater.federation.endpoint.request_queries import RequestQueries, parse_pattern, variable_of
 from headwater.terms.model import NamedNode, Row, Term, Variable
+from headwater.terms.redaction import has_user_info, redact_url
 
 _MOST_AT_ONCE = 16
 
 
 class Endpoints:
-    """Clients by address, each made once. `allowed` are prefixes of the addresses that data may name; None: all."""
+    """Clients by address, each made once. `egress` says which addresses may be asked; None: all."""
 
-    def __init__(self, settings: Iterable[EndpointSettings] = (), allowed: Iterable[str] | None = None) -> None:
-        self._by_url = {one.url: Endpoint(one) for one in settings}
-        self._allowed = None if allowed is None else [urlsplit(prefix) for prefix in allowed]
+    def __init__(self, settings: Iterable[EndpointSettings] = (), egress: EgressPolicy | None = None) -> None:
+        self._by_url = {one.url: Endpoint(one, egress=egress) for one in settings}
+        self._egress = egress
 
     def client_of(self, url: str) -> Endpoint:
-        """The client of an address; an address with settings of its own is always allowed."""
+        """The client of an address; an `EndpointForbidden` where the egress policy does not allow it."""
+        try:
+            if self._egress is not None:
+                self._egress.check_url(url)
+        except EgressError as error:
+            raise EndpointForbidden(redact_url(url), str(error)) from None
         known = self._by_url.get(url)
         if known is not None:
             return known
-        if not self._is_allowed(url):
+        if has_user_info(url):
             raise EndpointRefused(
-                redact_url(url), "this address is not among the allowed ones, and was not asked", status=403
+                redact_url(url),
+                "an address in a query or in data names no user and no password: give them with engine.endpoint(…) or "
+                "in HEADWATER_AUTH_…",
+                status=401,
             )
         try:
             settings = EndpointSettings(url)
         except ValueError as error:
             raise EndpointRefused(redact_url(url), str(error)) from error
-        return self._by_url.setdefault(url, Endpoint(settings))
-
-    def _is_allowed(self, url: str) -> bool:
-        parts = urlsplit(url)
-        return self._allowed is None or any(
-            (parts.scheme, parts.netloc) == (allowed.scheme, allowed.netloc) and parts.path.startswith(allowed.path)
-            for allowed in self._allowed
-        )
+        return self._by_url.setdefault(url, Endpoint(settings, egress=self._egress))
 
 
 class EndpointFromKey:

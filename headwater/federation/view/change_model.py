@@ -158,7 +158,7 @@ class ChangeModel:
         return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
 
     def state(self) -> dict[str, Any]:
-        """The state that a restart needs, as plain values that can be pickled."""
+        """The state that a restart needs, as plain values."""
         return {
             "unit": self.unit,
             "population": self.population,

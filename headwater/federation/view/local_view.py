@@ -226,7 +226,7 @@ class LocalView:
         return self.model.rate(entry.belief) if self.given_rates is None else self.given_rates.rate(entry.key)
 
     def state(self) -> dict[str, Any]:
-        """The whole state, as plain values that can be pickled."""
+        """The whole state: plain values, and copies of the entries."""
         self._changed_keys.clear()
         self._evicted_keys.clear()
         return {**self._header(), "entries": [replace(entry) for entry in self]}

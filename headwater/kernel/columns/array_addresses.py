@@ -52,4 +52,6 @@ def links_at(address, size, width):  # type: ignore[no-untyped-def]
 
 def address_of(array: np.ndarray[Any, Any]) -> int:
     """Where the values of an array begin; it must be in C order."""
+    if not array.flags.c_contiguous:
+        raise AssertionError("compiled code would read other values: the array is not in C order")
     return int(array.__array_interface__["data"][0])

@@ -33,6 +33,7 @@ from headwater.kernel.kernel_evaluator import KernelEvaluator
 from headwater.optimizer.optimise import optimise
 from headwater.optimizer.rewrites import bind_equalities, join_filters, push_filters, split_filters
 from headwater.terms.model import Row
+from headwater.terms.packing import Plain
 from headwater.values.numeric import integer_literal
 from headwater.values.templates import ConstructTemplate
 
@@ -298,19 +299,18 @@ class FamilyEvaluator(KernelEvaluator):
         yield np.array([i for member in members for row in member.result.counts for i in row], dtype=np.int64)
         yield np.array([i for member in members for i in member.values], dtype=np.int64)
 
-    def _save_memory(self) -> FamilyMemory:
+    def _save_memory(self) -> Plain:
         unanswered = frozenset(name for name, member in self._by_name.items() if not member.has_answered)
         pending = {
             name: self._emitter.pending(member.result)
             for name, member in self._by_name.items()
             if not self._is_answered and member.has_answered and member.number in self._changed
         }
-        return FamilyMemory(unanswered, dict(self._complete_from), pending)
+        return [unanswered, dict(self._complete_from), pending]
 
-    def _restore_memory(self, memory: object) -> None:
-        if not isinstance(memory, FamilyMemory):
-            # The queries were evaluated one by one when this was saved.
-            memory = FamilyMemory(frozenset(), {}, {})
+    def _restore_memory(self, memory: Plain) -> None:
+        # With None, the queries were evaluated one by one when this was saved.
+        memory = FamilyMemory(*memory) if memory is not None else FamilyMemory(frozenset(), {}, {})
         unanswered = memory.unanswered | self.new_queries
         self._complete_from = {name: time for name, time in memory.complete_from.items() if name in self._by_name}
         self._split_members(unanswered)

@@ -139,16 +139,18 @@ class MultiwayJoinOperator(JoinState):
                 changes = self._merge_runs(runs)
             stretch = _SHORT_STRETCH if self.ranges.conditions else _STRETCH
             some, their_makers, after = self._choose_joiner().join(changes, low, low + stretch)
-            kept = np.ones(some.shape[0], np.bool_) if self.condition is None else self.condition(some)
+            pairs = some.shape[0]
+            if self.condition is not None:
+                kept = self.condition(some)
+                some, their_makers = some[kept], their_makers[kept]
             if self.ranges.conditions:
                 counts = np.bincount(changes.sources[low:after], minlength=len(runs)).tolist()
-                changed = dict(zip(self._changing_inputs, counts, strict=True))
-                self._record_pairs(changed, some.shape[0], int(np.count_nonzero(kept)))
-            rows.append(some[kept])
-            makers.append(their_makers[kept])
+                self._record_pairs(dict(zip(self._changing_inputs, counts, strict=True)), pairs, some.shape[0])
+            rows.append(some)
+            makers.append(their_makers)
             low = after
         made_by = np.concatenate(makers)
-        run = DeltaRun(np.concatenate(rows), changes.ticks[made_by], changes.signs[made_by])
+        run = DeltaRun(stack_rows(rows, len(self.variables)), changes.ticks[made_by], changes.signs[made_by])
         self.result_count += int(run.signs.sum())
         self._few_results = None if self.result_count else []
         assert self._joiner is not None

@@ -36,8 +36,8 @@ from enum import IntEnum
 
 import numpy as np
 
-ID_FORMAT = 2
-"""The version of the mapping from terms to ids, written beside ids on disk. 2: floats of up to 30 bits."""
+ID_FORMAT = 3
+"""The version of the mapping from terms to ids, written beside ids on disk. 3: hashes have a key."""
 
 VALUE_BITS = 58
 VALUE_MASK = (1 << VALUE_BITS) - 1

@@ -19,6 +19,7 @@ from headwater.terms.checking.checked_parsing import parse_quads
 from headwater.terms.ids.hash_collisions import HashCollision
 from headwater.terms.ids.term_ids import term_text
 from headwater.terms.model import BlankNode, Literal, NamedNode, Term
+from headwater.terms.packing import Plain
 
 Ints = npt.NDArray[np.int64]
 TermKinds = npt.NDArray[np.uint8]
@@ -82,6 +83,30 @@ class TermTexts:
         """Ids and terms."""
         ids, texts = zip(*self.items(), strict=True) if len(self) else ((), ())
         return dict(zip(ids, parse_terms(texts), strict=True))
+
+
+def texts_to_plain(texts: TermTexts) -> Plain:
+    """Texts as plain values."""
+    return [texts.ids, texts.offsets, texts.blob]
+
+
+def texts_from_plain(value: Plain) -> TermTexts:
+    """The texts that `texts_to_plain` gave; a `ValueError` where they do not fit together."""
+    ids, offsets, blob = value
+    if ids.dtype != np.int64 or offsets.dtype != np.int64 or blob.dtype != np.uint8 or ids.ndim != 1 or blob.ndim != 1:
+        raise ValueError("texts of terms have other types")
+    if not is_partition(offsets, ids.shape[0], blob.shape[0]):
+        raise ValueError("texts of terms do not fit together")
+    return TermTexts(ids, offsets, blob)
+
+
+def is_partition(starts: Ints, count: int, size: int) -> bool:
+    """Whether starts, and one end, cut something of a size into so many pieces; compiled code relies on it."""
+    return (
+        starts.shape == (count + 1,)
+        and bool(starts[0] >= 0 and starts[-1] <= size)
+        and bool((starts[1:] >= starts[:-1]).all())
+    )
 
 
 def parse_terms(texts: tuple[bytes, ...]) -> list[Term]:

@@ -9,13 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from headwater.terms.compiled_code import compiled
-from headwater.terms.ids.text_hash import HASH_MASK, LAST_KEY, LENGTH_KEY, SECOND_KEY, STATE_KEY
-from headwater.terms.scanning.memory import fold_product, word_at
+from headwater.terms.ids.term_key import choose_key
+from headwater.terms.ids.text_hash import HASH_MASK
+from headwater.terms.scanning.memory import key_word, mix_product, word_at
 
-_STATE_KEY = np.uint64(STATE_KEY)
-_SECOND_KEY = np.uint64(SECOND_KEY)
-_LENGTH_KEY = np.uint64(LENGTH_KEY)
-_LAST_KEY = np.uint64(LAST_KEY)
 _HASH_MASK = np.uint64(HASH_MASK)
 _ONE = np.uint64(1)
 _ZERO = np.uint64(0)
@@ -30,18 +27,19 @@ def low_bytes(word, count):  # type: ignore[no-untyped-def]
 @compiled
 def hash_of(start, length):  # type: ignore[no-untyped-def]
     """The 63 bits of the text of some length at an address."""
-    state = _STATE_KEY
+    state = key_word(0)
+    second_key = key_word(1)
     at = start
     end = start + length
     while at + 16 <= end:
-        state = fold_product(word_at(at) ^ state, word_at(at + 8) ^ _SECOND_KEY)
+        state = mix_product(word_at(at) ^ state, word_at(at + 8) ^ second_key)
         at += 16
     left = end - at
     if left >= 8:
-        state = fold_product(word_at(at) ^ state, low_bytes(word_at(at + 8), left - 8) ^ _SECOND_KEY)
+        state = mix_product(word_at(at) ^ state, low_bytes(word_at(at + 8), left - 8) ^ second_key)
     elif left > 0:
-        state = fold_product(low_bytes(word_at(at), left) ^ state, _SECOND_KEY)
-    return np.int64(fold_product(state ^ _LAST_KEY, np.uint64(length) ^ _LENGTH_KEY) & _HASH_MASK)
+        state = mix_product(low_bytes(word_at(at), left) ^ state, second_key)
+    return np.int64(mix_product(state ^ key_word(2), np.uint64(length) ^ key_word(3)) & _HASH_MASK)
 
 
 @compiled
@@ -54,6 +52,7 @@ def _hash_texts(text, ends, hashes):  # type: ignore[no-untyped-def]
 
 def hash_texts(texts: Sequence[bytes]) -> npt.NDArray[np.int64]:
     """The 63 bits of each text."""
+    choose_key()
     hashes = np.empty(len(texts), dtype=np.int64)
     # Whole words are read, beyond the end of the last text, too.
     joined = np.frombuffer(bytearray(b"".join(texts)) + bytes(16), dtype=np.uint8)

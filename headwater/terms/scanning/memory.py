@@ -10,15 +10,24 @@ A test for a class of bytes takes a block of 32. Its result has a bit for every 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from ctypes import addressof
 from typing import Any
 
+import llvmlite.binding as _llvm
 from numba.core import cgutils as _cgutils
 from numba.core import types
 from numba.extending import intrinsic
 
+from headwater.terms.ids.term_key import KEY_WORDS
+
 BLOCK = 32
 PADDING = 64
 """How many bytes behind the end of a text may be read."""
+
+_KEY_SYMBOL = "headwater_term_key"
+"""The name by which compiled code finds the key of this process, also compiled code from the cache."""
+_binding: Any = _llvm
+_binding.add_symbol(_KEY_SYMBOL, addressof(KEY_WORDS))
 
 _cg: Any = _cgutils
 _types: Any = types
@@ -134,12 +143,20 @@ def _swap_bytes(typing_context: Any, value: Any) -> Any:
     return _types.uint64(_types.uint64), code
 
 
-def _fold_product(typing_context: Any, one: Any, other: Any) -> Any:
+def _key_word(typing_context: Any, place: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        words = context.get_c_value(builder, _cg.ir.ArrayType(_cg.ir.IntType(64), len(KEY_WORDS)), _KEY_SYMBOL)
+        return builder.load(builder.gep(words, [_cg.ir.IntType(64)(0), arguments[0]]))
+
+    return _types.uint64(_types.int64), code
+
+
+def _mix_product(typing_context: Any, one: Any, other: Any) -> Any:
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         word, wide = _cg.ir.IntType(64), _cg.ir.IntType(128)
         product = builder.mul(*(builder.zext(argument, wide) for argument in arguments))
         high = builder.trunc(builder.lshr(product, wide(64)), word)
-        return builder.xor(builder.trunc(product, word), high)
+        return builder.xor(builder.xor(*arguments), builder.xor(builder.trunc(product, word), high))
 
     return _types.uint64(_types.uint64, _types.uint64), code
 
@@ -166,8 +183,11 @@ count_bits: Any = intrinsic(_count_bits)
 swap_bytes: Any = intrinsic(_swap_bytes)
 """A word with its bytes in the other order."""
 
-fold_product: Any = intrinsic(_fold_product)
-"""The 128 bits of a product, one half xor the other (`headwater.terms.ids.text_hash`)."""
+mix_product: Any = intrinsic(_mix_product)
+"""Two factors and both halves of their product, mixed by xor (`headwater.terms.ids.text_hash`)."""
+
+key_word: Any = intrinsic(_key_word)
+"""One of the words of the key of this process (`headwater.terms.ids.term_key`)."""
 
 double_bits: Any = intrinsic(_double_bits)
 """The bits of a double."""

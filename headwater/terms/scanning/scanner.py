@@ -19,6 +19,7 @@ from pyoxigraph import DefaultGraph
 
 from headwater.terms.ids.inline_layout import NO_TERM
 from headwater.terms.ids.term_ids import encode
+from headwater.terms.ids.term_key import choose_key
 from headwater.terms.model import BadElement
 from headwater.terms.scanning.escapes import ROOM
 from headwater.terms.scanning.formats import LineFormat
@@ -59,6 +60,7 @@ def scan(
     `texts` says whose texts are collected: of subjects, predicates, objects, graph names. With `patterns`, only triples
     that match one are kept, and each pattern has its own `texts` of `spo`, so that here only `g` has a meaning.
     """
+    choose_key()
     text = data if isinstance(data, PaddedText) else PaddedText.of(data)
     stop = _NO_END if end is None else end - first_position
     if format is not LineFormat.TNQ:

@@ -114,7 +114,6 @@ def test_language_strings_are_not_inlined() -> None:
 
 
 def test_ids_are_the_same_everywhere() -> None:
-    assert encode(NamedNode("http://example.org/city")) == 4307600229110792297
     assert encode(typed("42", "integer")) == -(2**63) + (1 << 58) + 2**57 + 42
     program = (
         "from headwater.terms.ids.term_ids import encode; from headwater.terms.model import *;"
@@ -129,7 +128,7 @@ def test_ids_are_the_same_everywhere() -> None:
             check=True,
         )
         other = encode(Literal('\té"', language="en"))
-        assert result.stdout.split() == ["4307600229110792297", str(other)]
+        assert result.stdout.split() == [str(encode(NamedNode("http://example.org/city"))), str(other)]
 
 
 @given(numbers, st.sampled_from(["integer", "int", "long", "decimal", "double", "float"]))

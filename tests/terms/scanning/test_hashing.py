@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headwater.terms.ids.term_key import choose_key
 from headwater.terms.ids.text_hash import HASH_MASK, hash_text
 from headwater.terms.scanning.byte_hashes import hash_of
 from headwater.terms.scanning.padded_text import PaddedText
 
 
 def compiled_hash(text: bytes, before: bytes = b"", behind: bytes = b"") -> int:
+    choose_key()
     padded = PaddedText.of(before + text + behind)
     return int(hash_of(padded.address + len(before), len(text)))
 
@@ -22,8 +27,15 @@ def test_compiled_code_and_python_agree_wherever_the_text_stands(text: bytes, be
     assert 0 <= hash_text(text) <= HASH_MASK
 
 
-def test_the_hash_never_changes() -> None:
-    assert hash_text(b"<http://example.org/city>") == 4307600229110792297
+def test_the_hash_of_a_key_never_changes() -> None:
+    script = (
+        "from headwater.terms.ids.term_key import adopt_key\n"
+        "from headwater.terms.ids.text_hash import hash_text\n"
+        "adopt_key(bytes(range(32)))\n"
+        "print(hash_text(b'<http://example.org/city>'))"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert int(run.stdout) == 1811057292228048095
 
 
 def test_texts_that_look_alike_are_spread() -> None:

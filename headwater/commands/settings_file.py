@@ -1,0 +1,59 @@
+"""The settings file of the command line: what holds for every command of an installation.
+
+    [egress]
+    allow = ["https://query.example.org/sparql", "https://*.example.com"]
+    networks = ["10.1.0.0/16"]
+
+It is TOML, and named by `--settings FILE` or by the environment variable `HEADWATER_SETTINGS`. It holds no secrets:
+those are in the environment or in files of their own (`egress.credentials`).
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import headwater as hw
+from headwater.errors import SettingError
+
+VARIABLE = "HEADWATER_SETTINGS"
+
+
+@dataclass(frozen=True, slots=True)
+class FileSettings:
+    """What a settings file says; None where it says nothing."""
+
+    egress: hw.EgressPolicy | None = None
+
+
+def read_settings(path: Path | None = None) -> FileSettings:
+    """The settings of a file, or of the one that the environment names; a `SettingError` for what cannot be right."""
+    named = path or (Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else None)
+    if named is None:
+        return FileSettings()
+    try:
+        found = tomllib.loads(named.read_text("utf-8"))
+    except OSError as error:
+        raise SettingError(f"the settings file {named} cannot be read ({error.strerror})") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingError(f"the settings file {named} is no TOML: {error}") from None
+    if unknown := found.keys() - {"egress"}:
+        raise SettingError(f"the settings file {named} has {', '.join(sorted(unknown))}: known is egress")
+    try:
+        return FileSettings(hw.EgressPolicy.of(found.get("egress")))
+    except SettingError as error:
+        raise SettingError(f"the settings file {named}: {error}") from None
+
+
+def choose_egress(
+    settings: FileSettings, allow: Sequence[str], networks: Sequence[str], denies_all: bool
+) -> hw.EgressPolicy | None:
+    """The policy of a command: what was typed, or else what the settings file says."""
+    if denies_all and (allow or networks):
+        raise SettingError("--no-egress allows nothing: leave it out, or leave out --egress and --egress-network")
+    if allow or networks or denies_all:
+        return hw.EgressPolicy(allow, networks)
+    return settings.egress
