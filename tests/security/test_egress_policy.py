@@ -310,5 +310,5 @@ def test_a_redirect_carries_no_credentials_to_another_origin(monkeypatch: pytest
 
 
 def test_a_document_that_is_too_large_is_refused() -> None:
-    with serving(lambda exchange: exchange.answer(200, b"x" * 2000)) as server, pytest.raises(WebError, match="1000"):
+    with serving(lambda exchange: exchange.answer(200, b"x" * 2000)) as server, pytest.raises(WebError, match="1,000"):
         fetch_document(server.url, largest=1000)
