@@ -124,7 +124,7 @@ def test_a_document_of_the_web_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> N
         assert quads is not None
         assert len(quads) == 1_000
         monkeypatch.setenv(DOCUMENT_VARIABLE, "10000")
-        with pytest.raises(SourceError, match=f"more than 10,000 bytes and is not read .see {DOCUMENT_VARIABLE}"):
+        with pytest.raises(SourceError, match=f"more than 10,000 bytes, the limit of {DOCUMENT_VARIABLE}"):
             WebDocument(address).read()
 
 
