@@ -18,7 +18,7 @@ BUILT = {"build"}
 
 _PATH = re.compile(r"`([a-z_-]+(?:/[\w*.-]+)+)/?`")
 _MODULE = re.compile(r"[a-z_]+(?:/[a-z_]+)+")
-_DOTTED = re.compile(r"\b(?:headwater|benchmarks)(?:\.[A-Za-z_]\w*)+")
+_DOTTED = re.compile(r"\b(?:headwater|benchmarks)(?!\.json\b)(?:\.[A-Za-z_]\w*)+")
 
 
 def paths_in(text: str) -> set[str]:
