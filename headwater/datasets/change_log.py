@@ -1,16 +1,20 @@
 """Changes of a data set: a log on disk with one line for each version, and columns to which changes were applied.
 
-    {"version": 8, "added": "<s> <p> <o> .\\n", "removed": ""}
+    {"version": 8, "added": "<s> <p> <o> .\\n", "removed": "", "crc": 1234567890}
 
 A line counts when it ends with its line feed and has no zero bytes, which stand where a power failure has left a hole.
 So a change is there as a whole or not at all, even if the process that writes it dies, and it is on disk when the call
 that makes it returns. Readers in other processes continue behind the last line that they read.
+
+A log that is missing, that was cut while it was in use, or that has a line which is not as it was written is an error:
+a data set is never opened with fewer statements in silence.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +22,8 @@ from pathlib import Path
 import numpy as np
 from pyoxigraph import DefaultGraph, RdfFormat, serialize
 
+from headwater.datasets.checksums import check_files
+from headwater.datasets.errors import DataSetError
 from headwater.datasets.folder import Manifest
 from headwater.datasets.loading.load_parts import LoadPart
 from headwater.datasets.mapped_files import Ints
@@ -50,10 +56,15 @@ class DataChange:
 
     def to_line(self) -> bytes:
         fields = {"version": self.version, "added": _quads_to_text(self.added), "removed": _quads_to_text(self.removed)}
-        return json.dumps(fields, ensure_ascii=False).encode() + b"\n"
+        content = json.dumps(fields, ensure_ascii=False).encode()[:-1]
+        return b'%b, "crc": %d}\n' % (content, zlib.crc32(content))
 
     @classmethod
     def from_line(cls, line: bytes) -> DataChange:
+        """The change of a line; a `ValueError` where it is not as it was written."""
+        content, mark, checksum = line.rpartition(b', "crc": ')
+        if not mark or checksum.rstrip(b"}\n") != b"%d" % zlib.crc32(content):
+            raise ValueError("its checksum is not that of what was written")
         fields = json.loads(line)
         return cls(fields["version"], _text_to_quads(fields["added"]), _text_to_quads(fields["removed"]))
 
@@ -70,24 +81,46 @@ def _text_to_quads(text: str) -> tuple[Quad, ...]:
 class ChangeLog:
     """The log of a data set, and how far it was read."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, version: int) -> None:
+        """`version` is the one of the columns, before the first change."""
         self._name = str(path)
         self._bytes_read = 0
+        self._lines_read = 0
+        self._version = version
 
     def read_new_changes(self) -> Iterator[DataChange]:
-        """Read the changes that were written since the last call."""
-        try:
-            if os.stat(self._name).st_size == self._bytes_read:
-                return
-        except FileNotFoundError:
+        """Read the changes that were written since the last call; a `FileNotFoundError` if there is no log."""
+        size = os.stat(self._name).st_size
+        if size == self._bytes_read:
             return
+        if size < self._bytes_read:
+            raise self._damage(f"it has {size:,} bytes, and {self._bytes_read:,} were read before")
         with open(self._name, "rb") as stream:
             stream.seek(self._bytes_read)
             for line in stream:
                 if not is_written_line(line):
+                    if any(map(is_written_line, stream)):
+                        # A process that dies leaves the last line unfinished, and none before it.
+                        raise self._damage("it has zero bytes in it", self._lines_read + 1)
                     return
+                try:
+                    change = DataChange.from_line(line)
+                except (ValueError, SyntaxError, KeyError, TypeError) as error:
+                    raise self._damage(str(error), self._lines_read + 1) from None
+                if change.version != self._version + 1:
+                    reason = f"the change to version {self._version + 1} is missing"
+                    raise self._damage(reason, self._lines_read + 1)
                 self._bytes_read += len(line)
-                yield DataChange.from_line(line)
+                self._lines_read += 1
+                self._version = change.version
+                yield change
+
+    def _damage(self, reason: str, line: int | None = None) -> DataSetError:
+        place = self._name if line is None else f"{self._name}, line {line},"
+        return DataSetError(
+            f"{place} is damaged: {reason}. Put the file back from a copy of the data set; or give up the changes from "
+            f"there on with: truncate -s {self._bytes_read} {self._name}"
+        )
 
     @property
     def bytes_read(self) -> int:
@@ -100,6 +133,8 @@ class ChangeLog:
         # What stands behind the last line that counts is of a process that died while it wrote.
         write_at_end(Path(self._name), line, self._bytes_read, sync=sync)
         self._bytes_read += len(line)
+        self._lines_read += 1
+        self._version = change.version
 
 
 @dataclass
@@ -252,9 +287,10 @@ def _find_values(pairs: Pairs, key: int) -> list[int]:
 
 def dataset_to_parts(folder: Path, manifest: Manifest) -> tuple[list[LoadPart], int, set[str]]:
     """All statements of a data set as load parts, its version and the names of its graphs."""
+    check_files(folder / manifest.base, every_byte=True)
     columns = UpdatableColumns(StatementColumns.open(folder / manifest.base))
     version, graphs = manifest.version, set(manifest.graphs)
-    for change in ChangeLog(folder / manifest.log).read_new_changes():
+    for change in ChangeLog(folder / manifest.log, manifest.version).read_new_changes():
         columns.apply_change(change, ignore_statement)
         version = change.version
         graphs |= {quad.graph_name.value for quad in change.added if isinstance(quad.graph_name, NamedNode)}

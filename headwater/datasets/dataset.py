@@ -19,6 +19,7 @@ from typing import Any
 from pyoxigraph import BlankNode, DefaultGraph
 
 from headwater.datasets.change_log import ChangeLog, DataChange, IdQuad, OnStatement, UpdatableColumns, ignore_statement
+from headwater.datasets.checksums import check_files
 from headwater.datasets.errors import DataSetError, report_dataset_damage
 from headwater.datasets.folder import MANIFEST, lock_dataset, read_manifest, sync_of
 from headwater.datasets.loading.publish import publish_version
@@ -69,7 +70,7 @@ class DataSet:
             self._graphs = dict.fromkeys(map(NamedNode, self._manifest.graphs))
             for graph in dict.fromkeys(graph for graph, _ in self.columns.base.groups):
                 self._add_graph(None if graph == NO_TERM else self.term_of(graph))
-        self._log = ChangeLog(self.folder / self._manifest.log)
+        self._log = ChangeLog(self.folder / self._manifest.log, self._manifest.version)
         self._pending: list[DataChange] = []
         self.version = self._manifest.version
 
@@ -78,9 +79,10 @@ class DataSet:
             self._manifest = read_manifest(self.folder)
             self._stamp = self._manifest_stamp()
             try:
+                check_files(self.folder / self._manifest.base)
                 base = StatementColumns.open(self.folder / self._manifest.base)
                 break
-            except FileNotFoundError:
+            except (FileNotFoundError, DataSetError):
                 # A load that has just ended removed these columns.
                 if read_manifest(self.folder) == self._manifest:
                     raise
@@ -111,7 +113,16 @@ class DataSet:
 
     def _read_log(self) -> None:
         with report_dataset_damage(self.folder):
-            self._pending.extend(self._log.read_new_changes())
+            try:
+                self._pending.extend(self._log.read_new_changes())
+            except FileNotFoundError:
+                # A load that has just ended removed this log.
+                if self._manifest_stamp() == self._stamp:
+                    path = self.folder / self._manifest.log
+                    raise DataSetError(
+                        f"{path} is missing, and with it the changes after version {self._manifest.version}: put it "
+                        f"back from a copy of the data set, or give them up with: touch {path}"
+                    ) from None
 
     def changes_until(self, version: int | None = None) -> list[DataChange] | None:
         """The changes from here to a version, or to the newest; None if files were loaded meanwhile."""
@@ -183,6 +194,11 @@ class DataSet:
             if added or removed:
                 self._write(added, removed)
         return self.version
+
+    def verify(self) -> None:
+        """Compare every byte on disk with its checksum; a `DataSetError` names the file that is damaged."""
+        with report_dataset_damage(self.folder):
+            check_files(self.folder / self._manifest.base, every_byte=True)
 
     def compact(self) -> int:
         """Write the changes into the columns, so that no log is read when it is opened; gives the version."""

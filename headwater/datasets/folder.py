@@ -1,7 +1,8 @@
 """The folder of a data set: its files, its manifest and its lock.
 
 dataset.json          the manifest: replaced in one step, so a reader sees one whole state or another
-base-3/               the statements as columns (`statement_columns`), never changed once the manifest names it
+base-3/               the statements as columns (`statement_columns`) with their checksums (`checksums`), never changed
+                      once the manifest names it
 changes-3.log         the changes since then, one line each (`change_log`)
 views/                views of queries, kept for the next start (`views.stored_views`)
 loading/              what a load has read so far (`loading.bulk_load`); readers ignore it
@@ -18,6 +19,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from dataclasses import fields as dataclass_fields
 from pathlib import Path
 
 from headwater.datasets.errors import DataSetError, report_dataset_damage
@@ -30,6 +32,7 @@ FORMAT = ID_FORMAT
 MANIFEST = "dataset.json"
 TEMPORARY = "temporary"
 _KIND = "headwater data set"
+_BASE, _LOG = re.compile(r"base-\d+"), re.compile(r"changes-\d+\.log")
 _OF_LOAD = re.compile(r"loading|lock|bad-lines\.jsonl|base-\d+|changes-\d+\.log|\..*\.part")
 
 
@@ -79,9 +82,17 @@ def read_manifest(folder: Path) -> Manifest:
             f"the data set {folder} was made by {age} version of Headwater (format {version}, this one reads "
             f"{FORMAT}): load its files again into a new folder with: headwater load FILE… --into NEW-FOLDER"
         )
-    with report_dataset_damage(folder):
+    with report_dataset_damage(folder / MANIFEST):
+        unknown = sorted(set(fields) - {one.name for one in dataclass_fields(Manifest)})
+        if unknown:
+            raise DataSetError(
+                f"{folder / MANIFEST} has a field that this version of Headwater does not know ({unknown[0]}): use the "
+                "version that wrote it, or load the files again into a new folder"
+            )
         files = {name: LoadedFile(**one) for name, one in fields.pop("files").items()}
         manifest = Manifest(**{**fields, "graphs": tuple(fields["graphs"]), "files": files})
+        if _BASE.fullmatch(manifest.base) is None or _LOG.fullmatch(manifest.log) is None:
+            raise DataSetError(f"{folder / MANIFEST} is damaged: {manifest.base} and {manifest.log} are no files of it")
         if not adopt_key(bytes.fromhex(manifest.key)):
             raise DataSetError(other_key_message(f"the data set {folder}"))
         return manifest

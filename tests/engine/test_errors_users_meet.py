@@ -247,18 +247,18 @@ FAULTS: dict[str, tuple[Callable[[], object], type[hw.HeadwaterError], str]] = {
     "data-cut": (
         lambda: damaged(lambda ds: all(map(cut_to_five, (ds / "base-1").iterdir()))),
         hw.DataSetError,
-        "ds is damaged.*headwater load",
+        "ds/base-1/.* is damaged.*headwater load",
     ),
     "data-short": (
         lambda: damaged(lambda ds: cut(ds / "base-1" / "oo", 0)),
         hw.DataSetError,
-        "do not have 1 rows",
+        "base-1/oo is damaged: it has 0 bytes",
     ),
-    "data-terms": (lambda: damaged(lambda ds: cut(ds / "base-1/terms.ids", 8)), hw.DataSetError, "do not fit"),
+    "data-terms": (lambda: damaged(lambda ds: cut(ds / "base-1/terms.ids", 8)), hw.DataSetError, "ids is damaged"),
     "data-texts": (
         lambda: damaged(lambda ds: cut(ds / "base-1/terms.blob", 3)),
         hw.DataSetError,
-        "do not fit together",
+        "terms.blob is damaged: it has 3 bytes",
     ),
     "data-gone": (
         lambda: damaged(lambda ds: (ds / "base-1").rename("elsewhere")),
@@ -268,21 +268,21 @@ FAULTS: dict[str, tuple[Callable[[], object], type[hw.HeadwaterError], str]] = {
     "data-manifest": (
         lambda: damaged(lambda ds: change_json(ds / "dataset.json", files=5)),
         hw.DataSetError,
-        "ds is damaged.*load its files again",
+        "ds/dataset.json is damaged.*load its files again",
     ),
     "data-format": (
         lambda: damaged(lambda ds: change_json(ds / "dataset.json", format="x")),
         hw.DataSetError,
         "is no manifest",
     ),
-    "data-log": (lambda: logged("garbage\n"), hw.DataSetError, "ds is damaged.*load its files again"),
-    "data-log-fields": (lambda: logged("[]\n"), hw.DataSetError, "ds is damaged.*load its files again"),
+    "data-log": (lambda: logged("garbage\n"), hw.DataSetError, "changes-1.log, line 1, is damaged.*truncate"),
+    "data-log-fields": (lambda: logged("[]\n"), hw.DataSetError, "changes-1.log, line 1, is damaged.*truncate"),
     "load-into-file": (lambda: load("a.tnq", ["c.ttl"]), hw.DataSetError, "a.tnq is a file.*name a new folder"),
     "load-into-proc": (lambda: load("/proc/none/x", ["c.ttl"]), hw.SettingError, "/proc/none/x.*name a folder"),
     "load-journal": (
         lambda: (write("ds/loading/journal.json", "["), load("ds", ["c.ttl"])),
         hw.DataSetError,
-        "ds is damaged",
+        "journal.json is damaged.*delete the folder ds/loading",
     ),
     "data-gz": (
         lambda: (Path("e.ttl.gz").write_bytes(gzip.compress(b"<http://a> ")[:9]), engine().dataset("e.ttl.gz")),

@@ -96,11 +96,17 @@ class _Journal:
         """The journal of an interrupted load; a new one where there is none, or its ids have another key."""
         if not path.exists():
             return cls()
-        fields = json.loads(path.read_text("utf-8"))
-        if not adopt_key(bytes.fromhex(fields.get("key", ""))):
-            shutil.rmtree(path.parent)
-            return cls()
-        return cls(**{**fields, "files": {name: _FileState(**one) for name, one in fields["files"].items()}})
+        try:
+            fields = json.loads(path.read_text("utf-8"))
+            if not adopt_key(bytes.fromhex(fields.get("key", ""))):
+                shutil.rmtree(path.parent)
+                return cls()
+            return cls(**{**fields, "files": {name: _FileState(**one) for name, one in fields["files"].items()}})
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise DataSetError(
+                f"{path} is damaged ({error}): delete the folder {path.parent} and give the command again; what was "
+                "loaded before this load stays"
+            ) from None
 
 
 def load(

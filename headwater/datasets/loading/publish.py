@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from headwater.datasets.change_log import dataset_to_parts
+from headwater.datasets.checksums import write_checksums
 from headwater.datasets.folder import LoadedFile, Manifest, sync_of, write_manifest
 from headwater.datasets.loading.load_parts import LoadPart, write_columns
 from headwater.datasets.statement_columns import StatementColumns
@@ -36,6 +37,8 @@ def publish_version(
     log = f"changes-{version}.log"
     remove_files(folder / base, folder / log)
     terms = write_columns(folder / base, all_parts)
+    if sync_of(folder) is not Sync.NOTHING:
+        write_checksums(folder / base)
     manifest = Manifest(
         base,
         log,
