@@ -13,6 +13,7 @@ import headwater as hw
 from headwater.execution.answers import Answer
 from headwater.running.checkpoints import CHECKPOINT_FORMAT
 from headwater.terms.ids.inline_layout import ID_FORMAT
+from headwater.terms.ids.term_key import term_key
 from tests.engine.programs import (
     HOT,
     HOT_COUNT,
@@ -203,8 +204,10 @@ def test_strict_stops_with_the_place_and_the_reason(spark: SparkSession, tmp_pat
         engine.run()
     checkpoint = tmp_path / "checkpoint"
     checkpoint.mkdir()
-    known = {"format": CHECKPOINT_FORMAT, "ids": ID_FORMAT, "run": "r", "runner": "in process", "queries": {}}
-    (checkpoint / "headwater.json").write_text(json.dumps({**known, "shards": [], "routes": None, "records": []}))
+    known = {"format": CHECKPOINT_FORMAT, "ids": ID_FORMAT, "key": term_key().hex(), "run": "r", "runner": "in process"}
+    (checkpoint / "headwater.json").write_text(
+        json.dumps({**known, "queries": {}, "shards": [], "routes": None, "records": []})
+    )
     other = hw.Engine(spark, checkpoint=checkpoint)
     other.stream(SENSORS, tmp_path / "a.tnq")
     other.register(TUMBLING)
