@@ -51,7 +51,7 @@ def read_settings(path: Path | None = None) -> FileSettings:
 def choose_egress(
     settings: FileSettings, allow: Sequence[str], networks: Sequence[str], denies_all: bool
 ) -> hw.EgressPolicy | None:
-    """The policy of a command: what was typed, or else what the settings file says."""
+    """The egress policy of a command: from its options if one of them is given, otherwise from the settings file."""
     if denies_all and (allow or networks):
         raise SettingError("--no-egress allows nothing: leave it out, or leave out --egress and --egress-network")
     if allow or networks or denies_all:

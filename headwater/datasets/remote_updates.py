@@ -12,8 +12,9 @@ and names for the keyword: nothing that pyoxigraph could read as LOAD or SERVICE
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from pyoxigraph import DefaultGraph, RdfFormat
@@ -62,24 +63,27 @@ class RemoteAccess:
 
 @dataclass
 class LocalUpdate:
-    """An update that needs nothing from elsewhere, and the functions of ours that it calls."""
+    """An update without remote calls, and the custom functions that its text calls."""
 
     text: str
     functions: Mapping[NamedNode, Callable[..., Term | None]] = field(default_factory=dict)
 
 
 def bring_in_remote_data(text: str, access: RemoteAccess) -> LocalUpdate:
-    """Do what LOAD and SERVICE of an update ask for; a `DataSetError` where one of them cannot be done by us."""
-    if not may_reach_out(text):
+    """Execute the LOAD and SERVICE of an update, and put the results into its text.
+
+    A `DataSetError` where one of them stands in a place that this parser does not understand.
+    """
+    if not may_have_remote_call(text):
         return LocalUpdate(text)
     remote = RemoteSolutions(access.fetch)
     parts: list[str] = []
     done = 0
-    for start, end, replacement in _replacements(text, access, remote):
+    for start, end, replacement in _replace_remote_calls(text, access, remote):
         parts += [text[done:start], replacement]
         done = end
     local = "".join([*parts, text[done:]])
-    if may_reach_out(local):
+    if may_have_remote_call(local):
         raise DataSetError(
             "it has a LOAD or a SERVICE in a place that cannot be understood: write SERVICE in a WHERE clause, LOAD as "
             "an operation of its own, and no prefix with one of these names"
@@ -87,8 +91,8 @@ def bring_in_remote_data(text: str, access: RemoteAccess) -> LocalUpdate:
     return LocalUpdate(local, remote.functions)
 
 
-def may_reach_out(text: str) -> bool:
-    """Whether pyoxigraph might read LOAD or SERVICE in a text, however it treats the codepoint escapes in it."""
+def may_have_remote_call(text: str) -> bool:
+    """Whether a text might have the keyword LOAD or SERVICE for pyoxigraph, as written or by codepoint escapes."""
     readings = {text, _unescape(_ESCAPE, text), _unescape(_ESCAPE_OR_BACKSLASH, text)}
     return any(_REMOTE.search(_NEVER_KEYWORDS.sub(" ", one)) for one in readings if _REMOTE.search(one))
 
@@ -101,8 +105,16 @@ def _unescape(pattern: re.Pattern[str], text: str) -> str:
     return pattern.sub(character, text)
 
 
-def _replacements(text: str, access: RemoteAccess, remote: RemoteSolutions) -> Iterable[tuple[int, int, str]]:
-    """Where LOAD operations and WHERE clauses with SERVICE stand, and what takes their place."""
+class Replacement(NamedTuple):
+    """A part of an update, from one character to another, and the text that takes its place."""
+
+    start: int
+    end: int
+    text: str
+
+
+def _replace_remote_calls(text: str, access: RemoteAccess, remote: RemoteSolutions) -> Iterator[Replacement]:
+    """Replace each LOAD operation and each WHERE clause that has a SERVICE by what needs no network."""
     tokens = tokenize(text).tokens
     prologue_end, keyword, depth, start, has_service = 0, "", 0, 0, False
     for index, token in enumerate(tokens):
@@ -122,7 +134,7 @@ def _replacements(text: str, access: RemoteAccess, remote: RemoteSolutions) -> I
             depth -= 1
             if depth == 0 and has_service and keyword == "WHERE":
                 pattern = _replace_services(text[:prologue_end], text[start : token.end], remote)
-                yield start, token.end, pattern
+                yield Replacement(start, token.end, pattern)
 
 
 def _replace_services(prologue: str, clause: str, remote: RemoteSolutions) -> str:
@@ -144,8 +156,11 @@ def _declarations_of(prologue: str) -> str:
     return " ".join(found)
 
 
-def _replace_load(text: str, prologue: str, tokens: list[Token], access: RemoteAccess) -> tuple[int, int, str]:
-    """`LOAD [SILENT] iri [INTO GRAPH iri]` as the INSERT DATA of what is there."""
+def _replace_load(text: str, prologue: str, tokens: list[Token], access: RemoteAccess) -> Replacement:
+    """Fetch the document of `LOAD [SILENT] iri [INTO GRAPH iri]`, and replace the operation by INSERT DATA.
+
+    `tokens` begin with the LOAD; `prologue` has the prefixes that count there.
+    """
     rest = iter(tokens[1:])
     token = next(rest)
     is_silent = token.key == "SILENT"
@@ -162,7 +177,7 @@ def _replace_load(text: str, prologue: str, tokens: list[Token], access: RemoteA
         if not is_silent:
             raise
         quads = []
-    return tokens[0].start, last.end, _insert_data(quads, graph)
+    return Replacement(tokens[0].start, last.end, _insert_data(quads, graph))
 
 
 def _iri_of(prologue: str, written: str) -> NamedNode:

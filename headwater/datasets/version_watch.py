@@ -25,9 +25,10 @@ class VersionWatch:
     def newest_version(self) -> int:
         """Read the newest version; a `DataSetError` where the files of the data set cannot be read."""
         with report_dataset_damage(self._folder):
-            return self._read_newest()
+            return self._read_newest_version()
 
-    def _read_newest(self) -> int:
+    def _read_newest_version(self) -> int:
+        """Read the manifest if it was replaced, and the lines of the change log that are new."""
         status = os.stat(self._folder / MANIFEST)
         if (status.st_ino, status.st_mtime_ns) != self._stamp:
             manifest = read_manifest(self._folder)

@@ -63,7 +63,7 @@ class ReadHistory:
         }
 
     def to_plain(self) -> Plain:
-        """The history as plain values."""
+        """For each stream, its patterns with the time since which each is read: values that `terms.packing` writes."""
         return {
             stream: [(one.subject, one.predicate, one.object, one.texts, since) for one, since in mine.items()]
             for stream, mine in self._since.items()
@@ -71,7 +71,7 @@ class ReadHistory:
 
     @classmethod
     def from_plain(cls, value: Plain) -> ReadHistory:
-        """The history that `to_plain` gave."""
+        """Make the history again from what `to_plain` gave."""
         history = cls({})
         history._since = {
             stream: {WantedPattern(*places): since for *places, since in mine} for stream, mine in value.items()

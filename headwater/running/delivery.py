@@ -151,8 +151,8 @@ class Delivery:
         return self._counts.progress
 
     @property
-    def hands_over_each(self) -> bool:
-        """Whether a callback sees each answer before the next one is made."""
+    def has_answer_callback(self) -> bool:
+        """Whether `on_answer` is given, which gets the answers of a tick before the next tick is evaluated."""
         return self._on_answer is not None
 
     @property

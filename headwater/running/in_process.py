@@ -57,7 +57,7 @@ def run_in_process(
     batch, offset = (0, Offset()) if saved is None else saved.load(evaluation)
     accept_state()
     choice = VersionChoice(evaluation.prepare_version)
-    pace = None if delivery.hands_over_each else TickPace()
+    pace = None if delivery.has_answer_callback else TickPace()
     feed = _feed(workload, follow, drain)
 
     def choose_step(tick: int) -> tuple[int, Version]:

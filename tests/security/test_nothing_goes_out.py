@@ -10,7 +10,7 @@ import pytest
 from pyoxigraph import Literal, NamedNode, Quad, Store
 
 import headwater as hw
-from headwater.datasets.remote_updates import may_reach_out
+from headwater.datasets.remote_updates import may_have_remote_call
 from tests.commands.running import headwater
 from tests.federation.servers import Exchange, Served, serving, sparql
 
@@ -168,7 +168,7 @@ def test_no_update_gets_around_the_policy(text: str) -> None:
     ],
 )
 def test_names_and_texts_are_no_keywords(text: str) -> None:
-    assert not may_reach_out(text)
+    assert not may_have_remote_call(text)
 
 
 def test_a_data_set_without_an_engine_asks_no_endpoint(tmp_path: Path) -> None:

@@ -217,9 +217,9 @@ class OrderedIndex:
         self.insert(rows, live)
         self.inserts -= live.shape[0]
 
-    def remove(self, rows: Ints, removed: Ints) -> None:
-        """Remove rows by id, while their values are still in `rows`."""
-        _remove_nodes(self.links, rows, self.key, removed)
+    def remove(self, rows: Ints, row_ids: Ints) -> None:
+        """Take the rows with these ids out of the index; `rows` must still hold their values."""
+        _remove_nodes(self.links, rows, self.key, row_ids)
 
     def expand(self, rows: Ints, probes: Ints, bounds: tuple[int, int], leaf_rows: Ints, place: int) -> Ints:
         """Each of the `leaf_rows` once for each row that may match its probe, whose id goes to `place`.

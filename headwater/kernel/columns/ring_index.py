@@ -486,10 +486,10 @@ class RingIndex:
         self.table, self.links = table, links
         self._used = int(np.count_nonzero(table))
 
-    def remove(self, rows: Ints, removed: Ints) -> None:
-        """Remove rows by id, while their values are still in `rows`."""
-        hashes = np.empty(removed.shape[0], dtype=np.uint64)
-        self._used -= _remove(self.table, self.links, rows, self.key, removed, hashes)
+    def remove(self, rows: Ints, row_ids: Ints) -> None:
+        """Take the rows with these ids out of the index; `rows` must still hold their values."""
+        hashes = np.empty(row_ids.shape[0], dtype=np.uint64)
+        self._used -= _remove(self.table, self.links, rows, self.key, row_ids, hashes)
 
     def take(self, rows: Ints, values: Ints) -> Ints:
         """Remove one row of each value from this index; gives their row ids, -1 where there is none."""

@@ -116,32 +116,38 @@ class PairStretch:
     places: Ints
 
     @property
-    def is_left(self) -> Mask:
-        """Which changes are those of the left side."""
-        is_left: Mask = self.changes.sources[self.low : self.high] == 0
-        return is_left
+    def is_from_left(self) -> Mask:
+        """For each change of the stretch, whether it is one of the left input."""
+        is_from_left: Mask = self.changes.sources[self.low : self.high] == 0
+        return is_from_left
 
     @property
     def signs(self) -> Signs:
-        """The sign of each change."""
+        """For each change of the stretch, 1 if a row is added and -1 if one is removed."""
         return self.changes.signs[self.low : self.high]
 
     def make_run(self, rows: Ints, places: Ints, signs: Signs) -> DeltaRun:
-        """A run of rows that come and go with the changes at some places, counted from `low`."""
+        """A run of output rows: row i has the sign `signs[i]` and the tick of the change `places[i]` of the stretch."""
         order = places.argsort(kind="stable")
         ticks = self.changes.ticks[self.low : self.high]
         return DeltaRun(rows[order], ticks[places[order]], signs[order])
 
 
 class PairFinder:
-    """Finds the pairs of compatible rows of two sides. `columns` are those of the shared variables in both inputs."""
+    """Joins the changes of two inputs over many ticks: gives the pairs of compatible rows that come and go.
+
+    `columns` has the columns of the variables that both inputs have: those in the left input, those in the right one.
+    """
 
     def __init__(self, left: JoinSide, right: JoinSide, columns: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
         self._sides = (left, right)
         self._columns = columns
 
     def find(self, runs: Sequence[DeltaRun]) -> Iterator[PairStretch]:
-        """Apply the runs of both inputs, stretch by stretch: each is valid until the next one is asked for."""
+        """Apply the runs of both inputs to their rows; gives the pairs, stretch of changes by stretch.
+
+        The row ids of a stretch may be used for other rows once the next stretch is asked for.
+        """
         masked = [run.with_rows(side.add_masks(run.rows)) for side, run in zip(self._sides, runs, strict=True)]
         changes = MergedChanges.of_runs(masked)
         end = changes.sources.shape[0]

@@ -46,7 +46,7 @@ class MatchChanges:
 
 
 @compiled
-def _count_in_turn(counts, is_left, signs, row_ids, lefts, places, events):  # type: ignore[no-untyped-def]
+def _count_in_turn(counts, is_from_left, signs, row_ids, lefts, places, events):  # type: ignore[no-untyped-def]
     """Count the partners of left rows, change by change; gives the number of `events`.
 
     An event is the place of a change, a left row, and by how much that changes the left rows without a partner and
@@ -57,7 +57,7 @@ def _count_in_turn(counts, is_left, signs, row_ids, lefts, places, events):  # t
         first = pair
         while pair < places.shape[0] and places[pair] == change:
             pair += 1
-        if is_left[change]:
+        if is_from_left[change]:
             row, sign = row_ids[change], signs[change]
             if sign > 0:
                 counts[row] = pair - first
@@ -152,9 +152,9 @@ class PartnerCounter:
                     holds = self._condition(joined)
                     lefts, places, joined = lefts[holds], places[holds], joined[holds]
             self._grow()
-            is_left = pairs.is_left
-            events = np.empty((int(is_left.sum()) + places.shape[0], 4), np.int64)
-            count = _count_in_turn(self._counts, is_left, pairs.signs, pairs.row_ids, lefts, places, events)
+            is_from_left = pairs.is_from_left
+            events = np.empty((int(is_from_left.sum()) + places.shape[0], 4), np.int64)
+            count = _count_in_turn(self._counts, is_from_left, pairs.signs, pairs.row_ids, lefts, places, events)
             changes, rows, unmatched, matched = np.ascontiguousarray(events[:count].T)
             signs: tuple[Signs, Signs] = (unmatched.astype(np.int8), matched.astype(np.int8))
             yield MatchStretch(pairs, self._left.rows(rows), changes, *signs, joined, places)

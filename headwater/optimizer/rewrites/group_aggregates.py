@@ -1,4 +1,4 @@
-"""DISTINCT over an AGGREGATE that shows only groups and their aggregates is a grouping (C-SPARQL, section 5.2).
+"""Replaces AGGREGATE under SELECT DISTINCT by GROUP BY, where only groups and aggregates are shown (C-SPARQL, 5.2).
 
     Distinct(Project(Aggregation(P, {(?total, SUM(?amount), {?broker})}), ?broker ?total))
         →    Distinct(Project(Group(P, {?broker}, SUM(?amount) AS ?total), ?broker ?total))
