@@ -40,7 +40,8 @@ def answers_of(text: str, evaluator: str) -> list[Answer]:
     engine.dataset([triple(one) for one in STATIC])
     engine.register(f"PREFIX : <{EX}> {text}", name="q")
     answers: list[Answer] = []
-    engine.run(on_answer=answers.append)
+    # With `on_answer` ticks would be evaluated one by one, because the data may change.
+    engine.run(on_batch=answers.extend)
     return answers
 
 
