@@ -1,7 +1,7 @@
 # Everything needed is set up by the first target that needs it; `make help` lists the targets.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint docs bench soak release-check clean
+.PHONY: help setup demo test lint docs bench soak chaos release-check clean
 
 # Another Spark or other packages of the caller must not mix with those of .venv.
 unexport SPARK_HOME PYTHONPATH PYSPARK_PYTHON PYSPARK_DRIVER_PYTHON
@@ -49,6 +49,13 @@ SOAK ?= tests
 soak: $(SPARK_STAMP) ## the tests marked slow or soak, with many generated examples (about five hours)
 	@$(WITH_JAVA) HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -q -m "slow or soak" --timeout=0 --durations=20 $(SOAK) \
 	  || { code=$$?; [ $$code -eq 5 ] && echo "No test is marked slow or soak."; }
+
+# A seed that failed is repeated alone: make chaos SEED=4711 RUNNER=in-process (or spark); RUNS has more from there on.
+CHAOS_SECONDS ?= 1200
+RUNNER ?= both
+chaos: $(SPARK_STAMP) ## random faults over random programs on both runners (about 20 minutes; SEED repeats a run)
+	@$(WITH_JAVA) $(BIN)/python -m tests.chaos.campaign --runner $(RUNNER) \
+	  $(if $(SEED),--seed $(SEED) --runs $(or $(RUNS),1),--seconds $(CHAOS_SECONDS))
 
 $(BENCH_STAMP): $(SPARK_STAMP)
 	@echo "Installing what the benchmarks compare with"

@@ -37,7 +37,8 @@ from benchmarks.reporting import (
     seconds,
 )
 from headwater.execution.answers import Answer
-from headwater.execution.program import Program, no_families
+from headwater.execution.program import Program
+from headwater.execution.query_evaluators import no_families
 from headwater.execution.registered import RegisteredQuery
 from headwater.kernel.evaluator_choice import make_evaluator, with_optimisation
 from headwater.kernel.families.family_evaluator import FamilyEvaluator, find_families

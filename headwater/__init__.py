@@ -30,6 +30,9 @@ kinds, too:
      │   │   └─ StrictLoadError    with strict, the first line or file that cannot be read
      │   ├─ StrictError        with strict, the first bad or late element
      │   ├─ WindowCapError     a window holds more than it may
+     │   ├─ LimitError         a query would exceed one of its limits
+     │   ├─ QuerySuspended     a query has no more answers until it is resumed
+     │   ├─ SlowConsumerError  an iterator took answers too slowly, and has missed some
      │   ├─ GraphvizError      a picture of a plan cannot be made
      │   ├─ JavaError          no Java that Spark can use
      │   └─ RunError           Spark failed; the message is the innermost reason
@@ -57,6 +60,7 @@ if TYPE_CHECKING:
     from headwater.execution.answers import Answer
     from headwater.execution.registered import RegistrationError
     from headwater.execution.remote_solutions import ServiceError
+    from headwater.execution.suspension import QuerySuspended
     from headwater.explain.dot import GraphvizError
     from headwater.federation.endpoint.endpoint_errors import (
         EndpointBusy,
@@ -73,6 +77,7 @@ if TYPE_CHECKING:
     from headwater.language.service_options import ServiceOptions
     from headwater.running.checkpoints import CheckpointError, Continued
     from headwater.running.progress import Progress, QueryProgress, RunSummary
+    from headwater.running.subscriptions import SlowConsumerError
     from headwater.sinks.dead_letters import StrictError
     from headwater.sinks.errors import SinkError
     from headwater.sinks.file_sink import FileSink
@@ -91,6 +96,7 @@ if TYPE_CHECKING:
     from headwater.terms.model import Element
     from headwater.terms.rdf_documents import RdfSyntaxError
     from headwater.terms.template import TemplateError
+    from headwater.values.query_limits import LimitError
     from headwater.windows.caps import WindowCapError
 
 __version__ = "0.2.0.dev0"
@@ -149,6 +155,9 @@ _PLACES = {
     "Element": "headwater.terms.model",
     "RdfSyntaxError": "headwater.terms.rdf_documents",
     "TemplateError": "headwater.terms.template",
+    "LimitError": "headwater.values.query_limits",
+    "QuerySuspended": "headwater.execution.suspension",
+    "SlowConsumerError": "headwater.running.subscriptions",
     "WindowCapError": "headwater.windows.caps",
 }
 """Where each name lives. It is taken from there when it is first asked for: processes that Spark starts need few."""
@@ -194,10 +203,12 @@ __all__ = [
     "JarError",
     "JavaError",
     "KafkaSink",
+    "LimitError",
     "Progress",
     "Query",
     "QueryError",
     "QueryProgress",
+    "QuerySuspended",
     "RdfSyntaxError",
     "RegistrationError",
     "RunError",
@@ -206,6 +217,7 @@ __all__ = [
     "ServiceOptions",
     "SettingError",
     "SinkError",
+    "SlowConsumerError",
     "SourceError",
     "StateError",
     "StrictError",

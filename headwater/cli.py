@@ -166,6 +166,18 @@ def run(
         list[str] | None,
         typer.Option(metavar="CIDR", help="A private network that may be connected to, such as 10.1.0.0/16."),
     ] = None,
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--limit",
+            metavar="NAME=NUMBER",
+            help="What each query may take: seconds, rows, bytes, state_bytes or literal; may be repeated.",
+        ),
+    ] = None,
+    resume: Annotated[
+        list[str] | None,
+        typer.Option("--resume", metavar="QUERY", help="Resume a query that the checkpoint has as suspended."),
+    ] = None,
     no_egress: Annotated[bool, typer.Option("--no-egress", help="Ask no address at all.")] = False,
     settings: Annotated[
         Path | None,
@@ -209,6 +221,8 @@ def run(
             egress=tuple(egress or ()),
             egress_networks=tuple(egress_network or ()),
             denies_egress=no_egress,
+            limits=tuple(limit or ()),
+            resumed=tuple(resume or ()),
             settings=settings,
         )
     )
@@ -299,12 +313,24 @@ def check(
             metavar="FILE[@GRAPH-IRI]", help="Static RDF or a data set: warns of what nothing in it can match."
         ),
     ] = None,
+    stream: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="IRI=FILES",
+            help="A sample of a stream: warns of what its first elements lack or cannot mean.",
+        ),
+    ] = None,
+    template: Annotated[
+        list[str] | None,
+        typer.Option(metavar="IRI=FILE", help="For CSV or JSON rows: the template that says what a row means."),
+    ] = None,
     dialect: DialectOption = None,
 ) -> None:
     """Parse and plan queries, and say what is wrong with them. Exit code 2 when something is."""
+    from headwater.commands.check_command import CheckOptions
     from headwater.commands.check_command import check as check_queries
 
-    check_queries(queries, dialect, data or ())
+    check_queries(queries, CheckOptions(dialect, data or (), stream or (), template or ()))
 
 
 @app.command(

@@ -30,6 +30,7 @@ ORDER = (
     "optimizer",
     "windows",
     "explain",
+    "linting",
     "values",
     "execution",
     "reference",
@@ -70,7 +71,10 @@ FOLDERS = ("headwater", "tests", "benchmarks", "examples")
 LONGEST_FILE = 600
 
 
-INTERNAL_ERRORS = {"UnsupportedByKernel", "RowError", "UnknownTerm", "NotResults", "WrongInput"}
+INTERNAL_ERRORS = {
+    *("UnsupportedByKernel", "RowError", "UnknownTerm", "NotResults", "WrongInput"),
+    *("RunStopped", "QueryDropped", "FamilyFailed"),
+}
 """Exceptions that never reach a user: they are caught inside, become bad elements, or belong to the command line."""
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from headwater.algebra.build import plan_query
-from headwater.execution.program import Program, StepResult
+from headwater.execution.program import Program
+from headwater.execution.program_steps import StepResult
 from headwater.execution.registered import RegisteredQuery, RegistrationError
 from headwater.language.errors import QueryError
 from headwater.language.parser import parse

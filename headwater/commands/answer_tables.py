@@ -34,6 +34,8 @@ class Screen(Console):
 def answer_table(answer: Answer, notation: Notation) -> RenderableType:
     """A table under the query and the time; one line where there is nothing to tabulate."""
     title = Text(f"{iri_to_name(answer.query)} at {format_time(answer.time)}", style="bold")
+    if answer.suspended is not None:
+        return title.append(f": suspended: {answer.suspended}", style="not bold red")
     if answer.boolean is not None:
         return title.append(": yes" if answer.boolean else ": no", style="not bold")
     if answer.is_empty:

@@ -7,6 +7,9 @@
 | 2    | the query is wrong, or the command line                           |
 | 130  | interrupted with Ctrl-C                                           |
 | 141  | the reader of the output is gone (`headwater run … \\| head -1`)   |
+| 143  | terminated (SIGTERM)                                              |
+
+A run ends after the batch at work when Ctrl-C or SIGTERM comes, and prints its summary; a second one ends it at once.
 
 With `HEADWATER_DEBUG=1` a failure shows its traceback, too.
 """
@@ -16,11 +19,13 @@ from __future__ import annotations
 import functools
 import os
 import select
+import signal
 import sys
 import textwrap
 import traceback
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
 from typing import ParamSpec
 
 import typer
@@ -33,6 +38,7 @@ FAILED = 1
 WRONG = 2
 INTERRUPTED = 130
 READER_GONE = 141
+TERMINATED = 143
 
 _LONGEST_MESSAGE = 1_200
 _WIDTH = 110
@@ -41,6 +47,32 @@ P = ParamSpec("P")
 
 class WrongInput(HeadwaterError):
     """A query or an option that cannot be right, with the words for the person who wrote it."""
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came where nothing could be ended in order."""
+
+
+@contextmanager
+def end_on_signals(stop: Callable[[], object]) -> Iterator[Callable[[], int | None]]:
+    """A context in which Ctrl-C and SIGTERM call `stop` the first time, and interrupt the second time.
+
+    It gives a function that says with which exit code the command ends; None where no signal came.
+    """
+    received: list[int] = []
+
+    def handle(number: int, _: FrameType | None) -> None:
+        received.append(number)
+        if len(received) > 1:
+            raise Terminated if number == signal.SIGTERM else KeyboardInterrupt
+        stop()
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: 128 + received[0] if received else None
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def report_failures(command: Callable[P, None]) -> Callable[P, None]:
@@ -66,24 +98,25 @@ def report_failures(command: Callable[P, None]) -> Callable[P, None]:
 
 def exit_code(error: BaseException) -> int:
     """The exit code for an exception."""
-    if _was_interrupted(error):
-        return INTERRUPTED
+    interrupt = _find_interrupt(error)
+    if interrupt is not None:
+        return TERMINATED if isinstance(interrupt, Terminated) else INTERRUPTED
     if isinstance(error, BrokenPipeError) and _reader_is_gone():
         return READER_GONE
     wrong = WrongInput | QueryError | RegistrationError | SettingError | TemplateError | SourceError | DataSetError
     return WRONG if isinstance(error, wrong) else FAILED
 
 
-def _was_interrupted(error: BaseException) -> bool:
-    """Whether Ctrl-C is behind an exception: what it interrupted may have raised another one."""
+def _find_interrupt(error: BaseException) -> KeyboardInterrupt | None:
+    """The interrupt behind an exception, if there is one: what it interrupted may have raised another one."""
     seen: list[BaseException] = []
     link: BaseException | None = error
     while link is not None and link not in seen:
         if isinstance(link, KeyboardInterrupt):
-            return True
+            return link
         seen.append(link)
         link = link.__cause__ or link.__context__
-    return False
+    return None
 
 
 def _reader_is_gone() -> bool:

@@ -4,28 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING
 
-import typer
-
-from headwater.commands.option_values import group_sources, make_source, parse_data_option
+from headwater.commands.option_values import group_sources, parse_data_option, sample_of_files
 from headwater.commands.query_files import QueryFile
 from headwater.explain.drawing_model import PlanFormat, PlanGraph, PlanStage
 from headwater.explain.paper_plan import push_to_sources
 from headwater.explain.plan_text import explain as explain_plan
 from headwater.explain.separate_sources import SourceVocabularies, separate_sources
 from headwater.language.stream_clauses import Dialect
-from headwater.sources.files import FileSource
-from headwater.sources.source import ItemRange
-from headwater.terms.model import Element, NamedNode
+from headwater.terms.model import NamedNode
 from headwater.terms.names import name_to_iri
 from headwater.windows.settings import resolve_settings
 
 if TYPE_CHECKING:
     from headwater.engine.engine_data import EngineData
-
-_SAMPLED_ELEMENTS = 10_000
 
 
 @dataclass(frozen=True)
@@ -79,24 +72,14 @@ def explain(path: str, options: ExplainOptions) -> None:
 
 def _read_vocabularies(options: ExplainOptions, data: EngineData) -> SourceVocabularies:
     """The predicates of each source: of samples of the streams, and of the static data where there is some."""
-    streams = {name_to_iri(stream): _read_predicates(named) for stream, named in group_sources(options.streams).items()}
+    streams = {
+        name_to_iri(stream): frozenset(
+            predicate for predicate in sample_of_files(named).predicates if isinstance(predicate, NamedNode)
+        )
+        for stream, named in group_sources(options.streams).items()
+    }
     graphs: dict[NamedNode | None, frozenset[NamedNode]] = {}
     for dataset in data.open_all().datasets:
         for graph, counts in dataset.predicate_counts().items():
             graphs[graph] = graphs.get(graph, frozenset()) | frozenset(counts)
     return SourceVocabularies(streams, graphs if options.data else None)
-
-
-def _read_predicates(named: list[str]) -> frozenset[NamedNode]:
-    """The predicates of the first elements in the files of a stream."""
-    source = make_source(named, None)
-    if not isinstance(source, FileSource):
-        raise typer.BadParameter(f"{named[0]}: give files as a sample of the stream", param_hint="--stream")
-    source.check()
-    elements = (element for item in source.list_items() for element in source.read(ItemRange(item.name, 0, item.size)))
-    return frozenset(
-        triple.predicate
-        for element in islice(elements, _SAMPLED_ELEMENTS)
-        if isinstance(element, Element)
-        for triple in element.triples
-    )

@@ -35,6 +35,10 @@ def load_files(sources: Sequence[str], into: Path, graph: str | None, strict: bo
 
         report = load(into, sources, graph=graph, strict=strict, on_progress=show)
     print(report_text(report, into, time.monotonic() - start))
+    if report.first_bad:
+        what = "some lines" if report.read else "nothing"
+        verb = "could not be read" if report.read else "could be read"
+        print(f"warning: {what} {verb}; the first bad line is {report.first_bad}", file=sys.stderr)
 
 
 def report_text(report: LoadReport, into: Path, seconds: float) -> str:

@@ -19,11 +19,14 @@ import typer
 
 import headwater as hw
 from headwater.errors import SettingError
+from headwater.linting.observed_data import StreamSample
 from headwater.sinks.sink import Sink
 from headwater.sinks.sink_addresses import sink_at
 from headwater.sources.addresses import is_address, is_stream_address, source_at
+from headwater.sources.files import FileSource
 from headwater.sources.receivers import ReceivedSource
 from headwater.sources.source import Source
+from headwater.sources.stream_samples import sample_stream
 from headwater.terms.arguments import parse_number
 from headwater.terms.redaction import mask_user_info, redact_url
 
@@ -115,6 +118,17 @@ def make_source(named: list[str], template: Path | None) -> Source | ReceivedSou
         return source_at(named[0], template=template)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--stream") from None
+
+
+def sample_of_files(named: list[str], template: Path | None = None) -> StreamSample:
+    """The first elements in the files of a stream."""
+    source = make_source(named, template)
+    if not isinstance(source, FileSource):
+        raise typer.BadParameter(f"{named[0]}: give files as a sample of the stream", param_hint="--stream")
+    source.check()
+    sample = sample_stream(source)
+    assert sample is not None
+    return sample
 
 
 def make_sink(text: str, format: str) -> Sink:

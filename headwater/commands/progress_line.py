@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TextIO
 
 from headwater.running.progress import Progress, RunSummary
@@ -67,7 +69,36 @@ class ProgressLine:
         """Takes the line away, so that something else can be printed."""
         self._write("")
 
+    def print(self, text: str) -> None:
+        """Prints a line above it."""
+        self.clear()
+        self._terminal.write(text + "\n")
+        self._terminal.flush()
+        self.paint()
+
     def _write(self, text: str) -> None:
         if self._shown:
             self._terminal.write(_CLEAR_LINE + text)
             self._terminal.flush()
+
+
+class _WarningPrinter(logging.Handler):
+    """Prints what is logged above the progress line."""
+
+    def __init__(self, line: ProgressLine) -> None:
+        super().__init__(logging.WARNING)
+        self._line = line
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._line.print(f"{record.levelname.lower()}: {record.getMessage()}")
+
+
+@contextmanager
+def show_warnings(line: ProgressLine) -> Iterator[None]:
+    """A context in which the warnings of the project are printed above a progress line."""
+    printer, logger = _WarningPrinter(line), logging.getLogger("headwater")
+    logger.addHandler(printer)
+    try:
+        yield
+    finally:
+        logger.removeHandler(printer)

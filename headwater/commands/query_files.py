@@ -12,6 +12,7 @@ from headwater.commands.ending import WrongInput
 from headwater.language.errors import QueryError
 from headwater.language.parser import parse
 from headwater.language.stream_clauses import Dialect
+from headwater.linting.unknown_functions import refuse_unknown_functions
 from headwater.terms.names import name_to_iri
 
 EVERY_STREAM = name_to_iri("every-stream").value
@@ -43,6 +44,8 @@ class QueryFile:
         try:
             query = parse(self.text, dialect)
             name = None if query.registration else self.name
-            return plan_query(query, name=name, streams=(EVERY_STREAM,))
+            plan = plan_query(query, name=name, streams=(EVERY_STREAM,))
+            refuse_unknown_functions(plan)
+            return plan
         except QueryError as error:
             raise WrongInput(f"{self.shown}: {error}") from None

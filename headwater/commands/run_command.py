@@ -14,7 +14,7 @@ import typer
 import headwater as hw
 from headwater.algebra.plan import QueryPlan
 from headwater.commands.answer_tables import Screen, answer_table
-from headwater.commands.ending import WrongInput
+from headwater.commands.ending import WrongInput, end_on_signals
 from headwater.commands.option_values import (
     group_sources,
     locate_templates,
@@ -24,9 +24,9 @@ from headwater.commands.option_values import (
     parse_endpoint_option,
     parse_template_option,
 )
-from headwater.commands.progress_line import ProgressLine, summary_text
+from headwater.commands.progress_line import ProgressLine, show_warnings, summary_text
 from headwater.commands.query_files import QueryFile
-from headwater.commands.settings_file import choose_egress, read_settings
+from headwater.commands.settings_file import choose_egress, choose_limits, read_settings
 from headwater.execution.answers import Answer
 from headwater.explain.notation import Notation
 from headwater.language.stream_clauses import Dialect, StreamOperator
@@ -71,15 +71,24 @@ class RunOptions:
     egress_networks: tuple[str, ...] = ()
     denies_egress: bool = False
     settings: Path | None = None
+    limits: tuple[str, ...] = ()
+    resumed: tuple[str, ...] = ()
 
 
 def run(options: RunOptions) -> None:
     """Runs until the streams end or, when following, until Ctrl-C."""
+    line = ProgressLine(sys.stderr)
+    with show_warnings(line):
+        _run(options, line)
+
+
+def _run(options: RunOptions, line: ProgressLine) -> None:
     t0 = _time(options.t0)
     delay = _duration(options.delay)
     sources = group_sources(options.streams)
     templates = dict(parse_template_option(text) for text in options.templates)
     locate_templates(templates, sources)
+    settings = read_settings(options.settings)
     engine = hw.Engine(
         in_process=options.in_process,
         delay=delay,
@@ -90,28 +99,31 @@ def run(options: RunOptions) -> None:
         window_cap=options.window_cap,
         locate_streams=options.locate_streams,
         overload=options.overload,
-        egress=choose_egress(
-            read_settings(options.settings), options.egress, options.egress_networks, options.denies_egress
-        ),
+        egress=choose_egress(settings, options.egress, options.egress_networks, options.denies_egress),
+        limits=choose_limits(settings, options.limits),
     )
     for stream, named in sources.items():
         engine.stream(stream, make_source(named, templates.get(stream)))
     for text in options.endpoints:
         _endpoint(engine, text)
     queries = [_register(engine, QueryFile.read(path), options, t0) for path in options.queries]
+    for name in options.resumed:
+        engine.resume(name)
     for text in options.data:
         path, graph = parse_data_option(text)
         engine.dataset(path, graph=graph)
     sinks = [make_sink(text, options.format) for text in options.out]
     if options.format == "parquet" and not sinks:
         raise typer.BadParameter("parquet is written to a folder: name it with --out DIR", param_hint="--format")
-    output = Output("json" if sinks else options.format, [query.plan for query in queries])
-    output.line.say("reading …" if options.in_process else "starting Spark …")
-    with _progress_file(options.progress_json) as write:
+    output = Output("json" if sinks else options.format, [query.plan for query in queries], line)
+    line.say("reading …" if options.in_process else "starting Spark …")
+    with _progress_file(options.progress_json) as write, end_on_signals(engine.stop) as find_code:
 
         def on_progress(progress: hw.Progress) -> None:
-            output.line.update(progress)
+            line.update(progress)
             write(progress)
+            if len(progress.suspended) == len(progress.queries):
+                engine.stop()
 
         summary = engine.run(
             follow=options.follow,
@@ -121,8 +133,12 @@ def run(options: RunOptions) -> None:
             sinks=sinks,
         )
         write(summary)
-    output.line.clear()
+    line.clear()
     print(summary_text(summary), file=sys.stderr)
+    if (code := find_code()) is not None:
+        raise typer.Exit(code)
+    for name, reason in summary.suspended.items():
+        raise hw.QuerySuspended(name, reason)
 
 
 @contextmanager
@@ -187,8 +203,8 @@ def _duration(text: str) -> int:
 class Output:
     """Where answers go: tables through rich, everything else as the text of its format."""
 
-    def __init__(self, format: str, plans: list[QueryPlan]) -> None:
-        self.line = ProgressLine(sys.stderr)
+    def __init__(self, format: str, plans: list[QueryPlan], line: ProgressLine) -> None:
+        self.line = line
         self._tables = format == "table"
         self._write = answer_writer(format, with_query=len(plans) > 1)
         self._notations = {plan.name: Notation.of(plan) for plan in plans}

@@ -4,6 +4,10 @@
     allow = ["https://query.example.org/sparql", "https://*.example.com"]
     networks = ["10.1.0.0/16"]
 
+    [limits]
+    seconds = 10
+    rows = 100_000
+
 It is TOML, and named by `--settings FILE` or by the environment variable `HEADWATER_SETTINGS`. It holds no secrets:
 those are in the environment or in files of their own (`egress.credentials`).
 """
@@ -18,6 +22,7 @@ from pathlib import Path
 
 import headwater as hw
 from headwater.errors import SettingError
+from headwater.values.query_limits import QueryLimits
 
 VARIABLE = "HEADWATER_SETTINGS"
 
@@ -27,6 +32,7 @@ class FileSettings:
     """What a settings file says; None where it says nothing."""
 
     egress: hw.EgressPolicy | None = None
+    limits: QueryLimits | None = None
 
 
 def read_settings(path: Path | None = None) -> FileSettings:
@@ -40,10 +46,11 @@ def read_settings(path: Path | None = None) -> FileSettings:
         raise SettingError(f"the settings file {named} cannot be read ({error.strerror})") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingError(f"the settings file {named} is no TOML: {error}") from None
-    if unknown := found.keys() - {"egress"}:
-        raise SettingError(f"the settings file {named} has {', '.join(sorted(unknown))}: known is egress")
+    if unknown := found.keys() - {"egress", "limits"}:
+        raise SettingError(f"the settings file {named} has {', '.join(sorted(unknown))}: known are egress and limits")
     try:
-        return FileSettings(hw.EgressPolicy.of(found.get("egress")))
+        limits = QueryLimits.of(found["limits"]) if "limits" in found else None
+        return FileSettings(hw.EgressPolicy.of(found.get("egress")), limits)
     except SettingError as error:
         raise SettingError(f"the settings file {named}: {error}") from None
 
@@ -57,3 +64,15 @@ def choose_egress(
     if allow or networks or denies_all:
         return hw.EgressPolicy(allow, networks)
     return settings.egress
+
+
+def choose_limits(settings: FileSettings, options: Sequence[str]) -> QueryLimits:
+    """The limits of queries: those of the options, then those of the settings file, then the defaults."""
+    given: dict[str, float] = {}
+    for text in options:
+        name, _, number = text.partition("=")
+        try:
+            given[name] = float(number) if name == "seconds" else int(number.replace("_", ""))
+        except ValueError:
+            raise SettingError(f"--limit {text}: write NAME=NUMBER, such as rows=100000") from None
+    return QueryLimits.of(given, settings.limits)

@@ -26,7 +26,8 @@ from pyoxigraph import Store
 from headwater.algebra.build import plan_query
 from headwater.conformance.expected_results import comparable
 from headwater.errors import SettingError
-from headwater.execution.program import MakeEvaluator, Program
+from headwater.execution.program import Program
+from headwater.execution.query_evaluators import MakeEvaluator
 from headwater.execution.registered import RegisteredQuery
 from headwater.language.parser import parse
 from headwater.language.stream_clauses import StreamOperator

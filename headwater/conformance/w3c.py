@@ -29,7 +29,8 @@ from headwater.conformance.expected_results import (
 )
 from headwater.conformance.manifests import Case, CaseKind, file_of, read_cases
 from headwater.execution.answers import Answer
-from headwater.execution.program import MakeEvaluator, Program
+from headwater.execution.program import Program
+from headwater.execution.query_evaluators import MakeEvaluator
 from headwater.execution.registered import RegisteredQuery
 from headwater.language.errors import QueryError
 from headwater.language.parser import parse

@@ -10,6 +10,7 @@ for answer in query.answers(): …
 from __future__ import annotations
 
 import threading
+import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -25,7 +26,8 @@ from headwater.egress.credentials import check_credentials
 from headwater.egress.policy import EgressPolicy
 from headwater.engine.engine_data import EngineData
 from headwater.engine.query_handle import Query
-from headwater.engine.registering import make_query_name, parse_choice, resolve_queries, warn_of_unmatchable_patterns
+from headwater.engine.query_warnings import QueryWarnings
+from headwater.engine.registering import make_query_name, parse_choice, resolve_queries
 from headwater.engine.service_arguments import (
     apply_service_options,
     check_service_addresses,
@@ -35,8 +37,6 @@ from headwater.engine.service_arguments import (
 from headwater.engine.static_files import Given
 from headwater.engine.stream_sources import StreamSources
 from headwater.errors import SettingError, StateError
-from headwater.execution.answer_batch import AnswerBatch
-from headwater.execution.answers import Answer
 from headwater.execution.registered import RegisteredQuery, RegistrationError
 from headwater.federation.endpoint.endpoint_settings import EndpointSettings
 from headwater.federation.rate_reading import rate_sources_of, read_rates_file
@@ -55,26 +55,20 @@ from headwater.running.checkpoints import (
     lock_checkpoint,
     new_run,
 )
-from headwater.running.counting import initial_progress
-from headwater.running.delivery import Answers, Delivery, OnAnswer, OnBatch, OnProgress, Subscription
+from headwater.running.delivery import Delivery, OnAnswer, OnBatch, OnProgress
 from headwater.running.in_process import run_in_process
 from headwater.running.named_evaluators import EvaluatorName
 from headwater.running.overload import Overload, check_overload
 from headwater.running.program_description import ProgramDescription
-from headwater.running.progress import Progress, QueryProgress, RunSummary
+from headwater.running.progress import Progress, RunSummary
+from headwater.running.subscriptions import Answers, Subscription, Taken
 from headwater.running.workload import Workload, WorkloadChanges
 from headwater.sharding.shard_plan import ShardPlan, find_shard_keys
 from headwater.sharding.shard_planning import keep_shard_plan, plan_shards
 from headwater.sinks.sink import Sink
 from headwater.sources.addresses import is_address, source_at
-from headwater.sources.feed import Feed
 from headwater.sources.files import files
-from headwater.sources.receivers import (
-    ReceivedSource,
-    check_readable_as_frames,
-    check_readable_in_process,
-    run_receivers,
-)
+from headwater.sources.receivers import ReceivedSource, check_readable_in_process, run_receivers
 from headwater.sources.records import RecordSource, skews_of
 from headwater.sources.source import Source
 from headwater.terms.arguments import (
@@ -82,6 +76,7 @@ from headwater.terms.arguments import (
     check_duration,
     check_each,
     check_flag,
+    check_folder,
     check_number,
     check_path,
     check_text,
@@ -92,6 +87,8 @@ from headwater.terms.arguments import (
 )
 from headwater.terms.model import Row
 from headwater.terms.names import iri_to_name, name_to_iri
+from headwater.values.query_guard import Interruption
+from headwater.values.query_limits import QueryLimits
 from headwater.windows.model import Bounds
 from headwater.windows.settings import Content, Options, Report, resolve_settings
 
@@ -118,7 +115,7 @@ class Engine:
     what a run that follows its sources does when it falls behind: `wait` evaluates every tick, later; `coarsen` skips
     ticks, in process and without a checkpoint. `egress` says which addresses may be asked by SERVICE, LOAD, web
     documents and the streams that queries locate: `EgressPolicy(…)`, or a list of addresses; everything, unless it is
-    given.
+    given. `limits` says what each query may take (`QueryLimits`), such as `{"seconds": 10, "rows": 100_000}`.
     """
 
     def __init__(
@@ -139,6 +136,7 @@ class Engine:
         locate_streams: bool = True,
         overload: Overload = "wait",
         egress: EgressPolicy | Mapping[str, Any] | Iterable[str] | None = None,
+        limits: QueryLimits | Mapping[str, Any] | None = None,
     ) -> None:
         if evaluator not in get_args(EvaluatorName):
             raise SettingError(f"{evaluator!r} is no evaluator: use one of {', '.join(get_args(EvaluatorName))}")
@@ -149,7 +147,7 @@ class Engine:
         self._spark = spark
         self._in_process = in_process
         self._delay = check_duration("delay", delay)
-        self._checkpoint = None if checkpoint is None else check_path("checkpoint", checkpoint).absolute()
+        self._checkpoint = None if checkpoint is None else check_folder("checkpoint", checkpoint)
         if self._checkpoint is not None:
             adopt_checkpoint_key(self._checkpoint)
         self._dead_letters = None if dead_letters is None else check_path("dead_letters", dead_letters).absolute()
@@ -157,8 +155,11 @@ class Engine:
         self._batch_bytes = None if batch_bytes is None else check_whole("batch_bytes", batch_bytes, 1)
         self._master = check_text("master", master)
         self._shuffle_partitions = check_whole("shuffle_partitions", shuffle_partitions, 1)
-        self._warned: set[str] = set()
+        self._warnings = QueryWarnings()
         self._egress = EgressPolicy.of(egress)
+        self._limits = QueryLimits.of(limits)
+        self._resumed: dict[str, str] = {}
+        self._interruption = Interruption()
         self._sources = StreamSources(locates=check_flag("locate_streams", locate_streams), egress=self._egress)
         self._idle: dict[str, int] = {}
         self._endpoints: dict[str, EndpointSettings] = {}
@@ -252,12 +253,14 @@ class Engine:
         content: Content | str | None = None,
         t0: int | str | None = None,
         service: ServiceOptions | Mapping[str, Any] | None = None,
+        limits: QueryLimits | Mapping[str, Any] | None = None,
     ) -> Query:
         """Register a query of any dialect; a `QueryError` says what is wrong with its text, and where.
 
         The switches override the defaults of the dialect. `t0` is in microseconds since 1970, or a text such as an
         xsd:dateTime. Streams that the query reads may be named later. `service` says what OPTION (…) can say, for all
         SERVICE clauses of the query: `ServiceOptions(…)`, or a mapping such as `{"latency": "200ms", "budget": 10}`.
+        `limits` says what it may take, such as `{"rows": 1000}`; the others are those of the engine.
 
         A run at work takes the query up after the batch that it is at; then it is in `progress.queries`, which says
         from when its answers are complete. It begins with what the windows of the others still hold.
@@ -276,14 +279,16 @@ class Engine:
             check_type("name", name, str, "a text")
         called = name or (parsed.registration.name if parsed.registration else make_query_name(self._queries))
         goals = read_service_options(service)
+        allowed = QueryLimits.of(limits, self._limits)
         plan = apply_service_options(plan_query(parsed, name=called, streams=sorted(self._sources.bound)), goals)
-        resolve_settings(plan, options)
+        self._warnings.check_query(plan, resolve_settings(plan, options))
         check_service_addresses(plan, self._egress)
         self._rate_files |= {one: read_rates_file(one) for one in rate_sources_of([plan]) if isinstance(one, str)}
         with self._changing:
             if called in self._queries:
                 raise RegistrationError(f"two queries are named {called!r}; give one another name")
-            query = Query(self, parsed, plan, options, goals)
+            query = Query(self, parsed, plan, options, goals, allowed)
+            self._interruption.keep(called)
             self._change({**self._queries, called: query})
         return query
 
@@ -291,13 +296,28 @@ class Engine:
         """Forget a query; the iterators over its answers end."""
         name = query.name if isinstance(query, Query) else query
         with self._changing:
-            if name not in self._queries:
-                known = ", ".join(map(repr, self._queries)) or "none"
-                raise RegistrationError(f"no query is named {name!r}; registered: {known}")
+            self._check_known(name)
             self._change({other: one for other, one in self._queries.items() if other != name})
+            self._resumed.pop(name, None)
+            self._interruption.drop(name)
         for subscription in [one for one in self._subscriptions if one.query == name]:
             self._subscriptions.remove(subscription)
             subscription.end(None)
+
+    def _check_known(self, name: str) -> None:
+        if name not in self._queries:
+            known = ", ".join(map(repr, self._queries)) or "none"
+            raise RegistrationError(f"no query is named {name!r}; registered: {known}")
+
+    def resume(self, query: Query | str) -> None:
+        """Have a suspended query go on, as one that is registered now; while nothing runs, in the next run."""
+        name = query.name if isinstance(query, Query) else query
+        with self._changing:
+            self._check_known(name)
+            if self._workload is not None and name not in self._progress.suspended:
+                raise StateError(f"the query {name!r} is not suspended")
+            self._resumed[name] = uuid.uuid4().hex
+            self._changes.request()
 
     def _change(self, queries: dict[str, Query]) -> None:
         """Replace the registered queries; a run that goes on takes them up, if it can."""
@@ -349,6 +369,7 @@ class Engine:
             raise StateError("this engine is running already: stop it, or wait for its end")
         try:
             self._stop.clear()
+            self._interruption.clear()
             failure: BaseException | None = None
             try:
                 return self._open_and_run(follow, drain, on_answer, on_batch, on_progress, sinks, trigger_seconds)
@@ -388,7 +409,7 @@ class Engine:
                 self._workload = self._open_workload(open_sources, stack)
                 self._claimed = self._claim(self._workload)
                 self._claimed.write()
-                delivery.change_queries(self._initial_progress(self._workload))
+                delivery.change_queries(self._workload.initial_progress())
                 self._progress = delivery.progress
                 return self._workload
 
@@ -444,7 +465,7 @@ class Engine:
             strict=self._strict,
             line_numbers=feed.line_numbers,
             text_at=feed.text_at,
-            queries=self._initial_progress(workload),
+            queries=workload.initial_progress(),
         )
 
     def _run_workload(
@@ -453,6 +474,7 @@ class Engine:
         """Drive all batches, in process or on Spark, and return the counts of the run."""
         if not follow:
             workload.feed(drain=drain).check()
+
         if self._in_process:
             run_in_process(
                 workload,
@@ -462,11 +484,12 @@ class Engine:
                 follow=follow,
                 drain=drain,
                 checkpoint=self._checkpoint,
-                accept_state=self._accept_state,
+                accept_state=lambda: self._claimed.write(),
                 batch_bytes=self._batch_bytes,
                 data_changes=bool(self._data.folders),
                 trigger_seconds=trigger_seconds,
                 skips_ticks=self._skips_ticks,
+                interruption=self._interruption,
             )
         else:
             from headwater.spark.spark_runner import run_on_spark
@@ -480,24 +503,15 @@ class Engine:
                 follow=follow,
                 drain=drain,
                 checkpoint=self._checkpoint,
-                accept_state=self._accept_state,
+                accept_state=lambda: self._claimed.write(),
                 batch_bytes=self._batch_bytes,
                 trigger_seconds=trigger_seconds,
             )
-        summary = delivery.summary(stopped=self._stop.is_set())
+        summary = self._warnings.conclude(delivery.summary(stopped=self._stop.is_set()), workload, self._data)
         self._progress = summary
+        if not follow:
+            summary.raise_if_all_suspended()
         return summary
-
-    def _accept_state(self) -> None:
-        """The state of the checkpoint was read: its record may say which queries go on with it."""
-        self._claimed.write()
-
-    @staticmethod
-    def _initial_progress(workload: Workload) -> dict[str, QueryProgress]:
-        cut = workload.description.sharding
-        return initial_progress(
-            workload.description.queries, workload.outline.queries, 1 if cut is None else len(cut.keys)
-        )
 
     def _claim(self, workload: Workload) -> CheckpointClaim:
         """The name of the run, and what it takes over from the checkpoint."""
@@ -524,7 +538,7 @@ class Engine:
     def _description(self) -> ProgramDescription:
         """What is to be evaluated, all streams known; a `RegistrationError` where one has no source, or two."""
         queries = resolve_queries(self._queries, self._sources)
-        warn_of_unmatchable_patterns(queries, self._data.loaded_graphs(), self._warned)
+        self._warnings.check_data(queries, self._data.observe())
         return ProgramDescription(
             queries,
             self._data.folders,
@@ -532,13 +546,18 @@ class Engine:
             self._evaluator,
             idle=tuple(sorted(self._idle.items())),
             services=self._services(queries),
+            resumed=tuple(sorted(self._resumed.items())),
             # The definition takes plans as they are.
             statistics=None if self._evaluator == "reference" else self._data.statistics(queries),
         )
 
     def stop(self) -> None:
-        """End the run after the current batch. May be called from any thread, and from `on_answer`."""
+        """End the run after the current batch. May be called from any thread, and from `on_answer`.
+
+        A batch that does not end in a few seconds is given up; a run from the checkpoint repeats it.
+        """
         self._stop.set()
+        self._interruption.stop()
 
     def session(self) -> SparkSession:
         """The Spark session that this engine uses, started if need be."""
@@ -548,21 +567,18 @@ class Engine:
             self._spark = embedded_session(master=self._master, shuffle_partitions=self._shuffle_partitions)
         return self._spark
 
-    def subscribe(self, name: str) -> Answers[Answer]:
-        """What `Query.answers` gives."""
-        subscription = Subscription[Answer](name)
-        self._subscriptions.append(subscription)
-        return Answers(subscription, self._start_in_background)
-
-    def subscribe_to_batches(self, name: str) -> Answers[AnswerBatch]:
-        """What `Query.batches` gives."""
-        subscription = Subscription[AnswerBatch](name, takes_batches=True)
+    def subscribe(self, subscription: Subscription[Taken]) -> Answers[Taken]:
+        """What `Query.answers` and `Query.batches` give."""
+        subscription.is_stopped = self._stop.is_set
         self._subscriptions.append(subscription)
         return Answers(subscription, self._start_in_background)
 
     def _start_in_background(self) -> None:
         if self._running.locked():
             return
+        if len(self._subscriptions) == 1 and self._subscriptions[0].when_full is None:
+            # The run is for this iterator alone.
+            self._subscriptions[0].when_full = "block"
 
         def run() -> None:
             # The failure is raised where the answers are taken.
@@ -575,21 +591,7 @@ class Engine:
         """What `Query.to_dataframe` gives."""
         if self._in_process:
             raise StateError("a streaming DataFrame needs Spark: make the engine without in_process")
-        from headwater.spark.answer_frames import answers_to_rows
-        from headwater.spark.session import configure_session
-        from headwater.spark.spark_runner import outcome_rows
+        from headwater.engine.answer_dataframe import make_dataframe
 
         description = self._description()
-        outline = description.outline()
-        sources = check_readable_as_frames({stream: self._sources[stream] for stream in outline.inputs})
-        if not follow:
-            Feed(sources).check()
-        description = replace(description, skews=skews_of(sources))
-        # The streams of record sources end with the DataFrame, not with the records that are there now.
-        drain = not any(isinstance(source, RecordSource) for source in sources.values())
-        spark = configure_session(self.session())
-        rows = outcome_rows(
-            spark, description, sources, outline.wanted_patterns, drain=drain, batch_bytes=self._batch_bytes
-        )
-        plan = next(query.plan for query in description.queries if query.plan.name == name)
-        return answers_to_rows(rows, plan, terms=terms)
+        return make_dataframe(self.session(), description, self._sources, name, terms, follow, self._batch_bytes)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+
+from pyoxigraph import DefaultGraph
 
 from headwater.datasets.dataset import DataSet
 from headwater.datasets.linked_data import LinkedData
@@ -14,16 +16,17 @@ from headwater.engine.static_files import Given, load_statements, put_in_graph, 
 from headwater.engine.watched_data import RefreshedDataSet, is_web_address, open_watched, refresh_in_background
 from headwater.errors import SettingError
 from headwater.execution.registered import RegisteredQuery
-from headwater.explain.unmatchable_patterns import LoadedGraphs
 from headwater.federation.rate_reading import rate_sources_of, read_rates_graph
 from headwater.federation.view.given_rates import GivenRates
 from headwater.language.service_options import RatesSource
+from headwater.linting.observed_data import LoadedGraphs, ObservedData, StreamSample
 from headwater.optimizer.statistics import Statistics
 from headwater.running.shipping import DataFolder
 from headwater.terms.arguments import check_number
 from headwater.terms.durations import parse_duration
 from headwater.terms.ids.inline_layout import NO_TERM
-from headwater.terms.model import NamedNode, Quad
+from headwater.terms.model import NamedNode, Quad, Term
+from headwater.terms.stored_forms import to_stored_term
 
 _LARGEST_LOG = 16 << 20
 """A data set with a longer log of changes is compacted before it is used."""
@@ -94,9 +97,18 @@ class EngineData:
         """Whether some statement stands in no named graph."""
         return any(graph == NO_TERM for graph, _ in self.open_all().group_keys())
 
-    def loaded_graphs(self) -> LoadedGraphs:
-        """The names of the graphs that are loaded, and whether there are statements without one."""
-        return LoadedGraphs(frozenset(self.open_all().named_graphs()), self.has_default_graph)
+    def observe(self, samples: Mapping[NamedNode, StreamSample] | None = None) -> ObservedData:
+        """What is known of the data for the lint: the statements that are loaded, and samples of streams."""
+        data = self.open_all()
+
+        def has_statement(
+            subject: Term | None, predicate: Term | None, object_: Term | None, graph: NamedNode | DefaultGraph | None
+        ) -> bool:
+            value = None if object_ is None else to_stored_term(object_)
+            return any(True for _ in data.quads_for_pattern(subject, predicate, value, graph))
+
+        loaded = LoadedGraphs(frozenset(data.named_graphs()), self.has_default_graph)
+        return ObservedData(loaded, has_statement, samples or {})
 
     def statistics(self, queries: Sequence[RegisteredQuery]) -> Statistics:
         """The statistics of the predicates that some queries name."""

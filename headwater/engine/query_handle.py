@@ -9,8 +9,9 @@ from headwater.execution.answer_batch import AnswerBatch
 from headwater.execution.answers import Answer
 from headwater.language.query import ParsedQuery as ParsedQuery
 from headwater.language.service_options import ServiceOptions
-from headwater.running.delivery import Answers
 from headwater.running.progress import QueryProgress
+from headwater.running.subscriptions import Answers, Subscription, WhenFull
+from headwater.values.query_limits import QueryLimits
 from headwater.windows.settings import Options, QuerySettings, resolve_settings
 
 if TYPE_CHECKING:
@@ -29,12 +30,14 @@ class Query:
         plan: QueryPlan,
         options: Options,
         service: ServiceOptions | None = None,
+        limits: QueryLimits | None = None,
     ) -> None:
         self._engine = engine
         self.parsed = parsed
         self.plan = plan
         self.options = options
         self.service = service
+        self.limits = QueryLimits() if limits is None else limits
 
     @property
     def name(self) -> str:
@@ -54,20 +57,31 @@ class Query:
         """The counts of this query in the run at work, or in the last one."""
         return self._engine.progress.queries.get(self.name, QueryProgress())
 
-    def answers(self) -> Answers[Answer]:
+    def resume(self) -> None:
+        """Go on after a suspension, as a query that is registered now (`progress.suspended` says why it was)."""
+        self._engine.resume(self)
+
+    def answers(self, *, buffer: int | None = None, when_full: WhenFull | None = None) -> Answers[Answer]:
         """The answers one after the other, until everything is read.
 
         If the engine is not running, taking the first answer runs it in the background. To take the answers of
         several queries from one run, ask each for its answers before taking the first.
-        """
-        return self._engine.subscribe(self.name)
 
-    def batches(self) -> Answers[AnswerBatch]:
+        At most `buffer` answers wait to be taken. What happens when there are more is `when_full`: `end` ends the
+        iterator with a `SlowConsumerError`, `drop` loses the oldest, `block` has the run wait. It is `end`, but a run
+        that was begun by its only iterator waits for it. Where the query is suspended, `QuerySuspended` is raised.
+        """
+        return self._engine.subscribe(Subscription[Answer](self.name, buffer=buffer, when_full=when_full))
+
+    def batches(self, *, buffer: int | None = None, when_full: WhenFull | None = None) -> Answers[AnswerBatch]:
         """The answers of one batch after the other, each an `AnswerBatch`, until everything is read.
 
         Where a batch has many answers this is the fast way: `to_arrow` makes a table without an `Answer` for each.
+        `buffer`, in batches, and `when_full` are those of `answers`.
         """
-        return self._engine.subscribe_to_batches(self.name)
+        return self._engine.subscribe(
+            Subscription[AnswerBatch](self.name, takes_batches=True, buffer=buffer, when_full=when_full)
+        )
 
     def to_dataframe(self, *, terms: bool = False, follow: bool = False) -> DataFrame:
         """The answers as a streaming DataFrame of Spark: `time`, and a string column per variable.

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from headwater.algebra.build import plan_query
 from headwater.engine.service_arguments import apply_service_options
 from headwater.errors import SettingError
 from headwater.execution.registered import RegisteredQuery, RegistrationError
-from headwater.explain.unmatchable_patterns import LoadedGraphs, find_unmatchable_patterns
 from headwater.language.stream_clauses import RegistrationKind
 from headwater.terms.names import iri_to_name, name_to_iri
 from headwater.windows.settings import resolve_settings
@@ -23,13 +21,14 @@ if TYPE_CHECKING:
 
     Choice = TypeVar("Choice", bound=Enum)
 
-logger = logging.getLogger(__name__)
-
 
 def resolve_queries(queries: Mapping[str, Query], sources: StreamSources) -> tuple[RegisteredQuery, ...]:
     """The registered queries, all their streams located; a `RegistrationError` where one has no source, or two."""
     if not queries:
-        raise RegistrationError("no query is registered; engine.register(text) registers one")
+        raise RegistrationError(
+            "no query is registered: engine.register(text) registers one. The last query of an engine that runs cannot "
+            "be dropped: stop() ends the run"
+        )
     produced = {
         name: name_to_iri(query.parsed.registration.name).value
         for name, query in queries.items()
@@ -46,23 +45,13 @@ def resolve_queries(queries: Mapping[str, Query], sources: StreamSources) -> tup
         others = {stream for other, stream in produced.items() if other != name}
         plan = plan_query(query.parsed, name=name, streams=sorted({*sources.bound} | others))
         plan = query.plan = apply_service_options(plan, query.service)
-        registered.append(RegisteredQuery(plan, resolve_settings(plan, query.options)))
+        registered.append(RegisteredQuery(plan, resolve_settings(plan, query.options), query.limits))
     known = {*sources.bound, *produced.values()}
     for one in registered:
         for window in one.plan.windows:
             if window.stream.value not in known:
                 sources.locate(window.stream.value, one.plan.name, known)
     return tuple(registered)
-
-
-def warn_of_unmatchable_patterns(queries: Iterable[RegisteredQuery], loaded: LoadedGraphs, warned: set[str]) -> None:
-    """Log a warning for each pattern that nothing can match as things are, once; `warned` remembers them."""
-    for query in queries:
-        for sentence in find_unmatchable_patterns(query.plan, loaded):
-            warning = f"{query.plan.name}: {sentence}"
-            if warning not in warned:
-                warned.add(warning)
-                logger.warning("%s", warning)
 
 
 def make_query_name(taken: Collection[str]) -> str:

@@ -103,6 +103,12 @@ class AnswerBatch(Sequence[Answer]):
         heads = [one for part in self.parts for one in ([part.head] if isinstance(part, AnswerColumns) else part)]
         return sum(len(one.quality.alerts) for one in heads if one.quality is not None)
 
+    @property
+    def suspended(self) -> str | None:
+        """Of the answers of one query: why it is suspended behind them; None where it goes on."""
+        last = self.parts[-1] if self.parts else ()
+        return last[-1].suspended if isinstance(last, list) and last else None
+
     def by_query(self) -> dict[str, AnswerBatch]:
         """The answers of each query, in time order."""
         found: dict[str, AnswerBatch] = {}

@@ -57,6 +57,7 @@ def _answer_to_plain(answer: Answer) -> Plain:
         "complete": answer.complete,
         "data_version": answer.data_version,
         "skipped": answer.skipped,
+        "suspended": answer.suspended,
     }
 
 

@@ -46,7 +46,8 @@ class Answer:
     say what the answer was made from, `data_version` which version of each data set it saw, `quality` how good it is
     where it rests on SERVICE; `complete` is false where the query came so late that its windows did not hold everything
     yet; `skipped` is how many ticks before this one were not evaluated because the run fell behind. These take no part
-    in comparisons. An answer that has a `source` makes its rows when they are first asked for.
+    in comparisons. With `suspended` it is no answer: it says, without rows, why its query has no more of
+    them. An answer that has a `source` makes its rows when they are first asked for.
     """
 
     query: str
@@ -64,6 +65,7 @@ class Answer:
     complete: bool = field(default=True, compare=False)
     data_version: tuple[int, ...] | None = field(default=None, compare=False)
     skipped: int = field(default=0, compare=False)
+    suspended: str | None = field(default=None, compare=False)
     source: tuple[RowSource, int] | None = field(default=None, repr=False, compare=False)
 
     if not TYPE_CHECKING:

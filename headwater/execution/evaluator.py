@@ -7,7 +7,7 @@ result at a tick is computed is left to the subclass: the reference evaluates th
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, cast
@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headwater.algebra.plan import QueryKind, QueryPlan
+from headwater.algebra.text_lengths import text_length
 from headwater.algebra.wanted_patterns import WantedPattern, wanted_patterns_of
 from headwater.execution.answer_batch import AnswerBatch
 from headwater.execution.answer_columns import AnswerColumns, WindowViews
@@ -29,6 +30,7 @@ from headwater.terms.ids.encoded_rows import EncodedRows
 from headwater.terms.ids.term_texts import Ints
 from headwater.terms.model import Row, Triple
 from headwater.terms.packing import Plain
+from headwater.values.query_guard import QueryGuard
 from headwater.values.templates import ConstructTemplate
 from headwater.windows.element_sequences import (
     Elements,
@@ -39,6 +41,9 @@ from headwater.windows.element_sequences import (
 )
 from headwater.windows.settings import QuerySettings, Report, timestamp_predicate_of
 from headwater.windows.ticks import Ticker
+
+_FEW_ROWS = 256
+"""Of so few rows the size is not measured."""
 
 Choice = Mapping[str, Any]
 """A choice that an evaluator made, as values that JSON can hold."""
@@ -98,6 +103,10 @@ class Evaluator(ABC):
         """Why no faster evaluator has this plan; None where there is none."""
         self.tick_thinner: TickThinner | None = None
         """Chooses the ticks that are evaluated, where a run that falls behind may skip some."""
+        self.guard = QueryGuard()
+        """Holds it to the limits of its queries."""
+        self.answers_so_far = AnswerBatch()
+        """The answers of the call that is at work, or of the last one: those before a tick that failed."""
         self.data_version: Version | None = None
         """The version of the static data that answers name, if it has versions."""
         # A periodic report answers at every tick, also with no rows. Others answer where rows were added or removed.
@@ -127,9 +136,20 @@ class Evaluator(ABC):
 
     def state(self) -> EvaluatorState:
         """What a checkpoint must save besides the log of the windows."""
-        waiting = {key: sequence_numbers_of(elements) for key, elements in self.waiting.items() if len(elements)}
         ticker, memory = self.ticker.to_plain(), self._save_memory()
-        return EvaluatorState(ticker, waiting, self.answered_once, memory, type(self).__name__)
+        return EvaluatorState(ticker, self._waiting_numbers(), self.answered_once, memory, type(self).__name__)
+
+    def _waiting_numbers(self) -> dict[StreamKey, Ints]:
+        """The sequence numbers of the elements that the watermark has not passed yet."""
+        return {key: sequence_numbers_of(elements) for key, elements in self.waiting.items() if len(elements)}
+
+    def savepoint(self) -> Callable[[], EvaluatorState]:
+        """A function that gives the state as it is now, also when it is called later, where it answers several."""
+        raise AssertionError("an evaluator of one query needs no savepoint")
+
+    def remove(self, name: str) -> None:
+        """Let a query go, where it answers several."""
+        raise AssertionError(f"{name} is the only query of this evaluator")
 
     def begin(self, retained: Mapping[StreamKey, Elements], limit: int | None, firsts: Mapping[StreamKey, int]) -> None:
         """Start while the streams are running: fill the windows with `retained`, answer the ticks from `limit` on.
@@ -245,7 +265,7 @@ class Evaluator(ABC):
 
     def _answer_ticks(self, ticks: Iterable[int], watermark: int | None) -> AnswerBatch:
         """The answers at some ticks."""
-        answers = AnswerBatch()
+        answers = self.answers_so_far = AnswerBatch()
         for tick in ticks:
             for answer in self._answers_at(tick, watermark):
                 answers.append(answer)
@@ -278,7 +298,9 @@ class Evaluator(ABC):
         answers.append(self._make_answer(tick, 0, None, self._emit(tick), self._views(tick)))
         return answers
 
-    def _answers_at(self, tick: int, watermark: int | None) -> Iterator[Answer | AnswerColumns]:
+    def _answers_at(self, tick: int, watermark: int | None) -> Iterable[Answer | AnswerColumns]:
+        """The answers at a tick."""
+        self.guard.begin_tick()
         for closing in range(self._count_closings(tick)):
             changed = self._move(tick, closing)
             if self.settings.report is Report.CHANGE and not changed:
@@ -286,6 +308,7 @@ class Evaluator(ABC):
             if self.settings.report is Report.NONEMPTY and not self._has_content():
                 continue
             yield from self._report(tick, closing, watermark)
+        self.guard.check_time()
 
     def _report(self, tick: int, closing: int, watermark: int | None) -> Iterator[Answer | AnswerColumns]:
         """The answers of a tick at which the report policy is met; none where they are empty and may be omitted."""
@@ -305,11 +328,16 @@ class Evaluator(ABC):
         views: tuple[WindowView, ...],
     ) -> Answer | AnswerColumns:
         """The answer of a tick: what was emitted, in the form of the query, with what it was computed from."""
+        self.guard.check_answer(len(emitted))
         if isinstance(emitted, EncodedRows):
+            self.guard.check_answer_bytes(emitted.ids.nbytes + emitted.texts.blob.nbytes)
             windows = tuple([WindowViews.of_one(view) for view in views])
             head = self._answer_head(watermark, closing)
             return AnswerColumns(head, np.array([tick]), np.array([0, len(emitted)]), emitted, windows)
         kind = self.plan.kind
+        if len(emitted) > _FEW_ROWS and kind is not QueryKind.ASK:
+            size = sum(text_length(term) for row in cast("list[Iterable[object]]", emitted) for term in row)
+            self.guard.check_answer_bytes(size)
         rows: tuple[Row, ...] = ()
         triples: tuple[Triple, ...] = ()
         boolean: bool | None = None
@@ -318,6 +346,7 @@ class Evaluator(ABC):
                 rows = cast("tuple[Row, ...]", tuple(emitted))
             case QueryKind.CONSTRUCT:
                 triples = self._template.instantiate(cast("list[Row]", emitted), tick)
+                self.guard.check_answer(len(triples))
             case QueryKind.DESCRIBE:
                 triples = cast("tuple[Triple, ...]", tuple(emitted))
             case QueryKind.ASK:

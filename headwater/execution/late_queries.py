@@ -7,8 +7,9 @@ an instant from which the log holds every element. A window is complete as soon 
     window 1             [······]              10 long: complete at once
     window 2   [················]              20 long: complete from 40 on
 
-A count window is complete when it is full. A window that reaches back to the first element of its stream never is,
-unless the log does, too.
+A count window is complete when it is full and its oldest element is not older than that instant: elements that came
+out of order before the query may lie between older ones that came after it. A window that reaches back to the first
+element of its stream never is, unless the log does, too.
 """
 
 from __future__ import annotations
@@ -94,7 +95,11 @@ class LateStart:
 
     def after_answer(self, answer: Answer) -> LateStart:
         """The same start, updated where the answer shows that all count windows are full now."""
-        if not self.unfilled or any(answer.inputs[index].items < size for index, size in self.unfilled.items()):
+        since = max((known.held_since for known in self.known.values()), default=-NOT_YET)
+        if not self.unfilled or any(
+            answer.inputs[index].items < size or answer.inputs[index].low < since
+            for index, size in self.unfilled.items()
+        ):
             return self
         later = answer.time + (answer.operator is not StreamOperator.RSTREAM)
         return replace(self, instant=max(self.instant, later), unfilled={})

@@ -8,17 +8,19 @@ whatever the order of registration.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from headwater.algebra.plan import QueryPlan
+import numpy as np
+
 from headwater.execution.answer_batch import AnswerBatch, merge_answers
 from headwater.execution.answers import Answer
 from headwater.execution.evaluator import Evaluator, EvaluatorState
 from headwater.execution.late_queries import NOT_YET, KnownElements, LateStart, find_late_start
 from headwater.execution.program_state import ProgramState
-from headwater.execution.registered import RegisteredQuery, find_produced_streams, order_producers_first
+from headwater.execution.program_steps import ChooseStep, StepResult, TickPace, list_late_elements, with_own_times
+from headwater.execution.query_evaluators import FamilyFailed, FindFamilies, MakeEvaluator, QueryEvaluators, no_families
+from headwater.execution.registered import RegisteredQuery, find_produced_streams
 from headwater.execution.static_data import (
     PreparedData,
     StaticData,
@@ -28,95 +30,38 @@ from headwater.execution.static_data import (
     is_before,
 )
 from headwater.execution.stream_reads import EVERYTHING, Patterns, ReadHistory, needed_patterns, union_patterns
-from headwater.execution.window_log import LogSegment, StreamKey, WindowLog
-from headwater.terms.element_columns import ElementColumns
-from headwater.terms.model import BadElement, Element, Literal
+from headwater.execution.suspension import SuspendedEvaluator, Suspension
+from headwater.execution.window_log import LogSegment, Size, StreamKey, WindowLog
+from headwater.terms.model import Element
 from headwater.terms.names import iri_to_name
 from headwater.terms.packing import pack, unpack
-from headwater.terms.timestamps import parse_time
+from headwater.values.query_guard import Interruption, QueryDropped, RunStopped
+from headwater.values.query_limits import LimitError
 from headwater.windows.element_sequences import (
     Elements,
     concat_elements,
     elements_of,
     number_elements,
+    select_elements,
+    sequence_numbers_of,
     sort_by_position,
 )
 from headwater.windows.partitioned_clock import PartitionedClock
-from headwater.windows.settings import QuerySettings
 from headwater.windows.stream_clock import DerivedStreamClock, StreamClock, combine_clocks
-
-MakeEvaluator: TypeAlias = Callable[[QueryPlan, QuerySettings, StaticData], Evaluator]
-"""Makes the evaluator of a plan under its settings, over static data."""
-
 
 _ETERNITY = 1 << 62
 
-_STEP_SECONDS = 0.02
-"""A step with several ticks should take no longer than this, about."""
-
-_MOST_TICKS = 1 << 16
-
-
-ChooseStep: TypeAlias = Callable[[int], tuple[int, Version]]
-"""Called with the last tick that a step would have; gives the last tick that it has, and the version of the data."""
-
-FindFamilies: TypeAlias = Callable[[Sequence[RegisteredQuery], StaticData], Sequence[Evaluator]]
-"""Makes evaluators that answer several of the queries each; the other queries get one of their own."""
-
-
-def no_families(queries: Sequence[RegisteredQuery], static: StaticData) -> Sequence[Evaluator]:
-    """Every query is evaluated by itself."""
-    return ()
-
-
-@dataclass(frozen=True, slots=True)
-class LateElement:
-    """An element that arrived after the watermark had passed its time; with `text` None, the source still has it."""
-
-    time: int
-    position: tuple[int, ...]
-    text: str | None
-
-
-@dataclass
-class StepResult:
-    """What one batch, or one tick of it, led to."""
-
-    answers: AnswerBatch = field(default_factory=AnswerBatch)
-    late: list[tuple[str, LateElement]] = field(default_factory=list)
-    bad: list[tuple[str, BadElement]] = field(default_factory=list)
-    seconds: dict[str, float] = field(default_factory=dict)
-    """How long each query took."""
-    is_last: bool = True
-    """Whether it is the last one of its batch."""
-    unmerged: list[AnswerBatch] = field(default_factory=list)
-    """The answers of each evaluator."""
-
-
-class TickPace:
-    """How many ticks a step takes: more while the data stays as it is, so that no step takes long.
-
-    A change of the data is seen by the next step. After it a step has one tick, because more changes may follow.
-    """
-
-    def __init__(self) -> None:
-        self.ticks = 1
-
-    def record(self, seconds: float, *, is_other_version: bool) -> None:
-        """A step has taken so long; `is_other_version` says that it was the first with its version."""
-        if is_other_version:
-            self.ticks = 1
-        elif seconds < _STEP_SECONDS:
-            self.ticks = min(2 * self.ticks, _MOST_TICKS)
-        elif seconds > 2 * _STEP_SECONDS:
-            self.ticks = max(1, self.ticks // 2)
+_TOKEN = "#"
+"""Stands between the fingerprint of a query and the token under which it was resumed."""
 
 
 class Program:
     """The registered queries that run together, and the state of their evaluation.
 
     `is_filtered` says that the sources leave out triples that no query can match. `idle` and `skews` bound how long
-    streams and partitions wait for each other. Without `is_durable` no window log is kept.
+    streams and partitions wait for each other. Without `is_durable` no window log is kept. `resumed` has a token for
+    each query that begins anew although a state knows it, and was never resumed under that token; queries in `alone`
+    are evaluated one by one. `interruption` is how other threads end an evaluation.
     """
 
     def __init__(
@@ -131,22 +76,27 @@ class Program:
         is_filtered: bool = False,
         idle: Mapping[str, int] | None = None,
         skews: Mapping[str, int] | None = None,
+        resumed: Mapping[str, str] | None = None,
+        alone: Collection[str] = (),
+        interruption: Interruption | None = None,
     ) -> None:
         self._log = WindowLog() if is_durable else None
         self._versioned_data: VersionedData | None = static if isinstance(static, VersionedData) else None
         self._prepared_data: PreparedData | None = static if isinstance(static, PreparedData) else None
         self._produced = find_produced_streams(queries, static)
-        shared = {name: one for one in families(queries, static) for name in one.names}
-        self._evaluators = {
-            query.plan.name: shared.get(query.plan.name) or evaluator(query.plan, query.settings, static)
-            for query in order_producers_first(queries)
-        }
-        # Members of a family read the same streams, so producers that come before one member come before all.
-        self._evaluation_order = tuple(dict.fromkeys(self._evaluators.values()))
+        self._all = QueryEvaluators(queries, static, evaluator, families, alone, interruption)
         self._queries = {query.plan.name: query for query in queries}
-        self._fingerprints = {name: query.fingerprint for name, query in self._queries.items()}
+        tokens = resumed or {}
+        self._fingerprints = {
+            name: query.fingerprint + (_TOKEN + tokens[name] if name in tokens else "")
+            for name, query in self._queries.items()
+        }
+        self._patterns = {name: self._find_patterns(name, is_filtered) for name in self._queries}
+        self._failures: dict[Evaluator, Exception] = {}
+        """What evaluators raised when the static data moved."""
+        self._sizes: dict[Evaluator, Size] = {}
         self._registration_order = {name: place for place, name in enumerate(self._queries)}
-        keys = {key for evaluator in self._evaluation_order for key in evaluator.keys}
+        keys = {key for evaluator in self._all.order for key in evaluator.keys}
         self._clocks: dict[StreamKey, StreamClock] = {}
         for key in sorted(keys, key=str):
             silent = (idle or {}).get(key[0])
@@ -159,7 +109,6 @@ class Program:
             else:
                 clock = PartitionedClock(delay, idle_limit=silent, skew=skew)
             self._clocks[key] = clock
-        self._is_filtered = is_filtered
         self._reads = ReadHistory(union_patterns(map(self.patterns, self._queries)))
         self._late_starts: dict[str, LateStart] = {}
         self._unread: dict[StreamKey, StreamClock] = {}
@@ -175,7 +124,16 @@ class Program:
     @property
     def evaluators(self) -> Mapping[str, Evaluator]:
         """The evaluator of each query; members of a family share one."""
-        return self._evaluators
+        return self._all.by_name
+
+    @property
+    def suspensions(self) -> Mapping[str, Suspension]:
+        """The queries that are suspended, and why."""
+        return self._all.suspensions
+
+    def size_of(self, evaluator: Evaluator) -> Size:
+        """How much it held after the last batch."""
+        return self._sizes.get(evaluator) or evaluator.size()
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -193,15 +151,23 @@ class Program:
         if static is None or static.version == version:
             return
         changed = static.differences(version)
-        touched = [
-            evaluator for evaluator in self._evaluation_order if can_change_answers(evaluator.wanted_patterns, changed)
-        ]
+        touched = [evaluator for evaluator in self._all.order if can_change_answers(evaluator.wanted_patterns, changed)]
         for evaluator in touched:
-            evaluator.prepare_static_change()
+            self._change_data(evaluator, evaluator.prepare_static_change)
         static.move(version)
         for evaluator in touched:
-            evaluator.apply_static_change()
+            self._change_data(evaluator, evaluator.apply_static_change)
         self._set_data_version()
+
+    def _change_data(self, evaluator: Evaluator, change: Callable[[], None]) -> None:
+        """Have an evaluator follow a change of the data; a failure counts at its next tick."""
+        try:
+            with evaluator.guard:
+                change()
+        except RunStopped:
+            raise
+        except Exception as error:
+            self._failures.setdefault(evaluator, error)
 
     def prepare_version(self, version: Version, patience: float = 0.0) -> Version:
         """The version on the way to this one that a move can go to at once; the rest is prepared in the background."""
@@ -215,7 +181,7 @@ class Program:
 
     def _set_data_version(self) -> None:
         version = self.data_version
-        for evaluator in self._evaluation_order:
+        for evaluator in self._all.order:
             evaluator.data_version = version
 
     def advance(
@@ -229,7 +195,7 @@ class Program:
             self.move_static_data(version)
         step = StepResult()
         self._evaluate_all(self._admit_batch(batch, ended, step), step)
-        self._trim_log()
+        self._end_batch(step)
         return self._sort_answers(step)
 
     def advance_by_ticks(
@@ -260,7 +226,7 @@ class Program:
                 step.is_last = False
                 yield self._sort_answers(step)
                 step = StepResult()
-        self._trim_log()
+        self._end_batch(step)
         yield self._sort_answers(step)
 
     def _admit_batch(
@@ -277,6 +243,9 @@ class Program:
 
     def _sort_answers(self, step: StepResult) -> StepResult:
         """The step, its answers in the order of time and registration."""
+        if self._all.notices:
+            step.unmerged.append(AnswerBatch([self._all.notices]))
+            self._all.notices = []
         step.answers = merge_answers(step.unmerged, self._registration_order)
         step.unmerged = []
         return step
@@ -294,7 +263,9 @@ class Program:
     def _next_tick(self, count: int) -> int | None:
         """The first instant at which a tick is due; with a larger count, one up to which no evaluator has more."""
         found: list[int] = []
-        for evaluator in self._evaluation_order:
+        for evaluator in self._all.order:
+            if isinstance(evaluator, SuspendedEvaluator):
+                continue
             watermark, ended, floor = self._watermark_of(evaluator)
             if (ended or watermark is not None) and (
                 tick := evaluator.ticker.tick_after(count, watermark, floor)
@@ -303,23 +274,45 @@ class Program:
         return min(found, default=None)
 
     def _evaluate_all(self, arrived: dict[StreamKey, Elements], step: StepResult, until: int | None = None) -> None:
-        for evaluator in self._evaluation_order:
+        for evaluator in self._all.order:
             self._evaluate(evaluator, arrived, step, until)
 
     def _evaluate(
         self, evaluator: Evaluator, arrived: dict[StreamKey, Elements], step: StepResult, until: int | None
     ) -> None:
-        """Advance one evaluator; its answers go into `step`, and as elements into the streams that it produces."""
+        """Advance one evaluator; its answers go into `step`, and as elements into the streams that it produces.
+
+        One that fails is suspended; members of a family that fails are evaluated one by one.
+        """
+        if isinstance(evaluator, SuspendedEvaluator):
+            self._pass_over(evaluator)
+            return
         watermark, ended, floor = self._watermark_of(evaluator)
         mine = {key: arrived[key] for key in evaluator.keys if key in arrived}
         begin = time.perf_counter()
-        answers = evaluator.advance(mine, watermark, ended=ended, floor=floor, until=until)
+        savepoint = evaluator.savepoint() if len(evaluator.names) > 1 else None
+        evaluator.answers_so_far = AnswerBatch()
+        failure: Exception | None = None
+        try:
+            with evaluator.guard:
+                if evaluator in self._failures:
+                    raise self._failures.pop(evaluator)
+                answers = evaluator.advance(mine, watermark, ended=ended, floor=floor, until=until)
+        except RunStopped:
+            raise
+        except Exception as error:
+            if savepoint is not None and not isinstance(error, QueryDropped):
+                for single in self._split(evaluator, savepoint(), mine):
+                    self._evaluate(single, arrived, step, until)
+                return
+            failure, answers = error, evaluator.answers_so_far
         # An evaluator with ticks left will still feed the streams that it produces.
-        ended = ended and (until is None or evaluator.ticker.next_tick(None, floor) is None)
+        if failure is None:
+            ended = ended and (until is None or evaluator.ticker.next_tick(None, floor) is None)
         share = (time.perf_counter() - begin) / len(evaluator.names)
         for name in evaluator.names:
             step.seconds[name] = step.seconds.get(name, 0.0) + share
-        if any(name in self._late_starts for name in evaluator.names):
+        if any(name in self._late_starts for name in evaluator.names) or self._is_deprived(evaluator):
             answers = AnswerBatch([[self._mark_incomplete(answer) for answer in answers]])
         step.unmerged.append(answers)
         answered = evaluator.ticker.last_tick
@@ -328,7 +321,7 @@ class Program:
                 clock.close(answered + 1)
         for produced, query in self._produced.items():
             name = query.plan.name
-            if self._evaluators[name] is not evaluator:
+            if self._all.by_name[name] is not evaluator:
                 continue
             own = [answer for answer in answers if answer.query == name]
             elements = [Element(answer.time, answer.triples, position=(answer.time, answer.part)) for answer in own]
@@ -336,9 +329,61 @@ class Program:
             for key, clock in self._clocks.items():
                 if key[0] == produced:
                     clock.has_ended = ended
+        if failure is not None:
+            times = [watermark, floor, *answers.times[-1:].tolist()]
+            for place in self._all.suspend(evaluator, failure, max((at for at in times if at is not None), default=0)):
+                self._late_starts.pop(place.plan.name, None)
+                self._pass_over(place)
+
+    def _split(
+        self, family: Evaluator, state: EvaluatorState, arrived: Mapping[StreamKey, Elements]
+    ) -> tuple[Evaluator, ...]:
+        """Evaluate the members of a family one by one, from the state before the elements that have just arrived."""
+        if self._log is None or not self._log.is_whole:
+            raise FamilyFailed(family.names)
+        retained = {key: self._log.retained(key) for key in dict.fromkeys(family.keys)}
+        for key, elements in arrived.items():
+            is_new = np.isin(sequence_numbers_of(retained[key]), sequence_numbers_of(elements))
+            retained[key] = select_elements(retained[key], ~is_new)
+        return self._all.split(family, state, retained, self._late_starts)
+
+    def _pass_over(self, evaluator: Evaluator) -> None:
+        """Have a stream that a suspended query produces go on without elements."""
+        watermark, ended, _ = self._watermark_of(evaluator)
+        for produced, query in self._produced.items():
+            if query.plan.name != evaluator.plan.name:
+                continue
+            for key, clock in self._clocks.items():
+                if key[0] == produced:
+                    clock.has_ended = ended
+                    if watermark is not None and (clock.highest_time is None or clock.highest_time < watermark - 1):
+                        clock.highest_time = watermark - 1
+
+    def _is_deprived(self, evaluator: Evaluator) -> bool:
+        """Whether an evaluator reads, at first hand or not, a stream whose query is suspended."""
+        if not self._all.suspensions:
+            return False
+        producers = [self._produced[key[0]].plan.name for key in evaluator.keys if key[0] in self._produced]
+        return any(name in self._all.suspensions or self._is_deprived(self._all.by_name[name]) for name in producers)
+
+    def _end_batch(self, step: StepResult) -> None:
+        """After a batch: forget what no window can show, and hold each query to the limit of its state."""
+        self._trim_log()
+        self._sizes = {}
+        for evaluator in self._all.order:
+            try:
+                with evaluator.guard:
+                    size = self._sizes[evaluator] = evaluator.size()
+                    evaluator.guard.check_state((size.bytes or 0) // len(evaluator.names))
+            except RunStopped:
+                raise
+            except Exception as error:
+                self._all.suspend(evaluator, error, self._limit(evaluator) or 0)
 
     def _mark_incomplete(self, answer: Answer) -> Answer:
         """The answer, marked incomplete where a late query's windows did not hold everything yet."""
+        if self._is_deprived(self._all.by_name[answer.query]):
+            return replace(answer, complete=False)
         begun = self._late_starts.get(answer.query)
         if begun is None:
             return answer
@@ -352,13 +397,11 @@ class Program:
         for key, clock in self._clocks.items():
             if key[0] != stream:
                 continue
-            timestamped = (
-                elements if key[1] is None else self._with_own_times(stream, key[1], elements_of(elements), step)
-            )
+            timestamped = elements if key[1] is None else with_own_times(stream, key[1], elements_of(elements), step)
             clock.has_ended = False
             number = clock.element_count
             admitted, late = clock.admit(timestamped)
-            step.late.extend((stream, element) for element in _late(late))
+            step.late.extend((stream, element) for element in list_late_elements(late))
             if isinstance(admitted, list):
                 # An empty answer of a producing query moves the clock of its stream and nothing else.
                 admitted = [element for element in admitted if element.triples]
@@ -372,32 +415,12 @@ class Program:
         if self._log is None:
             return
         needed: dict[StreamKey, int] = {}
-        for evaluator in self._evaluation_order:
+        for evaluator in self._all.order:
             for number, key in enumerate(evaluator.keys):
                 oldest = evaluator.needed_from(number)
                 needed[key] = min(needed.get(key, _ETERNITY), -_ETERNITY if oldest is None else oldest)
         for key, oldest in needed.items():
             self._log.trim(key, oldest)
-
-    def _with_own_times(
-        self, stream: str, predicate: str, elements: Iterable[Element], step: StepResult
-    ) -> list[Element]:
-        """Elements whose time is the value of a property in their own graph (OA11)."""
-        timestamped: list[Element] = []
-        for element in elements:
-            values = {t.object for t in element.triples if t.predicate.value == predicate}
-            reason = f"{len(values)} values of <{predicate}>, which gives the time; expected one"
-            if len(values) == 1:
-                try:
-                    value = values.pop()
-                    time = parse_time(value.value if isinstance(value, Literal) else str(value))
-                    timestamped.append(replace(element, time=time))
-                    continue
-                except ValueError as error:
-                    reason = f"<{predicate}>: {error}"
-            text = " ".join(f"{triple} ." for triple in element.triples)
-            step.bad.append((stream, BadElement(reason, text, stream, element.position)))
-        return timestamped
 
     def watermarks(self) -> dict[str, int | None]:
         """The watermark of each stream, by name."""
@@ -424,13 +447,18 @@ class Program:
 
         A query that started while its streams were under way has one; it is `NOT_YET` as long as it is not known.
         """
+        if self._is_deprived(self._all.by_name[name]):
+            return NOT_YET
         begun = self._late_starts.get(name)
         return None if begun is None or begun.complete_from == -NOT_YET else begun.complete_from
 
     def patterns(self, name: str) -> Patterns:
         """The triple patterns by which a query reads its streams."""
-        query, evaluator = self._queries[name], self._evaluators[name]
-        if not self._is_filtered:
+        return self._patterns[name]
+
+    def _find_patterns(self, name: str, is_filtered: bool) -> Patterns:
+        query, evaluator = self._queries[name], self._all.by_name[name]
+        if not is_filtered:
             return {source.stream.value: frozenset({EVERYTHING}) for source in query.plan.windows}
         # In the plan of a family constants have become variables.
         plan = evaluator.plan if len(evaluator.names) == 1 else query.plan
@@ -439,7 +467,7 @@ class Program:
     def state(self) -> ProgramState:
         """What a later process needs besides the window log."""
         states: dict[str, EvaluatorState] = {}
-        for evaluator in self._evaluation_order:
+        for evaluator in self._all.order:
             states |= dict.fromkeys(evaluator.names, evaluator.state())
         return ProgramState(
             clocks={**self._unread, **self._clocks},
@@ -449,6 +477,7 @@ class Program:
             reads=self._reads,
             late_starts=self._late_starts,
             data_version=self.data_version,
+            suspended={name: one.to_plain() for name, one in self.suspensions.items()},
         )
 
     def resume(self, state: ProgramState, log: WindowLog) -> None:
@@ -461,6 +490,12 @@ class Program:
             # The answers before the restart followed from the data at that version.
             self.move_static_data(version)
         self._log, log.removed_until = log, state.removed
+        for name, mark in self._fingerprints.items():
+            if _TOKEN not in mark and state.queries.get(name, "").partition(_TOKEN)[0] == mark:
+                self._fingerprints[name] = state.queries[name]
+        for name, plain in state.suspended.items():
+            if name in self._queries and state.queries[name] == self._fingerprints[name]:
+                self._all.keep_suspended(name, Suspension.from_plain(plain))
         self._unread = {key: clock for key, clock in state.clocks.items() if key not in self._clocks}
         for key, fresh in self._clocks.items():
             if key in state.clocks:
@@ -468,8 +503,12 @@ class Program:
         log.keep_only(self._clocks)
         self._reads = state.reads.continued_with(union_patterns(map(self.patterns, self._queries)), state.next_times)
         retained = {key: log.retained(key) for key in self._clocks}
-        for evaluator in self._evaluation_order:
-            self._continue(evaluator, state, retained)
+        for evaluator in self._all.order:
+            try:
+                with evaluator.guard:
+                    self._continue(evaluator, state, retained)
+            except (LimitError, MemoryError) as error:
+                self._all.suspend(evaluator, error, self._limit(evaluator) or 0)
 
     def _continue(self, evaluator: Evaluator, state: ProgramState, retained: Mapping[StreamKey, Elements]) -> None:
         """Restore an evaluator from its state, or start it late where it has none."""
@@ -520,7 +559,7 @@ class Program:
         name = producer.plan.name
         since = [self.complete_from(name)]
         if clock.highest_time is None:
-            answered = self._evaluators[name].ticker.last_tick
+            answered = self._all.by_name[name].ticker.last_tick
             since.append(None if answered is None else answered + 1)
         elif state.queries.get(name) != self._fingerprints[name]:
             since.append(clock.highest_time + 1)
@@ -559,12 +598,3 @@ class Program:
         """Continue from a snapshot."""
         state, segments = unpack(saved)
         self.resume(ProgramState.from_plain(state), WindowLog(map(LogSegment.from_plain, segments)))
-
-
-def _late(elements: Elements) -> Iterator[LateElement]:
-    if isinstance(elements, ElementColumns) and not elements.is_whole:
-        for time, position in zip(elements.times.tolist(), elements.positions.tolist(), strict=True):
-            yield LateElement(time, tuple(position), None)
-        return
-    for element in elements_of(elements):
-        yield LateElement(element.time, element.position, "\n".join(f"{triple} ." for triple in element.triples))

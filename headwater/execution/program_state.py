@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 from headwater.execution.evaluator import EvaluatorState
 from headwater.execution.late_queries import LateStart
@@ -25,7 +25,7 @@ class ProgramState:
     """What a later process needs besides the window log; it is small, whatever the windows hold.
 
     `queries` has the fingerprint of each query, `removed` and `reads` say what the log lacks, `late_starts` has the
-    queries that started while their streams were under way.
+    queries that started while their streams were under way, `suspended` those that are suspended (`suspension`).
     """
 
     clocks: dict[StreamKey, StreamClock]
@@ -35,6 +35,7 @@ class ProgramState:
     reads: ReadHistory
     late_starts: dict[str, LateStart]
     data_version: Version | None
+    suspended: dict[str, Plain] = field(default_factory=dict)
 
     def to_plain(self) -> Plain:
         """The state as plain values; queries that are evaluated as one share what their evaluator saved."""
@@ -49,6 +50,7 @@ class ProgramState:
             "reads": self.reads.to_plain(),
             "late_starts": {name: one.to_plain() for name, one in self.late_starts.items()},
             "data_version": self.data_version,
+            "suspended": dict(self.suspended),
         }
 
     @classmethod
@@ -63,6 +65,7 @@ class ProgramState:
             reads=ReadHistory.from_plain(value["reads"]),
             late_starts={name: LateStart.from_plain(one) for name, one in value["late_starts"].items()},
             data_version=value["data_version"],
+            suspended=value["suspended"],
         )
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
 from headwater.algebra.plan import QueryKind, QueryPlan
@@ -12,6 +12,7 @@ from headwater.errors import HeadwaterError
 from headwater.execution.static_data import StaticData
 from headwater.language.stream_clauses import RegistrationKind
 from headwater.terms.names import iri_to_name, name_to_iri
+from headwater.values.query_limits import QueryLimits
 from headwater.windows.settings import QuerySettings
 
 
@@ -21,10 +22,11 @@ class RegistrationError(HeadwaterError, ValueError):
 
 @dataclass(frozen=True)
 class RegisteredQuery:
-    """A plan and the settings under which it runs."""
+    """A plan, the settings under which it runs, and what it may take."""
 
     plan: QueryPlan
     settings: QuerySettings
+    limits: QueryLimits = field(default_factory=QueryLimits)
 
     @property
     def produces(self) -> str | None:

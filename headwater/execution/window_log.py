@@ -135,6 +135,11 @@ class WindowLog:
         """All elements of a stream that are still in the log."""
         return concat_elements(one.elements for one in self._segments.get(key, ()) if one.elements is not None)
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether all elements are here, and none are kept elsewhere alone."""
+        return all(segment.elements is not None for segment in self)
+
     def changes(self) -> LogChanges:
         """What is new since the last call."""
         changes = LogChanges(list(self._added.values()), self._removed)

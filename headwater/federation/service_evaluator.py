@@ -17,7 +17,7 @@ from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import nodes_of
 from headwater.execution.answer_quality import AnswerQuality, QualityAlert, combine_quality
 from headwater.execution.evaluator import Evaluator
-from headwater.execution.program import MakeEvaluator
+from headwater.execution.query_evaluators import MakeEvaluator
 from headwater.execution.static_data import StaticData
 from headwater.federation.service_compiling import ServiceCompiler
 from headwater.federation.service_rows import ServiceRows

@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol
 
 from headwater.federation.endpoint.clock import Clock
@@ -25,6 +25,7 @@ from headwater.federation.view.lifetime import WindowKey
 from headwater.federation.view.service_quality import Alert, Goal, Goals, Quality
 from headwater.federation.view.view_journal import ViewJournal
 from headwater.terms.model import SECOND, Row
+from headwater.values.query_guard import current_guard
 
 logger = logging.getLogger(__name__)
 
@@ -132,7 +133,8 @@ class HashJoinStrategy:
         if self._under_way is None:
             self._under_way = self._pool.submit(_fetch_table, self._remote, now)
         latency = self._goals.latency
-        wait([self._under_way], None if latency is None else max(0.0, latency * PLANNED_SHARE - spent - self._reserve))
+        left = None if latency is None else max(0.0, latency * PLANNED_SHARE - spent - self._reserve)
+        current_guard().wait([self._under_way], left)
         table = None
         if self._under_way.done():
             table, self._under_way = self._under_way.result(), None

@@ -155,7 +155,7 @@ class Emitter:
         if result.rows is not None:
             return self._emit_rows(result.rows)
         if self.counts_changes or self.lists_bags:
-            return self._emit_rows(self._take_rows(result))
+            return self._emit_rows(self._take_rows(result)) if result.counts else []
         before = result.answered
         now = self._whole(result) if has_changed or before is None else before
         if not self._keeps_answers:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from headwater.algebra.nodes import Node
 from headwater.algebra.plan import QueryPlan
 from headwater.execution.evaluator import Evaluator
-from headwater.execution.program import MakeEvaluator
+from headwater.execution.query_evaluators import MakeEvaluator
 from headwater.execution.remote_solutions import FetchSolutions, refuse_services
 from headwater.execution.static_data import StaticData
 from headwater.kernel.columns.vocabulary import Vocabulary

@@ -80,7 +80,7 @@ def fix_orders(root: Operator) -> None:
     """Have all joins probe their inputs in the order of the plan, whatever the stream is like: for comparison."""
     for operator in operators(root):
         if isinstance(operator, MultiwayJoinOperator):
-            operator.order = tuple(range(len(operator.inputs)))
+            operator.fix_order(tuple(range(len(operator.inputs))))
 
 
 def _join(join: MultiwayJoinOperator) -> JoinMeasures:

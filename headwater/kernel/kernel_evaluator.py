@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -37,6 +38,7 @@ from headwater.kernel.operators.operator import Operator
 from headwater.language.stream_clauses import StreamOperator
 from headwater.terms.element_columns import ElementColumns
 from headwater.terms.ids.encoded_rows import EncodedRows
+from headwater.values.query_guard import MANY_ROWS
 from headwater.windows.element_sequences import Elements
 from headwater.windows.model import CountWindow
 from headwater.windows.settings import Content, QuerySettings, Report
@@ -56,6 +58,9 @@ _LARGE_TICK = 1024
 _MOST_TRIPLES_IN_A_RUN = 1 << 18
 _MOST_ROWS_IN_A_RUN = 1 << 21
 """What a step may have to hold at a time: the triples that come, and the rows of whole results."""
+
+_MOST_TICKS_FROM_NOTHING = 1024
+"""How many whole results are listed in one step that begins with an empty one."""
 
 _MOST_SKIPPED_TICKS = 256
 """After so many ticks windows are moved on all the same, and forget what left them."""
@@ -78,8 +83,9 @@ class KernelEvaluator(Evaluator):
         self._make_compiler = make_compiler
         self._follows_views = False
         self._static_patterns = StaticPatterns(plan, static)
-        self._has_new_patterns = False
-        """Whether some patterns are static no longer."""
+        self._needs_compiling = False
+        """Whether what came in needs other operators: a pattern is static no longer, or stars cannot be matched."""
+        self._matches_stars = self._takes_runs
         self.vocabulary = Vocabulary(outside_texts_of(static))
         self._skipped_ticks = 0
         """How many ticks were skipped since the windows were moved: see `_required_windows`."""
@@ -136,7 +142,8 @@ class KernelEvaluator(Evaluator):
         self._compiler = compiler = self._make_compiler(self.plan, self.settings, self._static, self.vocabulary)
         compiler.static_parts.follows_views = self._follows_views
         compiler.static_parts.patterns = self._static_patterns
-        self._has_new_patterns = False
+        compiler.matches_stars = self._matches_stars
+        self._needs_compiling = False
         self.root, self._presenter = compiler.compile()
         shown = list(range(len(self.root.variables)))
         columns = shown if self._presenter else [self.root.variables.index(v.value) for v in self.plan.variables]
@@ -159,8 +166,14 @@ class KernelEvaluator(Evaluator):
             # There was no tick yet, and views are read as they are at the first one.
             return
         self._is_answered = False
+        self._apply(self._advance_static_parts())
+
+    def _advance_static_parts(self) -> Delta:
+        """What static parts change in the result, while the windows stay as they are."""
         self._clock.tick += 1
-        self._apply(self.root.advance())
+        for source in self._sources:
+            source.clear()
+        return self.root.advance()
 
     def _initial_delta(self) -> Delta:
         """The whole result at the last tick, from operators without any rows in them."""
@@ -202,16 +215,15 @@ class KernelEvaluator(Evaluator):
 
     def _feed_windows(self, limit: int | None) -> None:
         super()._feed_windows(limit)
-        if self._has_new_patterns:
-            self._read_new_patterns()
+        if self._needs_compiling:
+            self._exchange_operators()
 
-    def _read_new_patterns(self) -> None:
-        """Make the operators anew, because some patterns are no longer static; the result stays as it is."""
+    def _exchange_operators(self) -> None:
+        """Make the operators anew, because what came in needs others; the result stays as it is."""
         self._catch_up()
         has_begun = self.ticker.last_tick is not None
         if has_begun:
-            self._clock.tick += 1
-            delta = self.root.advance()
+            delta = self._advance_static_parts()
             if not delta.is_empty:
                 self._is_answered = False
                 self._apply(delta)
@@ -237,8 +249,11 @@ class KernelEvaluator(Evaluator):
         if isinstance(buffer.definition, CountWindow):
             elements = self._counted_items(buffer.definition, elements)
         if self.plan.windows[window_index].in_default_graph and self._static_patterns.observe(elements.triples):
-            self._has_new_patterns = True
+            self._needs_compiling = True
         buffer.add(elements.times, elements.starts, elements.triples)
+        if window_index in self._compiler.star_windows and not buffer.has_single_runs(elements):
+            self._matches_stars = False
+            self._needs_compiling = True
         return elements.times
 
     def _counted_items(self, window: CountWindow, elements: ElementColumns) -> ElementColumns:
@@ -256,7 +271,7 @@ class KernelEvaluator(Evaluator):
 
     def _refill(self, window_index: int, elements: ElementColumns) -> None:
         self._add(window_index, elements)
-        if self._has_new_patterns:
+        if self._needs_compiling:
             self._recompile()
         self._buffers[window_index].refill(self.ticker.item_count(window_index), self.ticker.last_tick)
 
@@ -274,12 +289,21 @@ class KernelEvaluator(Evaluator):
             return 1
         return max(buffer.closings(tick) for buffer in self._buffers)
 
-    def _move(self, tick: int, closing: int) -> bool:
-        if self._required and self._skipped_ticks < _MOST_SKIPPED_TICKS:
+    def _answers_at(self, tick: int, watermark: int | None) -> Iterable[Answer | AnswerColumns]:
+        if self._required and self._skip(tick):
+            return ()
+        return super()._answers_at(tick, watermark)
+
+    def _skip(self, tick: int) -> bool:
+        """Leave the windows where they are, if there is no result at a tick; gives whether there is none."""
+        if self._skipped_ticks < _MOST_SKIPPED_TICKS:
             for index in self._required:
                 if self._buffers[index].is_empty_at(tick):
                     self._skipped_ticks += 1
-                    return False
+                    return True
+        return False
+
+    def _move(self, tick: int, closing: int) -> bool:
         return self._advance_windows(tick, closing)
 
     def _advance_windows(self, tick: int, closing: int) -> bool:
@@ -304,7 +328,7 @@ class KernelEvaluator(Evaluator):
             self.vocabulary.sweep(self._ids_in_use())
         return changed
 
-    @property
+    @cached_property
     def _can_run(self) -> bool:
         """Whether many ticks can be taken in one step: each is answered, with nothing but the rows of the result."""
         is_each_answered = self.settings.report not in (Report.CHANGE, Report.NONEMPTY)
@@ -319,7 +343,7 @@ class KernelEvaluator(Evaluator):
         if not self._can_run:
             return super()._answer_ticks(ticks, watermark)
         due = list(ticks)
-        answers = AnswerBatch()
+        answers = self.answers_so_far = AnswerBatch()
         if not self._is_worth_a_run(due):
             for tick in due:
                 for answer in self._answers_at(tick, watermark):
@@ -344,11 +368,16 @@ class KernelEvaluator(Evaluator):
         """Whether the ticks that are due, and what comes with them, are so many that steps of several ticks pay."""
         if len(due) >= _WORTH_A_RUN or not due:
             return bool(due)
+        if sum([one.waiting_count for one in self._buffers]) < _WORTH_A_RUN_OF_TRIPLES:
+            return False
         return sum([one.entering_until(due[-1]) for one in self._buffers]) >= _WORTH_A_RUN_OF_TRIPLES
 
     def _run_size(self, due: list[int], place: int) -> int:
         """How many ticks are taken in one step from some place on; 0 if the next one has several closings."""
         size = min(len(due) - place, max(_WORTH_A_RUN, _MOST_ROWS_IN_A_RUN // max(1, self._result.size)))
+        if self._emitter.lists_bags and not self._result.size:
+            # The result may grow, and every tick has all of it.
+            size = min(size, _MOST_TICKS_FROM_NOTHING)
         for buffer in self._buffers:
             end = buffer.instant_after(_MOST_TRIPLES_IN_A_RUN)
             if end is not None:
@@ -361,6 +390,7 @@ class KernelEvaluator(Evaluator):
 
     def _answer_run(self, ticks: list[int], watermark: int | None) -> AnswerPart:
         """The answers at some ticks, which are taken in one step."""
+        self.guard.begin_tick()
         instants = np.array(ticks, dtype=np.int64)
         entering = sum([one.entering_until(ticks[-1]) for one in self._buffers])
         self._is_answered = True
@@ -374,6 +404,7 @@ class KernelEvaluator(Evaluator):
             answers = self._emit_each(deltas, ticks, watermark)
         if self.vocabulary.needs_sweep:
             self.vocabulary.sweep(self._ids_in_use())
+        self.guard.check_time()
         return answers
 
     def _advance_in_one_step(self, ticks: list[int], instants: Ints) -> DeltaRun:
@@ -397,6 +428,7 @@ class KernelEvaluator(Evaluator):
             for source, buffer in zip(self._sources, self._buffers, strict=True):
                 source.delta = buffer.move(tick, 0)
             deltas.append(self._project(self.root.advance()))
+            self.guard.check_time()
         return deltas
 
     def _emit_run(self, deltas: DeltaRun | list[Delta], instants: Ints, watermark: int | None) -> AnswerPart:
@@ -406,6 +438,7 @@ class KernelEvaluator(Evaluator):
             offsets = offsets[places.searchsorted(np.arange(instants.shape[0] + 1))]
             places = np.arange(instants.shape[0])
         windows = self._run_views(places)
+        self.guard.check_answer(int(np.diff(offsets).max(initial=0)))
         if self.plan.kind is QueryKind.SELECT:
             encoded = self.vocabulary.encode_rows(rows)
             return AnswerColumns(self._answer_head(watermark), instants[places], offsets, encoded, windows)
@@ -467,6 +500,8 @@ class KernelEvaluator(Evaluator):
 
     def _apply(self, delta: Delta) -> None:
         """Follow a change of the rows at the root."""
+        if delta.added.shape[0] > MANY_ROWS and self._presenter is None:
+            self.guard.check_answer(delta.added.shape[0])
         self._emitter.apply(self._result, self._project(delta))
 
     def _project(self, delta: Delta) -> Delta:
@@ -508,8 +543,9 @@ class KernelEvaluator(Evaluator):
     def _restore_memory(self, memory: Any) -> None:
         if self.ticker.last_tick is not None:
             self._derive_result()
-            self._emitter.restore(self._result, memory)
-            self._is_answered = memory is None
+            self._is_answered = memory is None and not self.new_queries
+            if not self.new_queries:
+                self._emitter.restore(self._result, memory)
 
     def _derive_result(self) -> None:
         """Have the result, and the content of the windows, as they were at the last tick."""

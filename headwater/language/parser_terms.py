@@ -52,6 +52,8 @@ class TermParser(ParserBase):
         """`<iri>` or a prefixed name."""
         if self.token.key not in IRI_STARTS:
             if self.token.key == "<":
+                if self.text.startswith("<<", self.token.start):
+                    self.fail("<<…>> is syntax of RDF 1.2, which queries do not support yet: write plain triples")
                 self.fail("this < begins no IRI: an IRI has no blanks, quotes or braces and ends with >")
             word = self.token.text
             hint = f": a bare word is no IRI; did you mean <{word}> or :{word}?" if self.token.is_word else ""

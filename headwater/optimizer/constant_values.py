@@ -15,8 +15,9 @@ from pyoxigraph import QuerySolutions, Store
 
 from headwater.algebra.nodes import ExistsPlan
 from headwater.algebra.plan_depth import check_text_of_plan
-from headwater.algebra.pyoxigraph_expressions import rewrite_for_pyoxigraph
+from headwater.algebra.pyoxigraph_expressions import FUNCTIONS, rewrite_for_pyoxigraph
 from headwater.algebra.scope import sub_expressions
+from headwater.algebra.text_lengths import can_grow, longest_text
 from headwater.algebra.to_sparql import expression_to_sparql
 from headwater.language.builtins import ARGUMENT_COUNTS
 from headwater.language.expressions import Aggregate, Constant, Expression, FunctionCall, Operation, VariableReference
@@ -31,9 +32,15 @@ _CONTEXT_FUNCTIONS = frozenset({"IRI", "URI", "BOUND"})
 """IRI() resolves against the query's base, BOUND() is about a variable."""
 
 
+_LONGEST_CONSTANT = 1 << 20
+"""What may have a longer value is not evaluated here: the query that evaluates it has a limit."""
+
+
 def is_constant(expression: Expression) -> bool:
-    """Whether an expression has one value, or is one error, for all solutions of all ticks."""
-    return is_deterministic(expression) and all(_can_evaluate(part) for part in sub_expressions(expression))
+    """Whether an expression has one value, or is one error, for all solutions of all ticks, and no very long one."""
+    if not is_deterministic(expression) or not all(_can_evaluate(part) for part in sub_expressions(expression)):
+        return False
+    return not can_grow(expression) or longest_text(expression, {}) <= _LONGEST_CONSTANT
 
 
 def _can_evaluate(part: Expression) -> bool:
@@ -65,7 +72,7 @@ def effective_boolean_value(expression: Expression) -> bool | None:
 @lru_cache(maxsize=4096)
 def _evaluate(expression: Expression) -> object:
     text = check_text_of_plan(expression_to_sparql(rewrite_for_pyoxigraph(expression)))
-    solutions = Store().query(f"SELECT ({text} AS ?value) WHERE {{}}")
+    solutions = Store().query(f"SELECT ({text} AS ?value) WHERE {{}}", custom_functions=FUNCTIONS)
     assert isinstance(solutions, QuerySolutions)
     (solution,) = solutions
     return solution["value"]

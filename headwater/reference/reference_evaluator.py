@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from pyoxigraph import QuerySolutions, Store
@@ -35,6 +36,8 @@ from headwater.terms.model import XSD, Element, Literal, NamedNode, Row, Term, V
 from headwater.terms.stored_forms import restore_term
 from headwater.terms.timestamps import format_time
 from headwater.values import stored_form_queries as exact
+from headwater.values.checked_functions import CheckedFunctions, with_checked_functions
+from headwater.values.query_guard import current_guard
 from headwater.values.row_order import is_ordered, row_text, with_total_order
 from headwater.windows.element_sequences import Elements, elements_of
 from headwater.windows.settings import QuerySettings
@@ -112,6 +115,7 @@ class ReferenceEvaluator(Evaluator):
         rewriter = PlanRewriter(plan, self.settings.content, occurrences, self._dataset.named)
         root = work_around_pyoxigraph(rewriter.rewrite(), rewriter.new_variable)
         root = with_total_order(map_plan(root, lambda node: map_expressions(node, _replace_now)))
+        root = map_plan(root, lambda node: map_expressions(node, with_checked_functions))
         called = aggregate_calls.with_aggregate_calls(root)
         text = check_text_of_plan(to_sparql(exact.read_originals(called) if has_stored_forms else called))
         return TickQuery(text, aggregate_calls.aggregate_functions_of(root, has_stored_forms))
@@ -125,6 +129,7 @@ class ReferenceEvaluator(Evaluator):
             values = Distinct(Project(root, (variable,)))
             plan = replace(self.plan, root=values, variables=(variable,), kind=QueryKind.SELECT)
             evaluator = ReferenceEvaluator(plan, self.settings, Store(), self._dataset)
+            evaluator.guard = self.guard
             evaluator._buffers = self._buffers
             functions = {**_FUNCTIONS, **remote.functions}
             return [row[0] for row in cast("list[Row]", evaluator._evaluate_plan(plan, functions, tick))]
@@ -194,7 +199,9 @@ class ReferenceEvaluator(Evaluator):
     def evaluate_static_part(self, root: Node, variables: tuple[Variable, ...]) -> list[Row]:
         """The solutions of a static part: another plan over the data of this one, while its windows are empty."""
         plan = replace(self.plan, root=root, variables=variables, kind=QueryKind.SELECT)
-        return cast("list[Row]", ReferenceEvaluator(plan, self.settings, Store(), self._dataset)._evaluate(0))
+        evaluator = ReferenceEvaluator(plan, self.settings, Store(), self._dataset)
+        evaluator.guard = current_guard()
+        return cast("list[Row]", evaluator._evaluate(0))
 
     def _evaluate(self, tick: int) -> list[object]:
         """The result at a tick: rows, or for DESCRIBE triples, or for ASK a verdict."""
@@ -216,16 +223,7 @@ class ReferenceEvaluator(Evaluator):
         if _NOW in text:
             moment = Literal(format_time(tick), datatype=NamedNode(XSD + "dateTime"))
             text = text.replace(f"<{_NOW}>", str(moment))
-        answered = self._dataset.store.query(
-            text,
-            base_iri=self._base,
-            custom_functions=dict(functions),
-            custom_aggregate_functions=query.aggregates,
-        )
-        solutions = cast(QuerySolutions, answered)
-        positions = {variable.value: i for i, variable in enumerate(solutions.variables)}
-        wanted = [positions[variable.value] for variable in self.plan.variables]
-        rows: list[Row] = [tuple(solution[i] for i in wanted) for solution in solutions]
+        rows = self.guard.call(partial(self._query_store, text, query, functions))
         if has_stored_forms:
             rows = [tuple(None if term is None else restore_term(term) for term in row) for row in rows]
         match self.plan.kind:
@@ -236,6 +234,34 @@ class ReferenceEvaluator(Evaluator):
         if not self._is_ordered:
             rows.sort(key=row_text)
         return list(rows)
+
+    def _query_store(self, text: str, query: TickQuery, functions: Functions) -> list[Row]:
+        """The solutions of the query of a tick, held to the limits of the query."""
+        checked = CheckedFunctions(self.guard)
+        answered = self._dataset.store.query(
+            text,
+            base_iri=self._base,
+            custom_functions={**functions, **checked.functions},
+            custom_aggregate_functions=query.aggregates,
+        )
+        try:
+            return self._take_rows(cast(QuerySolutions, answered), checked)
+        finally:
+            # An error keeps its frames, and another thread must not be the one that drops the solutions.
+            del answered
+
+    def _take_rows(self, solutions: QuerySolutions, checked: CheckedFunctions) -> list[Row]:
+        try:
+            positions = {variable.value: i for i, variable in enumerate(solutions.variables)}
+            wanted = [positions[variable.value] for variable in self.plan.variables]
+            rows: list[Row] = []
+            for solution in solutions:
+                rows.append(tuple([solution[i] for i in wanted]))
+                self.guard.check_answer(len(rows))
+            checked.check()
+            return rows
+        finally:
+            del solutions
 
 
 def _replace_now(expression: Expression) -> Expression:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,7 @@ from headwater.windows.stream_clock import combine_clocks
 if TYPE_CHECKING:
     from headwater.running.evaluation import BatchOutcome
     from headwater.running.named_evaluators import QueryOutline
+    from headwater.sinks.dead_letters import DeadLetter
 
 
 _NOTHING = Size(0, 0)
@@ -41,6 +42,7 @@ class QueryMeasure:
     size: Size
     complete_from: int | None
     choices: tuple[Choice, ...] = ()
+    suspended: str | None = None
 
     def merge(self, other: QueryMeasure) -> QueryMeasure:
         """The measures of two shards together."""
@@ -48,7 +50,8 @@ class QueryMeasure:
         known = self.size.bytes is not None and other.size.bytes is not None
         size = Size(rows, (self.size.bytes or 0) + (other.size.bytes or 0) if known else None)
         choices = self.choices + other.choices
-        return replace(self, seconds=self.seconds + other.seconds, size=size, choices=choices)
+        suspended = self.suspended or other.suspended
+        return replace(self, seconds=self.seconds + other.seconds, size=size, choices=choices, suspended=suspended)
 
 
 _SIZE_PLACE = [part.name for part in fields(QueryMeasure)].index("size")
@@ -106,12 +109,13 @@ def measure_batch(program: Program, elements: Mapping[str, int], seconds: Mappin
         clocks = program.clocks_of(evaluator)
         watermark, _ = combine_clocks(clocks)
         newest = max((clock.highest_time for clock in clocks if clock.highest_time is not None), default=None)
-        size, answered = evaluator.size(), evaluator.ticker.last_tick
+        size, answered = program.size_of(evaluator), evaluator.ticker.last_tick
         choices = evaluator.choices()
         for name in evaluator.names:
             complete_from = program.complete_from(name)
             taken = seconds.get(name, 0.0)
-            queries[name] = QueryMeasure(taken, watermark, newest, answered, size, complete_from, choices)
+            reason = program.suspensions[name].reason if name in program.suspensions else None
+            queries[name] = QueryMeasure(taken, watermark, newest, answered, size, complete_from, choices, reason)
             # The choices of a plan that many queries share count once.
             choices = ()
     return BatchMeasure(elements, queries, program.log.size if program.is_durable else _NOTHING)
@@ -134,6 +138,37 @@ def initial_progress(
     return progress
 
 
+@dataclass
+class StreamTroubles:
+    """The elements of a stream in a run, and how many of them took no part in any answer."""
+
+    elements: int = 0
+    late: int = 0
+    bad: int = 0
+    first_bad: str = ""
+
+    def count(self, letter: DeadLetter) -> None:
+        """Add a bad or late element."""
+        if letter.kind == "late":
+            self.late += 1
+            return
+        self.bad += 1
+        line = "" if letter.line is None else f", line {letter.line}"
+        self.first_bad = self.first_bad or f"{letter.source}{line}: {letter.reason}"
+
+    def describe(self, stream: str) -> Iterator[str]:
+        """What a person should know of them, and do."""
+        name, keep = iri_to_name(stream), "--dead-letters DIR keeps them with the reasons"
+        if self.bad:
+            some = "1 element" if self.bad == 1 else f"{self.bad:,} elements"
+            yield f"{some} of the stream {name} could not be read; the first: {self.first_bad} ({keep})"
+        if 2 * self.late > self.elements:
+            yield (
+                f"{self.late:,} of {self.elements:,} elements of the stream {name} came late, behind an element that "
+                f"was ahead of them: check the times, or allow for it with --delay ({keep})"
+            )
+
+
 class RunCounts:
     """The progress of a run."""
 
@@ -143,6 +178,7 @@ class RunCounts:
         self._clock = clock
         self._begin = self._last = clock()
         self.progress = Progress(queries=dict(queries or {}))
+        self._troubles: dict[str, StreamTroubles] = {}
 
     def count(self, outcome: BatchOutcome, steps: Mapping[str, float]) -> Progress:
         """Add a batch; `steps` are the seconds of what happened to it besides its evaluation."""
@@ -150,6 +186,10 @@ class RunCounts:
         seconds = max(now - self._last, 1e-6)
         before, measure = self.progress, outcome.measure
         late = sum(dead_letter.kind == "late" for dead_letter in outcome.dead_letters)
+        for stream, elements in measure.elements.items():
+            self._troubles.setdefault(stream, StreamTroubles()).elements += elements
+        for letter in outcome.dead_letters:
+            self._troubles.setdefault(letter.stream, StreamTroubles()).count(letter)
         self.progress = Progress(
             elements=before.elements + outcome.elements,
             late=before.late + late,
@@ -172,6 +212,12 @@ class RunCounts:
         """Count other queries from now on; queries that stay keep their counts."""
         known = self.progress.queries
         self.progress = replace(self.progress, queries={name: known.get(name, one) for name, one in queries.items()})
+
+    def note_suspended(self, reasons: Mapping[str, str]) -> None:
+        """These queries are suspended now, for these reasons; all others are not."""
+        known = self.progress.queries
+        queries = {name: replace(one, suspended=reasons.get(name)) for name, one in known.items()}
+        self.progress = replace(self.progress, queries=queries)
 
     def add_seconds(self, step: str, seconds: float) -> None:
         """Add the time of a step that follows the counting."""
@@ -207,7 +253,9 @@ class RunCounts:
         seconds = self._clock() - self._begin
         counts = {name: getattr(self.progress, name) for name in Progress.__dataclass_fields__}
         rate = self.progress.elements / max(seconds, 1e-6)
-        return RunSummary(**{**counts, "seconds": seconds, "rate": rate}, stopped=stopped)
+        warnings = [text for stream, troubles in self._troubles.items() for text in troubles.describe(stream)]
+        counts |= {"seconds": seconds, "rate": rate}
+        return RunSummary(**counts, stopped=stopped, warnings=tuple(warnings))
 
 
 def _add_measure(counted: QueryProgress, measure: QueryMeasure) -> QueryProgress:
@@ -222,6 +270,7 @@ def _add_measure(counted: QueryProgress, measure: QueryMeasure) -> QueryProgress
         seconds=counted.seconds + measure.seconds,
         complete_from=measure.complete_from,
         choices=measure.choices,
+        suspended=measure.suspended,
     )
 
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import logging
-import queue
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from threading import Event
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from headwater.execution.answer_batch import AnswerBatch
 from headwater.execution.answers import Answer
 from headwater.running.counting import RunCounts, newly_known_completeness
 from headwater.running.evaluation import BatchOutcome
 from headwater.running.progress import Progress, QueryProgress, RunSummary
+from headwater.running.subscriptions import Subscription
 from headwater.sinks.dead_letters import (
     LineNumbers,
     StrictError,
@@ -31,87 +30,6 @@ logger = logging.getLogger(__name__)
 OnAnswer = Callable[[Answer], object]
 OnBatch = Callable[[AnswerBatch], object]
 OnProgress = Callable[[Progress], object]
-
-_WAITING_ANSWERS = 10_000
-_WAITING_BATCHES = 4
-_POLL_SECONDS = 0.2
-
-
-Taken = TypeVar("Taken", bound=Answer | AnswerBatch)
-"""What an iterator takes: answers one by one, or those of one batch together."""
-
-
-class Subscription(Generic[Taken]):
-    """The answers of one query on their way to an iterator; the run waits when it is too far ahead of it."""
-
-    def __init__(self, query: str, *, takes_batches: bool = False) -> None:
-        self.query = query
-        self.takes_batches = takes_batches
-        self._answers: queue.Queue[Taken | None] = queue.Queue(_WAITING_BATCHES if takes_batches else _WAITING_ANSWERS)
-        self._failure: BaseException | None = None
-        self._closed = Event()
-
-    @property
-    def closed(self) -> bool:
-        """Whether the iterator was closed."""
-        return self._closed.is_set()
-
-    def close(self) -> None:
-        self._closed.set()
-
-    def put(self, answer: Taken | None) -> None:
-        """Hand an answer over, or with None say that there are no more; waits while too many are not taken."""
-        while not self.closed:
-            try:
-                self._answers.put(answer, timeout=_POLL_SECONDS)
-                return
-            except queue.Full:
-                continue
-
-    def end(self, failure: BaseException | None) -> None:
-        """The run is over; its failure is raised where the answers are taken."""
-        self._failure = failure
-        self.put(None)
-
-    def take(self) -> Taken | None:
-        """The next answer; None when the run is over."""
-        answer = self._answers.get()
-        if answer is None:
-            self.close()
-            if self._failure is not None:
-                raise self._failure
-        return answer
-
-
-class Answers(Iterator[Taken]):
-    """The answers of a query as they come, one by one or batch by batch.
-
-    The run begins when the first is asked for, if it has not begun before.
-
-    An iterator that is dropped, as by `break`, is no longer waited for.
-    """
-
-    def __init__(self, subscription: Subscription[Taken], start: Callable[[], None]) -> None:
-        self._subscription = subscription
-        self._start: Callable[[], None] | None = start
-
-    def __next__(self) -> Taken:
-        if self._subscription.closed:
-            raise StopIteration
-        if self._start is not None:
-            start, self._start = self._start, None
-            start()
-        answer = self._subscription.take()
-        if answer is None:
-            raise StopIteration
-        return answer
-
-    def close(self) -> None:
-        """Take no more answers."""
-        self._subscription.close()
-
-    def __del__(self) -> None:
-        self.close()
 
 
 class Delivery:
@@ -202,22 +120,34 @@ class Delivery:
         for query, own in answers.by_query().items():
             if self._on_batch is not None:
                 self._on_batch(own)
+            reason = own.suspended
             for subscription in tuple(self._subscriptions):
                 if subscription.takes_batches and subscription.query == query:
-                    subscription.put(own)
+                    if reason is None or len(own) > 1:
+                        subscription.put(own)
+                    if reason is not None:
+                        subscription.suspend(reason)
         if self._on_answer is None and all(one.takes_batches for one in self._subscriptions):
             return
         for answer in answers:
             if self._on_answer is not None:
                 self._on_answer(answer)
             for subscription in tuple(self._subscriptions):
-                if not subscription.takes_batches and subscription.query == answer.query:
+                if subscription.takes_batches or subscription.query != answer.query:
+                    continue
+                if answer.suspended is not None:
+                    subscription.suspend(answer.suspended)
+                else:
                     subscription.put(answer)
 
     def _log_completeness(self, before: Progress) -> None:
         for name, instant in newly_known_completeness(before, self.progress):
             since = "an instant that is not known yet" if instant is None else format_time(instant)
             logger.warning("%s: its answers are complete from %s", name, since)
+
+    def note_suspended(self, reasons: Mapping[str, str]) -> None:
+        """These queries are suspended now, for these reasons; all others are not."""
+        self._counts.note_suspended(reasons)
 
     def add_seconds(self, step: str, seconds: float) -> None:
         """Add the time of a step that follows the delivery."""

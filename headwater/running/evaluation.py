@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 
 from headwater.execution.answer_batch import AnswerBatch
-from headwater.execution.program import ChooseStep, LateElement, Program, StepResult, TickPace
+from headwater.execution.program import Program
 from headwater.execution.program_state import ProgramState
+from headwater.execution.program_steps import ChooseStep, LateElement, StepResult, TickPace
 from headwater.execution.static_data import Version
+from headwater.execution.suspension import Suspension
 from headwater.execution.tick_thinning import Clock, TickThinner, can_skip_ticks
 from headwater.execution.window_log import LogChanges, LogSegment, WindowLog
 from headwater.running.counting import BatchMeasure, add_by_name, measure_batch
@@ -117,6 +119,17 @@ class Evaluation:
     def prepare_newest(self) -> None:
         """Prepare the newest version of the data in the background; a batch sees it only if it names it."""
         self._program.prepare_newest()
+
+    @property
+    def suspensions(self) -> Mapping[str, Suspension]:
+        """The queries that are suspended, and why."""
+        return self._program.suspensions
+
+    def raise_if_all_suspended(self) -> None:
+        """Raise the error of a query if all of them are suspended: nothing is left to evaluate."""
+        if len(self.suspensions) == len(self._program.evaluators):
+            for name, suspension in self.suspensions.items():
+                raise suspension.to_error(name)
 
     def replace_program(self, program: Program) -> None:
         """Continue with a new program, whose queries may be others."""

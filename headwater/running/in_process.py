@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
-from headwater.execution.program import TickPace
+from headwater.execution.program_steps import TickPace
 from headwater.execution.static_data import Version, is_before
 from headwater.execution.tick_thinning import Clock
 from headwater.running.delivery import Delivery
@@ -22,6 +22,7 @@ from headwater.running.version_choice import VersionChoice
 from headwater.running.workload import Workload, WorkloadChanges
 from headwater.sources.feed import Chunk, Feed
 from headwater.sources.offsets import Offset
+from headwater.values.query_guard import Interruption, RunStopped
 
 _BATCH_BYTES = 1 << 20
 
@@ -40,6 +41,7 @@ def run_in_process(
     data_changes: bool = False,
     trigger_seconds: float = 1.0,
     skips_ticks: bool = False,
+    interruption: Interruption | None = None,
     clock: Clock = time.monotonic,
 ) -> None:
     """Read, evaluate and deliver until everything is read or, when following, until `stop` is set.
@@ -48,14 +50,18 @@ def run_in_process(
     one, each tick is then delivered before the next one is answered, so that a change made because of one answer is
     seen by the next tick; otherwise ticks that are due together may share a step (`TickPace`). `accept_state` is called
     when the state of the checkpoint was read. With `skips_ticks`, a run that follows and falls behind evaluates fewer
-    ticks, by `clock`.
+    ticks, by `clock`. `interruption` ends a batch that takes too long when the run is stopped. A run that does not
+    follow its sources ends with the error of a query when all queries are suspended.
     """
-    evaluation = Evaluation(workload.description.program())
+    evaluation = Evaluation(workload.description.program(interruption))
     if skips_ticks and follow:
         evaluation.thin_ticks(clock)
     saved = None if checkpoint is None else SavedRun(checkpoint)
     batch, offset = (0, Offset()) if saved is None else saved.load(evaluation)
     accept_state()
+    delivery.note_suspended({name: one.reason for name, one in evaluation.suspensions.items()})
+    if not follow:
+        evaluation.raise_if_all_suspended()
     choice = VersionChoice(evaluation.prepare_version)
     pace = None if delivery.has_answer_callback else TickPace()
     feed = _feed(workload, follow, drain)
@@ -74,7 +80,8 @@ def run_in_process(
     read_ahead = _ReadAhead()
     while not stop.is_set():
         if (other := changes.take()) is not None:
-            evaluation.replace_program(other.description.program())
+            evaluation.replace_program(other.description.program(interruption))
+            delivery.note_suspended({name: one.reason for name, one in evaluation.suspensions.items()})
             if skips_ticks and follow:
                 evaluation.thin_ticks(clock)
             feed = _feed(other, follow, drain)
@@ -98,13 +105,22 @@ def run_in_process(
             # What comes next is there: it is read while this batch is evaluated.
             read_ahead.start(feed, end, feed.next_offset(end, batch_bytes or _BATCH_BYTES))
         outcomes = (
-            evaluation.step_by_ticks(chunks, choose_step, pace) if data_changes else iter([evaluation.step(chunks)])
+            evaluation.step_by_ticks(chunks, choose_step, pace)
+            if data_changes
+            else (evaluation.step(one) for one in [chunks])
         )
-        for outcome in outcomes:
-            delivery.deliver(batch, outcome, is_repeated=is_repeated)
-            batch += 1
-            if choice.is_behind(evaluation.data_version):
-                evaluation.prepare_newest()
+        try:
+            for outcome in outcomes:
+                if not follow and evaluation.suspensions:
+                    # A run from the checkpoint tries this batch again, perhaps with higher limits.
+                    evaluation.raise_if_all_suspended()
+                delivery.deliver(batch, outcome, is_repeated=is_repeated)
+                batch += 1
+                if choice.is_behind(evaluation.data_version):
+                    evaluation.prepare_newest()
+        except RunStopped:
+            # A run from the checkpoint repeats the batch, as it was planned.
+            break
         offset = replace(end, version=evaluation.data_version)
         if saved is not None:
             begin = time.monotonic()

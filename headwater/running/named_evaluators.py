@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from pyoxigraph import Store
 
-from headwater.execution.program import FindFamilies, MakeEvaluator, no_families
+from headwater.execution.query_evaluators import FindFamilies, MakeEvaluator, no_families
 from headwater.execution.registered import RegisteredQuery
 from headwater.execution.stream_reads import Patterns, needed_patterns
 from headwater.reference.reference_evaluator import ReferenceEvaluator

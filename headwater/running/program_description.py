@@ -7,7 +7,7 @@ evaluators; only the process that evaluates calls it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from headwater.datasets.dataset import DataSet
@@ -29,6 +29,7 @@ from headwater.sharding.answer_merging import query_of_shard
 from headwater.sharding.shard_plan import ShardPlan
 from headwater.sources.stream_patterns import WantedPatterns
 from headwater.terms.ids.term_key import ProcessKey
+from headwater.values.query_guard import Interruption
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,8 @@ class ProgramDescription:
     in microseconds. `sharding` says how the work is cut, if it is. `idle` is how far a stream may be behind the others
     before they go on without it, in microseconds of event time; `skews` the same for the partitions of a stream.
     `services` has the settings of endpoints and given change rates, `statistics` what the optimizer may know of the
-    linked data, so that every worker makes the same plans. `key` is that of the ids, which workers adopt.
+    linked data, so that every worker makes the same plans. `resumed` has a token for each query that was resumed.
+    `key` is that of the ids, which workers adopt.
     """
 
     queries: tuple[RegisteredQuery, ...]
@@ -63,6 +65,7 @@ class ProgramDescription:
     skews: tuple[tuple[str, int], ...] = ()
     services: ServiceSettings | None = None
     statistics: Statistics | None = None
+    resumed: tuple[tuple[str, str], ...] = ()
     key: ProcessKey = field(default_factory=ProcessKey, compare=False)
 
     @property
@@ -82,8 +85,11 @@ class ProgramDescription:
         wanted = WantedPatterns.of_patterns(union_patterns(outline.patterns for outline in outlines.values()))
         return ProgramOutline(outlines, tuple(sorted(read - produced.keys())), wanted)
 
-    def program(self) -> Program:
-        """The queries with nothing read yet; a `RegistrationError` where they cannot run together."""
+    def program(self, interruption: Interruption | None = None, alone: Collection[str] = ()) -> Program:
+        """The queries with nothing read yet; a `RegistrationError` where they cannot run together.
+
+        `interruption` is how other threads end an evaluation; the queries in `alone` are evaluated one by one.
+        """
         cut = self.sharding
         return Program(
             self.queries if cut is None else tuple(query_of_shard(one, cut) for one in self.queries),
@@ -94,4 +100,7 @@ class ProgramDescription:
             is_filtered=True,
             idle=dict(self.idle),
             skews=dict(self.skews),
+            resumed=dict(self.resumed),
+            alone=alone,
+            interruption=interruption,
         )

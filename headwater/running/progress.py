@@ -15,6 +15,7 @@ from typing import Any
 
 from headwater.execution.evaluator import Choice
 from headwater.execution.late_queries import NOT_YET
+from headwater.execution.suspension import QuerySuspended
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class QueryProgress:
     first one on, and `headwater.execution.late_queries.NOT_YET` as long as that is not known. `choices` has for each
     join what the kernel chose as it ran, of each shard: how many mappings went to which input as which step, and which
     indexes are built or were dropped (`kernel.join_measures`); of queries that share one plan, the first one has them.
+    `suspended` is the reason for which the query has no answers until it is resumed, None while it runs.
     """
 
     evaluator: str = "kernel"
@@ -52,6 +54,7 @@ class QueryProgress:
     seconds: float = 0.0
     complete_from: int | None = None
     choices: tuple[Choice, ...] = ()
+    suspended: str | None = None
 
     @property
     def is_complete(self) -> bool:
@@ -85,6 +88,11 @@ class Progress:
     steps: Mapping[str, float] = field(default_factory=dict)
     queries: Mapping[str, QueryProgress] = field(default_factory=dict)
 
+    @property
+    def suspended(self) -> dict[str, str]:
+        """The queries that are suspended, and why."""
+        return {name: one.suspended for name, one in self.queries.items() if one.suspended is not None}
+
     def to_json(self) -> str:
         """All counts as one line of JSON; instants and distances are in microseconds."""
         return json.dumps(_plain(self), ensure_ascii=False)
@@ -92,9 +100,19 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class RunSummary(Progress):
-    """What a run did in all. `stopped` where it was stopped before it had read everything."""
+    """What a run did in all. `stopped` where it was stopped before it had read everything.
+
+    `warnings` has what is probably wrong with the queries over their data, a sentence each.
+    """
 
     stopped: bool = False
+    warnings: tuple[str, ...] = ()
+
+    def raise_if_all_suspended(self) -> None:
+        """Raise a `QuerySuspended` if no query is left that runs."""
+        if len(self.suspended) == len(self.queries):
+            for name, reason in self.suspended.items():
+                raise QuerySuspended(name, reason)
 
 
 def _plain(value: Any) -> Any:

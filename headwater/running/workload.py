@@ -10,7 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from threading import Event
 
+from headwater.running.counting import initial_progress
 from headwater.running.program_description import ProgramDescription, ProgramOutline
+from headwater.running.progress import QueryProgress
 from headwater.sources.feed import Feed
 from headwater.sources.source import Source
 
@@ -22,6 +24,11 @@ class Workload:
     description: ProgramDescription
     outline: ProgramOutline
     sources: Mapping[str, Source]
+
+    def initial_progress(self) -> dict[str, QueryProgress]:
+        """The queries with nothing counted yet."""
+        cut = self.description.sharding
+        return initial_progress(self.description.queries, self.outline.queries, 1 if cut is None else len(cut.keys))
 
     def feed(self, *, drain: bool) -> Feed:
         """The feed of the sources, limited to the triples that the queries need."""

@@ -6,7 +6,7 @@ are merged first (`partial_groups`). ORDER BY, DISTINCT, LIMIT and CONSTRUCT are
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from headwater.algebra.plan import QueryKind, QueryPlan
@@ -40,14 +40,14 @@ def query_of_shard(query: RegisteredQuery, sharding: ShardPlan) -> RegisteredQue
     Where the groups of a query are spread over shards, its rows are partial groups.
     """
     if query.plan.name in sharding.partial_groups:
-        return RegisteredQuery(partial_plan_of(query.plan), query.settings)
+        return replace(query, plan=partial_plan_of(query.plan))
     plan, presentation = query.plan, presentation_of(query)
     if plan.kind is QueryKind.CONSTRUCT:
         plan = replace(plan, kind=QueryKind.SELECT)
     if presentation is not None:
         root = presentation.partial_plan(Presentation.extract_any(plan.root)[1])
         plan = replace(plan, root=root, variables=presentation.needed_variables)
-    return query if plan is query.plan else RegisteredQuery(plan, query.settings)
+    return query if plan is query.plan else replace(query, plan=plan)
 
 
 class _MergedPresenter:
@@ -84,11 +84,17 @@ class AnswerMerger:
                 wanted = query.plan.variables if presentation is None else presentation.needed_variables
                 self._groups[query.plan.name] = GroupMerger(query.plan, wanted)
 
-    def merge(self, answers: AnswerBatch) -> AnswerBatch:
-        """The answers of all shards, in the order of time and of the registration of their queries."""
+    def merge(self, answers: AnswerBatch, suspended: Collection[str] = ()) -> AnswerBatch:
+        """The answers of all shards, in the order of time and of the registration of their queries.
+
+        Of queries that are suspended in some shard, the others have parts of answers, which nobody needs.
+        """
         order = {name: index for index, name in enumerate(self._plans)}
         merged: list[AnswerBatch] = []
         for name, own in answers.by_query().items():
+            if name in suspended:
+                merged.append(AnswerBatch([[one for one in own if one.suspended is not None][:1]]))
+                continue
             columns = self._merge_columns(name, own.parts)
             merged.append(self._merge_ticks(own) if columns is None else AnswerBatch([columns]))
         return merge_answers(merged, order)

@@ -2,8 +2,9 @@
 
 JSON is one SPARQL 1.1 results object per line, with `"time_us"` and `"time"` beside `"head"`; an answer that is a
 graph has its N-Triples in `"graph"`, one that rests on SERVICE says in `"quality"` how good it is, and one whose query
-came so late that its windows did not hold everything has `"complete": false`. N-Quads can be read back as a stream:
-each answer is a named graph that carries `prov:generatedAtTime`.
+came so late that its windows did not hold everything has `"complete": false`. A line with `"suspended"` is no answer:
+it says why the query has no more of them. N-Quads can be read back as a stream: each answer is a named graph that
+carries `prov:generatedAtTime`.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ from headwater.terms.writing import bindings_to_json, write_csv, write_nquads, w
 
 AnswerWriter = Callable[[Answer], str]
 
+_SUSPENDED = NamedNode("urn:headwater:suspended")
+"""Says of the graph of an answer that it is none, and why its query has no more."""
+
 
 def format_answer_json(answer: Answer, *, with_query: bool = False) -> str:
     """One line of JSON. `with_query` adds the name of the query, for runs that have several."""
@@ -39,7 +43,8 @@ def format_answer_json(answer: Answer, *, with_query: bool = False) -> str:
     quality = {} if answer.quality is None else {"quality": answer.quality.as_json()}
     whole = {} if answer.complete else {"complete": False}
     skipped = {"skipped": answer.skipped} if answer.skipped else {}
-    return json.dumps({**name, **head, **whole, **skipped, **quality, **body}, ensure_ascii=False) + "\n"
+    notice = {} if answer.suspended is None else {"suspended": answer.suspended}
+    return json.dumps({**name, **head, **notice, **whole, **skipped, **quality, **body}, ensure_ascii=False) + "\n"
 
 
 def format_answer_csv(answer: Answer, *, header: bool = True, with_query: bool = False) -> str:
@@ -59,6 +64,10 @@ def format_answer_nquads(answer: Answer) -> str:
     """
     graph = answer_graph(answer)
     moment = Literal(format_time(answer.time), datatype=NamedNode(XSD + "dateTime"))
+    if answer.suspended is not None:
+        return write_nquads(
+            [Quad(graph, GENERATED_AT_TIME, moment), Quad(graph, _SUSPENDED, Literal(answer.suspended))]
+        )
     quads = [Quad(t.subject, t.predicate, t.object, graph) for t in answer.to_rdf()]
     return write_nquads([Quad(graph, GENERATED_AT_TIME, moment), *quads])
 
@@ -76,7 +85,8 @@ def format_answer_table(answer: Answer, *, with_query: bool = False) -> str:
     widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in [columns, *cells]]
     title = format_time(answer.time) + (f"  {answer.query}" if with_query else "")
-    body = "".join(f"  {line.rstrip()}\n" for line in lines) if cells else "  nothing\n"
+    nothing = "  nothing\n" if answer.suspended is None else f"  suspended: {answer.suspended}\n"
+    body = "".join(f"  {line.rstrip()}\n" for line in lines) if cells else nothing
     return f"{title}\n{body}"
 
 

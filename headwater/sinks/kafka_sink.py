@@ -23,7 +23,10 @@ from headwater.errors import SettingError, StateError
 from headwater.execution.answer_batch import AnswerBatch
 from headwater.execution.answers import Answer
 from headwater.sinks.answer_text import format_answer_csv, format_answer_json, format_answer_nquads
+from headwater.sinks.errors import SinkError
+from headwater.sources.kafka import is_broker_reachable
 from headwater.sources.kafka_jars import ensure_kafka
+from headwater.sources.outages import is_missing_topic
 from headwater.terms.arguments import check_text
 from headwater.terms.timestamps import format_time
 from headwater.values.row_order import row_text
@@ -55,8 +58,9 @@ class KafkaSink:
             raise SettingError(f"per={per!r}: use 'answer' or 'row'")
         if per == "row" and format == "nquads":
             raise SettingError("N-Quads are a graph for each answer: leave out per='row'")
+        self._servers = check_text("servers", servers)
         self._options = {
-            "kafka.bootstrap.servers": check_text("servers", servers),
+            "kafka.bootstrap.servers": self._servers,
             "topic": check_text("topic", topic),
             "includeHeaders": "true",
             **(options or {}),
@@ -68,6 +72,11 @@ class KafkaSink:
     def open(self, spark: SparkSession | None) -> None:
         if spark is None:
             raise SettingError("answers go to Kafka through Spark: leave out in_process=True (--in-process)")
+        if not is_broker_reachable(self._servers):
+            raise SinkError(
+                f"no Kafka broker answers at {self._servers}, where answers go (--out): check the address, and that "
+                "the broker runs"
+            )
         ensure_kafka(spark)
         self._spark = spark
 
@@ -84,7 +93,15 @@ class KafkaSink:
         table = pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema=schema)
         frame = self._spark.createDataFrame(table)
         # One task, so that the records come in order.
-        frame.coalesce(1).write.format("kafka").options(**fill_in_secrets(self._options)).save()
+        try:
+            frame.coalesce(1).write.format("kafka").options(**fill_in_secrets(self._options)).save()
+        except Exception as error:
+            if is_missing_topic(error):
+                raise SinkError(
+                    f"there is no topic {self._options['topic']!r} at {self._servers}, and the broker makes none: make "
+                    "the topic, or name another one (--out)"
+                ) from error
+            raise
 
     def _records(self, answer: Answer, batch: int) -> Iterator[tuple[bytes, bytes, list[dict[str, object]]]]:
         key = f"{answer.query}|{answer.time}|{answer.part}"

@@ -19,6 +19,8 @@ from enum import Enum
 from hashlib import blake2b
 from typing import IO
 
+from headwater.sources.read_faults import report_read_faults
+
 _HASHED_BYTES = 4096
 """So many bytes at the beginning, and before the place up to which a file was read, are hashed."""
 _STEPS = (*range(64, 1024 + 1, 64), _HASHED_BYTES)
@@ -37,10 +39,10 @@ class Recognition(Enum):
 def identify(path: str, end: int, inode: int | None = None) -> str:
     """A text that identifies a file that was read up to a byte.
 
-    Empty where it cannot be read, has become shorter or, with `inode`, is another file meanwhile.
+    Empty where it is missing, has become shorter or, with `inode`, is another file meanwhile.
     """
     try:
-        with open(path, "rb") as stream:
+        with report_read_faults(path), open(path, "rb") as stream:
             status = os.fstat(stream.fileno())
             if status.st_size < end or inode not in (None, status.st_ino):
                 return ""
@@ -53,7 +55,7 @@ def recognise(path: str, identity: str) -> Recognition:
     """What the file at a path is, compared with one that has an identity."""
     end, _, digest, steps = _parts_of(identity)
     try:
-        with open(path, "rb") as stream:
+        with report_read_faults(path), open(path, "rb") as stream:
             size = os.fstat(stream.fileno()).st_size
             if size >= end:
                 return Recognition.SAME if _digest(stream, end) == digest else Recognition.OTHER
@@ -75,7 +77,7 @@ def find_file(path: str, identity: str) -> str | None:
 def files_beside(path: str) -> list[os.DirEntry[str]]:
     """The files in the folder of a path."""
     try:
-        with os.scandir(os.path.dirname(path) or ".") as entries:
+        with report_read_faults(path), os.scandir(os.path.dirname(path) or ".") as entries:
             return [entry for entry in entries if entry.is_file()]
     except OSError:
         return []

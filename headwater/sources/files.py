@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from headwater.sources.file_identity import files_beside, find_file
 from headwater.sources.item_ranges import can_read_lines, line_numbers, read_item_range, scan_item_range
+from headwater.sources.read_faults import report_read_faults
 from headwater.sources.source import ItemRange, SourceError, SourceItem
 from headwater.terms.arguments import check_elements, check_path
 from headwater.terms.element_files import ElementReader, element_reader
@@ -78,10 +79,8 @@ class FileSource:
         items: list[SourceItem] = []
         for name in dict.fromkeys(name for pattern in self.patterns for name in self._matching_names(pattern)):
             path = self._path(name)
-            try:
+            with suppress(OSError), report_read_faults(path):
                 items.append(_item_of(name, path, os.stat(path)))
-            except OSError:
-                continue
         return items
 
     def items_beside(self, name: str) -> list[SourceItem]:
@@ -89,19 +88,20 @@ class FileSource:
         for entry in files_beside(self._path(name)):
             # A file that gets another name stays compressed as it was, or its bytes are others.
             if is_compressed(entry.name) == is_compressed(name):
-                with suppress(OSError):
+                with suppress(OSError), report_read_faults(entry.path):
                     beside.append(_item_of(name, entry.path, entry.stat()))
         return beside
 
     def needs_whole_read(self, item: SourceItem) -> bool:
         try:
-            return not can_read_lines(self._reader(item.name, item.path), item.size)
+            with report_read_faults(item.path):
+                return not can_read_lines(self._reader(item.name, item.path), item.size)
         except (OSError, ValueError):
             return True
 
     def complete_size(self, item: SourceItem) -> int:
-        end = item.size
-        with open(item.path or self._path(item.name), "rb") as stream:
+        end, path = item.size, item.path or self._path(item.name)
+        with report_read_faults(path), open(path, "rb") as stream:
             while end > 0:
                 start = max(0, end - (1 << 16))
                 stream.seek(start)
@@ -123,7 +123,8 @@ class FileSource:
             yield BadElement(lost, "", item_range.name, (item_range.start,))
             return
         try:
-            yield from read_item_range(self._reader(item_range.name, path), item_range)
+            with report_read_faults(path):
+                yield from read_item_range(self._reader(item_range.name, path), item_range)
         except (OSError, ValueError) as error:
             yield BadElement(f"the file cannot be read: {error}", "", item_range.name, (item_range.start,))
 
@@ -132,19 +133,22 @@ class FileSource:
         if path is None:
             return None
         try:
-            return scan_item_range(self._reader(item_range.name, path), item_range, patterns)
+            with report_read_faults(path):
+                return scan_item_range(self._reader(item_range.name, path), item_range, patterns)
         except (OSError, ValueError):
             return None
 
     def text_at(self, name: str, position: tuple[int, ...]) -> str | None:
-        for element in self._reader(name).read_range(position[0], position[0] + 1):
-            if isinstance(element, Element) and element.position == position:
-                return "\n".join(f"{triple} ." for triple in element.triples)
+        with report_read_faults(self._path(name)):
+            for element in self._reader(name).read_range(position[0], position[0] + 1):
+                if isinstance(element, Element) and element.position == position:
+                    return "\n".join(f"{triple} ." for triple in element.triples)
         return None
 
     def line_numbers(self, name: str, positions: Sequence[tuple[int, ...]]) -> list[int | None]:
         try:
-            return line_numbers(self._reader(name), positions)
+            with report_read_faults(self._path(name)):
+                return line_numbers(self._reader(name), positions)
         except (OSError, ValueError):
             return [None] * len(positions)
 

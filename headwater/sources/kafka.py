@@ -42,6 +42,17 @@ _MOST_PARTITIONS = 1 << 20
 _COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp")
 
 
+def is_broker_reachable(servers: str) -> bool:
+    """Whether one of some brokers, `host:port` with commas in between, can be connected to."""
+    for server in [_host_and_port(server) for server in servers.split(",")]:
+        try:
+            with socket.create_connection(server, timeout=_CONNECT_SECONDS):
+                return True
+        except OSError:
+            continue
+    return False
+
+
 @dataclass(frozen=True)
 class KafkaSource(RecordSource):
     """Topics of a cluster; `kafka(…)` makes one."""
@@ -55,14 +66,8 @@ class KafkaSource(RecordSource):
     options: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
     def check(self) -> None:
-        servers = [_host_and_port(server) for server in self.servers.split(",")]
-        for server in servers:
-            try:
-                with socket.create_connection(server, timeout=_CONNECT_SECONDS):
-                    return
-            except OSError:
-                continue
-        raise SourceError(f"no Kafka broker answers at {self.servers}: check the address, and that the broker runs")
+        if not is_broker_reachable(self.servers):
+            raise SourceError(f"no Kafka broker answers at {self.servers}: check the address, and that the broker runs")
 
     def records(self, spark: SparkSession) -> DataFrame:
         ensure_kafka(spark)

@@ -15,6 +15,7 @@ _OUTAGE_MESSAGES = (
     "org.apache.kafka.common.errors.BrokerNotAvailableException",
     "Failed to get records for",
 )
+_MISSING_TOPIC = ("UnknownTopicOrPartitionException", "not present in metadata after")
 _FIRST_WAIT, _LONGEST_WAIT = 1.0, 30.0
 _PATIENCE_SECONDS = 3600.0
 _SECONDS_WITHOUT_FAILURE = 120.0
@@ -22,10 +23,20 @@ _SECONDS_WITHOUT_FAILURE = 120.0
 
 def is_outage(error: BaseException) -> bool:
     """Whether an error, or one that caused it, means that Kafka did not answer."""
+    return _has_message(error, _OUTAGE_MESSAGES)
+
+
+def is_missing_topic(error: BaseException) -> bool:
+    """Whether an error, or one that caused it, means that a broker has no topic of that name."""
+    return _has_message(error, _MISSING_TOPIC)
+
+
+def _has_message(error: BaseException, messages: tuple[str, ...]) -> bool:
+    """Whether one of some messages stands in an error, or in one that caused it."""
     seen: set[int] = set()
     link: BaseException | None = error
     while link is not None and id(link) not in seen:
-        if any(message in str(link) for message in _OUTAGE_MESSAGES):
+        if any(message in str(link) for message in messages):
             return True
         seen.add(id(link))
         link = link.__cause__ or link.__context__

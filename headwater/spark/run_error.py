@@ -15,11 +15,22 @@ class RunError(HeadwaterError, RuntimeError):
 
 WORKER_DIED = "Python worker exited unexpectedly"
 DISK_FULL = "No space left on device"
+OTHER_PYTHON = "PYTHON_VERSION_MISMATCH"
+NO_MODULE = "No module named 'headwater'"
+NO_TOPIC = "UnknownTopicOrPartitionException"
+_SET_PYTHON = (
+    "Spark's workers run another Python than this one, or one without Headwater: set PYSPARK_PYTHON to the path of "
+    "this Python (sys.executable) before the SparkSession is made, or let hw.Engine() make the session"
+)
 _ADVICE = {
+    OTHER_PYTHON: _SET_PYTHON,
+    NO_MODULE: _SET_PYTHON,
+    NO_TOPIC: "the broker has no topic of that name: check the topic in --stream or kafka(…), or make it",
     WORKER_DIED: "a Python worker process of Spark died: it was killed, or the machine ran out of memory. Look for the "
     "reason in the system's log, give the machine more memory or the engine more shards or a smaller batch_bytes",
     DISK_FULL: "a disk is full: that of the checkpoint, of a sink or of Spark's temporary files. Make room",
 }
+_PASSING = (WORKER_DIED, DISK_FULL)
 _NOTHING_IS_LOST = "and run again with the same checkpoint: the run goes on with the batch that failed, nothing is lost"
 
 
@@ -28,7 +39,7 @@ def to_run_error(error: BaseException) -> RunError:
     text = str(error)
     for message, advice in _ADVICE.items():
         if message in text:
-            return RunError(f"{advice}, {_NOTHING_IS_LOST}")
+            return RunError(f"{advice}, {_NOTHING_IS_LOST}" if message in _PASSING else advice)
     errors = _PYTHON_ERROR.findall(text)
     in_python = [(kind, reason) for kind, reason in errors if not kind.startswith(("org.", "java.", "py4j."))]
     if in_python:

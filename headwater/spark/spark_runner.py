@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 _BATCH_BYTES = 8 << 20
 _SMALLEST_TASK_BYTES = 256 << 10
 _POLL_SECONDS = 0.2
-_LAST_BATCH_SECONDS = 30.0
+_LAST_BATCH_SECONDS = 2.0
 _ATTEMPTS = 4
 _RETRYABLE_ERRORS = ("failed to connect back", WORKER_DIED)
 """Spark gives a Python process ten seconds to start, and does not replace one that dies in the middle of its work; from

@@ -14,7 +14,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -64,13 +64,22 @@ class EvaluationProcessor(StatefulProcessor):
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:
         """Evaluate the chunks of one batch for one shard and save its state; gives one outcome."""
+        from headwater.execution.query_evaluators import FamilyFailed
         from headwater.running.counting import add_by_name
 
         begin = time.monotonic()
         chunks = [unpack_chunk(bytes(chunk)) for frame in rows for chunk in frame["chunk"]]
         evaluation = self._resume_evaluation()
         unpacked = time.monotonic()
-        outcome = evaluation.step(chunks)
+        alone: frozenset[str] = frozenset()
+        while True:
+            try:
+                outcome = evaluation.step(chunks)
+                break
+            except FamilyFailed as failure:
+                # The windows are in the store: the members begin there, one by one.
+                alone |= failure.names
+                evaluation = self._restore_evaluation(alone)
         evaluated = time.monotonic()
         self._save(evaluation)
         if self._description.watched:
@@ -101,14 +110,19 @@ class EvaluationProcessor(StatefulProcessor):
 
     def _resume_evaluation(self) -> Evaluation:
         """The evaluation that is live in this worker, or one restored from Spark's state."""
-        from headwater.running.evaluation import Evaluation
-
         stored = self._token.get()
         if stored is not None:
             live = _LIVE_EVALUATIONS.pop((self._run, stored[0]), None)
             if live is not None:
                 return live
-        evaluation = Evaluation(self._description.program())
+        return self._restore_evaluation()
+
+    def _restore_evaluation(self, alone: Collection[str] = ()) -> Evaluation:
+        """The evaluation from Spark's state; the queries in `alone` are evaluated one by one."""
+        from headwater.running.evaluation import Evaluation
+
+        stored = self._token.get()
+        evaluation = Evaluation(self._description.program(alone=alone))
         if stored is not None:
             summary = self._summary.get()
             if summary is None:
@@ -193,4 +207,7 @@ def rows_to_outcome(rows: list[Any], merger: AnswerMerger | None = None) -> Batc
                 part.watermarks,
                 outcome.measure.merge(part.measure),
             )
-    return replace(outcome, answers=answers if merger is None else merger.merge(answers))
+    if merger is None:
+        return replace(outcome, answers=answers)
+    suspended = [name for name, one in outcome.measure.queries.items() if one.suspended is not None]
+    return replace(outcome, answers=merger.merge(answers, suspended))

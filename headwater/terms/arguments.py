@@ -75,6 +75,14 @@ def check_path(name: str, value: Any) -> Path:
     return Path(value)
 
 
+def check_folder(name: str, path: Any) -> Path:
+    """The absolute path of a folder, which need not be there yet."""
+    folder = check_path(name, path).absolute()
+    if folder.exists() and not folder.is_dir():
+        raise SettingError(f"{name}: {folder} is a file: name a folder, or a path where one can be made")
+    return folder
+
+
 def make_folder(name: str, folder: Path) -> None:
     """Make a folder with all those above it."""
     try:

@@ -195,7 +195,10 @@ class RowTemplate:
         except SyntaxError as error:
             located = RdfSyntaxError.from_parser(error, self.name)
             line = block.first_line + (located.line or 1) - 1 - prefix_lines
-            raise TemplateError(f"{self.name}:{max(line, 1)}: {located.reason}") from None
+            reason = self._placeholders.show(located.reason)
+            if self._placeholders.has_words(located.reason):
+                reason += ': a placeholder stands in quotes, as "{column}" or "{column}"^^xsd:double, or in an IRI'
+            raise TemplateError(f"{self.name}:{max(line, 1)}: {reason}") from None
         except ValueError as error:
             raise TemplateError(f"{self.name}: {error}") from None
         return _Group(block.condition, tuple(builders), tuple(triples))

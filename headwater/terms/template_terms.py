@@ -86,6 +86,14 @@ class Placeholders:
 
         return _PLACEHOLDER.sub(word_for, text)
 
+    def show(self, text: str) -> str:
+        """The text with placeholders in place of the words that stood for them."""
+        return self._pattern.sub(lambda match: f"{{{self._placeholders[int(match.group(1))].column}}}", text)
+
+    def has_words(self, text: str) -> bool:
+        """Whether a word for a placeholder stands in a text."""
+        return self._pattern.search(text) is not None
+
     def split_parts(self, text: str) -> TextParts:
         """The text of a parsed term, cut at the words."""
         pieces = self._pattern.split(text)

@@ -28,6 +28,7 @@ from typing import TypeAlias
 
 from headwater.terms.model import Literal, NamedNode, Term
 from headwater.values.numeric import ExactSum, integer_literal
+from headwater.values.query_guard import current_guard
 from headwater.values.term_order import order_key, text_key
 
 Multiset: TypeAlias = Mapping[Term | None, int]
@@ -100,9 +101,12 @@ def sample(values: Multiset) -> Term | None:
 def group_concat(values: Multiset, separator: str) -> Literal | None:
     """The texts joined; terms without text (blank nodes, triples) are errors, as for STR."""
     texts: list[str] = []
+    length = -len(separator)
     for term, times in values.items():
         if not isinstance(term, Literal | NamedNode):
             return None
+        length += times * (len(term.value) + len(separator))
+        current_guard().check_literal(length)
         texts.extend([term.value] * times)
     return Literal(separator.join(sorted(texts)))
 

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import TypeVar, cast
 
 from headwater.algebra.nodes import Bgp, ExistsPlan, Extend, Group, Node, PathMatch, Service, Values
+from headwater.algebra.pyoxigraph_expressions import FUNCTIONS as REWRITTEN_FUNCTIONS
 from headwater.algebra.scope import expressions_of, map_expressions, nodes_of, sub_expressions
 from headwater.language.expressions import Aggregate, Constant, Expression, FunctionCall, Operation, VariableReference
 from headwater.language.patterns import TriplePattern
@@ -33,7 +34,11 @@ def _datatype(term: Term) -> Term | None:
     return term.datatype if isinstance(term, Literal) else None
 
 
-FUNCTIONS: dict[NamedNode, Callable[..., Term | None]] = {_VALUE: restore_term, _DATATYPE: _datatype}
+FUNCTIONS: dict[NamedNode, Callable[..., Term | None]] = {
+    **REWRITTEN_FUNCTIONS,
+    _VALUE: restore_term,
+    _DATATYPE: _datatype,
+}
 """What a store has to be given to evaluate such queries."""
 
 

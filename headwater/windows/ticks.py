@@ -103,7 +103,8 @@ class Ticker:
 
     def _add_entry_and_exit(self, window: TimeWindow, timestamp: int) -> None:
         entered, left = window.entry_instant(timestamp), window.exit_instant(timestamp)
-        low, high = window.interval(entered)
+        is_always_covered = window.slide is None and window.t0 is None and window.landmark is None
+        low, high = (timestamp, timestamp + 1) if is_always_covered else window.interval(entered)
         if low <= timestamp < high:
             self._add_event(entered)
             if left is not None:
@@ -124,6 +125,10 @@ class Ticker:
         self._counts[window] = before + len(timestamps)
         if self.settings.report is not Report.PERIODIC:
             step = definition.step or 1
+            if len(timestamps) == 1:
+                if step == 1 or not (before + 1) % step:
+                    self._add_event(int(timestamps[0]))
+                return
             # The first item of the batch that completes a step, and from there the last of each step.
             completing = timestamps[(-before - 1) % step :: step]
             if len(completing) >= _MANY:
@@ -166,12 +171,13 @@ class Ticker:
         """All of them at once; the last one counts as passed."""
         if self.settings.report is not Report.EAGER:
             return list(self.due_ticks(watermark, floor, until))
-        ends = [end for end in (watermark, until) if end is not None]
-        events = self._pop_due_events(min(ends, default=_ETERNITY))
+        end = _ETERNITY if watermark is None else watermark
+        events = self._pop_due_events(end if until is None else min(end, until))
         if (past := self._last_passed) is not None:
             del events[: bisect_right(events, past)]
         # The same instant may be there for several windows.
-        events = list(dict.fromkeys(events))
+        if len(events) > 1:
+            events = list(dict.fromkeys(events))
         if events:
             self._last_tick = events[-1]
         return events

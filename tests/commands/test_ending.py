@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from headwater.commands.ending import exit_code, failure_text, report_failures
+from headwater.commands.ending import end_on_signals, exit_code, failure_text, report_failures
 from tests.commands.running import CITY, EXAMPLES, TOLLGATES, headwater, process
 
 RUN = ("run", EXAMPLES / "cars-per-district.rq", "--in-process", *TOLLGATES, *CITY, "--format", "json")
@@ -38,14 +38,26 @@ def test_output_is_utf_8_whatever_the_terminal_says() -> None:
     assert "│ c:North  │        3 │" in output
 
 
-def test_ctrl_c_ends_quietly() -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_a_run_after_its_batch_with_the_summary(number: signal.Signals, code: int) -> None:
     with process(*RUN, "--follow") as command:
         assert command.stdout is not None
         assert command.stderr is not None
         assert command.stdout.readline().startswith('{"head"')
-        command.send_signal(signal.SIGINT)
-        assert command.wait(timeout=60) == 130
-        assert command.stderr.read() == ""
+        command.send_signal(number)
+        assert command.wait(timeout=60) == code
+        (summary,) = command.stderr.read().splitlines()
+        assert summary.startswith("stopped in ") and "11 elements" in summary
+
+
+def test_a_second_signal_interrupts() -> None:
+    stops: list[str] = []
+    with pytest.raises(KeyboardInterrupt) as end, end_on_signals(lambda: stops.append("stop")) as find_code:
+        signal.raise_signal(signal.SIGTERM)
+        assert (stops, find_code()) == (["stop"], 143)
+        signal.raise_signal(signal.SIGTERM)
+    assert exit_code(end.value) == 143
+    assert stops == ["stop"]
 
 
 def test_following_waits_for_what_is_added(tmp_path: Path) -> None:

@@ -20,7 +20,8 @@ from pathlib import Path
 from pyoxigraph import Quad, Store
 
 from headwater.algebra.build import plan_query
-from headwater.execution.program import MakeEvaluator, Program
+from headwater.execution.program import Program
+from headwater.execution.query_evaluators import MakeEvaluator
 from headwater.execution.registered import RegisteredQuery
 from headwater.language.parser import parse
 from headwater.language.stream_clauses import Dialect, FromGraph

@@ -11,7 +11,8 @@ from headwater.datasets.dataset import DataSet
 from headwater.datasets.linked_data import LinkedData
 from headwater.datasets.loading.temporary_dataset import add_statements
 from headwater.execution.answers import Answer
-from headwater.execution.program import Program, no_families
+from headwater.execution.program import Program
+from headwater.execution.query_evaluators import no_families
 from headwater.execution.registered import RegisteredQuery
 from headwater.kernel.families.family_evaluator import FamilyEvaluator, find_families
 from headwater.language.parser import parse

@@ -18,7 +18,7 @@ def every_view_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_answers_follow_the_versions_of_the_data(tmp_path: Path) -> None:
     with_answers = sum(check_case(number, tmp_path / str(number)) for number in range(30))
-    assert with_answers > 10
+    assert with_answers > 8
 
 
 @pytest.mark.soak

@@ -17,7 +17,8 @@ from headwater.datasets.dataset import DataSet
 from headwater.datasets.linked_data import LinkedData
 from headwater.datasets.loading.temporary_dataset import add_statements
 from headwater.execution.answers import Answer
-from headwater.execution.program import MakeEvaluator, Program
+from headwater.execution.program import Program
+from headwater.execution.query_evaluators import MakeEvaluator
 from headwater.execution.registered import RegisteredQuery
 from headwater.execution.static_data import StaticData
 from headwater.language.stream_clauses import StreamOperator

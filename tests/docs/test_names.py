@@ -36,12 +36,18 @@ def path_exists(path: str) -> bool:
 
 
 def name_exists(dotted: str) -> bool:
-    """Whether a dotted name is a module, or something that a module holds."""
+    """Whether a dotted name is a module, or something that a module holds.
+
+    A module that needs a package which is not installed, such as what benchmarks compare with, exists all the same.
+    """
     names = dotted.split(".")
     for length in range(len(names), 0, -1):
+        module = ".".join(names[:length])
         try:
-            value: object = importlib.import_module(".".join(names[:length]))
-        except ModuleNotFoundError:
+            value: object = importlib.import_module(module)
+        except ModuleNotFoundError as error:
+            if error.name is None or not module.startswith(error.name):
+                return length == len(names)
             continue
         for name in names[length:]:
             if not hasattr(value, name):

@@ -196,7 +196,7 @@ FAULTS: dict[str, tuple[Callable[[], object], type[hw.HeadwaterError], str]] = {
     "endpoint-url": (lambda: engine().endpoint(5), hw.SettingError, "url must be a text"),  # type: ignore[arg-type]
     "endpoint-down": (lambda: run(SERVICE), hw.ServiceError, "check the address and that the endpoint runs"),
     # Checkpoints.
-    "checkpoint-file": (lambda: run(checkpoint="a.tnq"), hw.CheckpointError, "a.tnq.*name a folder"),
+    "checkpoint-file": (lambda: run(checkpoint="a.tnq"), hw.SettingError, "a.tnq.*name a folder"),
     "checkpoint-proc": (lambda: run(checkpoint="/proc/none"), hw.CheckpointError, "/proc/none.*name a folder"),
     "state-cut": (
         lambda: again(lambda ck: cut(ck / "state", 40)),
@@ -346,7 +346,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], int, str]] = {
     "delay": (("--delay", "soon", *STREAM), 2, "is not a duration"),
     "dead-letters": (("--dead-letters", "a.tnq", *STREAM), 2, "name a folder"),
     "progress": (("--progress-json", "absent/p.json", *STREAM), 2, "name another file"),
-    "checkpoint": (("--checkpoint", "a.tnq", *STREAM), 1, "name a folder"),
+    "checkpoint": (("--checkpoint", "a.tnq", *STREAM), 2, "name a folder"),
     "strict": (("--strict", "--stream", "s=bad.tnq"), 1, "bad.tnq, line 1"),
 }
 

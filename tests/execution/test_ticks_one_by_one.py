@@ -10,7 +10,8 @@ from pyoxigraph import Store
 
 from headwater.algebra.build import plan_query
 from headwater.execution.answers import Answer
-from headwater.execution.program import MakeEvaluator, Program
+from headwater.execution.program import Program
+from headwater.execution.query_evaluators import MakeEvaluator
 from headwater.execution.registered import RegisteredQuery
 from headwater.language.parser import parse
 from headwater.reference.reference_evaluator import ReferenceEvaluator

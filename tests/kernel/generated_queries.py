@@ -37,8 +37,9 @@ OBJECTS: list[NamedNode | Literal] = [
     Literal("1.5", datatype=DECIMAL),
     Literal("2.0E0", datatype=DOUBLE),
     Literal("one"),
+    *(Literal(text, datatype=NamedNode(XSD + "date")) for text in ("2020-02-29", "2020-02-29Z")),
 ]
-WRITTEN = ["1", "2", ":a", ":b", "1.5", '"one"']
+WRITTEN = ["1", "2", ":a", ":b", "1.5", '"one"', f'"2020-02-29"^^<{XSD}date>']
 PREDICATES = [NamedNode(EX + name) for name in "pqr"]
 
 

@@ -13,7 +13,8 @@ from itertools import count
 from random import Random
 
 from headwater.execution.answers import Answer
-from headwater.execution.program import MakeEvaluator, Program
+from headwater.execution.program import Program
+from headwater.execution.query_evaluators import MakeEvaluator
 from headwater.execution.registered import RegisteredQuery
 from headwater.kernel.compiling.unsupported import UnsupportedByKernel
 from headwater.kernel.evaluator_choice import with_optimisation

@@ -9,7 +9,8 @@ from headwater.algebra.build import plan_query
 from headwater.algebra.plan import QueryPlan
 from headwater.conformance.csrbench import DIALECTS, Bench
 from headwater.execution.answers import Answer
-from headwater.execution.program import MakeEvaluator, Program
+from headwater.execution.program import Program
+from headwater.execution.query_evaluators import MakeEvaluator
 from headwater.execution.registered import RegisteredQuery
 from headwater.kernel.evaluator_choice import with_optimisation
 from headwater.kernel.kernel_evaluator import KernelEvaluator

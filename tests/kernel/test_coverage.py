@@ -9,7 +9,6 @@ from pyoxigraph import Store
 
 from headwater.algebra.build import plan_query
 from headwater.algebra.plan import QueryPlan
-from headwater.conformance.known_failures import KNOWN_FAILURES
 from headwater.conformance.w3c import cases, run_case
 from headwater.execution.evaluator import Evaluator
 from headwater.execution.static_data import StaticData
@@ -67,7 +66,7 @@ def test_the_w3c_evaluation_tests_without_property_paths() -> None:
     chosen = [c for c in cases(shared_data("w3c")) if c.kind.evaluates and "property-path" not in c.folder]
     made_first = with_optimisation(kernel_first)
     problems = {f"{case.folder}/{case.name}": run_case(case, made_first).problem for case in chosen}
-    assert {name for name, problem in problems.items() if problem} == set(KNOWN_FAILURES)
+    assert [name for name, problem in problems.items() if problem] == []
     assert made > 480
     assert refused.total() <= (1 - LEAST_OF_W3C) * made, refused
     assert set(refused) <= NO_FUNCTION_OF_THE_ROW

@@ -78,7 +78,7 @@ class Held:
 
     @classmethod
     def by(cls, program: Program) -> Held:
-        evaluators = [one for one in program._evaluators.values() if isinstance(one, KernelEvaluator)]
+        evaluators = [one for one in program.evaluators.values() if isinstance(one, KernelEvaluator)]
         assert len(evaluators) == len(QUERIES)
         return cls(
             sum(one.vocabulary.size for one in evaluators),

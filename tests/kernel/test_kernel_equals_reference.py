@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from pyoxigraph import Store
 
 from headwater.algebra.build import plan_query
-from headwater.execution.program import Program, StepResult
+from headwater.execution.program import Program
+from headwater.execution.program_steps import StepResult
 from headwater.execution.registered import RegisteredQuery
 from headwater.kernel.compiling.unsupported import UnsupportedByKernel
 from headwater.kernel.kernel_evaluator import KernelEvaluator

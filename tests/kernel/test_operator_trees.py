@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headwater.kernel.operators import join_state, multiway_join
 from headwater.kernel.operators.operator import Operator
 from tests.kernel.manual_input import ResultBag
 from tests.kernel.operator_trees import Tree, trees
@@ -50,6 +52,23 @@ def check_runs(tree: Tree, data: st.DataObject) -> None:
 @given(trees(depth=4), st.data())
 def test_a_run_of_ticks_equals_the_ticks_one_by_one(tree: Tree, data: st.DataObject) -> None:
     check_runs(tree, data)
+
+
+@contextmanager
+def open_tables_at_once() -> Iterator[None]:
+    """Joins have tables for small ticks from the first tick on, with little room."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(multiway_join, "_WORTH_TABLES", 1)
+        patch.setattr(join_state, "_LEAST_ROOM", 12)
+        yield
+
+
+@settings(max_examples=250)
+@given(st.data())
+def test_small_ticks_equal_the_slow_twin(data: st.DataObject) -> None:
+    with open_tables_at_once():
+        check_each_tick(data.draw(trees(depth=4)), data)
+        check_runs(data.draw(trees(depth=3)), data)
 
 
 @settings(max_examples=400)

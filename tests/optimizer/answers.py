@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from headwater.algebra.plan import QueryPlan
-from headwater.execution.program import MakeEvaluator, Program
+from headwater.execution.program import Program
+from headwater.execution.query_evaluators import MakeEvaluator
 from headwater.execution.registered import RegisteredQuery
 from headwater.optimizer.rules import ALL_FINISHING, REWRITES
 from headwater.reference.reference_evaluator import ReferenceEvaluator

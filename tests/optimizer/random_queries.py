@@ -26,7 +26,20 @@ VARIABLES = ("x", "y", "v", "w", "u")
 SUBJECTS = ("x", "y")
 PREDICATES = ("p", "q")
 RESOURCES = ("a", "a", "b", "b", "c")
-VALUES = ("1", "2", "3", '"x"', '"y"', '"x"@en', '"01"^^xsd:integer', "1.0", "2e0", "true", '"2"')
+VALUES = (
+    "1",
+    "2",
+    "3",
+    '"x"',
+    '"y"',
+    '"x"@en',
+    '"01"^^xsd:integer',
+    "1.0",
+    "2e0",
+    "true",
+    '"2"',
+    '"2020-02-29"^^xsd:date',
+)
 COMPARISONS = ("=", "!=", "<", ">", "<=", ">=")
 PREFIXES = f"PREFIX : <{EX}> PREFIX xsd: <{XSD}> "
 
@@ -44,6 +57,7 @@ OBJECTS = (
     Literal("y"),
     Literal("x", language="en"),
     typed("true", "boolean"),
+    *(typed(text, "date") for text in ("2020-02-29", "2020-02-29Z", "2020-03-03Z")),
 )
 
 

@@ -11,10 +11,10 @@ from pyoxigraph import Quad, Store
 from headwater.algebra.build import plan_query
 from headwater.algebra.plan import QueryPlan
 from headwater.conformance.csrbench import DIALECTS, Bench, close_windows
-from headwater.conformance.known_failures import KNOWN_FAILURES
 from headwater.conformance.w3c import cases, run_case
 from headwater.execution.evaluator import Evaluator
-from headwater.execution.program import MakeEvaluator, Program
+from headwater.execution.program import Program
+from headwater.execution.query_evaluators import MakeEvaluator
 from headwater.execution.registered import RegisteredQuery
 from headwater.execution.static_data import StaticData
 from headwater.kernel.evaluator_choice import make_evaluator, with_optimisation
@@ -81,7 +81,7 @@ def test_w3c() -> None:
     evaluations = [case for case in cases(shared_data("w3c")) if case.kind.evaluates]
     outcomes = [run_case(case, optimised) for case in evaluations]
     assert len([outcome for outcome in outcomes if outcome.skipped is None]) > 400
-    assert [outcome.case.key for outcome in outcomes if outcome.problem is not None] == list(KNOWN_FAILURES)
+    assert [outcome.case.key for outcome in outcomes if outcome.problem is not None] == []
 
 
 def test_csrbench() -> None:

@@ -165,7 +165,7 @@ def test_partial_aggregates_are_put_together(by: str, seed: int) -> None:
     group = grouping(plan)
     found = distribution_of(plan, group)
     assert isinstance(found, PartiallyDistributable)
-    held: dict[tuple[object, ...], list[dict[AggregateSplit, list[Term]]]] = {}
+    held: dict[tuple[object, ...], list[dict[AggregateSplit, list[Term | None]]]] = {}
     for number in range(PARTS):
         for key, values in partial_states(part_of(case, number), plan, group, found.splits).items():
             held.setdefault(key, []).append(values)
@@ -180,7 +180,7 @@ def test_partial_aggregates_are_put_together(by: str, seed: int) -> None:
 
 def partial_states(
     case: Case, plan: QueryPlan, group: Group, splits: tuple[AggregateSplit, ...]
-) -> dict[tuple[object, ...], dict[AggregateSplit, list[Term]]]:
+) -> dict[tuple[object, ...], dict[AggregateSplit, list[Term | None]]]:
     """For each group of a part the values of each aggregate; a part without solutions has no groups at all."""
     keys = tuple(variable for variable, _ in group.keys)
     rows: Node = group.inner
@@ -189,17 +189,18 @@ def partial_states(
         assert split.aggregate.argument is not None
         rows = Extend(rows, name, split.aggregate.argument)
     asked = replace(plan, root=Project(rows, (*keys, *names)), variables=(*keys, *names))
-    found: dict[tuple[object, ...], dict[AggregateSplit, list[Term]]] = {}
+    found: dict[tuple[object, ...], dict[AggregateSplit, list[Term | None]]] = {}
     for _, solutions in answers(case, asked):
         for row in solutions:
             values = found.setdefault(row[: len(keys)], {split: [] for split in splits})
             for split, value in zip(splits, row[len(keys) :], strict=True):
-                assert isinstance(value, Term)
+                # An argument with an error has no value.
+                assert value is None or isinstance(value, Term)
                 values[split].append(value)
     return found
 
 
-def merge(split: AggregateSplit, parts: list[list[Term]]) -> Term | None:
+def merge(split: AggregateSplit, parts: list[list[Term | None]]) -> Term | None:
     """The partial aggregates of each part first, then what puts them together."""
     partial = (aggregate(split.partial.function, Counter(part)) for part in parts)
     return aggregate(split.merge, Counter(partial))

@@ -12,7 +12,8 @@ from headwater.algebra.build import plan_query
 from headwater.algebra.nodes import Aggregation, Extend, Graph, Group, Node, Union
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import nodes_of
-from headwater.execution.program import MakeEvaluator, Program
+from headwater.execution.program import Program
+from headwater.execution.query_evaluators import MakeEvaluator
 from headwater.execution.registered import RegisteredQuery
 from headwater.kernel.evaluator_choice import make_evaluator
 from headwater.language.parser import parse

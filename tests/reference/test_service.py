@@ -60,6 +60,8 @@ def answers(text: str) -> list[list[tuple[str, ...]]]:
         for second, who in ((1, "anna"), (3, "bert"), (3, "carl"))
     ]
     step = program.advance({EX + "mentions": mentions}, ended=[EX + "mentions"])
+    for suspension in program.suspensions.values():
+        raise suspension.error or AssertionError("a suspension here has its error")
     return [
         [tuple("-" if term is None else str(getattr(term, "value", term)) for term in row) for row in answer.rows]
         for answer in step.answers

@@ -218,7 +218,7 @@ def test_the_command_line_and_the_settings_file_say_what_may_be_asked(tmp_path: 
             done = headwater(*command, *allowed)
             assert done.exit_code == 0 and "7" in done.stdout, done.stderr
     settings.write_text("[outgoing]\n")
-    assert "known is egress" in headwater(*command, "--settings", str(settings)).stderr
+    assert "known are egress and limits" in headwater(*command, "--settings", str(settings)).stderr
 
 
 STORE_CALLS = {
@@ -226,6 +226,8 @@ STORE_CALLS = {
     "kernel/expressions/pyoxigraph_evaluation.py": "_EMPTY_STORE.query",
     "optimizer/constant_values.py": "Store().query",
     "reference/reference_evaluator.py": "self._dataset.store.query",
+    "algebra/pyoxigraph_expressions.py": "Store().query",
+    "values/checked_functions.py": "_EMPTY_STORE.query",
 }
 """Who asks pyoxigraph: each sees to it that no SERVICE and no LOAD reaches it."""
 

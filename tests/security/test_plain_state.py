@@ -72,7 +72,7 @@ def test_a_checkpoint_of_an_older_version_is_refused_with_words(tmp_path: Path) 
     write(tmp_path / "in.tnq", sensor_lines(30))
     run(tmp_path)
     record = tmp_path / "checkpoint" / "headwater.json"
-    record.write_text(record.read_text().replace('"format": 4', '"format": 3'))
+    record.write_text(record.read_text().replace('"format": 5', '"format": 3'))
     with pytest.raises(hw.CheckpointError, match=r"another version of Headwater.*finish with that version"):
         run(tmp_path)
 

@@ -11,7 +11,8 @@ from headwater.algebra.build import plan_query
 from headwater.execution.answer_batch import AnswerBatch
 from headwater.execution.answer_bytes import pack_answers, unpack_answers
 from headwater.execution.answers import Answer
-from headwater.execution.program import MakeEvaluator, Program
+from headwater.execution.program import Program
+from headwater.execution.query_evaluators import MakeEvaluator
 from headwater.execution.registered import RegisteredQuery
 from headwater.kernel.families.family_evaluator import find_families
 from headwater.language.parser import parse

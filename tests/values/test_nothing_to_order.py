@@ -6,7 +6,8 @@ import pytest
 from pyoxigraph import Store
 
 from headwater.algebra.build import plan_query
-from headwater.execution.program import MakeEvaluator, Program
+from headwater.execution.program import Program
+from headwater.execution.query_evaluators import MakeEvaluator
 from headwater.execution.registered import RegisteredQuery
 from headwater.kernel.kernel_evaluator import KernelEvaluator
 from headwater.language.parser import parse

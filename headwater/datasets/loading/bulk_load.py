@@ -61,6 +61,8 @@ class LoadReport:
     bad: int
     bad_lines: Path | None
     version: int
+    first_bad: str = ""
+    """Where and why the first line could not be read."""
 
 
 @dataclass
@@ -198,6 +200,7 @@ class _Load:
         self._bad: list[BadElement] = []
         self._unwritten = 0
         self._unsynced: list[str] = []
+        self._first_bad = ""
 
     def run(self, files: Sequence[Path]) -> LoadReport:
         """Load the files that are new or changed and publish them; goes on from the journal of an interrupted load."""
@@ -230,7 +233,8 @@ class _Load:
     def _report(self, manifest: Manifest, files: int, known: int) -> LoadReport:
         bad = self._journal.bad
         lines = self._target / "bad-lines.jsonl" if bad else None
-        return LoadReport(manifest.statements, self._journal.read, files, known, bad, lines, manifest.version)
+        counts = (manifest.statements, self._journal.read, files, known, bad)
+        return LoadReport(*counts, lines, manifest.version, self._first_bad)
 
     def _progress(self, file: str, read: int, total: int, phase: str = "reading") -> LoadProgress:
         journal = self._journal
@@ -258,11 +262,13 @@ class _Load:
         state.done = True
 
     def _add_bad_elements(self, bad: Sequence[BadElement]) -> None:
-        if bad and self._strict:
+        if bad and not self._first_bad:
             first = bad[0]
             place = f"{first.source}:{first.line}" if first.line is not None else first.source
+            self._first_bad = f"{place}: {first.reason}"
+        if bad and self._strict:
             raise StrictLoadError(
-                f"{place}: {first.reason} (nothing of this load counts; without --strict, bad lines are reported "
+                f"{self._first_bad} (nothing of this load counts; without --strict, bad lines are reported "
                 "and the rest is loaded)"
             )
         self._bad.extend(bad)

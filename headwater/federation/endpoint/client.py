@@ -27,7 +27,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable
-from concurrent.futures import Future, wait
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
 from urllib.parse import urljoin, urlsplit
@@ -64,6 +64,7 @@ from headwater.federation.endpoint.protocol import (
     read_results,
 )
 from headwater.terms.redaction import redact_url
+from headwater.values.query_guard import current_guard
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _PERMANENT = frozenset({301, 308})
@@ -211,7 +212,7 @@ class Endpoint:
     def _ask(self, query: str, timeout: float | None) -> Results:
         deadline = self.deadline(timeout)
         future = self.submit(query, deadline)
-        wait([future], timeout=max(0.0, deadline - self.now()))
+        current_guard().wait([future], max(0.0, deadline - self.now()))
         if not future.done():
             raise self.timeout_error()
         return future.result()

@@ -18,6 +18,7 @@ from typing import Protocol
 from headwater.federation.endpoint.clock import Clock
 from headwater.federation.endpoint.remote import FetchResult, Remote
 from headwater.terms.model import SECOND, Row
+from headwater.values.query_guard import current_guard
 
 RequestId = int
 
@@ -73,7 +74,7 @@ class ThreadRequestRunner:
     def wait(self, request_ids: Iterable[RequestId], until: int | None) -> list[RequestOutcome]:
         pending = [self._under_way[request_id] for request_id in request_ids if request_id in self._under_way]
         left = None if until is None else max(0.0, (until - self._clock.now()) / SECOND)
-        futures.wait(pending, timeout=left)
+        current_guard().wait(pending, left)
         ended = [request_id for request_id, future in self._under_way.items() if future.done()]
         return [self._under_way.pop(request_id).result() for request_id in ended]
 

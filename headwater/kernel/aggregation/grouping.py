@@ -44,6 +44,9 @@ from headwater.kernel.operators.operator import Operator
 from headwater.terms.compiled_code import compiled
 from headwater.terms.ids.inline_layout import INTEGER_ZERO
 
+_FEW_ROWS = 64
+"""Up to so many rows, equal ones are found sooner in Python than in tables that are made for them."""
+
 _ONE_GROUP = np.zeros(1, dtype=np.int64)
 ArgumentKey = tuple[str, str | None, bool]
 """The kind of an accumulator, the column of its values, and whether each value counts once."""
@@ -113,6 +116,43 @@ def _count_in_turn(counts, groups, ids, signs, needs_value, is_end, results):  #
         if is_end[i]:
             results[n] = counts[groups[i]]
             n += 1
+
+
+@compiled
+def _exchange_shown(groups, rows, shown, is_shown, before):  # type: ignore[no-untyped-def]
+    """Have groups show new rows. Moves those that differ to the front, and writes those that they replace (`before`).
+
+    Gives how many there are of each.
+    """
+    added, removed = 0, 0
+    for i in range(groups.shape[0]):
+        group = groups[i]
+        is_same = is_shown[group]
+        for c in range(rows.shape[1]):
+            is_same &= rows[i, c] == shown[group, c]
+        if is_same:
+            continue
+        for c in range(rows.shape[1]):
+            if is_shown[group]:
+                before[removed, c] = shown[group, c]
+            shown[group, c] = rows[i, c]
+            rows[added, c] = rows[i, c]
+        removed += is_shown[group]
+        is_shown[group] = True
+        added += 1
+    return added, removed
+
+
+def _distinct_rows(rows: Ints) -> Ints:
+    """Each of some rows once."""
+    if rows.shape[0] == 1:
+        return rows
+    if rows.shape[0] <= _FEW_ROWS:
+        distinct = list(dict.fromkeys(map(tuple, rows.tolist())))
+        return np.array(distinct, dtype=np.int64).reshape(len(distinct), rows.shape[1])
+    counts = RowCounts(rows.shape[1])
+    counts.change(rows, 1)
+    return counts.rows[: counts.top]
 
 
 class CountAccumulator:
@@ -219,6 +259,7 @@ class GroupOperator(Operator):
         self._shown: Ints = no_rows(len(self.variables))
         self._is_shown = np.zeros(0, dtype=np.bool_)
         self._has_begun = bool(keys)
+        self._nothing = Delta.empty(len(self.variables))
 
     @property
     def inputs(self) -> tuple[Operator, ...]:
@@ -271,7 +312,7 @@ class GroupOperator(Operator):
     def apply(self, deltas: Sequence[Delta]) -> Delta:
         (delta,) = deltas
         if delta.is_empty and self._has_begun:
-            return Delta.empty(len(self.variables))
+            return self._nothing
         added, removed = self._find_groups(delta.added), self._find_groups(delta.removed)
         for argument in self._arguments.values():
             # Rows are added first, so that no count is ever negative.
@@ -319,9 +360,7 @@ class GroupOperator(Operator):
         index = self._groups.index(self._all_keys)
         group_ids, counts, total = index.probe(self._groups.rows, keys, index.key)
         if total < n:
-            new_keys = RowCounts(keys.shape[1])
-            new_keys.change(keys[counts == 0], 1)
-            self._groups.add(new_keys.rows[: new_keys.top])
+            self._groups.add(_distinct_rows(keys[counts == 0]))
             self._grow(self._groups.rows.shape[0])
             group_ids, _, _ = index.probe(self._groups.rows, keys, index.key)
         return group_ids
@@ -355,15 +394,12 @@ class GroupOperator(Operator):
         rows[:, : len(self._all_keys)] = self._groups.rows[alive] if self._all_keys else 0
         for place, result in enumerate(self._results, len(self._all_keys)):
             rows[:, place] = result(alive)
-        was_shown = self._is_shown[alive]
-        before = self._shown[alive]
-        changed = ~was_shown | (rows != before).any(axis=1)
-        self._shown[alive] = rows
-        self._is_shown[alive] = True
-        removed = before[changed & was_shown]
+        before = np.empty_like(rows)
+        added_count, removed_count = _exchange_shown(alive, rows, self._shown, self._is_shown, before)
+        removed = before[:removed_count]
         if alive.shape[0] < changed_groups.shape[0]:
             removed = stack_rows([removed, self._remove_groups(changed_groups[~is_alive])], len(self.variables))
-        return Delta(rows[changed], removed)
+        return Delta(rows[:added_count], removed)
 
     def _remove_groups(self, groups: Ints) -> Ints:
         """Remove groups without rows; gives the rows that they showed."""

@@ -67,12 +67,16 @@ class DistinctGate:
     """Passes a value of a group on when its first occurrence is added and when its last is removed."""
 
     def __init__(self, width: int) -> None:
-        self._counts = RowCounts(1 + width)
+        self._width = 1 + width
+        self._counts = RowCounts(self._width)
 
     def filter_changes(self, groups: Ints, values: Ints, sign: int) -> tuple[Ints, Ints]:
         """The groups and values that pass. Values are ids, or whole rows of ids."""
         self._counts.compact()
-        changed = self._counts.change(np.column_stack((groups, values)), sign)
+        rows = np.empty((groups.shape[0], self._width), dtype=np.int64)
+        rows[:, 0] = groups
+        rows[:, 1:] = values if values.ndim == 2 else values[:, None]
+        changed = self._counts.change(rows, sign)
         changed_rows = self._counts.rows[changed]
         changed_values = changed_rows[:, 1] if values.ndim == 1 else changed_rows[:, 1:]
         return np.ascontiguousarray(changed_rows[:, 0]), np.ascontiguousarray(changed_values)

@@ -50,6 +50,12 @@ def links_at(address, size, width):  # type: ignore[no-untyped-def]
     return _carray(_pointer(address), (size, width), np.int32)
 
 
+@compiled(inline="always")
+def places_at(address, size):  # type: ignore[no-untyped-def]
+    """An array of 32-bit integers."""
+    return _carray(_pointer(address), (size,), np.int32)
+
+
 def address_of(array: np.ndarray[Any, Any]) -> int:
     """Where the values of an array begin; it must be in C order."""
     if not array.flags.c_contiguous:

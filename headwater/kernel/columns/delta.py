@@ -52,6 +52,11 @@ class Delta:
         return self._removed
 
     @property
+    def is_computed_later(self) -> bool:
+        """Whether the removed rows are computed on first use, and were not yet."""
+        return self._removed is None
+
+    @property
     def is_empty(self) -> bool:
         """Whether nothing changed; a reset counts as a change, because its removed rows may not be computed yet."""
         return not self.is_reset and not self.added.shape[0] and not self.removed.shape[0]

@@ -17,11 +17,15 @@ from __future__ import annotations
 import numpy as np
 
 from headwater.kernel.columns.array_addresses import address_of
+from headwater.kernel.columns.delta import stack_rows
 from headwater.kernel.columns.order_keys import DOMAINS, domain_of, find_interval
 from headwater.kernel.columns.ring_index import Ints, Links, mix_bits
 from headwater.terms.compiled_code import compiled
+from headwater.values.query_guard import check_rows
 
 _FIRST_DOMAIN, _BEHIND_DOMAINS = DOMAINS.start, DOMAINS.stop
+_MOST_AT_ONCE = 1 << 24
+"""So many rows may be found before they are counted."""
 _STACK = 128
 """A tree is rarely higher than this; the stack grows if it is."""
 
@@ -195,7 +199,6 @@ class OrderedIndex:
     def reserve(self, rows: Ints, more: int) -> None:
         """Make room for rows that compiled code will insert."""
         self._make_links(rows)
-        self.inserts += more
 
     def _make_links(self, rows: Ints) -> None:
         if rows.shape[0] >= self.links.shape[0]:
@@ -227,8 +230,14 @@ class OrderedIndex:
         A probe has the values of the key without the last, then so many lower and upper bounds as order keys.
         """
         self.probes += probes.shape[0]
-        extended: Ints = _expand_intervals(self.links, rows, self.key, self._domains, probes, *bounds, leaf_rows, place)
-        return extended
+        parts: list[Ints] = []
+        count, size = 0, max(1, _MOST_AT_ONCE // max(1, rows.shape[0]))
+        for low in range(0, probes.shape[0], size):
+            some, theirs = probes[low : low + size], leaf_rows[low : low + size]
+            parts.append(_expand_intervals(self.links, rows, self.key, self._domains, some, *bounds, theirs, place))
+            count += parts[-1].shape[0]
+            check_rows(count, leaf_rows.shape[1])
+        return parts[0] if len(parts) == 1 else stack_rows(parts, leaf_rows.shape[1])
 
     def clear(self) -> None:
         """Remove all rows."""

@@ -278,8 +278,17 @@ class Relation:
         if added:
             for index in self._all_indexes:
                 index.reserve(self.rows, added)
-            for without in self._without.values():
-                without.inserts += added
+
+    def record_inserts(self, inserts: int) -> None:
+        """Count rows that compiled code has added."""
+        for index in self._all_indexes:
+            index.inserts += inserts
+        for without in self._without.values():
+            without.inserts += inserts
+
+    def is_scanned(self, key: Key) -> bool:
+        """Whether there is no index on some columns, because it was hardly used."""
+        return key in self._without
 
     def fields(self) -> tuple[int, ...]:
         """Where compiled code finds the rows, the free row ids and the queue, and how many there are."""

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from headwater.kernel.columns.array_addresses import address_of
 from headwater.kernel.columns.prefetching import prefetch
 from headwater.terms.compiled_code import compiled
+from headwater.values.query_guard import MANY_ROWS, check_rows
 
 Ints = npt.NDArray[np.int64]
 Links = npt.NDArray[np.int32]
@@ -376,14 +377,16 @@ def _find_matching_rows(rows, row_ids, key, table, probes, probe_key, matching):
 
 
 @compiled
-def _join_leaf(table, links, rows, key, leaves, leaf_rows, holder, probe_key, place):  # type: ignore[no-untyped-def]
+def _join_leaf(table, links, rows, key, leaves, leaf_rows, holder, probe_key, place, most):  # type: ignore[no-untyped-def]
     heads = np.empty(leaf_rows.shape[0], dtype=np.int64)
     counts = np.empty(leaf_rows.shape[0], dtype=np.int64)
     hashes = np.empty(leaf_rows.shape[0], dtype=np.uint64)
     total = _probe_leaf(table, rows, key, leaves, leaf_rows, holder, probe_key, heads, counts, hashes)
+    if total > most:
+        return total, np.empty((0, leaf_rows.shape[1]), dtype=np.int64)
     extended = np.empty((total, leaf_rows.shape[1]), dtype=np.int64)
     _expand(links, heads, counts, leaf_rows, place, heads[:0], extended)
-    return extended
+    return total, extended
 
 
 def as_contiguous(values: Ints) -> Ints:
@@ -437,7 +440,6 @@ class RingIndex:
     def reserve(self, rows: Ints, more: int) -> None:
         """Make room for rows that compiled code will insert."""
         self._make_links(rows)
-        self.inserts += more
         if self._used + more > (self.table.shape[0] * 3) // 4:
             keys = int(np.count_nonzero(self.table & _COUNT))
             table = np.zeros(3 * (keys + more), dtype=np.int64)
@@ -522,8 +524,14 @@ class RingIndex:
     def join_leaf(self, rows: Ints, leaves: Ints, leaf_rows: Ints, holder: int, probe_key: Links, place: int) -> Ints:
         """`probe_leaf` and `expand_leaf_rows` in one call, for a join that has no other input to choose."""
         self.probes += leaf_rows.shape[0]
-        extended: Ints = _join_leaf(self.table, self.links, rows, self.key, leaves, leaf_rows, holder, probe_key, place)
-        return extended
+        extended: Ints
+        total, extended = _join_leaf(
+            self.table, self.links, rows, self.key, leaves, leaf_rows, holder, probe_key, place, MANY_ROWS
+        )
+        if total <= MANY_ROWS:
+            return extended
+        heads, counts, total = self.probe_leaf(rows, leaves, leaf_rows, holder, probe_key)
+        return self.expand_leaf_rows(leaf_rows, place, heads, counts, total)[1]
 
     def expand(self, heads: Ints, counts: Ints, total: int) -> tuple[Ints, Ints]:
         """All pairs of a probe and a matching row, from the result of `probe`."""
@@ -534,6 +542,7 @@ class RingIndex:
 
     def expand_leaf_rows(self, leaf_rows: Ints, place: int, heads: Ints, counts: Ints, total: int) -> tuple[Ints, Ints]:
         """Each of the `leaf_rows` once for each matching row, whose id goes to `place`; and which of them it was."""
+        check_rows(total, leaf_rows.shape[1] + 1)
         probe_places = np.empty(total, dtype=np.int64)
         extended = np.empty((total, leaf_rows.shape[1]), dtype=np.int64)
         _expand(self.links, heads, counts, leaf_rows, place, probe_places, extended)
@@ -548,6 +557,7 @@ class RingIndex:
         block = np.empty((_BLOCK_SIZE, columns.shape[0]), dtype=np.int64)
         whole = np.arange(columns.shape[0], dtype=np.int32)
         hashes = np.empty(_BLOCK_SIZE, dtype=np.uint64)
+        check_rows(total, 2)
         pairs = np.empty((2, total), dtype=np.int64)
         links, table = self.links, other.table
         n = _expand_matching(

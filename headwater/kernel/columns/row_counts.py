@@ -16,9 +16,18 @@ import numpy as np
 from headwater.kernel.columns.delta import Delta
 from headwater.kernel.columns.delta_run import DeltaRun, Signs
 from headwater.kernel.columns.prefetching import prefetch
-from headwater.kernel.columns.ring_index import PREFETCH_DISTANCE, Ints, Links, first_slot, has_same_key, hash_row
+from headwater.kernel.columns.ring_index import (
+    PREFETCH_DISTANCE,
+    Ints,
+    Links,
+    as_contiguous,
+    first_slot,
+    has_same_key,
+    hash_row,
+)
 from headwater.kernel.columns.row_ids import ArrivalQueue, enlarge, grow_capacity
 from headwater.terms.compiled_code import compiled
+from headwater.values.query_guard import check_rows
 
 _SMALLEST_TABLE = 16
 _STRETCH = 8192
@@ -93,7 +102,7 @@ def _find_places(table, rows, counts, top, key, values, places):  # type: ignore
 
 
 @compiled
-def _enlarge_rows(rows, count):  # type: ignore[no-untyped-def]
+def enlarge_rows(rows, count):  # type: ignore[no-untyped-def]
     """The same first rows in an array that has room for twice as many."""
     more = np.empty((2 * rows.shape[0], rows.shape[1]), np.int64)
     more[:count] = rows[:count]
@@ -122,7 +131,7 @@ def _list_bags(table, rows, counts, top, key, values, signs, ticks, low, high, e
             for place in range(top):
                 for _ in range(counts[place]):
                     if n == listed.shape[0]:
-                        listed = _enlarge_rows(listed, n)
+                        listed = enlarge_rows(listed, n)
                     for c in range(width):
                         listed[n, c] = rows[place, c]
                     n += 1
@@ -130,7 +139,7 @@ def _list_bags(table, rows, counts, top, key, values, signs, ticks, low, high, e
             # The bag of the tick before once more.
             for place in range(begin, first):
                 if n == listed.shape[0]:
-                    listed = _enlarge_rows(listed, n)
+                    listed = enlarge_rows(listed, n)
                 for c in range(width):
                     listed[n, c] = listed[place, c]
                 n += 1
@@ -201,7 +210,7 @@ class RowCounts:
         if not n:
             return _NO_PLACES
         self._changes += n
-        values = np.require(values, np.int64, ("C", "W"))
+        values = as_contiguous(values)
         if by < 0 and self._queue is not None:
             oldest = self._queue.take_first(self.rows, values)
             if oldest is not None:
@@ -258,6 +267,9 @@ class RowCounts:
         offsets = np.zeros(tick_count + 1, dtype=np.int64)
         ends = offsets[1:]
         starts = run.ticks.searchsorted(np.arange(tick_count + 1)).tolist()
+        changes = np.bincount(run.ticks, weights=run.signs, minlength=tick_count)
+        sizes = changes.cumsum() + self.counts[: self.top].sum()
+        check_rows(int(sizes.sum()), self.rows.shape[1])
         low = 0
         while low < tick_count:
             self.compact()

@@ -15,6 +15,8 @@ from headwater.kernel.columns.delta import Delta, no_rows
 from headwater.kernel.columns.delta_run import DeltaRun, Signs
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.row_ids import enlarge, grow_capacity
+from headwater.kernel.columns.subject_runs import SubjectRuns
+from headwater.terms.element_columns import ElementColumns
 from headwater.windows.caps import check_cap
 from headwater.windows.model import CountWindow, TimeWindow, Window
 
@@ -47,6 +49,7 @@ class TripleBuffer:
         self._interval = (0, 0)
         self.run_views: tuple[Ints, Ints, Ints] = (self._times, self._times, self._times)
         """For each tick of the last run, the first timestamp of the view, the one behind it, and the items in it."""
+        self._runs = SubjectRuns()
         self._next_view: tuple[int, int, int] | None = None
         """The tick of `is_empty_at`, and the view at it."""
 
@@ -67,6 +70,18 @@ class TripleBuffer:
             self._starts[self._items : items] = starts[: times.shape[0]] + self._end
         self._triples[self._end : end] = triples
         self._items, self._end = items, end
+
+    def has_single_runs(self, added: ElementColumns) -> bool:
+        """Whether no subject has two runs, after these elements were added last (`subject_runs`)."""
+        if not self._runs.has_room(added.triples):
+            low, begin = self._low, self._start(self._low)
+            starts = np.append(self._starts[low : self._items], self._end) - begin
+            triples = self._triples[begin : self._end]
+            self._runs.clear(triples)
+            self._runs.add(self._times[low : self._items], starts, triples)
+        else:
+            self._runs.add(added.times, added.starts, added.triples)
+        return self._runs.has_single_runs
 
     def refill(self, counted: int, tick: int | None) -> None:
         """After the retained ones of `counted` items were added: move the view to the last tick."""
@@ -119,16 +134,26 @@ class TripleBuffer:
         """Move the view to a tick, or to one of its closings; gives the triples that entered and those that left."""
         known, self._next_view = self._next_view, None
         low, high = self._view(tick, closing) if closing or known is None or known[0] != tick else known[1:]
-        if low == self._low and high == self._high:
+        before_low, before_high = self._low, self._high
+        if low == before_low and high == before_high:
             return self._nothing
         if self._end > self._cap:
             check_cap(self._label, self._start(high) - self._start(low), self._cap)
-        entered = self._triples_between(max(self._high, low), max(high, low))
-        left = self._triples_between(self._low, min(low, self._high))
-        is_reset = low >= self._high and left.shape[0] > 0
+        nothing = self._nothing.added
+        first = before_high if before_high > low else low
+        entered = self._triples_between(first, high) if high > first else nothing
+        end = low if low < before_high else before_high
+        left = self._triples_between(before_low, end) if end > before_low else nothing
+        is_reset = low >= before_high and left.shape[0] > 0
         self._low, self._high = low, high
-        self._compact()
+        if low > _WORTH_COMPACTING:
+            self._compact()
         return Delta(entered, left, is_reset=is_reset)
+
+    @property
+    def waiting_count(self) -> int:
+        """How many triples are behind the view."""
+        return self._end - self._start(self._high)
 
     def entering_until(self, instant: int) -> int:
         """How many triples are behind the view, and arrived up to an instant."""
@@ -243,7 +268,7 @@ class TripleBuffer:
 
     def _triples_between(self, low: int, high: int) -> Ints:
         """The triples of some items."""
-        start, end = self._start(low), self._start(high)
+        start, end = self._starts.item(low) if low < self._items else self._end, self._start(high)
         triples = self._triples[start:end]
         if not self._has_times:
             return triples

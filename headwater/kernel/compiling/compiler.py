@@ -51,6 +51,7 @@ from headwater.kernel.compiling.existence import Variables
 from headwater.kernel.compiling.join_inputs import JoinInput, join_all
 from headwater.kernel.compiling.pattern_inputs import PatternCompiler
 from headwater.kernel.compiling.row_expressions import RowExpressions
+from headwater.kernel.compiling.stars import Star, find_stars
 from headwater.kernel.compiling.static_parts import PlacedPart, StaticParts, group_by_shared_variables
 from headwater.kernel.compiling.unsupported import UnsupportedByKernel
 from headwater.kernel.operators.constant import ConstantOperator
@@ -79,6 +80,8 @@ class Compiler:
             self._prefix += "_"
         self._fresh = 0
         self.clock = TickClock()
+        self.matches_stars = False
+        """Whether patterns with one subject may be matched as one, without state (`stars`)."""
         self.static_parts = StaticParts(plan, settings, static, vocabulary)
         self._pattern_compiler = PatternCompiler(
             plan, settings, self.static_parts, vocabulary, self.clock, self._prefix
@@ -200,8 +203,26 @@ class Compiler:
         """The inputs of nested joins in one: static ones that share variables are one view."""
         static = [part for part in parts if self.static_parts.is_static(*part)]
         inputs = [self.static_parts.view(group) for group in group_by_shared_variables(static)]
-        inputs += [self.input(*part) for part in parts if not self.static_parts.is_static(*part)]
+        others = [part for part in parts if not self.static_parts.is_static(*part)]
+        if self.matches_stars:
+            stars, others = find_stars(others, self._pattern_compiler.can_match_star)
+            inputs += map(self._star, stars)
+        inputs += [self.input(*part) for part in others]
         return join_all(inputs)
+
+    def _star(self, star: Star) -> JoinInput:
+        """The solutions of a star that satisfy its conditions."""
+        patterns = Bgp(tuple(star.triples))
+        operator = self._pattern_compiler.star(star)
+        given = JoinInput(operator, frozenset(operator.variables), non_literal_variables(patterns))
+        if not star.conditions:
+            return given
+        return replace(given, operator=self.filter_rows(given, conjunction_of(star.conditions), star.graph))
+
+    @property
+    def star_windows(self) -> frozenset[int]:
+        """The windows whose triples are matched by stars."""
+        return frozenset(self._pattern_compiler.star_windows)
 
     def _split_join(self, node: Node, graph: NamedNode) -> Iterable[PlacedPart]:
         """The inputs of a join, flattened; triple patterns of one graph are parts of their own."""

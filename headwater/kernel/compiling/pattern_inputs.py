@@ -19,11 +19,13 @@ from headwater.algebra.scope import expressions_of, nodes_of, sub_expressions
 from headwater.algebra.triple_timestamps import PatternTime
 from headwater.algebra.window_graphs import graphs_with_static_data, windows_of
 from headwater.kernel.columns.vocabulary import Vocabulary
+from headwater.kernel.compiling.stars import Star
 from headwater.kernel.compiling.static_parts import StaticParts
 from headwater.kernel.compiling.unsupported import UnsupportedByKernel
 from headwater.kernel.operators.distinct import DistinctOperator
 from headwater.kernel.operators.extend import ExtendOperator
 from headwater.kernel.operators.operator import Operator
+from headwater.kernel.operators.star import StarOperator, StarPattern
 from headwater.kernel.operators.triple_patterns import (
     TIMED_TRIPLE,
     TRIPLE,
@@ -38,6 +40,7 @@ from headwater.kernel.operators.union import UnionOperator
 from headwater.language.expressions import Timestamp
 from headwater.language.patterns import Path, TriplePattern
 from headwater.terms.model import NamedNode, Variable
+from headwater.windows.model import TimeWindow
 from headwater.windows.settings import Content, QuerySettings
 
 Pattern = tuple[int | str, int | str, int | str]
@@ -73,6 +76,10 @@ class PatternCompiler:
         self._graphs_with_static_data = graphs_with_static_data(plan)
         self._graphs: dict[NamedNode, Operator] = {}
         self._patterns: dict[tuple[NamedNode, Pattern], Operator] = {}
+        self._windows = settings.windows
+        self._stars: dict[tuple[NamedNode, tuple[StarPattern, ...]], Operator] = {}
+        self.star_windows: set[int] = set()
+        """The windows that some star reads."""
 
     def pattern(self, triple: TriplePattern, graph: NamedNode) -> Operator:
         """The solutions of a triple pattern in a graph that some window feeds, with the columns of its times."""
@@ -92,6 +99,28 @@ class PatternCompiler:
         shared = self._patterns[key]
         times = [self._time(name, variables) for name in shared.variables[len(variables) :]]
         return RenameOperator(shared, (*(variable.value for variable in variables), *times))
+
+    def can_match_star(self, graph: NamedNode) -> bool:
+        """Whether a graph has the triples of one window alone, which come and go by their times, many at a tick."""
+        windows = [self._windows[number] for number in windows_of(self._plan, graph)]
+        is_alone = len(windows) == 1 and graph not in self._graphs_with_static_data and not self.is_timed
+        return is_alone and isinstance(windows[0], TimeWindow) and windows[0].slide is not None
+
+    def star(self, star: Star) -> Operator:
+        """The solutions of a star, in a graph that can be matched by stars."""
+        ids = [(self._vocabulary.id_of(one.predicate), one.object) for one in star.triples]  # type: ignore[arg-type]
+        patterns = tuple(
+            (predicate, None if isinstance(value, Variable) else self._vocabulary.id_of(value))
+            for predicate, value in ids
+        )
+        self.star_windows.update(windows_of(self._plan, star.graph))
+        key = star.graph, patterns
+        if key not in self._stars:
+            names = tuple(f"v{place}" for place in range(1 + sum(value is None for _, value in patterns)))
+            operator = StarOperator(self._graph(star.graph), patterns, names, as_set=self._as_set)
+            self._stars[key] = SharedOperator(operator, self._clock)
+        shown = [star.subject, *(value for _, value in ids if isinstance(value, Variable))]
+        return RenameOperator(self._stars[key], tuple(variable.value for variable in shown))
 
     def _time(self, name: str, variables: list[Variable]) -> str:
         """A column for a time of a pattern, entered under what it is the time of."""

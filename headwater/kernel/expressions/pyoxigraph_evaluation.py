@@ -24,6 +24,7 @@ from headwater.algebra.nodes import Extend, Unit
 from headwater.algebra.plan_depth import check_text_of_plan
 from headwater.algebra.pyoxigraph_expressions import rewrite_for_pyoxigraph
 from headwater.algebra.scope import map_expression, sub_expressions
+from headwater.algebra.text_lengths import can_grow, longest_text, text_length
 from headwater.algebra.to_sparql import expression_to_sparql, term_to_sparql
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.vocabulary import Vocabulary
@@ -32,6 +33,8 @@ from headwater.language.expressions import Constant, Expression, FunctionCall, V
 from headwater.terms.model import XSD, BlankNode, Literal, NamedNode, Row, Term, Triple, Variable
 from headwater.terms.stored_forms import is_kept, restore_term, to_stored_term
 from headwater.values import stored_form_queries as exact
+from headwater.values.checked_functions import CheckedFunctions, with_checked_functions
+from headwater.values.query_guard import current_guard
 
 Key: TypeAlias = int | tuple[int, ...]
 
@@ -63,9 +66,14 @@ class PyoxigraphExpression:
         renamed_expression = rewrite_for_pyoxigraph(map_expression(expression, rename))
         as_stored = exact.read_originals(Extend(Unit(), _RESULT, renamed_expression))
         # The rest of the query is written here, and the terms in it were checked when they were read.
-        self._texts = (
-            check_text_of_plan(expression_to_sparql(renamed_expression)),
-            check_text_of_plan(expression_to_sparql(cast(Extend, as_stored).expression)),
+        written = (renamed_expression, cast(Extend, as_stored).expression)
+        self._texts = tuple(check_text_of_plan(expression_to_sparql(one)) for one in written)
+        self._growing = renamed_expression if can_grow(expression) else None
+        """The expression, if its value can be much longer than what it is computed from."""
+        self._checked_texts = (
+            tuple(check_text_of_plan(expression_to_sparql(with_checked_functions(one))) for one in written)
+            if self._growing is not None
+            else ()
         )
         self._has_changed_constants = any(
             _is_changed_by_store(part.value) for part in parts if isinstance(part, Constant)
@@ -114,6 +122,8 @@ class PyoxigraphExpression:
             self._result_terms.clear()
         new_ids: dict[Key, int] = {}
         for start in range(0, len(keys), _ROWS_PER_QUERY):
+            if start:
+                current_guard().check_time()
             part = keys[start : start + _ROWS_PER_QUERY]
             terms = self._query_pyoxigraph(part)
             term_ids = list(map(self._vocabulary.id_of, terms))
@@ -138,15 +148,25 @@ class PyoxigraphExpression:
         cells: dict[NamedNode, Callable[..., Term | None]] = {
             NamedNode(f"{_CELL}{i}"): partial(_cell, rows, i) for i in by_function
         }
+        text, checked = self._texts[as_stored], None
+        if self._growing is not None and self._can_be_too_long(self._growing, rows):
+            text, checked = self._checked_texts[as_stored], CheckedFunctions(current_guard())
         solutions = _EMPTY_STORE.query(
-            self._query_text(rows, by_function, self._texts[as_stored]),
+            self._query_text(rows, by_function, text),
             base_iri=self._base,
-            custom_functions={**exact.FUNCTIONS, **cells},
+            custom_functions={**exact.FUNCTIONS, **cells, **(checked.functions if checked else {})},
         )
         results: list[Term | None] = [None] * len(rows)
         for row_number, term in cast(QuerySolutions, solutions):
             results[int(row_number.value)] = restore_term(term) if as_stored and term is not None else term
+        if checked is not None:
+            checked.check()
         return results
+
+    def _can_be_too_long(self, expression: Expression, rows: list[Row]) -> bool:
+        """Whether the value for some row may be longer than a literal of the query may be."""
+        lengths = {Variable(f"v{i}"): max(text_length(row[i]) for row in rows) for i in range(self._width)}
+        return longest_text(expression, lengths) > current_guard().limits.literal
 
     def _query_text(self, rows: list[Row], by_function: list[int], text: str) -> str:
         by_values = [i for i in range(self._width) if i not in by_function]

@@ -11,7 +11,7 @@ of its member, and at a tick the rows of each member are answered by themselves.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar, cast
@@ -21,6 +21,7 @@ import numpy as np
 from headwater.algebra.plan import QueryKind, QueryPlan
 from headwater.algebra.query_families import ConstantTerm, Family, Form, form_of
 from headwater.execution.answers import Answer
+from headwater.execution.evaluator import EvaluatorState
 from headwater.execution.registered import RegisteredQuery
 from headwater.execution.static_data import StaticData
 from headwater.kernel.columns.delta import Delta
@@ -36,6 +37,7 @@ from headwater.terms.model import Row
 from headwater.terms.packing import Plain
 from headwater.values.numeric import integer_literal
 from headwater.values.templates import ConstructTemplate
+from headwater.windows.ticks import Ticker
 
 MOVING_FILTERS = (split_filters.RULE, push_filters.RULE)
 """The rules that are right for the table of the members; the others would take it for an empty table."""
@@ -139,6 +141,8 @@ class FamilyEvaluator(KernelEvaluator):
         self._changed: set[int] = set()
         """The members whose result may have changed since their last answer, by number."""
         self._next = 0
+        self._first_answers: set[int] = set()
+        """The members, by number, that have answered for the first time since the last savepoint."""
         self.add(queries)
 
     def _compile(self) -> None:
@@ -272,7 +276,10 @@ class FamilyEvaluator(KernelEvaluator):
         for member in answering:
             emitted = self._emitter.emit(member.result, has_changed=member.number in changed)
             result = cast("list[object]", emitted)
-            member.has_answered = True
+            self.guard.check_answer(len(result))
+            if not member.has_answered:
+                self._first_answers.add(member.number)
+                member.has_answered = True
             if not result and is_silent:
                 continue
             for name, template in member.templates_by_query.items():
@@ -299,14 +306,33 @@ class FamilyEvaluator(KernelEvaluator):
         yield np.array([i for member in members for row in member.result.counts for i in row], dtype=np.int64)
         yield np.array([i for member in members for i in member.values], dtype=np.int64)
 
+    def savepoint(self) -> Callable[[], EvaluatorState]:
+        ticker, waiting = Ticker.from_plain(self.settings, self.ticker.to_plain()).to_plain(), self._waiting_numbers()
+        pending = {} if self._is_answered else self._pending()
+        self._first_answers = set()
+
+        def state() -> EvaluatorState:
+            unanswered = frozenset(
+                name
+                for name, member in self._by_name.items()
+                if not member.has_answered or member.number in self._first_answers
+            )
+            memory = [unanswered, dict(self._complete_from), pending]
+            return EvaluatorState(ticker, waiting, self.answered_once, memory, type(self).__name__)
+
+        return state
+
     def _save_memory(self) -> Plain:
         unanswered = frozenset(name for name, member in self._by_name.items() if not member.has_answered)
-        pending = {
+        return [unanswered, dict(self._complete_from), self._pending()]
+
+    def _pending(self) -> dict[str, object]:
+        """By query, the changes that are not answered yet."""
+        return {
             name: self._emitter.pending(member.result)
             for name, member in self._by_name.items()
             if not self._is_answered and member.has_answered and member.number in self._changed
         }
-        return [unanswered, dict(self._complete_from), pending]
 
     def _restore_memory(self, memory: Plain) -> None:
         # With None, the queries were evaluated one by one when this was saved.

@@ -9,10 +9,12 @@ The order in which inputs are probed is chosen for a stretch of changes, from wh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from headwater.kernel.columns.array_addresses import links_at
 from headwater.kernel.columns.delta_run import DeltaRun, Signs, merge_runs
@@ -38,6 +40,7 @@ from headwater.kernel.joins.relation_tables import (
     take_oldest_row,
 )
 from headwater.terms.compiled_code import compiled
+from headwater.values.query_limits import LimitError
 
 _LEAF, _TWIN, _STEP, _LAST_STEP = range(4)
 """The fields of a way through the join: where it begins, the leaf that must be another row, its first and last step."""
@@ -46,17 +49,23 @@ _TO, _INDEX, _KEY_SOURCE, _LOWER, _UPPER = range(5)
 lower and upper bounds follow them."""
 _MANY_RESULTS = 1 << 20
 """After so many results they are handed over, so that a condition can be tested before there are more."""
+_TOO_MANY_RESULTS = 1 << 25
+"""A row that has so many results, with those before it, is joined no further."""
+_MUCH_WORK = 1 << 26
+"""After so many partners a call ends, too, so that the time can be looked at."""
+_TOO_MUCH_WORK = 1 << 28
+"""A row that has so many partners on the way to its results is joined no further."""
 
 
 @compiled
-def _join_changes(  # type: ignore[no-untyped-def]
+def join_changes(  # type: ignore[no-untyped-def]
     start, sources, signs, offsets, values, relations, indexes, keys, of_source, screens, screen_bounds, screen_columns,
     ways, steps, key_sources, leaf_relations, outputs, measures
 ):  # fmt: skip
     """Apply changes from `start` on. Gives the results, the change that made each, and the change that it stopped at.
 
     It stops before a removal of a row that is not the oldest, if the relation has no index of whole rows yet; and when
-    there are many results.
+    there are many results, or was much work. It gives up, with -1, when one change has too many results.
     """
     whole = np.arange(keys.shape[0] + 1).astype(np.int32)
     probe = np.empty((1, keys.shape[0] + key_sources.shape[0] + 1), np.int64)
@@ -71,8 +80,9 @@ def _join_changes(  # type: ignore[no-untyped-def]
     results = np.empty((1024, width), np.int64)
     makers = np.empty(1024, np.int64)
     count = 0
+    work = 0
     for n in range(start, sources.shape[0]):
-        if count >= _MANY_RESULTS:
+        if count >= _MANY_RESULTS or work >= _MUCH_WORK:
             return results[:count], makers[:count], n
         source = sources[n]
         relation = of_source[source, 0]
@@ -136,6 +146,9 @@ def _join_changes(  # type: ignore[no-untyped-def]
                 if remaining[depth] == 0:
                     depth -= 1
                     continue
+                work += 1
+                if count >= _TOO_MANY_RESULTS or work >= _TOO_MUCH_WORK:
+                    return results[:0], makers[:0], -1
                 index = steps[step, _INDEX]
                 partner = current[depth]
                 remaining[depth] -= 1
@@ -168,6 +181,12 @@ def _join_changes(  # type: ignore[no-untyped-def]
             remove_from_indexes(relations, indexes, keys, relation, rows, row)
             free_row_id(relations, relation, row)
     return results[:count], makers[:count], sources.shape[0]
+
+
+def raise_if_given_up(after: int) -> None:
+    """Raise a `LimitError` if `join_changes` has given up."""
+    if after < 0:
+        raise LimitError("one element has more partners in a join than any limit allows: join on a variable")
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +262,14 @@ class MergedChanges:
         )
 
 
+def _steps_of(sources: Iterable[JoinSource]) -> Iterator[JoinStep]:
+    """All probes of some inputs."""
+    for source in sources:
+        for way in source.ways:
+            yield from way.steps
+        yield from source.screens
+
+
 class RunJoiner:
     """Joins changes of the inputs of a join. `outputs` has the leaf and column of each value of a result."""
 
@@ -270,14 +297,54 @@ class RunJoiner:
         while after == low:
             self._reserve(sources[low:], signs[low:])
             tables = RelationTables(self._relations)
-            results, makers, after = _join_changes(
-                low, sources, signs, offsets, changes.values, tables.relations, tables.indexes, tables.keys,
-                *self._way_tables(tables), self._leaf_relations, self._outputs, self.measures,
-            )  # fmt: skip
+            results, makers, after = join_changes(
+                low, sources, signs, offsets, changes.values, *self._tables_of(tables)
+            )
+            raise_if_given_up(after)
             tables.store()
             if after == low:
-                self._relation_of(self._sources[int(sources[low])]).index_rows()
+                self.index_rows(int(sources[low]))
         return results, makers, after
+
+    def open_tables(self, room: int) -> tuple[RelationTables, Sequence[npt.NDArray[Any]]]:
+        """Make room for so many changes of each input. Gives tables for them, and all that `join_changes` takes."""
+        for step in _steps_of(self._sources):
+            self._relations[int(self._leaf_relations[step.input_index])].index(step.key)
+        for source in self._sources:
+            self._relation_of(source).reserve(room, room)
+        tables = RelationTables(self._relations)
+        return tables, self._tables_of(tables)
+
+    def needs_scan(self) -> bool:
+        """Whether a step would need an index that was dropped."""
+        return any(
+            self._relations[int(self._leaf_relations[step.input_index])].is_scanned(step.key)
+            for step in _steps_of(self._sources)
+        )
+
+    @property
+    def width(self) -> int:
+        """The number of columns of results."""
+        return int(self._outputs.shape[0])
+
+    def relation_number(self, source: int) -> int:
+        """The place of the relation of an input that changes among the relations."""
+        return int(self._leaf_relations[self._sources[source].input_index])
+
+    def index_rows(self, source: int) -> None:
+        """Have an index of the whole rows of an input, because they leave in another order than they came."""
+        self._relation_of(self._sources[source]).index_rows()
+
+    def record_inserts(self, inserts: Sequence[int]) -> None:
+        """Count the rows that were added to each input that changes, with tables of `open_tables`."""
+        for source, count in zip(self._sources, inserts, strict=True):
+            self._relation_of(source).record_inserts(count)
+
+    def _tables_of(self, tables: RelationTables) -> tuple[npt.NDArray[Any], ...]:
+        """The tables that `join_changes` takes."""
+        ways = self._way_tables(tables)
+        own = self._leaf_relations, self._outputs, self.measures
+        return tables.relations, tables.indexes, tables.keys, *ways, *own
 
     def _relation_of(self, source: JoinSource) -> Relation:
         return self._relations[int(self._leaf_relations[source.input_index])]
@@ -285,10 +352,7 @@ class RunJoiner:
     def _reserve(self, sources: Ints, signs: Signs) -> None:
         """Make room for all changes, and the indexes that their steps need: inputs that do not change probe nothing."""
         changed = [self._sources[number] for number in np.unique(sources).tolist()]
-        for step in (
-            *(step for source in changed for way in source.ways for step in way.steps),
-            *(screen for source in changed for screen in source.screens),
-        ):
+        for step in _steps_of(changed):
             relation = self._relations[int(self._leaf_relations[step.input_index])]
             if step.bounds is None:
                 relation.index(step.key)
@@ -297,7 +361,9 @@ class RunJoiner:
         for number, source in enumerate(self._sources):
             own = signs[sources == number]
             added = int((own > 0).sum())
-            self._relation_of(source).reserve(added, own.shape[0] - added)
+            relation = self._relation_of(source)
+            relation.reserve(added, own.shape[0] - added)
+            relation.record_inserts(added)
 
     def _way_tables(self, tables: RelationTables) -> tuple[Ints, Ints, Ints, Links, Ints, Ints, Links]:
         """Sources, screens, ways and steps as tables of integers."""

@@ -33,6 +33,7 @@ from headwater.kernel.joins.relation_tables import (
     take_oldest_row,
 )
 from headwater.terms.compiled_code import compiled
+from headwater.values.query_guard import check_rows
 
 _MANY_PAIRS = 1 << 20
 """After so many pairs a stretch ends, so that they can be used before there are more."""
@@ -155,7 +156,7 @@ class PairFinder:
         kinds, kind_numbers = np.unique(changes.values[changes.offsets] << 1 | changes.sources, return_inverse=True)
         for side, run in zip(self._sides, masked, strict=True):
             side.count_masks(run.rows[run.signs > 0], 1)
-        low = 0
+        low = count = 0
         while low < end:
             # There is room in indexes for the changes that come after they were made.
             probes = self._list_probes(kinds.tolist())
@@ -163,6 +164,7 @@ class PairFinder:
                 signs = changes.signs[low:][changes.sources[low:] == number]
                 added = int((signs > 0).sum())
                 side.relation.reserve(added, signs.shape[0] - added)
+                side.relation.record_inserts(added)
             tables = RelationTables([side.relation for side in self._sides])
             row_ids, freed = np.empty(end, np.int64), np.empty((end - low, 2), np.int64)
             partners, finders, freed_count, high = _pair_changes(
@@ -173,6 +175,8 @@ class PairFinder:
             if high == low:
                 self._sides[int(changes.sources[low])].relation.index_rows()
                 continue
+            count += partners.shape[0]
+            check_rows(count, 3)
             is_left, own_rows = changes.sources[finders] == 0, row_ids[finders]
             lefts, rights = np.where(is_left, own_rows, partners), np.where(is_left, partners, own_rows)
             yield PairStretch(changes, low, high, row_ids[low:high], lefts, rights, finders - low)

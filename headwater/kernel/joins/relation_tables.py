@@ -178,6 +178,9 @@ class RelationTables:
                 of_indexes.append((*row_index.fields(), len(keys), relation.width, number, 0))
                 keys.extend(range(relation.width))
             of_relations.append((*relation.fields(), first, behind, -1 if row_index is None else behind))
+        # Others may exchange the arrays of a static relation that they share: these stay as they are.
+        self._arrays = [relation.rows for relation in relations] + [index.links for index in self._indexes]
+        self._arrays += [index.table for index in self._indexes if isinstance(index, RingIndex)]
         self.relations: Ints = np.array(of_relations, np.int64)
         self.indexes: Ints = np.array(of_indexes, np.int64).reshape(len(of_indexes), 9)
         self.keys: Links = np.array(keys, np.int32)
@@ -185,6 +188,10 @@ class RelationTables:
     def index_number(self, relation: int, key: Key, *, is_ordered: bool = False) -> int:
         """The place of an index in the table of indexes, -1 if there is none on that key."""
         return self._index_numbers.get((relation, key, is_ordered), -1)
+
+    def size_of(self, relation: int) -> int:
+        """The number of rows of a relation."""
+        return self.relations.item(relation, TOP) - self.relations.item(relation, FREE_COUNT)
 
     def store(self) -> None:
         """Take over what a compiled loop has changed."""

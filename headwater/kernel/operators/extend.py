@@ -27,18 +27,20 @@ class ExtendOperator(Operator):
         self.variables = (*source.variables, variable)
         self._source = source
         self._compute_column = function
+        self._nothing = Delta.empty(len(self.variables))
 
     def apply(self, deltas: Sequence[Delta]) -> Delta:
-        return deltas[0].map_rows(self._extend)
+        return self._nothing if deltas[0].is_empty else deltas[0].map_rows(self._extend)
 
     def apply_run(self, runs: Sequence[DeltaRun]) -> DeltaRun:
         return runs[0].with_rows(self._extend(runs[0].rows))
 
     def _extend(self, rows: Ints) -> Ints:
+        if not rows.shape[0]:
+            return self._nothing.added
         extended = np.empty((rows.shape[0], len(self.variables)), dtype=np.int64)
         extended[:, :-1] = rows
-        if rows.shape[0]:
-            extended[:, -1] = self._compute_column(rows)
+        extended[:, -1] = self._compute_column(rows)
         return extended
 
     def needs_rows_of(self, source: Operator) -> bool:

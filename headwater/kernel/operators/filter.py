@@ -30,7 +30,7 @@ class FilterOperator(Operator):
         self._condition = condition
 
     def apply(self, deltas: Sequence[Delta]) -> Delta:
-        return deltas[0].map_rows(self._filter_rows)
+        return deltas[0] if deltas[0].is_empty else deltas[0].map_rows(self._filter_rows)
 
     def apply_run(self, runs: Sequence[DeltaRun]) -> DeltaRun:
         (run,) = runs

@@ -28,6 +28,7 @@ from headwater.kernel.operators.join_candidates import (
 )
 from headwater.kernel.operators.operator import Operator
 from headwater.kernel.operators.self_joins import find_self_joins, symmetry_of
+from headwater.kernel.operators.tick_joiner import TickJoiner
 
 _LARGEST_COPY = 1 << 20
 """A static input of more rows gets no order keys: they would be columns of a copy."""
@@ -37,6 +38,9 @@ _SHARE_WITHIN_BOUNDS = 0.3
 
 ENOUGH_PROBES = 32
 """From so many probes on, the number of partners that they found is used."""
+
+_LEAST_ROOM = 64
+"""A `TickJoiner` has room for so many changes at first, and for twice as many each time that it had no more."""
 
 _TICKS_BETWEEN_REVIEWS = 64
 """After so many ticks unused indexes are dropped."""
@@ -61,7 +65,11 @@ class JoinState(Operator):
         self.steps: Counter[tuple[int, int]] = Counter()
         """How many rows, of so many joined inputs, were joined with which input next."""
         self._inputs = tuple(inputs)
-        self._relations = [Relation(len(one.variables)) for one in inputs]
+        self._all_relations = [Relation(len(one.variables)) for one in inputs]
+        self._tick_joiner: TickJoiner | None = None
+        """What joins the changes of small ticks. It is closed before anything else changes a relation."""
+        self._small_ticks = 0
+        self._tick_room = _LEAST_ROOM
         self._all_joined = (1 << len(self._inputs)) - 1
         self.result_count = 0
         self._few_results: list[Ints] | None = []
@@ -95,6 +103,37 @@ class JoinState(Operator):
         self._joiner: RunJoiner | None = None
         self._joiner_key: tuple[object, ...] = ()
         self._partners_per_probe: dict[JoinStep, float] = {}
+
+    @property
+    def _relations(self) -> list[Relation]:
+        """The relations of the inputs, which the caller may change."""
+        if self._tick_joiner is not None:
+            self._close_tick_joiner()
+        return self._all_relations
+
+    def _stored_relations(self) -> list[Relation]:
+        """The relations of the inputs, to read how many rows they have and how their indexes were used."""
+        if self._tick_joiner is not None:
+            self._tick_joiner.store()
+        return self._all_relations
+
+    def fix_order(self, order: tuple[int, ...]) -> None:
+        """Probe in this order from now on."""
+        self._close_tick_joiner()
+        self.order = order
+
+    def _open_tick_joiner(self) -> None:
+        """Have the next small ticks joined in compiled code, if no index that it needs was dropped."""
+        self._small_ticks = 0
+        joiner = self._choose_joiner()
+        if not joiner.needs_scan():
+            self._tick_joiner = TickJoiner(joiner, self.changing_inputs, self._tick_room)
+
+    def _close_tick_joiner(self) -> None:
+        joiner, self._tick_joiner = self._tick_joiner, None
+        if joiner is not None:
+            joiner.store()
+            self._record_steps(joiner.joiner)
 
     def _static_size(self, i: int) -> int:
         static = self._inputs[i]
@@ -247,12 +286,12 @@ class JoinState(Operator):
 
     def index_uses(self) -> dict[int, list[IndexUse]]:
         """What the indexes of each input did since the last review."""
-        return {i: relation.index_uses() for i, relation in enumerate(self._relations)}
+        return {i: relation.index_uses() for i, relation in enumerate(self._stored_relations())}
 
     @property
     def sizes(self) -> list[int]:
         """The number of rows of each input."""
-        return [relation.size for relation in self._relations]
+        return [relation.size for relation in self._stored_relations()]
 
     def needs_rows_of(self, source: Operator) -> bool:
         return any(one.needs_rows_of(source) for one in self._inputs)
@@ -268,9 +307,10 @@ class JoinState(Operator):
 
     def ids(self) -> Iterable[Ints]:
         """Without static rows: the vocabulary never forgets the terms of static data."""
-        return (self._relations[i].ids()[:, : len(self._inputs[i].variables)] for i in self._changing_inputs)
+        relations = self._stored_relations()
+        return (relations[i].ids()[:, : len(self._inputs[i].variables)] for i in self._changing_inputs)
 
     @property
     def nbytes(self) -> int:
         results = sum(values.nbytes for values in self._few_results or ())
-        return results + sum({id(relation): relation.nbytes for relation in self._relations}.values())
+        return results + sum({id(relation): relation.nbytes for relation in self._all_relations}.values())

@@ -47,6 +47,7 @@ from headwater.kernel.operators.constant import ConstantOperator
 from headwater.kernel.operators.join_candidates import JoinCandidate, group_by_leaf
 from headwater.kernel.operators.join_state import ENOUGH_PROBES, JoinState
 from headwater.terms.compiled_code import compiled
+from headwater.values.query_guard import check_rows
 
 _GOOD_PARTNERS_PER_ROW = 0.5
 """While an input has at most so many partners for each row, no other input is probed."""
@@ -59,6 +60,15 @@ _WORTH_LOOKING_AHEAD = 256
 
 _FEW_ROWS = 256
 """Up to so many results are kept for a reset, and so many rows cleared in place; more results are found if needed."""
+
+_FEW_CHANGES = 32
+"""Up to so many changes of a tick are joined row by row, in one call (`tick_joiner`)."""
+
+_WORTH_TABLES = 8
+"""After so many small ticks, one after the other, tables are made for the next ones."""
+
+_MOST_ROOM = 4096
+"""The probing order of small ticks stays the same for at most so many changes."""
 
 _STRETCH = 8192
 """For so many changes of a run the probing order stays the same."""
@@ -91,6 +101,54 @@ class MultiwayJoinOperator(JoinState):
     it pays again (CQ7): a window that moves a lot and is seldom probed is scanned instead. None keeps all indexes.
     `ranges` are comparisons between inputs that hold where the condition does.
     """
+
+    def advance(self) -> Delta:
+        joiner = self._tick_joiner
+        if joiner is not None:
+            deltas = [reader.advance() for reader in joiner.readers]
+            if all([delta.is_empty for delta in deltas]):
+                return self._nothing
+            results = joiner.join(deltas) if self._are_few(deltas) else None
+            if results is not None:
+                return self._apply_results(*results)
+            self._tick_room = min(2 * self._tick_room, _MOST_ROOM)
+            deltas = [
+                one.advance() if is_window else delta
+                for one, is_window, delta in zip(self.changing_inputs, joiner.reads_windows, deltas, strict=True)
+            ]
+            self._close_tick_joiner()
+            self._drop_unused_indexes()
+        else:
+            deltas = [one.advance() for one in self.changing_inputs]
+        self._small_ticks = self._small_ticks + 1 if self._are_few(deltas) else 0
+        delta = self.apply(deltas)
+        if self._small_ticks >= _WORTH_TABLES and not self.ranges.conditions and len(self._inputs) > 1:
+            self._open_tick_joiner()
+        return delta
+
+    def _are_few(self, deltas: Sequence[Delta]) -> bool:
+        """Whether a tick changes so few rows that it is joined row by row."""
+        changes = 0
+        for place, delta in enumerate(deltas):
+            changes += delta.added.shape[0]
+            if not delta.is_computed_later:
+                changes += delta.removed.shape[0]
+            elif self._tick_joiner is not None:
+                changes += self._tick_joiner.size_of(place)
+            else:
+                changes += self._all_relations[self._changing_inputs[place]].size
+        return changes <= _FEW_CHANGES
+
+    def _apply_results(self, removed: Ints, added: Ints) -> Delta:
+        """The change of the results, where those that are removed and added are known."""
+        if self.condition is not None:
+            removed = removed[self.condition(removed)] if removed.shape[0] else removed
+            added = added[self.condition(added)] if added.shape[0] else added
+        if not removed.shape[0] and not added.shape[0]:
+            return self._nothing
+        self.result_count += added.shape[0] - removed.shape[0]
+        self._few_results = None if self.result_count else []
+        return Delta(added, removed)
 
     def apply(self, deltas: Sequence[Delta]) -> Delta:
         """The change of the results, from the deltas of the inputs that can change."""
@@ -133,7 +191,7 @@ class MultiwayJoinOperator(JoinState):
         changes = self._merge_runs(runs)
         rows: list[Ints] = []
         makers: list[Ints] = []
-        low = 0
+        low = count = 0
         while low < len(changes.ticks):
             if self._review_ranges():
                 changes = self._merge_runs(runs)
@@ -148,6 +206,8 @@ class MultiwayJoinOperator(JoinState):
                 self._record_pairs(dict(zip(self._changing_inputs, counts, strict=True)), pairs, some.shape[0])
             rows.append(some)
             makers.append(their_makers)
+            count += some.shape[0]
+            check_rows(count, len(self.variables) + 1)
             low = after
         made_by = np.concatenate(makers)
         run = DeltaRun(stack_rows(rows, len(self.variables)), changes.ticks[made_by], changes.signs[made_by])
@@ -216,7 +276,7 @@ class MultiwayJoinOperator(JoinState):
     def _with_relations(self, relations: list[Relation]) -> MultiwayJoinOperator:
         """This join over other relations: as it was before they were exchanged."""
         other = copy(self)
-        other._relations, other.steps = relations, Counter()
+        other._all_relations, other.steps = relations, Counter()
         return other
 
     def _locate_rows(self, i: int, added: Ints, removed: Ints) -> tuple[Ints, Ints]:
@@ -452,12 +512,14 @@ class MultiwayJoinOperator(JoinState):
         j = remaining[0]
         rows = self._relations[j].live()
         self.steps[joined.bit_count(), j] += leaf_rows.shape[0]
+        check_rows(leaf_rows.shape[0] * rows.shape[0], leaf_rows.shape[1])
         extended = np.repeat(leaf_rows, rows.shape[0], axis=0)
         extended[:, j] = np.tile(rows, leaf_rows.shape[0])
         return self._join_rest(extended, joined | 1 << j, {})
 
     def _fetch_values(self, leaf_rows: Ints) -> Ints:
         """The values of results, read from the leaves."""
+        check_rows(leaf_rows.shape[0], len(self.variables))
         values = np.empty((leaf_rows.shape[0], len(self.variables)), dtype=np.int64)
         for i, columns, places in self._sources:
             _fetch(self._relations[i].rows, leaf_rows, i, columns, places, values)

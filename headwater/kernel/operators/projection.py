@@ -28,6 +28,7 @@ class ColumnMapping:
         self._columns = [column for _, column in pairs]
         self._is_complete = len(pairs) == len(wanted)
         self._nothing = no_rows(len(wanted))
+        self._no_change = Delta.empty(len(wanted))
 
     def map_rows(self, rows: Ints) -> Ints:
         if self._is_same:
@@ -42,7 +43,9 @@ class ColumnMapping:
         return padded
 
     def map_delta(self, delta: Delta) -> Delta:
-        return delta if self._is_same else delta.map_rows(self.map_rows)
+        if self._is_same:
+            return delta
+        return self._no_change if delta.is_empty else delta.map_rows(self.map_rows)
 
 
 class ProjectionOperator(Operator):

@@ -28,7 +28,10 @@ _FEW_TRIPLES = 4
 
 
 class TripleSourceOperator(Operator):
-    """The triples that enter and leave one window. The evaluator sets `delta` or `run` before it advances the root."""
+    """The triples that enter and leave one window. The evaluator sets `delta` or `run` before it advances the root.
+
+    The delta stays until the next tick, so that readers may take it from here (`find_window_pattern`).
+    """
 
     def __init__(self, variables: tuple[str, ...] = TRIPLE) -> None:
         self.variables = variables
@@ -36,9 +39,15 @@ class TripleSourceOperator(Operator):
         self.delta = self._nothing
         self.run = DeltaRun.empty(len(variables))
 
+    def advance(self) -> Delta:
+        return self.delta
+
     def apply(self, deltas: Sequence[Delta]) -> Delta:
-        delta, self.delta = self.delta, self._nothing
-        return delta
+        return self.delta
+
+    def clear(self) -> None:
+        """Have no change at the next tick."""
+        self.delta = self._nothing
 
     def apply_run(self, runs: Sequence[DeltaRun]) -> DeltaRun:
         run, self.run = self.run, DeltaRun.empty(len(self.variables))
@@ -187,6 +196,11 @@ class PatternOperator(Operator):
         n = _match(as_contiguous(run.rows), *self._tables, bindings, matched)
         return DeltaRun(bindings[:n], run.ticks[matched[:n]], run.signs[matched[:n]])
 
+    @property
+    def fields(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]], list[int]]:
+        """The places with their constants, the pairs of equal places, and the places of the bindings."""
+        return self._constants, self._equal_places, self._columns
+
     def _match_few(self, triples: Ints) -> Ints:
         bindings = []
         for triple in triples.tolist():
@@ -206,3 +220,17 @@ class PatternOperator(Operator):
     @property
     def inputs(self) -> tuple[Operator, ...]:
         return (self._source,)
+
+
+def find_window_pattern(operator: Operator) -> tuple[TripleSourceOperator, PatternOperator] | None:
+    """The window and the pattern, if an operator gives the matches of a pattern in a window and nothing else."""
+    while isinstance(operator, RenameOperator | SharedOperator):
+        (operator,) = operator.inputs
+    if not isinstance(operator, PatternOperator):
+        return None
+    (source,) = operator.inputs
+    if isinstance(source, SharedOperator):
+        (source,) = source.inputs
+    if isinstance(source, TripleSourceOperator) and source.variables == TRIPLE:
+        return source, operator
+    return None

@@ -6,7 +6,8 @@ each of them. The text of a query is made from its plan, whose depth is limited 
 from outside as it is.
 
 What pyoxigraph takes for a string or a comment depends on the grammar, where `?a<?b#>` may be a comparison and a
-comment, or an IRI. A text that has such a place and very many brackets or operators is refused.
+comment, or an IRI. A text from outside that has such a place and very many brackets or operators is refused. In
+the text of a plan there are blanks around each `<`.
 """
 
 from __future__ import annotations
@@ -41,15 +42,15 @@ _DOUBTFUL = frozenset("()[]'#")
 
 def check_update(text: str) -> None:
     """Raise `TooDeep` for an update that is nested too deeply, or has too long chains."""
-    _check(text, deepest_nesting())
+    _check(text, deepest_nesting(), is_foreign=True)
 
 
 def check_generated_query(text: str) -> None:
     """Raise `TooDeep` for the text of a plan that pyoxigraph could not evaluate."""
-    _check(text, DEEPEST_GENERATED)
+    _check(text, DEEPEST_GENERATED, is_foreign=False)
 
 
-def _check(text: str, limit: int) -> None:
+def _check(text: str, limit: int, *, is_foreign: bool) -> None:
     if len(text) <= limit:
         return
     if "\\" in text:
@@ -86,7 +87,7 @@ def _check(text: str, limit: int) -> None:
             raise TooDeep(
                 f"more than {LONGEST_CHAIN:,} operators, groups or clauses one after the other: split it into several"
             )
-    if has_doubt and sum(map(text.count, "([{+-*/|!^&")) > LONGEST_CHAIN:
+    if has_doubt and is_foreign and sum(map(text.count, "([{+-*/|!^&")) > LONGEST_CHAIN:
         raise TooDeep("an IRI with brackets, quotes or # in it cannot be told from a comparison: write blanks around <")
 
 

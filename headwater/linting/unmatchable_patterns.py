@@ -9,35 +9,29 @@ Such a query is right and answers nothing, or less than its author thinks. Data 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from headwater.algebra.active_graphs import ActiveGraph, StaticGraph, default_active_graph
 from headwater.algebra.nodes import Bgp, Node, PathMatch
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.unrolled_paths import can_be_empty
 from headwater.explain.notation import Notation
+from headwater.linting.lint_subject import LintSubject
+from headwater.linting.observed_data import LoadedGraphs
 from headwater.optimizer.dependencies import patterns_with_graphs
 from headwater.terms.model import NamedNode
 
 
-@dataclass(frozen=True)
-class LoadedGraphs:
-    """What is loaded: the names of graphs, and whether there are triples without one."""
-
-    named: frozenset[NamedNode]
-    has_default: bool
-
-
-def find_unmatchable_patterns(plan: QueryPlan, loaded: LoadedGraphs | None) -> list[str]:
-    """A sentence for each graph that patterns read in vain; without `loaded`, where that holds whatever is loaded."""
-    notation = Notation.of(plan)
+def find_unmatchable_patterns(subject: LintSubject) -> Iterator[str]:
+    """Patterns whose graph can have no triple; without loaded data, those where that holds whatever is loaded."""
+    plan, loaded, notation = subject.plan, subject.observed.loaded, subject.notation
     found: dict[str, list[str]] = {}
     for node, graph in patterns_with_graphs(plan, plan.root, default_active_graph(plan)):
         reason = None if graph.windows else _reason(plan, graph, loaded, notation)
         texts = list(_pattern_texts(node, notation))
         if reason is not None and texts:
             found.setdefault(reason, []).extend(texts)
-    return [f"nothing can match {' . '.join(dict.fromkeys(texts))}: {reason}" for reason, texts in found.items()]
+    for reason, texts in found.items():
+        yield f"nothing can match {' . '.join(dict.fromkeys(texts))}: {reason}"
 
 
 def _pattern_texts(node: Node, notation: Notation) -> Iterator[str]:

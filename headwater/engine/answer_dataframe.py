@@ -1,0 +1,43 @@
+"""The answers of a query as a streaming DataFrame of Spark."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from headwater.engine.stream_sources import StreamSources
+from headwater.running.program_description import ProgramDescription
+from headwater.sources.feed import Feed
+from headwater.sources.receivers import check_readable_as_frames
+from headwater.sources.records import RecordSource, skews_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def make_dataframe(
+    spark: SparkSession,
+    description: ProgramDescription,
+    streams: StreamSources,
+    name: str,
+    terms: bool,
+    follow: bool,
+    batch_bytes: int | None,
+) -> DataFrame:
+    """The rows of the answers of one query as they come; with `follow`, sources may have nothing to read yet."""
+    from headwater.spark.answer_frames import answers_to_rows
+    from headwater.spark.session import configure_session
+    from headwater.spark.spark_runner import outcome_rows
+
+    outline = description.outline()
+    sources = check_readable_as_frames({stream: streams[stream] for stream in outline.inputs})
+    if not follow:
+        Feed(sources).check()
+    description = replace(description, skews=skews_of(sources))
+    # The streams of record sources end with the DataFrame, not with the records that are there now.
+    drain = not any(isinstance(source, RecordSource) for source in sources.values())
+    rows = outcome_rows(
+        configure_session(spark), description, sources, outline.wanted_patterns, drain=drain, batch_bytes=batch_bytes
+    )
+    plan = next(query.plan for query in description.queries if query.plan.name == name)
+    return answers_to_rows(rows, plan, terms=terms)

@@ -1,0 +1,88 @@
+"""The warnings of an engine: what the lint finds in its queries when they are registered, run and have run."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from headwater.algebra.nodes import Group
+from headwater.algebra.plan import QueryKind, QueryPlan
+from headwater.algebra.scope import nodes_of
+from headwater.engine.engine_data import EngineData
+from headwater.execution.registered import RegisteredQuery
+from headwater.linting.implausible_times import implausible_time_text, is_implausible
+from headwater.linting.lint_rules import lint_query
+from headwater.linting.lint_subject import LintSubject
+from headwater.linting.observed_data import NOTHING_OBSERVED, ObservedData, StreamSample
+from headwater.linting.unknown_functions import refuse_unknown_functions
+from headwater.running.progress import RunSummary
+from headwater.running.workload import Workload
+from headwater.sources.stream_samples import sample_stream
+from headwater.terms.model import NamedNode
+from headwater.terms.names import name_to_iri
+from headwater.windows.settings import QuerySettings
+
+logger = logging.getLogger(__name__)
+
+_SAMPLED_ELEMENTS = 1_000
+"""How many elements of each stream are looked at again after a run."""
+
+
+class QueryWarnings:
+    """Tells each warning once, through the log, and keeps it for the summary of the run."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, None] = {}
+
+    def tell(self, query: str, sentences: Iterable[str]) -> None:
+        """Log what is new of some sentences about a query, or with an empty name about a stream."""
+        for sentence in sentences:
+            warning = f"{query}: {sentence}" if query else sentence
+            if warning not in self._told:
+                self._told[warning] = None
+                logger.warning("%s", warning)
+
+    def check_query(self, plan: QueryPlan, settings: QuerySettings) -> None:
+        """Refuse functions that do not exist, and tell what is wrong with a query whatever its data is."""
+        refuse_unknown_functions(plan)
+        self.tell(plan.name, lint_query(LintSubject(plan, settings)))
+
+    def check_data(self, queries: Iterable[RegisteredQuery], observed: ObservedData) -> None:
+        """Tell what is wrong with queries over their static data."""
+        for query in queries:
+            self.tell(query.plan.name, lint_query(LintSubject(query.plan, query.settings, observed)))
+
+    def conclude(self, summary: RunSummary, workload: Workload, data: EngineData) -> RunSummary:
+        """Tell what is wrong with the queries of a run over what was read, and add all warnings to its summary."""
+        samples = {
+            name_to_iri(stream): sample
+            for stream, source in workload.sources.items()
+            if (sample := sample_stream(source, _SAMPLED_ELEMENTS)) is not None and sample.elements
+        }
+        observed = data.observe() if samples else NOTHING_OBSERVED
+        self.tell("", summary.warnings)
+        for query in workload.description.queries:
+            own = _conclusive_samples(samples, query.plan, summary)
+            self.check_data([query], replace(observed, samples=own))
+            for source in query.plan.windows:
+                time = summary.watermarks.get(source.stream.value)
+                if source.stream not in samples and time is not None and is_implausible(time):
+                    self.tell(query.plan.name, [implausible_time_text(source.stream.value, time)])
+        return replace(summary, warnings=tuple(self._told))
+
+
+def _conclusive_samples(
+    samples: Mapping[NamedNode, StreamSample], plan: QueryPlan, summary: RunSummary
+) -> dict[NamedNode, StreamSample]:
+    """The samples from which something follows: those of whole streams or, for a query without any row, all."""
+    progress = summary.queries.get(plan.name)
+    has_rows = progress is not None and progress.rows > 0 and not _always_has_rows(plan)
+    # The counts of the run say what could not be read.
+    return {stream: replace(one, bad=0) for stream, one in samples.items() if one.is_whole or not has_rows}
+
+
+def _always_has_rows(plan: QueryPlan) -> bool:
+    """Whether answers have a row even where no pattern matches."""
+    has_one_group = any(isinstance(node, Group) and not node.keys for node in nodes_of(plan.root))
+    return plan.kind is QueryKind.ASK or has_one_group

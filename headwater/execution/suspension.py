@@ -1,0 +1,113 @@
+"""A query that failed or exceeded a limit is suspended: it has no answers until it is resumed, and the others go on.
+
+Its place in the program is taken by a `SuspendedEvaluator`, which holds nothing. A stream that it produces goes on
+without elements, so that the queries which read it are not held up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from headwater.algebra.plan import QueryKind
+from headwater.errors import HeadwaterError
+from headwater.execution.answer_batch import AnswerBatch
+from headwater.execution.answers import Answer
+from headwater.execution.evaluator import Evaluator
+from headwater.execution.registered import RegisteredQuery
+from headwater.execution.window_log import Size, StreamKey
+from headwater.terms.packing import Plain
+from headwater.windows.element_sequences import Elements
+
+_NEVER = 1 << 62
+_LONGEST_REASON = 2_000
+
+
+class QuerySuspended(HeadwaterError, RuntimeError):
+    """A query that has no more answers until it is resumed; the message says why."""
+
+    def __init__(self, query: str, reason: str) -> None:
+        super().__init__(f"the query {query!r} is suspended: {reason}")
+        self.query = query
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.query, self.reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Suspension:
+    """Why a query is suspended, and how far its streams had come, in microseconds since 1970."""
+
+    reason: str
+    time: int
+    error: Exception | None = None
+    """What was raised; None in another process, and after a restart."""
+
+    def to_plain(self) -> Plain:
+        return [self.reason, self.time]
+
+    @classmethod
+    def from_plain(cls, value: Plain) -> Suspension:
+        return cls(*value)
+
+    def to_error(self, query: str) -> Exception:
+        """What is raised where nothing of a run is left but this query."""
+        return QuerySuspended(query, self.reason) if self.error is None else self.error
+
+
+def reason_of(error: Exception) -> str:
+    """What went wrong, for people: the message of an error of ours, the kind and the message of any other."""
+    text = str(error).strip()
+    if not isinstance(error, HeadwaterError | OSError) or not text:
+        text = f"{type(error).__name__}: {text}".removesuffix(": ")
+    return text if len(text) <= _LONGEST_REASON else text[:_LONGEST_REASON] + " …"
+
+
+def suspension_notice(query: RegisteredQuery, suspension: Suspension) -> Answer:
+    """What the takers of its answers get when a query is suspended."""
+    plan = query.plan
+    return Answer(
+        query=plan.name,
+        time=suspension.time,
+        kind=plan.kind,
+        operator=query.settings.emit,
+        variables=tuple(v.value for v in plan.variables) if plan.kind is QueryKind.SELECT else (),
+        suspended=suspension.reason,
+    )
+
+
+class SuspendedEvaluator(Evaluator):
+    """Stands where the evaluator of a suspended query was: it takes elements, holds none and answers nothing."""
+
+    kind = "suspended"
+
+    def advance(self, batch: Mapping[StreamKey, Elements], watermark: int | None, **_: Any) -> AnswerBatch:
+        return AnswerBatch()
+
+    def begin(self, *_: Any) -> None:
+        """It has no windows."""
+
+    def restore(self, *_: Any) -> None:
+        """It has no windows."""
+
+    def apply_static_change(self) -> None:
+        """It has no result."""
+
+    def needed_from(self, window_index: int) -> int:
+        return _NEVER
+
+    def size(self) -> Size:
+        return Size(0, 0)
+
+    def _restore_memory(self, memory: Plain) -> None:
+        """It has none."""
+
+    def _has_content(self) -> bool:
+        return False
+
+    def _do_nothing(self, *_: Any, **__: Any) -> NoReturn:
+        raise AssertionError("a suspended query is not evaluated")
+
+    _convert = _refill = _add = _count_closings = _move = _emit = _views = _do_nothing

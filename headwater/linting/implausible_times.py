@@ -1,0 +1,38 @@
+"""Timestamps in January or February 1970: seconds that were read as milliseconds.
+
+A number of seconds since 1970 that means an instant from 2000 to 2100 is, as milliseconds, an instant in the first
+seven weeks of 1970. Streams that count from zero begin before those weeks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from headwater.linting.lint_subject import LintSubject
+from headwater.terms.names import iri_to_name
+from headwater.terms.timestamps import format_time
+
+_SECONDS_AS_MILLISECONDS = range(946_684_800 * 1_000, 4_102_444_800 * 1_000)
+"""The seconds from 2000 to 2100, each taken for a millisecond, in microseconds."""
+
+
+def is_implausible(time: int | None) -> bool:
+    """Whether a timestamp looks like seconds that were read as milliseconds."""
+    return time is not None and time in _SECONDS_AS_MILLISECONDS
+
+
+def implausible_time_text(stream: str, time: int) -> str:
+    """What is said about such a stream; `time` is one of its timestamps."""
+    return (
+        f"the times of the stream {iri_to_name(stream)} are in 1970 (one is {format_time(time)}, and would be "
+        f"{format_time(time * 1_000)} if its number meant seconds): seconds were probably read as milliseconds. Write "
+        "`@time {column} as seconds` in the template, or milliseconds into the file"
+    )
+
+
+def find_implausible_times(subject: LintSubject) -> Iterator[str]:
+    """Streams whose samples begin in those weeks."""
+    for stream in dict.fromkeys(source.stream for source in subject.plan.windows):
+        sample = subject.observed.samples.get(stream)
+        if sample is not None and sample.first_time is not None and is_implausible(sample.first_time):
+            yield implausible_time_text(stream.value, sample.first_time)

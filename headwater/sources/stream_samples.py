@@ -1,0 +1,45 @@
+"""Samples of streams: the first elements of their files, for the lint and for explanations."""
+
+from __future__ import annotations
+
+from itertools import chain, islice, takewhile
+
+from headwater.linting.observed_data import StreamSample, index_triples
+from headwater.sources.files import FileSource, MemorySource
+from headwater.sources.source import ItemRange
+from headwater.terms.model import BadElement, Element
+
+SAMPLED_ELEMENTS = 10_000
+"""How many elements of a stream a sample has at most."""
+
+_LARGEST_WHOLE = 32 << 20
+"""Larger files that can only be read as a whole are left out."""
+
+
+def sample_stream(source: object, most: int = SAMPLED_ELEMENTS) -> StreamSample | None:
+    """The first elements of a stream of files or in memory; None for other sources, which cannot be read twice."""
+    if not isinstance(source, FileSource | MemorySource):
+        return None
+    items = source.list_items()
+    ranges = [ItemRange(item.name, 0, item.size, is_whole=source.needs_whole_read(item)) for item in items]
+    chosen = list(takewhile(lambda one: not one.is_whole or one.end <= _LARGEST_WHOLE, ranges))
+    arrivals = chain.from_iterable(source.read(one) for one in chosen)
+    read = list(islice(arrivals, most))
+    is_whole = len(chosen) == len(ranges) and next(arrivals, None) is None
+    elements = [one for one in read if isinstance(one, Element)]
+    bad = [one for one in read if isinstance(one, BadElement)]
+    times = [element.time for element in elements if element.time is not None]
+    return StreamSample(
+        len(elements),
+        is_whole,
+        index_triples(triple for element in elements for triple in element.triples),
+        min(times, default=None),
+        max(times, default=None),
+        len(bad),
+        _describe_bad(bad[0]) if bad else "",
+    )
+
+
+def _describe_bad(bad: BadElement) -> str:
+    place = bad.source if bad.line is None else f"{bad.source}, line {bad.line}"
+    return f"{place}: {bad.reason}"

@@ -1,0 +1,167 @@
+"""Chaos runs on Spark: many in one session; a run whose driver is killed goes on in another process.
+
+    python -m tests.chaos.spark_runs FOLDER SEED RUNS SECONDS
+
+Each run that is done is a line of JSON with its seed and what there was to see, or what is wrong. A driver that is
+killed takes this process with it: whoever started it starts it again with the same seed, and the run goes on behind the
+life in which it was killed. The faults of the disk are those of the driver's own files: sinks, dead letters, the record
+of the checkpoint.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import headwater as hw
+from headwater.commands.ending import failure_text
+from headwater.spark import stateful_step
+from tests.chaos.chaos_runs import Story, check_what_was_seen
+from tests.chaos.faulty_disk import Fault, FaultyDisk
+from tests.chaos.lives import VISITS, Ending, Life, noting
+from tests.chaos.oracle import ChaosError, compare, evaluate_definition
+from tests.chaos.random_programs import RandomProgram, a_program
+from tests.spark import killing
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_KINDS = ("worker", "worker", "full", "broken", "slow", "clock", "stop", "none")
+_WORKER_POINTS = ("state-before", "state-after")
+
+
+def run_on_spark(seed: int, folder: Path, spark: SparkSession, *, kills_driver: bool) -> Counter[str]:
+    """Run a seed on Spark, or go on with it; gives what there was to see. A `ChaosError` says what is wrong."""
+    random = Random(seed)
+    kinds = (*_KINDS, "kill-before", "kill-after") if kills_driver else _KINDS
+    lives = [*(_a_life(random, kinds) for _ in range(random.randint(1, 2))), Life()]
+    program = replace(a_program(random, len(lives)), batch_bytes=random.choice([800, 2000]), changes_data=False)
+    # A checkpoint is cut into shards once; other queries may not be cut so.
+    shards = 1 if program.visitor is not None else random.randint(1, 2)
+    story, run = Story(seed, program), folder / "run"
+    if not run.exists():
+        run.mkdir(parents=True)
+        program.write_data(run)
+    try:
+        for number, life in enumerate(lives):
+            notes = folder / f"life-{number}"
+            if not notes.exists():
+                program.write_part(run, number)
+                notes.mkdir()
+                _live(program, folder, number, life, spark, shards, is_last=number == len(lives) - 1)
+            ending = _read_ending(notes)
+            story.lives.append((life, ending))
+            if not ending.is_expected:
+                raise ChaosError(f"life {number} {ending.how}: {ending.text}")
+            check_what_was_seen(program, folder)
+        if ending.how != "done":
+            raise ChaosError(f"the last run, without a fault, {ending.how}: {ending.text}")
+        evaluate_definition(program, folder)
+        wanted = compare(program, folder, endpoint_failed=False)
+    except ChaosError as error:
+        raise ChaosError(f"on Spark with {shards} shards: {error}\n{story.tell()}") from None
+    return Counter({f"on Spark, {name}": count for name, count in story.counts(wanted).items()})
+
+
+def _a_life(random: Random, kinds: tuple[str, ...]) -> Life:
+    kind = random.choice(kinds)
+    at, visit = round(2 ** random.uniform(0, 5.5)), random.choice(VISITS)
+    if kind == "none":
+        return Life(visit=visit)
+    if kind == "stop":
+        return Life(stops_at=random.randint(1, 2), visit=visit)
+    lasts = random.choice([1, 1000]) if kind in ("full", "broken") else 20
+    return Life((Fault(kind, at, lasts, -10.0 if kind == "clock" else 0.0),), visit=visit)
+
+
+def _live(
+    program: RandomProgram, folder: Path, number: int, life: Life, spark: SparkSession, shards: int, *, is_last: bool
+) -> None:
+    """Run a program once, in this process, and note how it ended."""
+    run, notes = folder / "run", folder / f"life-{number}"
+    note = noting(notes / "struck")
+    engine = program.make_engine(
+        run,
+        visitor=life.visit in ("there", "goes"),
+        spark=spark,
+        shards=shards,
+        evaluator=program.evaluator,
+        checkpoint=run / "checkpoint",
+        dead_letters=run / "letters",
+        batch_bytes=program.batch_bytes,
+    )
+
+    def on_progress(progress: hw.Progress) -> None:
+        if life.stops_at == progress.batches:
+            engine.stop()
+        if program.visitor is not None and life.visit_at == progress.batches:
+            if life.visit == "comes":
+                program.visitor.register(engine)
+            elif life.visit == "goes":
+                engine.drop(program.visitor.name)
+
+    how, text, mark = "done", "", notes / "worker-died"
+    try:
+        with ExitStack() as stack:
+            if any(fault.kind == "worker" for fault in life.faults):
+                stack.enter_context(_fragile_workers(mark, _WORKER_POINTS[number % 2]))
+            disk = FaultyDisk(run, life.faults, note, counts_all_threads=True)
+            stack.enter_context(disk.installed())
+            engine.run(drain=is_last, sinks=[hw.FileSink(run / "out", format=program.format)], on_progress=on_progress)
+    except Exception as error:
+        how, text = "failed", failure_text(error)
+    if mark.exists():
+        note("worker")
+    (notes / "ending.json").write_text(json.dumps({"how": how, "text": text}))
+
+
+@contextmanager
+def _fragile_workers(mark: Path, point: str) -> Iterator[None]:
+    """Have one Python worker of the runs in this context die at a point of a batch."""
+    settings = {"HEADWATER_KILL_AT": point, "HEADWATER_KILL_MARK": str(mark)}
+    kept: Any = stateful_step.EvaluationProcessor
+    os.environ |= settings
+    stateful_step.EvaluationProcessor = killing.FragileProcessor  # type: ignore[misc,assignment]
+    try:
+        yield
+    finally:
+        stateful_step.EvaluationProcessor = kept  # type: ignore[misc]
+        for name in settings:
+            del os.environ[name]
+
+
+def _read_ending(notes: Path) -> Ending:
+    struck = tuple((notes / "struck").read_text().split()) if (notes / "struck").exists() else ()
+    if not (notes / "ending.json").exists():
+        return Ending("killed", "", struck)
+    ending = json.loads((notes / "ending.json").read_text())
+    return Ending(ending["how"], ending["text"], struck)
+
+
+def main(folder: Path, first: int, runs: int, seconds: float) -> None:
+    end = time.monotonic() + seconds
+    spark = hw.Engine(master="local[2]").session()
+    spark.sparkContext.setLogLevel("OFF")
+    for seed in range(first, first + runs):
+        if time.monotonic() > end:
+            break
+        said: dict[str, Any] = {"seed": seed}
+        try:
+            said["counts"] = run_on_spark(seed, folder / f"spark-{seed}", spark, kills_driver=True)
+        except ChaosError as error:
+            said["wrong"] = str(error)
+        print(json.dumps(said), flush=True)
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]))

@@ -1,0 +1,73 @@
+"""The short form of `make chaos`: some seeds in process, one on Spark; and the comparison finds what is wrong."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.chaos.campaign import PROJECT
+from tests.chaos.oracle import ChaosError, compare, evaluate_definition
+from tests.chaos.random_programs import RandomProgram, a_program
+from tests.chaos.spark_runs import run_on_spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def test_some_seeds_in_process(tmp_path: Path) -> None:
+    options = ["--runner", "in-process", "--seed", "1", "--runs", "10", "--folder", str(tmp_path / "runs")]
+    command = [sys.executable, "-m", "tests.chaos.campaign", *options]
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-3000:]
+    seen = {name: int(count) for name, count in re.findall(r"^  (.+): (\d+)$", done.stdout, re.MULTILINE)}
+    assert seen["runs"] == 10
+    assert seen["ended killed"] >= 5 and seen["ended failed"] >= 2
+    assert seen["answers"] > 100 and seen["dead letters"] > 10
+
+
+def test_a_seed_on_spark(tmp_path: Path, spark: SparkSession) -> None:
+    # A worker is killed in the middle of a batch.
+    seen = run_on_spark(2, tmp_path, spark, kills_driver=False)
+    assert seen["on Spark, fault worker"] and seen["on Spark, answers"]
+
+
+@pytest.fixture
+def delivered(tmp_path: Path) -> RandomProgram:
+    """A program whose answers are what was expected."""
+    program = next(
+        one
+        for one in (a_program(Random(seed), 1) for seed in range(100))
+        if one.format == "json" and one.visitor is None and not one.changes_data and any(map(len, one.parts.values()))
+    )
+    run = tmp_path / "run"
+    run.mkdir()
+    program.write_data(run)
+    program.write_part(run, 0)
+    evaluate_definition(program, tmp_path)
+    (tmp_path / "expected" / "out").rename(run / "out")
+    (tmp_path / "expected" / "letters").rename(run / "letters")
+    evaluate_definition(program, tmp_path)
+    return program
+
+
+def test_what_is_lost_or_doubled_is_found(tmp_path: Path, delivered: RandomProgram) -> None:
+    compare(delivered, tmp_path, endpoint_failed=False)
+    (path, *_) = (tmp_path / "run" / "out").glob("*/*.jsonl")
+    lines = path.read_text().splitlines(keepends=True)
+    for wrong, words in ((lines[1:], "lost 1"), ([*lines, lines[0]], "doubled or invented 1")):
+        path.write_text("".join(wrong))
+        with pytest.raises(ChaosError, match=words):
+            compare(delivered, tmp_path, endpoint_failed=False)
+    path.write_text("".join(lines))
+    letters = tmp_path / "run" / "letters" / "another.jsonl"
+    letters.parent.mkdir(exist_ok=True)
+    letters.write_text(json.dumps({"kind": "bad"}) + "\n")
+    with pytest.raises(ChaosError, match="dead letters"):
+        compare(delivered, tmp_path, endpoint_failed=False)
