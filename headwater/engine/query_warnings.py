@@ -55,10 +55,18 @@ class QueryWarnings:
 
     def conclude(self, summary: RunSummary, workload: Workload, data: EngineData) -> RunSummary:
         """Tell what is wrong with the queries of a run over what was read, and add all warnings to its summary."""
+        unclear = {
+            source.stream
+            for query in workload.description.queries
+            if not _is_clear(query.plan, summary)
+            for source in query.plan.windows
+        }
         samples = {
-            name_to_iri(stream): sample
+            iri: sample
             for stream, source in workload.sources.items()
-            if (sample := sample_stream(source, _SAMPLED_ELEMENTS)) is not None and sample.elements
+            if (iri := name_to_iri(stream)) in unclear
+            and (sample := sample_stream(source, _SAMPLED_ELEMENTS)) is not None
+            and sample.elements
         }
         observed = data.observe() if samples else NOTHING_OBSERVED
         self.tell("", summary.warnings)
@@ -76,10 +84,23 @@ def _conclusive_samples(
     samples: Mapping[NamedNode, StreamSample], plan: QueryPlan, summary: RunSummary
 ) -> dict[NamedNode, StreamSample]:
     """The samples from which something follows: those of whole streams or, for a query without any row, all."""
-    progress = summary.queries.get(plan.name)
-    has_rows = progress is not None and progress.rows > 0 and not _always_has_rows(plan)
     # The counts of the run say what could not be read.
+    has_rows = _has_rows(plan, summary)
     return {stream: replace(one, bad=0) for stream, one in samples.items() if one.is_whole or not has_rows}
+
+
+def _is_clear(plan: QueryPlan, summary: RunSummary) -> bool:
+    """Whether a query has rows, over so many elements that no sample would be its whole streams."""
+    progress = summary.queries.get(plan.name)
+    if progress is None or not _has_rows(plan, summary):
+        return False
+    return progress.elements > _SAMPLED_ELEMENTS * len(plan.windows)
+
+
+def _has_rows(plan: QueryPlan, summary: RunSummary) -> bool:
+    """Whether the answers of a query have rows that come of its patterns."""
+    progress = summary.queries.get(plan.name)
+    return progress is not None and progress.rows > 0 and not _always_has_rows(plan)
 
 
 def _always_has_rows(plan: QueryPlan) -> bool:

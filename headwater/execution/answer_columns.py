@@ -23,7 +23,7 @@ from headwater.execution.answers import Answer, WindowView
 from headwater.terms.ids.encoded_rows import EncodedRows
 from headwater.terms.ids.inline_layout import NO_TERM
 from headwater.terms.ids.term_ids import decode_inline
-from headwater.terms.ids.term_texts import Ints, iri_of_text, term_of_text, unite_texts
+from headwater.terms.ids.term_texts import Ints, term_of_text, unite_texts
 from headwater.terms.model import Row, Term
 from headwater.values.ordered_rows import SortTexts, sort_rows, sort_tables
 
@@ -138,11 +138,6 @@ class AnswerColumns(Sequence[Answer]):
         if term_id < 0:
             return None if term_id == NO_TERM else decode_inline(term_id)
         return term_of_text(self._texts[term_id])
-
-    def iri_of(self, term_id: int) -> str | None:
-        """The IRI of an id of these rows; None for other terms."""
-        text = self._texts.get(term_id)
-        return None if text is None else iri_of_text(text)
 
     def __getstate__(self) -> dict[str, object]:
         """Without the terms that were made."""

@@ -11,6 +11,7 @@ import numpy as np
 from headwater.algebra.plan import QueryKind, QueryPlan
 from headwater.execution.answer_columns import AnswerColumns
 from headwater.execution.answers import Answer, plain_text, plain_value
+from headwater.execution.text_arrays import ids_to_texts
 from headwater.terms.ids.distinct_ids import DistinctIds
 from headwater.terms.ids.number_columns import decode_numbers
 from headwater.terms.ids.term_texts import Ints
@@ -119,17 +120,11 @@ def _ids_to_array(part: AnswerColumns, ids: Ints, text: CellText, *, has_types: 
     values = decode_numbers(np.ascontiguousarray(ids)) if has_types else None
     if values is not None:
         return pa.array(values, mask=part.is_unbound(ids))
-    distinct = DistinctIds(ids)
-    texts = pa.array(_id_texts(part, distinct.ids.tolist(), text), pa.string())
-    return pa.DictionaryArray.from_arrays(pa.array(distinct.places), texts).dictionary_decode()
-
-
-def _id_texts(part: AnswerColumns, ids: list[int], text: CellText) -> list[str | None]:
-    """The texts of ids; that of an IRI needs no term."""
     if text is plain_text:
-        found = [part.iri_of(term_id) for term_id in ids]
-        return [text(part.term_of(ids[i])) if iri is None else iri for i, iri in enumerate(found)]
-    return [text(part.term_of(term_id)) for term_id in ids]
+        return ids_to_texts(ids, part.rows.texts, lambda term_id: plain_text(part.term_of(term_id)))
+    distinct = DistinctIds(ids)
+    texts = pa.array([text(part.term_of(term_id)) for term_id in distinct.ids.tolist()], pa.string())
+    return texts.take(pa.array(distinct.places))
 
 
 def _terms_to_array(rows: list[tuple[Answer, Row]], place: int, text: CellText, *, has_types: bool) -> pa.Array:

@@ -29,6 +29,8 @@ LONGEST_SHOWN = 8192
 """How many bytes of a text a report shows; a longer one is cut, and its length is given."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _SCAN_BYTES = 1 << 20
+_FIRST_BYTES_BACKWARDS = 1 << 12
+"""Who reads backwards mostly wants one line."""
 
 
 class LineNumbers:
@@ -153,11 +155,13 @@ def lines_backwards(path: Path, end: int) -> Iterator[bytes]:
     """The lines before the byte `end`, where a line must begin; the last one first, without their ends."""
     with open(path, "rb") as stream:
         unread = end - 1
+        block = _FIRST_BYTES_BACKWARDS
         # The end of a line whose beginning was not read yet: its parts, the last one first, and their length.
         parts: list[bytes] = []
         length = 0
         while unread > 0:
-            start = max(0, unread - _SCAN_BYTES)
+            start = max(0, unread - block)
+            block = _SCAN_BYTES
             stream.seek(start)
             first, *whole = stream.read(unread - start).split(b"\n")
             if whole:

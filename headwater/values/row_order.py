@@ -12,13 +12,14 @@ from headwater.algebra.nodes import Distinct, Node, OrderBy, Project, Reduced, S
 from headwater.algebra.scope import map_plan, visible_variables
 from headwater.language.expressions import Expression, FunctionCall, VariableReference
 from headwater.terms.model import Row
+from headwater.values.order_texts import in_total_order
 
 SEPARATOR = "\x1f"
 """Stands between the terms of a row where rows are compared as texts."""
 
 
 def with_total_order(plan: Node) -> Node:
-    """The plan with every order complete and none missing below LIMIT."""
+    """The plan with every order complete, none missing below LIMIT, and keys that are a total order."""
 
     def change(node: Node) -> Node:
         if isinstance(node, Slice):
@@ -45,7 +46,8 @@ def _with_all_variables(order: OrderBy, shown: Node) -> OrderBy:
         if variable not in by:
             rest.append(variable)
         rest += [FunctionCall("STR", (variable,)), FunctionCall("STR", (FunctionCall("DATATYPE", (variable,)),))]
-    return OrderBy(order.inner, (*order.keys, *((key, False) for key in rest)))
+    keys = (*order.keys, *((key, False) for key in rest))
+    return OrderBy(order.inner, tuple((in_total_order(key), descending) for key, descending in keys))
 
 
 def is_ordered(plan: Node) -> bool:

@@ -20,6 +20,7 @@ from headwater.language.expressions import Aggregate, Constant, Expression, Func
 from headwater.language.patterns import TriplePattern
 from headwater.terms.model import Literal, NamedNode, Term, Triple
 from headwater.terms.stored_forms import EXACT, is_kept, restore_term, to_stored_term
+from headwater.values.order_texts import ORDER, write_order
 
 _VALUE = NamedNode(EXACT + "value")
 _DATATYPE = NamedNode(EXACT + "datatype")
@@ -38,6 +39,7 @@ FUNCTIONS: dict[NamedNode, Callable[..., Term | None]] = {
     **REWRITTEN_FUNCTIONS,
     _VALUE: restore_term,
     _DATATYPE: _datatype,
+    ORDER: write_order,
 }
 """What a store has to be given to evaluate such queries."""
 

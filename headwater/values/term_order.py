@@ -34,6 +34,8 @@ _DURATION = re.compile(
 _SECONDS_OF_A_DAY = 86_400
 _SECONDS_OF_A_MONTH = 2_629_746
 """A twelfth of the mean Gregorian year, for durations that mix months and seconds."""
+_LONGEST_TIME = 1000
+"""Longer texts are no times: Python refuses to read numbers with some thousand digits."""
 _CYCLE_YEARS, _CYCLE_DAYS = 400, 146_097
 
 _BLANK, _IRI, NUMBERS, _INSTANT, _DATES, _TIMES, _DURATIONS, _STRING, _BOOLEAN, _OTHER, _TRIPLE = range(11)
@@ -57,7 +59,7 @@ def order_key(term: Term) -> OrderKey:
         language = term.language
         return (_STRING, term.value, language is None, language or "")
     reader = _READERS.get(datatype)
-    key = None if reader is None else reader(term.value)
+    key = None if reader is None or len(term.value) > _LONGEST_TIME else reader(term.value)
     return (_OTHER, term.value, datatype) if key is None else key
 
 

@@ -31,6 +31,8 @@ UNIT = 250_000
 
 INTEGER, DECIMAL, DOUBLE = (NamedNode(XSD + kind) for kind in ("integer", "decimal", "double"))
 RESOURCES = [NamedNode(EX + name) for name in "ab"]
+MIXED_LITERALS = (Literal("10", datatype=INTEGER), Literal("1x"))
+"""2 < 10 by value; 10 and 2 have no order with "1x", and by their texts "1x" would be between them."""
 OBJECTS: list[NamedNode | Literal] = [
     *(Literal(text, datatype=INTEGER) for text in ("1", "2", "02")),
     *RESOURCES,
@@ -38,6 +40,7 @@ OBJECTS: list[NamedNode | Literal] = [
     Literal("2.0E0", datatype=DOUBLE),
     Literal("one"),
     *(Literal(text, datatype=NamedNode(XSD + "date")) for text in ("2020-02-29", "2020-02-29Z")),
+    *MIXED_LITERALS,
 ]
 WRITTEN = ["1", "2", ":a", ":b", "1.5", '"one"', f'"2020-02-29"^^<{XSD}date>']
 PREDICATES = [NamedNode(EX + name) for name in "pqr"]

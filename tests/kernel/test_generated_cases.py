@@ -64,6 +64,12 @@ def test_cases_that_differed_once(case: int) -> None:
     assert check_case(case) is not None
 
 
+def test_a_row_that_leaves_out_of_order_when_the_tables_have_no_room_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(multiway_join, "_WORTH_TABLES", 1)
+    monkeypatch.setattr(join_state, "_LEAST_ROOM", 8)
+    assert check_case(100082) is not None
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("block", range(SOAK_BLOCKS))
 def test_a_large_block_of_cases(block: int) -> None:

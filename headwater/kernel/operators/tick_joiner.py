@@ -112,8 +112,9 @@ class TickJoiner:
         self._room = room
         self._open_tables()
 
-    def _open_tables(self) -> None:
-        self._relation_tables, self._tables = self.joiner.open_tables(self._room)
+    def _open_tables(self, pending: int = 0) -> None:
+        """Make tables with room for the changes of later ticks, and for those of this one that were counted already."""
+        self._relation_tables, self._tables = self.joiner.open_tables(self._room + pending)
         self._addresses: Ints = np.array([(address_of(one), *one.shape, 1)[:3] for one in self._tables], np.int64)
 
     def join(self, deltas: Sequence[Delta]) -> tuple[Ints, Ints] | None:
@@ -155,7 +156,7 @@ class TickJoiner:
             if after == before:
                 self._relation_tables.store()
                 self.joiner.index_rows(stopped_at)
-                self._open_tables()
+                self._open_tables(pending=int(self._counts[:, :2].sum()))
             before = after
             removed, added, after, stopped_at = _join_tick(self._addresses, self._inputs, self._counts, given, before)
             all_removed.append(removed)

@@ -172,12 +172,6 @@ def _datatype(iri: str) -> NamedNode:
     return NamedNode(iri)
 
 
-def iri_of_text(text: bytes) -> str | None:
-    """The IRI with this N-Triples text; None for other terms, and where it has escapes."""
-    is_iri = text.startswith(b"<") and not text.startswith(b"<<") and b"\\" not in text
-    return text[1:-1].decode() if is_iri else None
-
-
 def term_of_text(text: bytes) -> Term:
     """The term with this N-Triples text."""
     if b"\\" not in text:
