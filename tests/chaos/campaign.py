@@ -58,10 +58,14 @@ class Campaign:
                     self._fail(seed, "in-process", str(error))
 
     def run_on_spark(self, end: float) -> None:
-        """Run seeds on Spark; a driver that is killed is begun again."""
+        """Run seeds on Spark; a driver that is killed is begun again, over the same endpoint."""
+        with endpoint_process(self._folder / "orders") as url:
+            self._run_drivers(end, url)
+
+    def _run_drivers(self, end: float, url: str) -> None:
         left = list(self._seeds[:1_000_000])
         while left and (seconds := end - time.monotonic()) > 0:
-            arguments = [str(self._folder), str(left[0]), str(len(left)), str(seconds)]
+            arguments = [str(self._folder), str(left[0]), str(len(left)), str(seconds), url]
             driver = subprocess.Popen(
                 [sys.executable, "-m", "tests.chaos.spark_runs", *arguments],
                 cwd=PROJECT,
