@@ -11,6 +11,7 @@ of the checkpoint.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import sys
 import time
@@ -174,6 +175,7 @@ def _read_ending(notes: Path, endpoint_failed: bool) -> Ending:
 
 def main(folder: Path, first: int, runs: int, seconds: float, url: str) -> None:
     end = time.monotonic() + seconds
+    logging.getLogger("headwater").setLevel(logging.ERROR)
     spark = hw.Engine(master="local[2]").session()
     spark.sparkContext.setLogLevel("OFF")
     for seed in range(first, first + runs):

@@ -1,4 +1,4 @@
-"""Since when a stream is read for a pattern: everything from then on was read, with the texts that the pattern needs."""
+"""Since when a stream is read for a pattern: all from then on was read, with the texts that the pattern needs."""
 
 from __future__ import annotations
 

@@ -62,6 +62,12 @@ def test_nested_terms_that_are_loaded(tmp_path: Path) -> None:
     assert done.exit_code != 0 and "Traceback" not in done.stderr
 
 
+def test_a_literal_of_17_mb_is_told_by_the_exit_code(tmp_path: Path) -> None:
+    (tmp_path / "long.nt").write_text(f'<urn:x> <urn:p> "{"x" * (17 << 20)}" .\n')
+    done = headwater("load", tmp_path / "long.nt", "--into", tmp_path / "data", "--strict")
+    assert done.exit_code != 0 and "bytes" in done.stderr and len(done.stderr) < 20_000
+
+
 def rename(path: Path) -> None:
     path.rename(path.with_name("s.1.tnq"))
 
