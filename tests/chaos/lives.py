@@ -25,7 +25,8 @@ from tests.chaos.faulty_disk import WRITE_FAULTS, Fault, FaultyDisk
 from tests.chaos.random_programs import OTHER_GRAPH, RandomProgram
 from tests.kernel.generated_queries import EX
 
-LONGEST_SECONDS = 60
+LONGEST_SECONDS = 240
+"""After so long a run hangs. Code that is compiled for the first time takes a minute on a busy machine."""
 RETRIES = 2
 VISITS = ("there", "there", "away", "comes", "goes")
 FAILING = ("full", "broken", "unreadable", "endpoint", "worker")
