@@ -32,7 +32,7 @@ import typer
 
 from headwater import QueryError, RegistrationError, SettingError, SourceError, TemplateError
 from headwater.datasets.errors import DataSetError
-from headwater.errors import HeadwaterError
+from headwater.errors import HeadwaterError, can_pass
 
 FAILED = 1
 WRONG = 2
@@ -104,7 +104,9 @@ def exit_code(error: BaseException) -> int:
     if isinstance(error, BrokenPipeError) and _reader_is_gone():
         return READER_GONE
     wrong = WrongInput | QueryError | RegistrationError | SettingError | TemplateError | SourceError | DataSetError
-    return WRONG if isinstance(error, wrong) else FAILED
+    # What a disk refuses for now is nobody's mistake.
+    is_fault = isinstance(error.__cause__, OSError) and can_pass(error.__cause__)
+    return WRONG if isinstance(error, wrong) and not is_fault else FAILED
 
 
 def _find_interrupt(error: BaseException) -> KeyboardInterrupt | None:

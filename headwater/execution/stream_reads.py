@@ -93,5 +93,5 @@ class ReadHistory:
 
     def since(self, stream: str, patterns: Iterable[WantedPattern]) -> int | None:
         """The time since which all of some patterns are read; None: since the stream began."""
-        known = self._since.get(stream, {})
-        return max((since for pattern in patterns if (since := known.get(pattern)) is not None), default=None)
+        known = self._since[stream]
+        return max((since for pattern in patterns if (since := known[pattern]) is not None), default=None)

@@ -78,12 +78,16 @@ class Subscription(Generic[Taken]):
     def put(self, answer: Taken) -> None:
         """Hand an answer over; what happens when the buffer is full is the choice of who takes them."""
         with self._changed:
-            if self._is_closed or self._has_ended:
+            if self._is_over():
                 return
             if len(self._waiting) >= self._most and not self._make_room():
                 return
             self._waiting.append(answer)
             self._changed.notify_all()
+
+    def _is_over(self) -> bool:
+        """Whether no more answers are taken."""
+        return self._is_closed or self._has_ended
 
     def _make_room(self) -> bool:
         """Whether there is room for one more, after what was chosen for a full buffer has happened."""
@@ -92,9 +96,10 @@ class Subscription(Generic[Taken]):
             self.dropped += 1
             return True
         if self.when_full == "block":
-            while len(self._waiting) >= self._most and not self._is_closed and not self.is_stopped():
+            # It may end meanwhile, when its query is dropped.
+            while len(self._waiting) >= self._most and not self._is_over() and not self.is_stopped():
                 self._changed.wait(_POLL_SECONDS)
-            return len(self._waiting) < self._most and not self._is_closed
+            return len(self._waiting) < self._most and not self._is_over()
         what = "batches" if self.takes_batches else "answers"
         self._end(
             SlowConsumerError(

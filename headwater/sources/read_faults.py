@@ -6,13 +6,11 @@ checkpoint when the fault is mended. A file that is missing, or that nobody may 
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from headwater.errors import can_pass
 from headwater.sources.source import SourceError
-
-_LASTING = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.EACCES, errno.EPERM}
 
 
 @contextmanager
@@ -21,8 +19,7 @@ def report_read_faults(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        # What decompresses a file raises an OSError without a number.
-        if error.errno is None or error.errno in _LASTING:
+        if not can_pass(error):
             raise
         raise SourceError(
             f"{path} cannot be read now ({error.strerror}): see to the disk and run again; "

@@ -78,7 +78,7 @@ class Spool:
             self._write("".join(lines).encode("utf-8", "surrogatepass"))
 
     def _write(self, data: bytes) -> None:
-        append_durably(self._open_current_file(), data)
+        append_durably(self._open_current_file(), data, self.folder)
         self._size += len(data)
 
     def _open_current_file(self) -> int:

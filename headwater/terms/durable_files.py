@@ -41,6 +41,16 @@ class Sync(Enum):
 
 
 @contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """A context in which errors of the operating system name a file: calls that have a descriptor do not say which."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
+
+
+@contextmanager
 def unfinished_file(path: Path, *, is_shared: bool = False) -> Iterator[Path]:
     """A temporary path that is renamed to `path` when the block ends, and removed when it raises.
 
@@ -49,14 +59,12 @@ def unfinished_file(path: Path, *, is_shared: bool = False) -> Iterator[Path]:
     middle = f".{uuid.uuid4().hex}" if is_shared else ""
     unfinished = path.with_name(f".{path.name}{middle}.part")
     try:
-        yield unfinished
-        os.replace(unfinished, path)
-    except BaseException as error:
+        with _naming(path):
+            yield unfinished
+            os.replace(unfinished, path)
+    except BaseException:
         with suppress(OSError):
             unfinished.unlink()
-        if isinstance(error, OSError) and error.filename is None:
-            # Failed writes, as on a full disk, do not say which file it was.
-            error.filename = str(path)
         raise
 
 
@@ -78,10 +86,11 @@ def replace_file(path: Path, data: bytes, *, sync: Sync = Sync.CONTENT_AND_NAME,
         stream.write(data)
 
 
-def append_durably(descriptor: int, data: bytes) -> None:
-    """Append bytes to an open file and force them to disk."""
-    _write_all(descriptor, data)
-    os.fsync(descriptor)
+def append_durably(descriptor: int, data: bytes, path: Path) -> None:
+    """Append bytes to an open file and force them to disk; errors name the `path`."""
+    with _naming(path):
+        _write_all(descriptor, data)
+        os.fsync(descriptor)
 
 
 def _write_all(descriptor: int, data: bytes) -> None:
@@ -97,7 +106,7 @@ def write_at_end(path: Path, data: bytes, end: int, *, sync: Sync = Sync.CONTENT
     others may have read it, and nobody knows whether it survives.
     """
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o666)
-    try:
+    with _naming(path), _closing(descriptor):
         if os.fstat(descriptor).st_size != end:
             # Forced to disk first: old and new bytes must not mix.
             os.ftruncate(descriptor, end)
@@ -114,9 +123,12 @@ def write_at_end(path: Path, data: bytes, end: int, *, sync: Sync = Sync.CONTENT
             os.fsync(descriptor)
             if not end:
                 sync_folder(path.parent)
-    except OSError as error:
-        error.filename = error.filename or str(path)
-        raise
+
+
+@contextmanager
+def _closing(descriptor: int) -> Iterator[None]:
+    try:
+        yield
     finally:
         os.close(descriptor)
 
@@ -132,10 +144,8 @@ def is_written_line(line: bytes) -> bool:
 def sync_folder(folder: Path) -> None:
     """Force the names in a folder to disk."""
     descriptor = os.open(folder, os.O_RDONLY)
-    try:
+    with _naming(folder), _closing(descriptor):
         os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def sync_tree(folder: Path) -> None:

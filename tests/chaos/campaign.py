@@ -2,6 +2,7 @@
 
     python -m tests.chaos.campaign --seconds 1200                          what `make chaos` does
     python -m tests.chaos.campaign --seed 4711 --runs 1 --runner spark     one run again, exactly
+    python -m tests.chaos.campaign --runs 10 --twice                       each run twice, which must be the same run
 
 Each run has a seed of its own, counted up from the first one. A run that goes wrong is told with its seed, and the
 folder with its files stays. Runs in process come first, then those on Spark (`spark_runs`), in a process of their own.
@@ -38,8 +39,9 @@ PROJECT = Path(__file__).resolve().parents[2]
 class Campaign:
     """Runs seeds in a folder, and counts what there was to see."""
 
-    def __init__(self, folder: Path, first: int, runs: int | None) -> None:
+    def __init__(self, folder: Path, first: int, runs: int | None, *, twice: bool = False) -> None:
         self._folder = folder
+        self._twice = twice
         self._seeds = range(first, first + (_SEEDS if runs is None else runs))
         self.counts: Counter[str] = Counter()
         self.failed: list[str] = []
@@ -53,15 +55,26 @@ class Campaign:
                     break
                 folder = self._folder / f"seed-{seed}"
                 try:
-                    self._count(run_in_process(seed, folder, url, self._folder / "orders"), folder)
+                    counts = run_in_process(seed, folder, url, self._folder / "orders")
+                    self._count(counts, folder)
+                    if self._twice and not counts["with an endpoint"]:
+                        again = run_in_process(seed, folder, url, self._folder / "orders")
+                        if again != counts:
+                            raise ChaosError(f"seed {seed} is another run the second time: {counts}, {again}")
+                        shutil.rmtree(folder)
+                        self.counts["run twice"] += 1
                 except ChaosError as error:
                     self._fail(seed, "in-process", str(error))
 
     def run_on_spark(self, end: float) -> None:
-        """Run seeds on Spark; a driver that is killed is begun again."""
+        """Run seeds on Spark; a driver that is killed is begun again, over the same endpoint."""
+        with endpoint_process(self._folder / "orders") as url:
+            self._run_drivers(end, url)
+
+    def _run_drivers(self, end: float, url: str) -> None:
         left = list(self._seeds[:1_000_000])
         while left and (seconds := end - time.monotonic()) > 0:
-            arguments = [str(self._folder), str(left[0]), str(len(left)), str(seconds)]
+            arguments = [str(self._folder), str(left[0]), str(len(left)), str(seconds), url]
             driver = subprocess.Popen(
                 [sys.executable, "-m", "tests.chaos.spark_runs", *arguments],
                 cwd=PROJECT,
@@ -102,6 +115,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seconds", type=float, default=float("inf"), help="how long it goes on")
     parser.add_argument("--runs", type=int, default=None, help="how many runs there are at most, on each runner")
     parser.add_argument("--runner", choices=["both", "in-process", "spark"], default="both")
+    parser.add_argument("--twice", action="store_true", help="compare each run in process with its repetition")
     parser.add_argument("--folder", type=Path, default=None, help="where the files are; a temporary folder otherwise")
     options = parser.parse_args(arguments)
     first = SystemRandom().randrange(_SEEDS) if options.seed is None else options.seed
@@ -111,7 +125,7 @@ def main(arguments: list[str]) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     print(f"The first seed is {first}", flush=True)
     logging.getLogger("headwater").setLevel(logging.ERROR)
-    campaign, begun = Campaign(folder, first, options.runs), time.monotonic()
+    campaign, begun = Campaign(folder, first, options.runs, twice=options.twice), time.monotonic()
     share = {"both": 1 - _SPARK_SHARE, "in-process": 1.0, "spark": 0.0}[options.runner]
     if options.runner != "spark":
         campaign.run_in_process(begun + options.seconds * share)

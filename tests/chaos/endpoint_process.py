@@ -20,8 +20,11 @@ from tests.chaos.random_programs import FOLLOWERS
 from tests.federation.servers import Behaviour, Exchange, serving, sparql
 from tests.kernel.generated_queries import RESOURCES
 
-BEHAVIOURS = ("errors", "garbage", "half", "gone", "late", "other-status")
+BEHAVIOURS = ("errors", "garbage", "half", "gone", "late", "hangs", "other-status")
+SLOW_BEHAVIOURS = ("late", "hangs")
+"""Those that take as long as the client waits."""
 _LATE_SECONDS = 1.2
+_HANGING_SECONDS = 5.0
 
 
 def tell(orders: Path, behaviours: Sequence[str]) -> None:
@@ -81,6 +84,11 @@ def _obey(orders: Path) -> Behaviour:
                 exchange.hang_up()
             case "late":
                 threading.Event().wait(_LATE_SECONDS)
+                exchange.hang_up()
+            case "hangs":
+                exchange.begin(1000)
+                exchange.write(b'{"head":')
+                threading.Event().wait(_HANGING_SECONDS)
                 exchange.hang_up()
             case "other-status":
                 exchange.answer(404)

@@ -119,12 +119,15 @@ class FaultyDisk:
             path = find_path(*args)
             if path is None or not path.startswith(self._root):
                 return call(*args, **named)
-            return self.meet(name, lambda: call(*args, **named), lambda: call(args[0], args[1][: len(args[1]) // 2]))
+            # The operating system names the file of calls that have its name.
+            named_path = path if find_path is not _path_of_descriptor else None
+            whole, half = (lambda: call(*args, **named)), (lambda: call(args[0], args[1][: len(args[1]) // 2]))
+            return self.meet(name, whole, half, named_path)
 
         return faulty
 
-    def meet(self, name: str, whole: Callable[[], Any], half: Callable[[], Any]) -> Any:
-        """Make a call; `half` writes half of the bytes."""
+    def meet(self, name: str, whole: Callable[[], Any], half: Callable[[], Any], path: str | None = None) -> Any:
+        """Make a call; `half` writes half of the bytes, and errors name the `path`."""
         if self._counts_all_threads or threading.current_thread() is threading.main_thread():
             self._calls += 1
         if any(one.is_write_to_tear(self._calls, name) for one in self._faults):
@@ -148,10 +151,10 @@ class FaultyDisk:
                     self._note(fault.kind)
                     if name == "write":
                         half()
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
                 case "broken":
                     self._note(fault.kind)
-                    raise OSError(errno.EIO, os.strerror(errno.EIO))
+                    raise OSError(errno.EIO, os.strerror(errno.EIO), path)
         result = whole()
         if any(fault.kind == "kill-after" for fault in found):
             self._kill("kill-after")

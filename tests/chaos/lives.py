@@ -20,12 +20,13 @@ from typing import Any
 import headwater as hw
 from headwater.commands.ending import failure_text
 from headwater.terms.model import Literal, NamedNode, Triple
-from tests.chaos.endpoint_process import BEHAVIOURS
+from tests.chaos.endpoint_process import BEHAVIOURS, SLOW_BEHAVIOURS
 from tests.chaos.faulty_disk import WRITE_FAULTS, Fault, FaultyDisk
 from tests.chaos.random_programs import OTHER_GRAPH, RandomProgram
 from tests.kernel.generated_queries import EX
 
-LONGEST_SECONDS = 60
+LONGEST_SECONDS = 240
+"""After so long a run hangs. Code that is compiled for the first time takes a minute on a busy machine."""
 RETRIES = 2
 VISITS = ("there", "there", "away", "comes", "goes")
 FAILING = ("full", "broken", "unreadable", "endpoint", "worker")
@@ -51,11 +52,16 @@ class Life:
     @classmethod
     def of(cls, random: Random) -> Life:
         faults = [_a_fault(random) for _ in range(random.choice([0, 1, 1, 1, 2]))]
-        # Those that are late take a second each.
-        weights = [1 if kind == "late" else 8 for kind in BEHAVIOURS]
-        behaviours = random.choices(BEHAVIOURS, weights, k=random.choice([0, 0, 1, 2, 2, 9]))
+        behaviours = a_row_of_behaviours(random)
         stops_at = random.randint(1, 4) if random.randrange(8) == 0 else None
         return cls(tuple(faults), stops_at, random.choice(VISITS), random.randint(1, 3), tuple(behaviours))
+
+
+def a_row_of_behaviours(random: Random) -> list[str]:
+    """What an endpoint does with the next requests."""
+    # Slow ones take a second each.
+    weights = [1 if kind in SLOW_BEHAVIOURS else 8 for kind in BEHAVIOURS]
+    return random.choices(BEHAVIOURS, weights, k=random.choice([0, 0, 1, 2, 2, 9]))
 
 
 def _a_fault(random: Random) -> Fault:
@@ -91,7 +97,8 @@ class Ending:
                 return "interrupt" in self.struck
             case "failed":
                 has_reason = any(kind in FAILING for kind in self.struck)
-                return has_reason and bool(self.text) and DEFECT not in self.text and "Traceback" not in self.text
+                wrong = (DEFECT, "Traceback", "None)")
+                return has_reason and bool(self.text) and not any(one in self.text for one in wrong)
         return False
 
 
@@ -113,11 +120,11 @@ def live(program: RandomProgram, folder: Path, number: int, life: Life, *, is_la
             dead_letters=run / "letters",
             batch_bytes=program.batch_bytes,
         )
-        if program.service is not None:
-            engine.endpoint((folder / "url").read_text(), timeout=1.0, retries=RETRIES, concurrent=1)
+        prepare_service(program, engine, folder)
         data = hw.DataSet.open(run / "data") if program.changes_data else None
 
         def on_progress(progress: hw.Progress) -> None:
+            note_suspension(program, progress, folder)
             if life.stops_at == progress.batches:
                 engine.stop()
             if program.visitor is not None and life.visit_at == progress.batches:
@@ -139,6 +146,22 @@ def live(program: RandomProgram, folder: Path, number: int, life: Life, *, is_la
     if program.service is not None and life.behaviours:
         struck = (*struck, "endpoint")
     return Ending(how, text, struck)
+
+
+def prepare_service(program: RandomProgram, engine: hw.Engine, folder: Path) -> None:
+    """Say how the endpoint is asked; a query that it has suspended in an earlier run goes on."""
+    if program.service is not None:
+        engine.endpoint((folder / "url").read_text(), timeout=1.0, retries=RETRIES, concurrent=1)
+        if (folder / "suspended").exists():
+            engine.resume(program.service)
+            (folder / "suspended").unlink()
+
+
+def note_suspension(program: RandomProgram, progress: hw.Progress, folder: Path) -> None:
+    """Remember that the query which asks the endpoint is suspended; no other query may be."""
+    if progress.suspended:
+        assert list(progress.suspended) == [program.service], progress.suspended
+        (folder / "suspended").touch()
 
 
 def in_fork(work: Callable[[], None], notes: Path) -> tuple[str, str]:

@@ -103,16 +103,23 @@ def _compare_counts(name: str, found: Counter[str], wanted: Counter[str]) -> Non
 
 
 def _compare_remote(found: Counter[str], wanted: Counter[str], endpoint_failed: bool) -> None:
-    """An answer that says that something is missing or suspect may have fewer rows; others are as expected."""
+    """An answer that says that something is missing or suspect may have fewer rows; others are as expected.
+
+    A query that an endpoint has suspended says so, and has no answers until it is resumed.
+    """
     by_time = {json.loads(text)["time"]: json.loads(text) for text in wanted}
     for text, count in found.items():
         one = json.loads(text)
+        if "suspended" in one:
+            if not endpoint_failed:
+                raise ChaosError(f"remote: the endpoint was well, and the query is suspended: {text}")
+            continue
         expected = by_time.pop(one["time"], None)
         if expected is None or count != 1:
             raise ChaosError(f"remote: doubled or invented {text}")
         # The reference does not say how good an answer is: it asks again at each tick.
         quality = one.get("quality", {"missing": 0, "suspects": 0})
-        is_marked = quality["missing"] + quality["suspects"] > 0
+        is_marked = quality["missing"] + quality["suspects"] > 0 or not one["complete"]
         if is_marked and not endpoint_failed:
             raise ChaosError(f"remote: the endpoint was well, and the answer says it was not: {text}")
         rows, expected_rows = (Counter(map(json.dumps, side["rows"])) for side in (one, expected))
@@ -139,8 +146,7 @@ def _read_json(path: Path) -> Iterator[str]:
             "boolean": answer.get("boolean"),
             "complete": answer.get("complete", True),
         }
-        if "quality" in answer:
-            content["quality"] = answer["quality"]
+        content |= {name: answer[name] for name in ("quality", "suspended") if name in answer}
         yield json.dumps(content, sort_keys=True)
 
 

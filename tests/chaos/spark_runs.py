@@ -1,6 +1,6 @@
 """Chaos runs on Spark: many in one session; a run whose driver is killed goes on in another process.
 
-    python -m tests.chaos.spark_runs FOLDER SEED RUNS SECONDS
+    python -m tests.chaos.spark_runs FOLDER SEED RUNS SECONDS URL
 
 Each run that is done is a line of JSON with its seed and what there was to see, or what is wrong. A driver that is
 killed takes this process with it: whoever started it starts it again with the same seed, and the run goes on behind the
@@ -11,6 +11,7 @@ of the checkpoint.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import sys
 import time
@@ -26,8 +27,17 @@ import headwater as hw
 from headwater.commands.ending import failure_text
 from headwater.spark import stateful_step
 from tests.chaos.chaos_runs import Story, check_what_was_seen
+from tests.chaos.endpoint_process import tell
 from tests.chaos.faulty_disk import Fault, FaultyDisk
-from tests.chaos.lives import VISITS, Ending, Life, noting
+from tests.chaos.lives import (
+    VISITS,
+    Ending,
+    Life,
+    a_row_of_behaviours,
+    note_suspension,
+    noting,
+    prepare_service,
+)
 from tests.chaos.oracle import ChaosError, compare, evaluate_definition
 from tests.chaos.random_programs import RandomProgram, a_program
 from tests.spark import killing
@@ -39,17 +49,26 @@ _KINDS = ("worker", "worker", "full", "broken", "slow", "clock", "stop", "none")
 _WORKER_POINTS = ("state-before", "state-after")
 
 
-def run_on_spark(seed: int, folder: Path, spark: SparkSession, *, kills_driver: bool) -> Counter[str]:
-    """Run a seed on Spark, or go on with it; gives what there was to see. A `ChaosError` says what is wrong."""
+def run_on_spark(
+    seed: int, folder: Path, spark: SparkSession, *, kills_driver: bool, url: str | None = None
+) -> Counter[str]:
+    """Run a seed on Spark, or go on with it; gives what there was to see. A `ChaosError` says what is wrong.
+
+    With a `url` some programs ask that endpoint, whose orders are a file beside the folder.
+    """
     random = Random(seed)
     kinds = (*_KINDS, "kill-before", "kill-after") if kills_driver else _KINDS
     lives = [*(_a_life(random, kinds) for _ in range(random.randint(1, 2))), Life()]
-    program = replace(a_program(random, len(lives)), batch_bytes=random.choice([800, 2000]), changes_data=False)
+    asks = random.randrange(4) == 0 and url is not None
+    program = a_program(random, len(lives), url if asks else None)
+    program = replace(program, batch_bytes=random.choice([800, 2000]), changes_data=False)
+    orders = folder.parent / "orders"
     # A checkpoint is cut into shards once; other queries may not be cut so.
     shards = 1 if program.visitor is not None else random.randint(1, 2)
     story, run = Story(seed, program), folder / "run"
     if not run.exists():
         run.mkdir(parents=True)
+        (folder / "url").write_text(url or "")
         program.write_data(run)
     try:
         for number, life in enumerate(lives):
@@ -57,16 +76,18 @@ def run_on_spark(seed: int, folder: Path, spark: SparkSession, *, kills_driver: 
             if not notes.exists():
                 program.write_part(run, number)
                 notes.mkdir()
+                tell(orders, life.behaviours if asks else ())
                 _live(program, folder, number, life, spark, shards, is_last=number == len(lives) - 1)
-            ending = _read_ending(notes)
+            ending = _read_ending(notes, asks and bool(life.behaviours))
             story.lives.append((life, ending))
             if not ending.is_expected:
                 raise ChaosError(f"life {number} {ending.how}: {ending.text}")
             check_what_was_seen(program, folder)
         if ending.how != "done":
             raise ChaosError(f"the last run, without a fault, {ending.how}: {ending.text}")
+        tell(orders, ())
         evaluate_definition(program, folder)
-        wanted = compare(program, folder, endpoint_failed=False)
+        wanted = compare(program, folder, endpoint_failed=any(life.behaviours for life in lives))
     except ChaosError as error:
         raise ChaosError(f"on Spark with {shards} shards: {error}\n{story.tell()}") from None
     return Counter({f"on Spark, {name}": count for name, count in story.counts(wanted).items()})
@@ -74,13 +95,14 @@ def run_on_spark(seed: int, folder: Path, spark: SparkSession, *, kills_driver: 
 
 def _a_life(random: Random, kinds: tuple[str, ...]) -> Life:
     kind = random.choice(kinds)
+    behaviours = tuple(a_row_of_behaviours(random))
     at, visit = round(2 ** random.uniform(0, 5.5)), random.choice(VISITS)
     if kind == "none":
-        return Life(visit=visit)
+        return Life(visit=visit, behaviours=behaviours)
     if kind == "stop":
-        return Life(stops_at=random.randint(1, 2), visit=visit)
+        return Life(stops_at=random.randint(1, 2), visit=visit, behaviours=behaviours)
     lasts = random.choice([1, 1000]) if kind in ("full", "broken") else 20
-    return Life((Fault(kind, at, lasts, -10.0 if kind == "clock" else 0.0),), visit=visit)
+    return Life((Fault(kind, at, lasts, -10.0 if kind == "clock" else 0.0),), visit=visit, behaviours=behaviours)
 
 
 def _live(
@@ -100,7 +122,10 @@ def _live(
         batch_bytes=program.batch_bytes,
     )
 
+    prepare_service(program, engine, folder)
+
     def on_progress(progress: hw.Progress) -> None:
+        note_suspension(program, progress, folder)
         if life.stops_at == progress.batches:
             engine.stop()
         if program.visitor is not None and life.visit_at == progress.batches:
@@ -139,16 +164,18 @@ def _fragile_workers(mark: Path, point: str) -> Iterator[None]:
             del os.environ[name]
 
 
-def _read_ending(notes: Path) -> Ending:
+def _read_ending(notes: Path, endpoint_failed: bool) -> Ending:
     struck = tuple((notes / "struck").read_text().split()) if (notes / "struck").exists() else ()
+    struck = (*struck, "endpoint") if endpoint_failed else struck
     if not (notes / "ending.json").exists():
         return Ending("killed", "", struck)
     ending = json.loads((notes / "ending.json").read_text())
     return Ending(ending["how"], ending["text"], struck)
 
 
-def main(folder: Path, first: int, runs: int, seconds: float) -> None:
+def main(folder: Path, first: int, runs: int, seconds: float, url: str) -> None:
     end = time.monotonic() + seconds
+    logging.getLogger("headwater").setLevel(logging.ERROR)
     spark = hw.Engine(master="local[2]").session()
     spark.sparkContext.setLogLevel("OFF")
     for seed in range(first, first + runs):
@@ -156,7 +183,7 @@ def main(folder: Path, first: int, runs: int, seconds: float) -> None:
             break
         said: dict[str, Any] = {"seed": seed}
         try:
-            said["counts"] = run_on_spark(seed, folder / f"spark-{seed}", spark, kills_driver=True)
+            said["counts"] = run_on_spark(seed, folder / f"spark-{seed}", spark, kills_driver=True, url=url)
         except ChaosError as error:
             said["wrong"] = str(error)
         print(json.dumps(said), flush=True)
@@ -164,4 +191,4 @@ def main(folder: Path, first: int, runs: int, seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]))
+    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]), sys.argv[5])

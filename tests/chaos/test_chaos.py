@@ -22,13 +22,14 @@ if TYPE_CHECKING:
 
 
 def test_some_seeds_in_process(tmp_path: Path) -> None:
-    options = ["--runner", "in-process", "--seed", "1", "--runs", "10", "--folder", str(tmp_path / "runs")]
+    options = ["--runner", "in-process", "--seed", "1", "--runs", "8", "--twice", "--folder", str(tmp_path / "runs")]
     command = [sys.executable, "-m", "tests.chaos.campaign", *options]
     done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-3000:]
     seen = {name: int(count) for name, count in re.findall(r"^  (.+): (\d+)$", done.stdout, re.MULTILINE)}
-    assert seen["runs"] == 10
-    assert seen["ended killed"] >= 5 and seen["ended failed"] >= 2
+    # A seed that fails can be looked at: it is the same run each time, but for an endpoint that takes its time.
+    assert seen["runs"] == 8 and seen["run twice"] >= 4
+    assert seen["ended killed"] >= 4 and seen["ended failed"] >= 2
     assert seen["answers"] > 100 and seen["dead letters"] > 10
 
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import signal
 from pathlib import Path
 
 import pytest
 import typer
 
+import headwater as hw
 from headwater.commands.ending import end_on_signals, exit_code, failure_text, report_failures
+from headwater.datasets.errors import DataSetError
+from headwater.errors import report_file_errors
 from tests.commands.running import CITY, EXAMPLES, TOLLGATES, headwater, process
 
 RUN = ("run", EXAMPLES / "cars-per-district.rq", "--in-process", *TOLLGATES, *CITY, "--format", "json")
+FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 COMMANDS_THAT_PRINT = (
     RUN,
     (*RUN[:-1], "table"),
@@ -29,6 +35,35 @@ def test_a_reader_that_has_gone_is_no_failure(arguments: tuple[object, ...]) -> 
         command.stdout.close()
         assert command.wait(timeout=60) == 141
         assert command.stderr.read() == ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "cause", "code"),
+    [
+        (hw.SourceError, OSError(errno.EIO, "Input/output error"), 1),
+        (DataSetError, FULL, 1),
+        (DataSetError, FileNotFoundError(errno.ENOENT, "No such file or directory", "manifest.json"), 2),
+        (hw.SourceError, OSError("Not a gzipped file"), 2),
+        (hw.SourceError, None, 2),
+    ],
+)
+def test_what_a_disk_refuses_for_now_is_no_mistake_of_the_user(
+    kind: type[Exception], cause: OSError | None, code: int
+) -> None:
+    error = kind("s.tnq cannot be read")
+    error.__cause__ = cause
+    assert exit_code(error) == code
+
+
+def test_errors_of_files_say_which_file_if_anybody_knows() -> None:
+    for error, said in (
+        (FULL, "the place cannot be read or written (No space left on device): go"),
+        (OSError(errno.ENOSPC, "No space left on device", "a.bin"), "(No space left on device: a.bin)"),
+        (OSError("no number"), "(no number)"),
+    ):
+        with pytest.raises(DataSetError) as caught, report_file_errors(DataSetError, "the place", "go"):
+            raise error
+        assert said in str(caught.value)
 
 
 def test_output_is_utf_8_whatever_the_terminal_says() -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headwater.kernel.joins import join_runs
 from headwater.kernel.operators import join_state, multiway_join
 from headwater.kernel.operators.operator import Operator
 from tests.kernel.manual_input import ResultBag
@@ -67,6 +68,16 @@ def open_tables_at_once() -> Iterator[None]:
 @given(st.data())
 def test_small_ticks_equal_the_slow_twin(data: st.DataObject) -> None:
     with open_tables_at_once():
+        check_each_tick(data.draw(trees(depth=4)), data)
+        check_runs(data.draw(trees(depth=3)), data)
+
+
+@settings(max_examples=200)
+@given(st.data())
+def test_joins_that_pause_in_the_middle_of_a_change_equal_the_slow_twin(data: st.DataObject) -> None:
+    with open_tables_at_once(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(join_runs, "_MANY_RESULTS", data.draw(st.sampled_from([1, 2, 5])))
+        patch.setattr(join_runs, "_MUCH_WORK", data.draw(st.sampled_from([1, 3, 1000])))
         check_each_tick(data.draw(trees(depth=4)), data)
         check_runs(data.draw(trees(depth=3)), data)
 

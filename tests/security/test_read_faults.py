@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import headwater as hw
+from tests.commands.running import headwater
 from tests.engine.programs import SENSORS, SLIDING, by_query, sensor_lines, write
 
 LINES = sensor_lines(90, bad_every=0)
@@ -75,6 +76,14 @@ def test_a_run_ends_and_goes_on_where_it_was(tmp_path: Path, first: int) -> None
     assert by_query(answers) == by_query(expected)
     assert before.elements < wanted.elements
     assert after.bad == 0
+
+
+def test_the_command_line_says_that_it_failed_while_running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "in.tnq", LINES)
+    (tmp_path / "q.rq").write_text(SLIDING)
+    BrokenReads(monkeypatch, tmp_path / "in.tnq", 2)
+    done = headwater("run", tmp_path / "q.rq", "--in-process", "--stream", f"{SENSORS}={tmp_path / 'in.tnq'}")
+    assert done.exit_code == 1 and "in.tnq cannot be read now (Input/output error)" in " ".join(done.stderr.split())
 
 
 def test_a_file_that_nobody_may_read_is_bad_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import ast
 import errno
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,12 +15,14 @@ import headwater
 from headwater.terms.durable_files import (
     Sync,
     append_durably,
+    create_folder,
     lock_file,
     place_folder,
     replace_file,
     replacing_file,
     sync_folder,
     unfinished_file,
+    write_at_end,
 )
 
 PACKAGE = Path(headwater.__file__).parent
@@ -131,6 +134,30 @@ def test_a_full_disk_is_reported_with_the_path(tmp_path: Path, monkeypatch: pyte
     assert names(tmp_path) == ["state"]
 
 
+@pytest.mark.parametrize(
+    ("named", "call"),
+    [
+        ("log", lambda path: write_at_end(path, b"line\n", 0)),
+        ("log", lambda path: append_durably(os.open(path, os.O_WRONLY | os.O_CREAT), b"line\n", path)),
+        ("", lambda path: sync_folder(path.parent)),
+        ("new", lambda path: create_folder(path.parent / "new" / "folder")),
+    ],
+    ids=["write_at_end", "append_durably", "sync_folder", "create_folder"],
+)
+def test_calls_with_a_descriptor_name_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str, call: Callable[[Path], None]
+) -> None:
+    (tmp_path / "new").mkdir()
+
+    def no_room(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("headwater.terms.durable_files.os.fsync", no_room)
+    with pytest.raises(OSError, match="No space left") as caught:
+        call(tmp_path / "log")
+    assert caught.value.filename == str(tmp_path / named)
+
+
 def test_a_missing_folder_is_reported_as_such(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="nowhere"):
         replace_file(tmp_path / "nowhere" / "state", b"content")
@@ -151,8 +178,8 @@ def test_appended_bytes_are_forced_to_disk(tmp_path: Path, synced: list[str], mo
     write = os.write
     monkeypatch.setattr("headwater.terms.durable_files.os.write", lambda to, data: write(to, data[:3]))
     descriptor = os.open(tmp_path / "log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    append_durably(descriptor, b"one, ")
-    append_durably(descriptor, b"and another")
+    append_durably(descriptor, b"one, ", tmp_path / "log")
+    append_durably(descriptor, b"and another", tmp_path / "log")
     os.close(descriptor)
     assert (tmp_path / "log").read_bytes() == b"one, and another"
     assert synced == ["file", "file"]

@@ -40,7 +40,7 @@ from headwater.kernel.joins.relation_tables import (
     take_oldest_row,
 )
 from headwater.terms.compiled_code import compiled
-from headwater.values.query_limits import LimitError
+from headwater.values.query_guard import check_rows, current_guard
 
 _LEAF, _TWIN, _STEP, _LAST_STEP = range(4)
 """The fields of a way through the join: where it begins, the leaf that must be another row, its first and last step."""
@@ -48,24 +48,60 @@ _TO, _INDEX, _KEY_SOURCE, _LOWER, _UPPER = range(5)
 """The fields of a step: the input that is probed, by which index, where the values of the key come from, and how many
 lower and upper bounds follow them."""
 _MANY_RESULTS = 1 << 20
-"""After so many results they are handed over, so that a condition can be tested before there are more."""
-_TOO_MANY_RESULTS = 1 << 25
-"""A row that has so many results, with those before it, is joined no further."""
+"""After so many results a call ends, so that they can be counted, and a condition tested, before there are more."""
 _MUCH_WORK = 1 << 26
 """After so many partners a call ends, too, so that the time can be looked at."""
-_TOO_MUCH_WORK = 1 << 28
-"""A row that has so many partners on the way to its results is joined no further."""
+IS_PAUSED, _MOST_RESULTS, _MOST_WORK, _ROW, _WAY, _DEPTH = range(6)
+"""The first row of a pause: whether a call ended in the middle of a change, after how many results and partners one
+does, and where it ended: the row of the change, the way and the step."""
+_LEAF_ROWS, _REMAINING, _CURRENT, _FOUND_END = range(1, 5)
+"""The other rows of a pause: what has a value for each leaf, or for each step of a way."""
+
+
+@compiled
+def _collect_partners(  # type: ignore[no-untyped-def]
+    step, relations, indexes, keys, steps, key_sources, leaf_relations, leaf_rows, probe, found, begin, stack
+):  # fmt: skip
+    """Append the partners that the ordered index of a step finds to `found`, from `begin` on; gives where they end."""
+    index = steps[step, _INDEX]
+    lower, upper = steps[step, _LOWER], steps[step, _UPPER]
+    key_width = indexes[index, KEY_WIDTH]
+    _fill_probe(
+        probe,
+        key_width - 1 + lower + upper,
+        steps[step, _KEY_SOURCE],
+        key_sources,
+        relations,
+        leaf_relations,
+        leaf_rows,
+    )
+    of_index = rows_of(relations, indexes[index, RELATION])
+    return collect_rows(
+        links_at(indexes[index, LINKS], of_index.shape[0] + 1, 2),
+        of_index,
+        keys[indexes[index, KEY] : indexes[index, KEY] + key_width],
+        indexes[index, DOMAINS], probe[0], lower, upper, found, begin, stack,
+    )  # fmt: skip
+
+
+@compiled(inline="always")
+def _fill_probe(probe, width, at, key_sources, relations, leaf_relations, leaf_rows):  # type: ignore[no-untyped-def]
+    """Write the values that an index is asked for."""
+    for c in range(width):
+        leaf = key_sources[at + c, 0]
+        probe[0, c] = rows_of(relations, leaf_relations[leaf])[leaf_rows[leaf], key_sources[at + c, 1]]
 
 
 @compiled
 def join_changes(  # type: ignore[no-untyped-def]
     start, sources, signs, offsets, values, relations, indexes, keys, of_source, screens, screen_bounds, screen_columns,
-    ways, steps, key_sources, leaf_relations, outputs, measures
+    ways, steps, key_sources, leaf_relations, outputs, measures, pause
 ):  # fmt: skip
     """Apply changes from `start` on. Gives the results, the change that made each, and the change that it stopped at.
 
     It stops before a removal of a row that is not the oldest, if the relation has no index of whole rows yet; and when
-    there are many results, or was much work. It gives up, with -1, when one change has too many results.
+    there are many results, or was much work. If that is in the middle of a change, `pause` has what the next call goes
+    on with, over the same tables.
     """
     whole = np.arange(keys.shape[0] + 1).astype(np.int32)
     probe = np.empty((1, keys.shape[0] + key_sources.shape[0] + 1), np.int64)
@@ -81,15 +117,25 @@ def join_changes(  # type: ignore[no-untyped-def]
     makers = np.empty(1024, np.int64)
     count = 0
     work = 0
+    most_results, most_work = pause[0, _MOST_RESULTS], pause[0, _MOST_WORK]
+    was_paused = pause[0, IS_PAUSED] != 0
+    goes_on = was_paused
+    pause[0, IS_PAUSED] = 0
     for n in range(start, sources.shape[0]):
-        if count >= _MANY_RESULTS or work >= _MUCH_WORK:
+        if count >= most_results or work >= most_work or (was_paused and n > start):
             return results[:count], makers[:count], n
         source = sources[n]
         relation = of_source[source, 0]
         rows = rows_of(relations, relation)
         offset = offsets[n]
         is_added = signs[n] > 0
-        row = np.int64(-1) if is_added else take_oldest_row(relations, relation, rows, values, offset)
+        way = of_source[source, 1]
+        if goes_on:
+            row, way = pause[0, _ROW], pause[0, _WAY]
+        elif is_added:
+            row = np.int64(-1)
+        else:
+            row = take_oldest_row(relations, relation, rows, values, offset)
         if row < 0:
             is_kept = True
             for s in range(screen_bounds[source], screen_bounds[source + 1]):
@@ -107,35 +153,41 @@ def join_changes(  # type: ignore[no-untyped-def]
                 row = take_indexed_row(relations, indexes, keys, relation, rows, values, offset, probe, whole)
                 if row < 0:
                     return results[:count], makers[:count], n
-        for w in range(of_source[source, 1], of_source[source, 2]):
+        for w in range(way, of_source[source, 2]):
             leaf_rows[ways[w, _LEAF]] = row
             twin = ways[w, _TWIN]
             first, last = ways[w, _STEP], ways[w, _LAST_STEP]
             depth = np.int64(0)
             is_probed = False
+            if goes_on:
+                depth, is_probed, goes_on = pause[0, _DEPTH], True, False
+                leaf_rows[:] = pause[_LEAF_ROWS, : leaf_rows.shape[0]]
+                remaining[:] = pause[_REMAINING, : remaining.shape[0]]
+                current[:] = pause[_CURRENT, : current.shape[0]]
+                found_end[:] = pause[_FOUND_END, : found_end.shape[0]]
+                for d in range(depth + 1):
+                    if indexes[steps[first + d, _INDEX], IS_ORDERED]:
+                        found, _, stack = _collect_partners(
+                            first + d, relations, indexes, keys, steps, key_sources, leaf_relations, leaf_rows,
+                            probe, found, found_end[d], stack,
+                        )  # fmt: skip
             while depth >= 0:
                 step = first + depth
                 if not is_probed:
                     index = steps[step, _INDEX]
-                    at = steps[step, _KEY_SOURCE]
-                    lower, upper = steps[step, _LOWER], steps[step, _UPPER]
-                    key_width = indexes[index, KEY_WIDTH]
-                    for c in range(key_width - 1 + lower + upper if indexes[index, IS_ORDERED] else key_width):
-                        leaf = key_sources[at + c, 0]
-                        probe[0, c] = rows_of(relations, leaf_relations[leaf])[leaf_rows[leaf], key_sources[at + c, 1]]
                     if indexes[index, IS_ORDERED]:
-                        of_index = rows_of(relations, indexes[index, RELATION])
                         begin = found_end[depth]
-                        found, end, stack = collect_rows(
-                            links_at(indexes[index, LINKS], of_index.shape[0] + 1, 2),
-                            of_index,
-                            keys[indexes[index, KEY] : indexes[index, KEY] + key_width],
-                            indexes[index, DOMAINS], probe[0], lower, upper, found, begin, stack,
+                        found, end, stack = _collect_partners(
+                            step, relations, indexes, keys, steps, key_sources, leaf_relations, leaf_rows,
+                            probe, found, begin, stack,
                         )  # fmt: skip
                         found_end[depth + 1] = end
                         current[depth] = begin
                         remaining[depth] = end - begin
                     else:
+                        at = steps[step, _KEY_SOURCE]
+                        key_width = indexes[index, KEY_WIDTH]
+                        _fill_probe(probe, key_width, at, key_sources, relations, leaf_relations, leaf_rows)
                         entry = probe_index(relations, indexes, keys, index, probe, whole)
                         found_end[depth + 1] = found_end[depth]
                         remaining[depth] = ring_size(entry)
@@ -146,9 +198,14 @@ def join_changes(  # type: ignore[no-untyped-def]
                 if remaining[depth] == 0:
                     depth -= 1
                     continue
+                if count >= most_results or work >= most_work:
+                    pause[0, IS_PAUSED], pause[0, _ROW], pause[0, _WAY], pause[0, _DEPTH] = 1, row, w, depth
+                    pause[_LEAF_ROWS, : leaf_rows.shape[0]] = leaf_rows
+                    pause[_REMAINING, : remaining.shape[0]] = remaining
+                    pause[_CURRENT, : current.shape[0]] = current
+                    pause[_FOUND_END, : found_end.shape[0]] = found_end
+                    return results[:count], makers[:count], n
                 work += 1
-                if count >= _TOO_MANY_RESULTS or work >= _TOO_MUCH_WORK:
-                    return results[:0], makers[:0], -1
                 index = steps[step, _INDEX]
                 partner = current[depth]
                 remaining[depth] -= 1
@@ -181,12 +238,6 @@ def join_changes(  # type: ignore[no-untyped-def]
             remove_from_indexes(relations, indexes, keys, relation, rows, row)
             free_row_id(relations, relation, row)
     return results[:count], makers[:count], sources.shape[0]
-
-
-def raise_if_given_up(after: int) -> None:
-    """Raise a `LimitError` if `join_changes` has given up."""
-    if after < 0:
-        raise LimitError("one element has more partners in a join than any limit allows: join on a variable")
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,25 +337,50 @@ class RunJoiner:
         ]
         self.measures: Ints = np.zeros((len(self.steps), 2), np.int64)
         """For each step, the number of probes and of partners that they found."""
+        self._pause: Ints = np.zeros((5, max(6, len(self._leaf_relations) + 1)), np.int64)
+        self._pause[0, _MOST_RESULTS : _MOST_WORK + 1] = _MANY_RESULTS, _MUCH_WORK
 
     def join(self, changes: MergedChanges, low: int, high: int) -> tuple[Ints, Ints, int]:
         """Apply changes from one place to another, or fewer if there are many results.
 
         Gives the results, for each the place of the change that made it, and how far it came.
         """
-        sources, signs, offsets = changes.sources[:high], changes.signs[:high], changes.offsets[:high]
+        given = changes.sources[:high], changes.signs[:high], changes.offsets[:high], changes.values
+        sources, signs, *_ = given
         after = low
         while after == low:
             self._reserve(sources[low:], signs[low:])
             tables = RelationTables(self._relations)
-            results, makers, after = join_changes(
-                low, sources, signs, offsets, changes.values, *self._tables_of(tables)
-            )
-            raise_if_given_up(after)
+            table_arrays = self._tables_of(tables)
+            results, makers, after = join_changes(low, *given, *table_arrays)
+            if self.is_paused:
+                results, makers, after = self._go_on(given, table_arrays, results, makers, after)
             tables.store()
             if after == low:
                 self.index_rows(int(sources[low]))
         return results, makers, after
+
+    def _go_on(
+        self, given: tuple[Any, ...], table_arrays: Sequence[npt.NDArray[Any]], results: Ints, makers: Ints, after: int
+    ) -> tuple[Ints, Ints, int]:
+        """Join a change with so many partners that one call was not enough, as far as the limits of the query allow."""
+        all_results, all_makers = [results], [makers]
+        while self.is_paused:
+            self.check_pause(sum(map(len, all_results)))
+            results, makers, after = join_changes(after, *given, *table_arrays)
+            all_results.append(results)
+            all_makers.append(makers)
+        return np.concatenate(all_results), np.concatenate(all_makers), after
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether the last call of `join_changes` ended in the middle of a change."""
+        return bool(self._pause[0, IS_PAUSED])
+
+    def check_pause(self, count: int) -> None:
+        """Hold the query to its limits in the middle of a change, when there are so many results."""
+        current_guard().check_time()
+        check_rows(count, self.width)
 
     def open_tables(self, room: int) -> tuple[RelationTables, Sequence[npt.NDArray[Any]]]:
         """Make room for so many changes of each input. Gives tables for them, and all that `join_changes` takes."""
@@ -343,7 +419,7 @@ class RunJoiner:
     def _tables_of(self, tables: RelationTables) -> tuple[npt.NDArray[Any], ...]:
         """The tables that `join_changes` takes."""
         ways = self._way_tables(tables)
-        own = self._leaf_relations, self._outputs, self.measures
+        own = self._leaf_relations, self._outputs, self.measures, self._pause
         return tables.relations, tables.indexes, tables.keys, *ways, *own
 
     def _relation_of(self, source: JoinSource) -> Relation:

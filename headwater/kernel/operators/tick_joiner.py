@@ -19,7 +19,7 @@ from headwater.kernel.columns.array_addresses import address_of, ints_at, links_
 from headwater.kernel.columns.delta import Delta, no_rows, stack_rows
 from headwater.kernel.columns.relation import subtract_rows
 from headwater.kernel.columns.ring_index import Ints
-from headwater.kernel.joins.join_runs import RunJoiner, join_changes, raise_if_given_up
+from headwater.kernel.joins.join_runs import IS_PAUSED, RunJoiner, join_changes
 from headwater.kernel.operators.operator import Operator
 from headwater.kernel.operators.triple_patterns import PatternOperator, find_window_pattern
 from headwater.terms.compiled_code import compiled
@@ -75,16 +75,17 @@ def _join_tick(addresses, inputs, counts, given, start):  # type: ignore[no-unty
     offsets = np.empty(size, np.int64)
     values = np.empty(given.shape[0], np.int64)
     n = _match_changes(inputs, counts, given, sources, signs, offsets, values)
-    if start == 0:
-        counts[:, 2] += counts[:, 1]
     a = addresses
+    pause = rows_at(a[13, 0], a[13, 1], a[13, 2])
+    if start == 0 and pause[0, IS_PAUSED] == 0:
+        counts[:, 2] += counts[:, 1]
     results, makers, after = join_changes(
         start, sources[:n], signs[:n], offsets[:n], values,
         rows_at(a[0, 0], a[0, 1], a[0, 2]), rows_at(a[1, 0], a[1, 1], a[1, 2]), places_at(a[2, 0], a[2, 1]),
         rows_at(a[3, 0], a[3, 1], a[3, 2]), rows_at(a[4, 0], a[4, 1], a[4, 2]), ints_at(a[5, 0], a[5, 1]),
         places_at(a[6, 0], a[6, 1]), rows_at(a[7, 0], a[7, 1], a[7, 2]), rows_at(a[8, 0], a[8, 1], a[8, 2]),
         links_at(a[9, 0], a[9, 1], a[9, 2]), ints_at(a[10, 0], a[10, 1]), links_at(a[11, 0], a[11, 1], a[11, 2]),
-        rows_at(a[12, 0], a[12, 1], a[12, 2]),
+        rows_at(a[12, 0], a[12, 1], a[12, 2]), pause,
     )  # fmt: skip
     removed = 0
     while removed < makers.shape[0] and signs[makers[removed]] < 0:
@@ -151,9 +152,8 @@ class TickJoiner:
         all_removed, all_added = [removed], [added]
         before = 0
         while stopped_at >= 0:
-            raise_if_given_up(after)
-            check_rows(sum(map(len, all_removed)) + sum(map(len, all_added)), added.shape[1])
-            if after == before:
+            self.joiner.check_pause(sum(map(len, all_removed)) + sum(map(len, all_added)))
+            if after == before and not self.joiner.is_paused:
                 self._relation_tables.store()
                 self.joiner.index_rows(stopped_at)
                 self._open_tables(pending=int(self._counts[:, :2].sum()))

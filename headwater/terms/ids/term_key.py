@@ -111,7 +111,7 @@ def _place_key(path: Path, key: bytes) -> None:
     unfinished = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
     descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        append_durably(descriptor, key.hex().encode() + b"\n")
+        append_durably(descriptor, key.hex().encode() + b"\n", path)
         with suppress(FileExistsError):
             os.link(unfinished, path)
     finally:
