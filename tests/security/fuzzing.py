@@ -22,6 +22,7 @@ import resource
 import signal
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -268,13 +269,14 @@ def warm_up() -> None:
     for entry in ENTRIES.values():
         for seed in entry.seeds:
             outcome_of(entry, seed)
+            outcome_of(entry, seed + b"[" * 200)
 
 
-def count_compiled() -> int:
-    """How many compiled functions of the package there are, each kind of arguments counted."""
+def count_compiled() -> Counter[str]:
+    """The compiled functions of the package, each as often as there are kinds of arguments."""
     modules = [module for name, module in sys.modules.items() if name.startswith("headwater.")]
     functions = {id(one): one for module in modules for one in vars(module).values() if isinstance(one, Dispatcher)}
-    return sum(len(one.signatures) for one in functions.values())
+    return Counter({one.py_func.__qualname__: len(one.signatures) for one in functions.values()})
 
 
 def limit_time() -> None:
@@ -314,7 +316,8 @@ def run(seed: int, inputs: int, place: str) -> int:
             seen.add((name, outcome))
             known.append(data)
     faulthandler.cancel_dump_traceback_later()
-    print(f"{count_compiled() - compiled} functions were compiled for an input", flush=True)
+    more = count_compiled() - compiled
+    print(f"{sum(more.values())} functions were compiled for an input: {', '.join(more)}", flush=True)
     print(f"{inputs:,} inputs of seed {seed}, {sum(map(len, corpus.values())):,} of them kept", flush=True)
     return failures
 

@@ -4,19 +4,30 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from pyoxigraph import Quad, Store
 
 import headwater as hw
+from headwater.algebra.build import plan_query
 from headwater.datasets.dataset import DataSet
+from headwater.datasets.linked_data import LinkedData
 from headwater.datasets.loading.bulk_load import load
+from headwater.datasets.loading.temporary_dataset import add_statements
+from headwater.execution.program import Program
+from headwater.execution.registered import RegisteredQuery
+from headwater.kernel.kernel_evaluator import KernelEvaluator
+from headwater.language.parser import parse
 from headwater.terms.ids.term_ids import encode
 from headwater.terms.model import Element, NamedNode, Triple
 from headwater.terms.scanning.ranges import scan_range
 from headwater.terms.scanning.scanner import scan
+from headwater.windows.settings import resolve_settings
+from tests.federation.servers import serving, sparql
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -260,3 +271,73 @@ def test_shards_on_spark(tmp_path: Path, pair: list[str], spark: SparkSession) -
     assert letters
     assert rows <= all_rows
     assert all_rows - rows <= {row[:2] for row in left_out}
+
+
+def test_solutions_of_an_endpoint(tmp_path: Path, pair: list[str], caplog: pytest.LogCaptureFixture) -> None:
+    one, other = pair
+    store = Store()
+    p = NamedNode("urn:p")
+    for number, iri in enumerate((one, other)):
+        store.add(Quad(NamedNode(f"urn:a{number}"), p, NamedNode(iri)))
+    text = f"1000\t<urn:s> <urn:o> <{one}> .\n1000\t<urn:a0> <urn:q> <urn:b> .\n1000\t<urn:a1> <urn:q> <urn:b> .\n"
+    with serving(sparql(store)) as endpoint:
+        engine = engine_of(tmp_path, {"s": text})
+        engine.register(
+            f"""SELECT ?x ?y FROM STREAM <s> [RANGE 4s STEP 4s]
+                WHERE {{ ?x <urn:q> ?z . ?s <urn:o> ?o . SERVICE <{endpoint.url}> {{ ?x <urn:p> ?y }} }}"""
+        )
+        rows: set[tuple[str, ...]] = set()
+        engine.run(on_answer=lambda answer: rows.update(tuple(map(str, row)) for row in answer.rows))
+    assert rows == {("<urn:a0>", f"<{one}>")}
+    assert "is left out" in caplog.text and other in caplog.text
+
+
+def test_a_stream_that_a_query_produces(tmp_path: Path, pair: list[str]) -> None:
+    """Its elements are claimed as others are; the second query joins it with a stream that has the other term."""
+    one, other = pair
+    streams = {
+        "s": f"1000\t<urn:a> <urn:p> <{one}> .\n",
+        "t": f"500\t<{other}> <urn:q> <urn:b> .\n9000\t<urn:a> <urn:r> <urn:b> .\n",
+    }
+    engine = engine_of(tmp_path, streams)
+    engine.register(
+        """REGISTER STREAM <made> AS CONSTRUCT { ?x <urn:m> ?y } FROM STREAM <s> [RANGE 2s STEP 2s]
+           WHERE { ?x <urn:p> ?y }"""
+    )
+    engine.register(
+        """REGISTER QUERY Joined AS SELECT (COUNT(*) AS ?n)
+           WHERE { STREAM <made> [RANGE 20s] { ?x <urn:m> ?y } STREAM <t> [RANGE 20s] { ?y <urn:q> ?z } }"""
+    )
+    counts: set[str] = set()
+    engine.run(on_answer=lambda answer: counts.update(str(row[0]) for row in answer.rows if answer.query == "Joined"))
+    assert {count.partition("^")[0] for count in counts} <= {'"0"'}
+    assert read_letters(tmp_path / "letters")
+
+
+def test_data_that_changes_in_a_run(tmp_path: Path, pair: list[str]) -> None:
+    """A term of the new version has the id of one that is in a window: the query is suspended, with the reason."""
+    one, other = pair
+    add_statements(tmp_path / "data", [Quad(NamedNode("urn:c"), NamedNode("urn:q"), NamedNode("urn:b"))])
+    data = LinkedData([DataSet.open(tmp_path / "data")])
+    text = "SELECT ?x WHERE { STREAM <urn:s> [RANGE 1h] { ?x <urn:p> ?y } ?y <urn:q> ?z }"
+    plan = plan_query(parse(text), name="q", streams=["urn:s"])
+    program = Program([RegisteredQuery(plan, resolve_settings(plan))], data, 0, KernelEvaluator)
+    element = Element(1_000_000, (Triple(NamedNode("urn:a"), NamedNode("urn:p"), NamedNode(one)),))
+    version = data.version
+    program.advance({"urn:s": [element]}, version=version)
+    DataSet.open(tmp_path / "data").insert([Triple(NamedNode(other), NamedNode("urn:q"), NamedNode("urn:b"))])
+    later = replace(element, time=2_000_000, position=(1,))
+    step = program.advance({"urn:s": [later]}, version=(version[0] + 1,))
+    assert not any(answer.rows for answer in step.answers)
+    assert "have the same id" in program.suspensions["q"].reason
+
+
+def test_texts_of_late_elements_stay_out(tmp_path: Path, pair: list[str]) -> None:
+    """A late element claims nothing, and its texts are not those of the ids that others own."""
+    one, other = pair
+    text = f"9000\t<urn:a> <urn:p> <{one}> .\n1000\t<urn:b> <urn:p> <{other}> .\n9500\t<urn:c> <urn:p> <{one}> .\n"
+    engine = engine_of(tmp_path, {"s": text})
+    engine.register("SELECT ?y WHERE { STREAM <s> [RANGE 1h] { ?x <urn:p> ?y } }", emit="rstream")
+    rows: set[str] = set()
+    engine.run(on_answer=lambda answer: rows.update(str(row[0]) for row in answer.rows))
+    assert rows == {f"<{one}>"}
