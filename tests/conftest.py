@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
@@ -73,3 +74,21 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session.stop()
     if launcher is not None:
         launcher.close()
+
+
+@pytest.fixture
+def collide() -> Iterator[Callable[..., None]]:
+    """Has ids keep so many bits of the hash, so that terms collide; all of them again after the test.
+
+    A seed chooses which bits; without one they are the lowest.
+    """
+    from headwater.spark.chunk_bytes import forget_ids
+    from headwater.terms.ids.term_key import use_hash_bits
+
+    def use_bits(bits: int, seed: int | None = None) -> None:
+        places = range(bits) if seed is None else Random(seed).sample(range(63), bits)
+        use_hash_bits(sum(1 << place for place in places))
+        forget_ids()
+
+    yield use_bits
+    use_bits(63)

@@ -20,7 +20,7 @@ value each time, are arguments of a function instead (`FUNCTIONS`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from pyoxigraph import QuerySolutions, Store
@@ -39,6 +39,7 @@ from headwater.language.expressions import (
     VariableReference,
     combine_chain,
 )
+from headwater.terms.checking.query_texts import check_generated_query
 from headwater.terms.model import XSD, Literal, NamedNode, Term, Variable
 
 _ZERO = Constant(Literal("0", datatype=NamedNode(XSD + "decimal")))
@@ -55,6 +56,8 @@ _REPEATING_OPERATORS = frozenset({"/", "=", "!=", "IN", "NOT IN"})
 _QUOTIENT = NamedNode("urn:headwater:quotient")
 _MEMBER = NamedNode("urn:headwater:member")
 _NOTHING = NamedNode("urn:headwater:error")
+_ARGUMENT = NamedNode("urn:headwater:argument")
+_EMPTY_STORE = Store()
 _LEFT, _RIGHT = Variable("left"), Variable("right")
 _OPERANDS = VariableReference(_LEFT), VariableReference(_RIGHT)
 
@@ -174,12 +177,26 @@ def _is_member(value: Term, *members: Term) -> Term | None:
 @lru_cache(maxsize=4096)
 def _compute(operator: str, left: Term, right: Term) -> Term | None:
     text = expression_to_sparql(rewrite_for_pyoxigraph(Operation(operator, _OPERANDS)))
-    # By functions: pyoxigraph takes `=` of terms that it knows when it plans for sameTerm.
-    solutions = Store().query(
-        f"SELECT ?value {{ VALUES ?k {{ 0 }} BIND(<x:l>(?k) AS ?left)"
-        f" BIND(<x:r>(?k) AS ?right) BIND({text} AS ?value) }}",
-        custom_functions={NamedNode("x:l"): lambda _: left, NamedNode("x:r"): lambda _: right},
-    )
+    one, other = argument_texts(2)
+    return compute_over_terms(f"BIND({one} AS ?left) BIND({other} AS ?right) BIND({text} AS ?value)", (left, right))
+
+
+def argument_texts(count: int) -> list[str]:
+    """How some arguments of `compute_over_terms` are written."""
+    return [f"{_ARGUMENT}(?place{place})" for place in range(count)]
+
+
+def compute_over_terms(pattern: str, arguments: Sequence[Term]) -> Term | None:
+    """The value that a pattern binds to `?value`; None for an error.
+
+    The arguments are values of a function, and no part of the text: whatever terms come from outside, pyoxigraph parses
+    nothing of them. It is no constant to the planner either, which takes `=` of terms that it knows for sameTerm.
+    """
+    variables = " ".join(f"?place{place}" for place in range(len(arguments)))
+    places = " ".join(map(str, range(len(arguments))))
+    text = f"SELECT ?value {{ VALUES ({variables}) {{ ({places}) }} {pattern} }}"
+    check_generated_query(text)
+    solutions = _EMPTY_STORE.query(text, custom_functions={_ARGUMENT: lambda place: arguments[int(place.value)]})
     assert isinstance(solutions, QuerySolutions)
     (solution,) = solutions
     value: Term | None = solution["value"]

@@ -31,6 +31,7 @@ from headwater.datasets.statement_columns import GroupKey, Pairs, StatementColum
 from headwater.datasets.stored_terms import StoredTerms
 from headwater.terms.checking.checked_parsing import parse_quads
 from headwater.terms.durable_files import Sync, is_written_line, write_at_end
+from headwater.terms.ids.hash_collisions import HashCollision
 from headwater.terms.ids.inline_layout import NO_TERM, is_inline
 from headwater.terms.ids.term_ids import encode, term_text
 from headwater.terms.ids.term_texts import TermKind, TermKinds, kinds_of_texts, term_of_text
@@ -178,6 +179,24 @@ class UpdatableColumns:
             if not self.has_statement(quad):
                 self._add(quad)
                 on_statement(quad, 1)
+
+    def check_terms(self, quads: Iterable[Quad]) -> None:
+        """Raise `HashCollision` where a term of some statements has the id of another one, here or among them."""
+        new: dict[int, bytes] = {}
+        for term in {term for quad in quads for term in quad if not isinstance(term, DefaultGraph)}:
+            term_id, text = encode(term), term_text(term).encode()
+            if not is_inline(term_id):
+                known = self.text_of(term_id) or new.setdefault(term_id, text)
+                if known != text:
+                    raise HashCollision(term_id, term_of_text(known), term)
+
+    def has_terms(self, quad: Quad) -> bool:
+        """Whether no term of a statement has the id of another one; a statement that has is not here."""
+        try:
+            self.check_terms([quad])
+        except HashCollision:
+            return False
+        return True
 
     def has_statement(self, quad: IdQuad) -> bool:
         graph, s, p, o = quad

@@ -180,7 +180,9 @@ class DataSet:
         return self.version
 
     def _write(self, added: Iterable[Quad], removed: Iterable[Quad]) -> None:
-        change = DataChange(self.version + 1, tuple(added), tuple(removed))
+        new = tuple(added)
+        self.columns.check_terms(new)
+        change = DataChange(self.version + 1, new, tuple(filter(self.columns.has_terms, removed)))
         with report_dataset_damage(self.folder):
             self._log.append(change, sync=self._sync)
         self._apply(change)

@@ -183,6 +183,22 @@ class LinkedData:
                 return text
         return self._catalog.texts.get(term_id)
 
+    def hashed_ids(self) -> list[Ints]:
+        """All ids of terms of the data sets that are hashes, in several arrays."""
+        logged = [np.fromiter(columns.texts, np.int64, len(columns.texts)) for columns in self.columns]
+        return [*(columns.base.terms.texts.ids for columns in self.columns), *logged]
+
+    def computed_ids(self) -> Ints:
+        """The hashed ids of terms that views have and no data set."""
+        return np.fromiter(self._catalog.texts, np.int64, len(self._catalog.texts))
+
+    def texts_of_ids(self, ids: Ints) -> dict[int, bytes]:
+        """The texts of those of some hashed ids that a data set or a view has."""
+        is_known = self.kinds_of(ids) != TermKind.UNKNOWN
+        if self._catalog.texts:
+            is_known |= np.isin(ids, self.computed_ids())
+        return {term_id: text for term_id in ids[is_known].tolist() if (text := self.text_of(term_id)) is not None}
+
     def kinds_of(self, ids: Ints) -> TermKinds:
         """The kinds of the terms of hashed ids; unknown where no data set has the text."""
         kinds = np.zeros(ids.shape[0], dtype=np.uint8)

@@ -155,7 +155,10 @@ class Program:
         for evaluator in touched:
             self._change_data(evaluator, evaluator.prepare_static_change)
         static.move(version)
+        collision = self._all.follow_static_data(changed)
         for evaluator in touched:
+            if collision is not None:
+                self._failures.setdefault(evaluator, collision)
             self._change_data(evaluator, evaluator.apply_static_change)
         self._set_data_version()
 
@@ -288,8 +291,7 @@ class Program:
             self._pass_over(evaluator)
             return
         watermark, ended, floor = self._watermark_of(evaluator)
-        mine = {key: arrived[key] for key in evaluator.keys if key in arrived}
-        begin = time.perf_counter()
+        mine, begin = {key: arrived[key] for key in evaluator.keys if key in arrived}, time.perf_counter()
         savepoint = evaluator.savepoint() if len(evaluator.names) > 1 else None
         evaluator.answers_so_far = AnswerBatch()
         failure: Exception | None = None
@@ -405,22 +407,18 @@ class Program:
             if isinstance(admitted, list):
                 # An empty answer of a producing query moves the clock of its stream and nothing else.
                 admitted = [element for element in admitted if element.triples]
-            admitted = number_elements(admitted, number)
+            admitted = number_elements(self._all.owners.admit(stream, admitted, step), number)
             arrived[key] = concat_elements((arrived.get(key, []), admitted))
             if self._log is not None:
                 self._log.append(key, admitted)
 
     def _trim_log(self) -> None:
-        """Remove from the log what no window can show any more."""
-        if self._log is None:
-            return
-        needed: dict[StreamKey, int] = {}
-        for evaluator in self._all.order:
-            for number, key in enumerate(evaluator.keys):
-                oldest = evaluator.needed_from(number)
-                needed[key] = min(needed.get(key, _ETERNITY), -_ETERNITY if oldest is None else oldest)
-        for key, oldest in needed.items():
-            self._log.trim(key, oldest)
+        """Remove from the log, and from the owners of ids, what no window can show any more."""
+        needed = self._all.needed_times()
+        self._all.owners.forget_before(min(needed.values(), default=-_ETERNITY))
+        if self._log is not None:
+            for key, oldest in needed.items():
+                self._log.trim(key, oldest)
 
     def watermarks(self) -> dict[str, int | None]:
         """The watermark of each stream, by name."""
@@ -502,7 +500,8 @@ class Program:
                 self._clocks[key] = state.clocks[key].take_limits_of(fresh)
         log.keep_only(self._clocks)
         self._reads = state.reads.continued_with(union_patterns(map(self.patterns, self._queries)), state.next_times)
-        retained = {key: log.retained(key) for key in self._clocks}
+        # Where a term of a new query has the id of another one, the statements with that one are left out.
+        retained = {key: self._all.owners.admit(key[0], log.retained(key), StepResult()) for key in self._clocks}
         for evaluator in self._all.order:
             try:
                 with evaluator.guard:

@@ -23,8 +23,11 @@ ChooseStep: TypeAlias = Callable[[int], tuple[int, Version]]
 
 
 @dataclass(frozen=True, slots=True)
-class LateElement:
-    """An element that arrived after the watermark had passed its time; with `text` None, the source still has it."""
+class LeftOutElement:
+    """An element that arrived after the watermark had passed its time, or that has a term that collides with another.
+
+    With `text` None, the source still has it.
+    """
 
     time: int
     position: tuple[int, ...]
@@ -36,8 +39,10 @@ class StepResult:
     """What one batch, or one tick of it, led to."""
 
     answers: AnswerBatch = field(default_factory=AnswerBatch)
-    late: list[tuple[str, LateElement]] = field(default_factory=list)
+    late: list[tuple[str, LeftOutElement]] = field(default_factory=list)
     bad: list[tuple[str, BadElement]] = field(default_factory=list)
+    colliding: list[tuple[str, LeftOutElement]] = field(default_factory=list)
+    """Elements that lost statements because another term owns the id of one of theirs (`id_owners`)."""
     seconds: dict[str, float] = field(default_factory=dict)
     """How long each query took."""
     is_last: bool = True
@@ -65,14 +70,14 @@ class TickPace:
             self.ticks = max(1, self.ticks // 2)
 
 
-def list_late_elements(elements: Elements) -> Iterator[LateElement]:
+def list_late_elements(elements: Elements) -> Iterator[LeftOutElement]:
     """Elements that came too late; those that were scanned without their texts have none."""
     if isinstance(elements, ElementColumns) and not elements.is_whole:
         for time, position in zip(elements.times.tolist(), elements.positions.tolist(), strict=True):
-            yield LateElement(time, tuple(position), None)
+            yield LeftOutElement(time, tuple(position), None)
         return
     for element in elements_of(elements):
-        yield LateElement(element.time, element.position, "\n".join(f"{triple} ." for triple in element.triples))
+        yield LeftOutElement(element.time, element.position, "\n".join(f"{triple} ." for triple in element.triples))
 
 
 def with_own_times(stream: str, predicate: str, elements: Iterable[Element], step: StepResult) -> list[Element]:

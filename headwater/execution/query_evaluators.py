@@ -7,21 +7,30 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
+import numpy as np
+from pyoxigraph import DefaultGraph
+
 from headwater.algebra.plan import QueryPlan
 from headwater.errors import HeadwaterError
 from headwater.execution.answers import Answer
 from headwater.execution.evaluator import Evaluator, EvaluatorState
+from headwater.execution.id_owners import IdOwners
 from headwater.execution.late_queries import LateStart
 from headwater.execution.registered import RegisteredQuery, order_producers_first
-from headwater.execution.static_data import StaticData
+from headwater.execution.static_data import IdentifiedData, StaticData
 from headwater.execution.suspension import SuspendedEvaluator, Suspension, reason_of, suspension_notice
 from headwater.execution.window_log import StreamKey
+from headwater.terms.ids.hash_collisions import HashCollision
+from headwater.terms.ids.term_ids import encode
+from headwater.terms.model import Quad
 from headwater.values.query_guard import Interruption, QueryDropped, QueryGuard, RunStopped
 from headwater.values.query_limits import LimitError, QueryLimits
 from headwater.windows.element_sequences import Elements
 from headwater.windows.settings import QuerySettings
 
 logger = logging.getLogger(__name__)
+
+_ETERNITY = 1 << 62
 
 MakeEvaluator: TypeAlias = Callable[[QueryPlan, QuerySettings, StaticData], Evaluator]
 """Makes the evaluator of a plan under its settings, over static data."""
@@ -62,6 +71,9 @@ class QueryEvaluators:
         self._static = static
         self._make_evaluator = make
         self._interruption = interruption
+        self.owners = IdOwners()
+        if isinstance(static, IdentifiedData):
+            self.owners.watch_static_data(static.hashed_ids(), static.texts_of_ids)
         self.suspensions: dict[str, Suspension] = {}
         self.notices: list[Answer] = []
         """What the takers of answers must still be told."""
@@ -71,6 +83,39 @@ class QueryEvaluators:
         }
         # Members of a family read the same streams, so producers that come before one member come before all.
         self.order = tuple(dict.fromkeys(self.by_name.values()))
+
+    def _own_ids(self, evaluator: Evaluator) -> None:
+        """Have the terms of an evaluator, and of the views that it reads, own their ids."""
+        evaluator.own_ids(self.owners)
+        if isinstance(self._static, IdentifiedData):
+            self.owners.add_static_ids(self._static.computed_ids())
+
+    def follow_static_data(self, changed: Collection[Quad] | None) -> HashCollision | None:
+        """Have the static data own the ids of its changed statements; gives the error where a term of a stream does.
+
+        `changed` is None where any statement may be another one.
+        """
+        if not isinstance(self._static, IdentifiedData):
+            return None
+        try:
+            if changed is None:
+                self.owners.watch_static_data(self._static.hashed_ids(), self._static.texts_of_ids)
+            else:
+                terms = {term for quad in changed for term in quad if not isinstance(term, DefaultGraph)}
+                self.owners.add_static_ids(np.array([encode(term) for term in terms], dtype=np.int64))
+            self.owners.add_static_ids(self._static.computed_ids())
+        except HashCollision as collision:
+            return collision
+        return None
+
+    def needed_times(self) -> dict[StreamKey, int]:
+        """For each stream the time from which some window can still show elements."""
+        needed: dict[StreamKey, int] = {}
+        for evaluator in self.order:
+            for number, key in enumerate(evaluator.keys):
+                oldest = evaluator.needed_from(number)
+                needed[key] = min(needed.get(key, _ETERNITY), -_ETERNITY if oldest is None else oldest)
+        return needed
 
     def _find_families(self, families: FindFamilies, alone: Collection[str]) -> dict[str, Evaluator]:
         """The evaluators of several queries, which have the same limits."""
@@ -84,7 +129,9 @@ class QueryEvaluators:
             try:
                 with guard:
                     found = families(alike, self._static)
-            except (LimitError, MemoryError):
+                    for evaluator in found:
+                        self._own_ids(evaluator)
+            except (LimitError, MemoryError, HashCollision):
                 # Whose fault it is shows when each is made alone.
                 continue
             for evaluator in found:
@@ -98,7 +145,8 @@ class QueryEvaluators:
         try:
             with guard:
                 evaluator = self._make_evaluator(query.plan, query.settings, self._static)
-        except (LimitError, MemoryError) as error:
+                self._own_ids(evaluator)
+        except (LimitError, MemoryError, HashCollision) as error:
             return self._suspend(query, Suspension(reason_of(error), query.settings.t0 or 0, error))
         evaluator.guard = guard
         return evaluator

@@ -6,11 +6,12 @@ stored form (`headwater.terms.stored_forms`).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.wanted_patterns import WantedPattern, wanted_patterns_of
+from headwater.terms.ids.term_texts import Ints
 from headwater.terms.model import Literal, Quad
 from headwater.terms.stored_forms import restore_term, to_stored_term
 
@@ -41,6 +42,20 @@ class VersionedData(Protocol):
 
     def move(self, version: Version) -> None:
         """Show another version from now on."""
+
+
+@runtime_checkable
+class IdentifiedData(Protocol):
+    """Static data whose terms have ids already (`terms.ids`)."""
+
+    def hashed_ids(self) -> Sequence[Ints]:
+        """All ids that are hashes, in several arrays."""
+
+    def computed_ids(self) -> Ints:
+        """Hashed ids of terms that were computed from the data."""
+
+    def texts_of_ids(self, ids: Ints) -> Mapping[int, bytes]:
+        """The texts of those of some hashed ids that are here."""
 
 
 @runtime_checkable

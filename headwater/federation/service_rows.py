@@ -15,6 +15,7 @@ makes no new row, and is not counted.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -35,6 +36,8 @@ from headwater.kernel.operators.triple_patterns import TickClock
 from headwater.terms.model import SECOND, BlankNode, Row, Variable
 from headwater.windows.model import TimeWindow
 from headwater.windows.settings import QuerySettings
+
+logger = logging.getLogger(__name__)
 
 _FOR_EVER = 10_000
 """The ticks that a key stays if no window ever drops it."""
@@ -176,7 +179,9 @@ class ServiceRows(Operator):
             known = self._emitted.get(key)
             if known is not None and (known[0] is rows or known[0] == rows):
                 continue
-            ids = self._vocabulary.ids_of_rows(rows, len(self.variables))
+            ids, collisions = self._vocabulary.ids_of_remote_rows(rows, len(self.variables))
+            for collision in collisions:
+                logger.warning("a solution of the endpoint %s is left out: %s", self._clause.contact.name, collision)
             self._emitted[key] = (rows, ids)
             added.append(ids)
             if known is not None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from headwater.execution.answer_batch import AnswerBatch, AnswerPart
 from headwater.execution.answer_columns import AnswerColumns, WindowViews
 from headwater.execution.answers import Answer, WindowView
 from headwater.execution.evaluator import Choice, Evaluator
+from headwater.execution.id_owners import IdOwners
 from headwater.execution.static_data import StaticData
 from headwater.execution.window_log import Size
 from headwater.kernel.columns.delta import Delta
@@ -38,10 +39,13 @@ from headwater.kernel.operators.operator import Operator
 from headwater.language.stream_clauses import StreamOperator
 from headwater.terms.element_columns import ElementColumns
 from headwater.terms.ids.encoded_rows import EncodedRows
+from headwater.terms.ids.hash_collisions import HashCollision
 from headwater.values.query_guard import MANY_ROWS
 from headwater.windows.element_sequences import Elements
 from headwater.windows.model import CountWindow
 from headwater.windows.settings import Content, QuerySettings, Report
+
+_Result = TypeVar("_Result")
 
 MakeCompiler = Callable[[QueryPlan, QuerySettings, StaticData, Vocabulary], Compiler]
 """What makes the compiler of an evaluator's plan."""
@@ -106,6 +110,9 @@ class KernelEvaluator(Evaluator):
         """Whether the result is that of the last answer: then all that was answered follows from the windows."""
         self._rows_before: Ints | None = None
         """The result before the static data changed."""
+
+    def own_ids(self, owners: IdOwners) -> None:
+        self.vocabulary.own_ids(owners)
 
     @property
     def _can_skip_ticks(self) -> bool:
@@ -238,11 +245,21 @@ class KernelEvaluator(Evaluator):
 
     def _convert(self, elements: Elements) -> ElementColumns:
         if isinstance(elements, ElementColumns):
-            self.vocabulary.add_texts(elements.texts)
+            self._without_unused_terms(lambda: self.vocabulary.add_texts(elements.texts))
             return elements
-        id_of = self.vocabulary.id_of
-        flat = [id_of(term) for element in elements for triple in element.triples for term in triple]
+        id_of = self.vocabulary.id_of_owner
+        flat = self._without_unused_terms(
+            lambda: [id_of(term) for element in elements for triple in element.triples for term in triple]
+        )
         return ElementColumns.without_texts(elements, np.array(flat, dtype=np.int64).reshape(-1, 3))
+
+    def _without_unused_terms(self, add: Callable[[], _Result]) -> _Result:
+        """Add terms of elements. Where one has the id of a term that is used no more, that one is forgotten before."""
+        try:
+            return add()
+        except HashCollision:
+            self.vocabulary.sweep(self._ids_in_use())
+            return add()
 
     def _add(self, window_index: int, elements: ElementColumns) -> Ints:
         buffer = self._buffers[window_index]

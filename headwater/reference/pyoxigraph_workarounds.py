@@ -15,7 +15,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import reduce
 
@@ -47,16 +47,15 @@ def work_around_pyoxigraph(plan: Node, new_variable: Callable[[], Variable]) -> 
             return replace(part, plan=map_plan(part.plan, lambda node: _isolate_in_exists(node, new_variable)))
         return None
 
-    def change(node: Node) -> Node:
+    def change(node: Node, outer: Collection[Variable]) -> Node:
         match node:
             case Reduced(inner):
                 return Distinct(inner)
             case Minus(left, right) if not set(visible_variables(left)) & set(visible_variables(right)):
                 return left
             case LeftJoin(_, right, _) if _has_open_optional(right):
-                return Project(
-                    map_expressions(node, rewrite_for_pyoxigraph), (*visible_variables(node), *_outer_variables(node))
-                )
+                shown = (*visible_variables(node), *(one for one in _outer_variables(node) if one in outer))
+                return Project(map_expressions(node, rewrite_for_pyoxigraph), shown)
             case Group(inner, keys, aggregates) if keys and not {v for v, _ in keys} & set(visible_variables(inner)):
                 if all(expression is None for _, expression in keys):
                     count = new_variable()
@@ -65,7 +64,25 @@ def work_around_pyoxigraph(plan: Node, new_variable: Callable[[], Variable]) -> 
         return map_expressions(node, rewrite_for_pyoxigraph)
 
     closed = map_plan(plan, lambda node: map_expressions(node, lambda one: map_expression(one, inside_exists)))
-    return map_plan(closed, change)
+    return _map_with_outer(closed, change, frozenset())
+
+
+def _map_with_outer(
+    node: Node, change: Callable[[Node, Collection[Variable]], Node], outer: frozenset[Variable]
+) -> Node:
+    """The plan rebuilt from the leaves up; `change` gets each node and the variables that have values from outside.
+
+    Those are variables inside EXISTS that no BIND there binds: a BIND may not bind what a sub-query before it shows.
+    """
+
+    def inside(part: Expression) -> Expression | None:
+        if not isinstance(part, ExistsPlan):
+            return None
+        bound = {one.variable for one in nodes_of(part.plan) if isinstance(one, Extend)}
+        return replace(part, plan=_map_with_outer(part.plan, change, frozenset(all_variables(part.plan)) - bound))
+
+    renewed = node.with_children(*(_map_with_outer(child, change, outer) for child in node.children))
+    return change(map_expressions(renewed, lambda one: map_expression(one, inside)), outer)
 
 
 def _isolate_in_exists(node: Node, new_variable: Callable[[], Variable]) -> Node:

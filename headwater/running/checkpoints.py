@@ -27,7 +27,7 @@ from headwater.terms.names import iri_to_name
 
 logger = logging.getLogger(__name__)
 
-CHECKPOINT_FORMAT = 5
+CHECKPOINT_FORMAT = 6
 """Raised by one whenever the state of programs and evaluators, as plain values, changes its shape."""
 FORMATS = [CHECKPOINT_FORMAT, ID_FORMAT]
 

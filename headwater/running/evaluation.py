@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 
 from headwater.execution.answer_batch import AnswerBatch
+from headwater.execution.id_owners import COLLISION_REASON
 from headwater.execution.program import Program
 from headwater.execution.program_state import ProgramState
-from headwater.execution.program_steps import ChooseStep, LateElement, StepResult, TickPace
+from headwater.execution.program_steps import ChooseStep, LeftOutElement, StepResult, TickPace
 from headwater.execution.static_data import Version
 from headwater.execution.suspension import Suspension
 from headwater.execution.tick_thinning import Clock, TickThinner, can_skip_ticks
@@ -94,7 +95,10 @@ class Evaluation:
         """The outcome of a step: answers, dead letters by stream and position, counts and measures."""
         dead_letters = [*batch.dead_letters]
         for stream, element in step.late:
-            dead_letters.append(_late_dead_letter(stream, element, batch.sources))
+            dead_letters.append(_dead_letter("late", stream, "late", element, batch.sources))
+        for stream, element in step.colliding:
+            letter = _dead_letter("bad", stream, COLLISION_REASON, element, batch.sources)
+            dead_letters.append(replace(letter, is_of_shard=True))
         for stream, bad in step.bad:
             source = batch.sources.get((stream, bad.position[0] if bad.position else 0), bad.source)
             dead_letters.append(DeadLetter("bad", stream, bad.reason, bad.text, source, bad.position, bad.line))
@@ -179,7 +183,9 @@ def _collect_chunks(chunks: Iterable[Chunk]) -> _Batch:
     return _Batch(by_stream, frozenset(ended), tuple(dead_letters), sources, version, time.monotonic() - begin)
 
 
-def _late_dead_letter(stream: str, element: LateElement, sources: Mapping[tuple[str, int], str]) -> DeadLetter:
+def _dead_letter(
+    kind: str, stream: str, reason: str, element: LeftOutElement, sources: Mapping[tuple[str, int], str]
+) -> DeadLetter:
     number = element.position[0] if element.position else 0
     source = sources.get((stream, number), stream)
-    return DeadLetter("late", stream, "late", element.text, source, element.position, None, element.time)
+    return DeadLetter(kind, stream, reason, element.text, source, element.position, None, element.time)

@@ -21,6 +21,7 @@ from headwater.kernel.operators.presenter import Presenter
 from headwater.language.stream_clauses import StreamOperator
 from headwater.sharding.partial_groups import GroupMerger, partial_plan_of
 from headwater.sharding.shard_plan import ShardPlan
+from headwater.terms.ids.hash_collisions import HashCollision
 from headwater.terms.model import Row
 from headwater.values.row_order import row_text
 from headwater.values.templates import ConstructTemplate
@@ -54,7 +55,7 @@ class _MergedPresenter:
     """Applies ORDER BY, DISTINCT and LIMIT to the rows of all shards, with the kernel's operator."""
 
     def __init__(self, presentation: Presentation, base: str | None) -> None:
-        self._vocabulary = Vocabulary()
+        self._vocabulary = Vocabulary(gives_other_ids=True)
         names = tuple(variable.value for variable in presentation.needed_variables)
         self._width = len(names)
         keys = [CompiledExpression(key, names, self._vocabulary, base=base) for key, _ in presentation.keys]
@@ -107,7 +108,11 @@ class AnswerMerger:
         if not is_union or not is_select or len(columns) < len(parts) or len({one.head.part for one in columns}) > 1:
             return None
         variables = tuple(variable.value for variable in self._plans[name].variables)
-        return union_columns(columns, variables)
+        try:
+            return union_columns(columns, variables)
+        except HashCollision:
+            # Terms of different shards have one id: their answers are merged as terms.
+            return None
 
     def _merge_ticks(self, answers: AnswerBatch) -> AnswerBatch:
         """The answers of one query, merged tick by tick."""

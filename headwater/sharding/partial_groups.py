@@ -63,7 +63,7 @@ class GroupMerger:
         outer, splits = split_grouping(plan)
         self._keys = len(outer.group.keys)
         self._merges = [one.merge for one in splits]
-        self._vocabulary = Vocabulary()
+        self._vocabulary = Vocabulary(gives_other_ids=True)
         names = tuple(variable.value for variable in outer.variables)
         self._width = len(names)
         self._steps: list[Step] = []

@@ -42,10 +42,7 @@ class ShardPlan:
         routes = () if chunk.stream is None else self.routes.get(chunk.stream, ())
         shards = _shards_of(columns.triples, routes, len(self.keys))
         for index, key in enumerate(self.keys):
-            mine = shards == index
-            before = np.zeros(mine.shape[0] + 1, dtype=np.int64)
-            np.cumsum(mine, out=before[1:])
-            own = replace(columns, starts=before[columns.starts], triples=columns.triples[mine])
+            own = columns.select_triples(shards == index)
             yield key, replace(chunk, elements=own, bad=chunk.bad if index == 0 else ())
 
 

@@ -108,3 +108,5 @@ class DeadLetter:
     position: tuple[int, ...] = ()
     line: int | None = None
     time: int | None = None
+    is_of_shard: bool = False
+    """Whether only the shard knows of it that has its statements; of others each shard knows."""

@@ -230,14 +230,14 @@ def _columns_of(
 ) -> tuple[ElementColumns, tuple[BadElement, ...]]:
     """What was scanned of an item, elements and bad lines, with their positions in the stream."""
     positions = np.stack([np.full_like(scanned.element_positions, item_index), scanned.element_positions], axis=1)
-    texts = scanned.texts()
     columns = ElementColumns(
         scanned.element_times,
         scanned.element_rows,
         scanned.triples,
         positions,
-        (texts,) if len(texts) else (),
+        scanned.text_tables(),
         is_whole=is_whole,
+        checks=scanned.checks,
     )
     return columns, tuple(replace(one, position=(item_index, *one.position)) for one in scanned.bad)
 

@@ -11,13 +11,19 @@ from functools import lru_cache
 
 from headwater.sources.feed import Chunk
 from headwater.terms.element_columns import ElementColumns
-from headwater.terms.ids.term_ids import encode
+from headwater.terms.ids.term_ids import encode_with_check, forget_hashes
 from headwater.terms.model import BadElement
 from headwater.terms.packing import pack, unpack
 
 _REMEMBERED_TERMS = 1 << 16
 
-_encode = lru_cache(_REMEMBERED_TERMS)(encode)
+_encode = lru_cache(_REMEMBERED_TERMS)(encode_with_check)
+
+
+def forget_ids() -> None:
+    """Forget the ids of terms that were remembered, where ids are made otherwise from now on."""
+    _encode.cache_clear()
+    forget_hashes()
 
 
 def with_columns(chunk: Chunk) -> Chunk:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from headwater.sharding.shard_plan import ShardPlan
 from headwater.sources.records import RecordReader, RecordSource
+from headwater.terms.ids.term_key import ProcessKey
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,6 +22,8 @@ class _ChunkPacker:
     stream: str
     reader: RecordReader
     sharding: ShardPlan | None
+    key: ProcessKey = field(default_factory=ProcessKey)
+    """Goes with it to the workers."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from headwater.spark.spark_source import chunk_rows

@@ -62,7 +62,7 @@ def outcome_rows(
     task_bytes = max(min(size, _SMALLEST_TASK_BYTES), size // spark.sparkContext.defaultParallelism)
     _register(spark, HeadwaterSource)
     read_here, records = _separate_records(sources, drain)
-    feed = FeedSettings(read_here, drain, wanted, description.sharding, description.watched)
+    feed = FeedSettings(read_here, drain, wanted, description.sharding, description.watched, description.key)
     options = source_options(feed, batch_bytes=size, task_bytes=task_bytes)
     chunks = spark.readStream.format(FORMAT).options(**options).load()
     for stream, source in records.items():

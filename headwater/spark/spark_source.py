@@ -27,6 +27,7 @@ from headwater.sources.offsets import Offset
 from headwater.sources.source import Source
 from headwater.sources.stream_patterns import WantedPatterns
 from headwater.spark.chunk_bytes import pack_chunk, with_columns
+from headwater.terms.ids.term_key import ProcessKey
 
 FORMAT = "headwater"
 CHUNK_SCHEMA = "shard int, chunk binary"
@@ -41,6 +42,8 @@ class FeedSettings(NamedTuple):
     wanted: WantedPatterns
     sharding: ShardPlan | None
     datasets: tuple[str, ...]
+    key: ProcessKey
+    """The process that plans the reading adopts the key of the driver, and passes it on."""
 
 
 def source_options(settings: FeedSettings, *, batch_bytes: int, task_bytes: int) -> dict[str, str]:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from headwater.running.evaluation import BatchOutcome, Evaluation
     from headwater.running.program_description import ProgramDescription
     from headwater.sharding.answer_merging import AnswerMerger
+    from headwater.sinks.dead_letters import DeadLetter
 
 OUTPUT_SCHEMA = (
     "number long, kind string, query string, time_us long, payload binary, answers long, "
@@ -89,7 +90,8 @@ class EvaluationProcessor(StatefulProcessor):
         sharding = self._description.sharding
         if sharding is not None and key[0] != sharding.keys[0]:
             # Every shard got all elements; only the first one counts them.
-            outcome = replace(outcome, dead_letters=(), elements=0)
+            own = tuple(letter for letter in outcome.dead_letters if letter.is_of_shard)
+            outcome = replace(outcome, dead_letters=own, elements=0)
         yield outcome_to_frame(outcome)
 
     def _save(self, evaluation: Evaluation) -> None:
@@ -184,6 +186,12 @@ def observe_counts(rows: DataFrame) -> DataFrame:
     )
 
 
+def _merge_letters(known: tuple[DeadLetter, ...], more: tuple[DeadLetter, ...]) -> tuple[DeadLetter, ...]:
+    """The dead letters of several shards; an element whose statements collide in two of them is one."""
+    places = {(one.stream, one.position) for one in known if one.is_of_shard}
+    return (*known, *(one for one in more if not one.is_of_shard or (one.stream, one.position) not in places))
+
+
 def rows_to_outcome(rows: list[Any], merger: AnswerMerger | None = None) -> BatchOutcome:
     """The outcome of a batch from the rows that the stateful step gave, those of all shards together."""
     from headwater.execution.answer_batch import AnswerBatch
@@ -202,7 +210,7 @@ def rows_to_outcome(rows: list[Any], merger: AnswerMerger | None = None) -> Batc
             answers.order = part.answers.order
             outcome = BatchOutcome(
                 AnswerBatch(),
-                (*outcome.dead_letters, *part.dead_letters),
+                _merge_letters(outcome.dead_letters, part.dead_letters),
                 outcome.elements + part.elements,
                 part.watermarks,
                 outcome.measure.merge(part.measure),

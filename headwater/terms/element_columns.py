@@ -5,6 +5,7 @@
     triples    subject, predicate and object of each triple, as ids
     positions  the position of each element in its source (`Element.position`), a row of integers each
     texts      the texts of hashed ids that an answer or an expression may need
+    checks     the checks of the terms (`terms.ids.text_hash`), which tell different terms with one id apart
 
 A source may leave out triples that match no pattern of a query; the elements stay, with fewer triples or none.
 """
@@ -13,13 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, chain
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
 
 from headwater.terms.ids.distinct_ids import DistinctIds
-from headwater.terms.ids.term_ids import decode_inline, encode, is_inline
+from headwater.terms.ids.owner_table import Checks
+from headwater.terms.ids.term_ids import decode_inline, encode_with_check, is_inline, term_text
 from headwater.terms.ids.term_texts import (
     Ints,
     TermTexts,
@@ -28,7 +30,7 @@ from headwater.terms.ids.term_texts import (
     select_texts,
     term_of_text,
     texts_from_plain,
-    texts_of_terms,
+    texts_of_mapping,
     texts_to_plain,
 )
 from headwater.terms.model import Element, Term, Triple
@@ -46,6 +48,8 @@ class ElementColumns:
     texts: tuple[TermTexts, ...] = ()
     is_whole: bool = True
     """Whether no triple was left out, and every hashed term has its text."""
+    checks: Checks | None = None
+    """None where the terms were compared already."""
 
     def __len__(self) -> int:
         return int(self.times.shape[0])
@@ -53,29 +57,41 @@ class ElementColumns:
     def to_plain(self) -> Plain:
         """The columns as plain values."""
         texts = list(map(texts_to_plain, self.texts))
-        return [self.times, self.starts, self.triples, self.positions, texts, self.is_whole]
+        return [self.times, self.starts, self.triples, self.positions, texts, self.is_whole, self.checks]
 
     @classmethod
     def from_plain(cls, value: Plain) -> ElementColumns:
         """The columns that `to_plain` gave; a `ValueError` where they do not fit together."""
-        times, starts, triples, positions, texts, is_whole = value
+        times, starts, triples, positions, texts, is_whole, checks = value
         if any(column.dtype != np.int64 for column in (times, starts, triples, positions)):
             raise ValueError("columns of elements have other types")
         if times.ndim != 1 or triples.ndim != 2 or triples.shape[1] != 3 or positions.ndim != 2:
             raise ValueError("columns of elements have other shapes")
         if positions.shape[0] != len(times) or not is_partition(starts, len(times), triples.shape[0]):
             raise ValueError("columns of elements do not fit together")
-        return cls(times, starts, triples, positions, tuple(map(texts_from_plain, texts)), bool(is_whole))
+        if checks is not None and (checks.dtype != np.uint32 or checks.shape != triples.shape):
+            raise ValueError("the checks of elements do not fit to their triples")
+        return cls(times, starts, triples, positions, tuple(map(texts_from_plain, texts)), bool(is_whole), checks)
 
     @classmethod
-    def of(cls, elements: Sequence[Element], encode: Callable[[Term], int] = encode) -> ElementColumns:
+    def of(
+        cls, elements: Sequence[Element], encode: Callable[[Term], tuple[int, int]] = encode_with_check
+    ) -> ElementColumns:
         """The columns of elements, with the text of every hashed term; `encode` may be a function that caches ids."""
-        ids = list(chain.from_iterable(_ids_of(element, encode) for element in elements))
-        triples = np.array(ids, dtype=np.int64).reshape(-1, 3)
-        terms = {t for element in elements for triple in element.triples for t in triple}
-        hashed = ((encode(term), term) for term in terms)
-        texts = texts_of_terms(pair for pair in hashed if not is_inline(pair[0]))
-        return cls.without_texts(elements, triples, (texts,) if len(texts) else ())
+        pairs = {t: encode(t) for element in elements for triple in element.triples for t in triple}
+        cells = [pairs[t] for element in elements for triple in element.triples for t in triple]
+        triples = np.array([term_id for term_id, _ in cells], dtype=np.int64).reshape(-1, 3)
+        checks = np.array([check for _, check in cells], dtype=np.uint32).reshape(-1, 3)
+        # Of terms that have one id, all but the first are in a table of their own, until one of them is refused.
+        tables: list[dict[int, bytes]] = [{}]
+        for term, (term_id, _) in pairs.items():
+            if not is_inline(term_id):
+                table = next((one for one in tables if term_id not in one), None)
+                if table is None:
+                    tables.append(table := {})
+                table[term_id] = term_text(term).encode()
+        texts = tuple(texts_of_mapping(table) for table in tables if table)
+        return replace(cls.without_texts(elements, triples, texts), checks=checks)
 
     @classmethod
     def without_texts(
@@ -131,7 +147,15 @@ class ElementColumns:
             starts=starts,
             triples=self.triples[rows],
             positions=self.positions[indexes],
+            checks=None if self.checks is None else self.checks[rows],
         )
+
+    def select_triples(self, is_wanted: npt.NDArray[np.bool_]) -> ElementColumns:
+        """All elements with some of their triples."""
+        before = np.zeros(is_wanted.shape[0] + 1, dtype=np.int64)
+        np.cumsum(is_wanted, out=before[1:])
+        checks = None if self.checks is None else self.checks[is_wanted]
+        return replace(self, starts=before[self.starts], triples=self.triples[is_wanted], checks=checks)
 
     def slice(self, low: int, high: int) -> ElementColumns:
         """The elements from `low` to before `high`, which share memory with these."""
@@ -144,6 +168,7 @@ class ElementColumns:
             starts=self.starts[low : high + 1] - begin,
             triples=self.triples[begin:end],
             positions=self.positions[low:high],
+            checks=None if self.checks is None else self.checks[begin:end],
         )
 
     def in_time_order(self) -> ElementColumns:
@@ -177,8 +202,8 @@ class ElementColumns:
 
     @property
     def nbytes(self) -> int:
-        arrays = (self.times, self.starts, self.triples, self.positions)
-        return sum(array.nbytes for array in arrays) + sum(
+        arrays = (self.times, self.starts, self.triples, self.positions, self.checks)
+        return sum(array.nbytes for array in arrays if array is not None) + sum(
             t.ids.nbytes + t.offsets.nbytes + t.blob.nbytes for t in self.texts
         )
 
@@ -201,7 +226,13 @@ def concat_columns(parts: Iterable[ElementColumns]) -> ElementColumns:
         np.concatenate([_widen_positions(part.positions, width) for part in full]),
         tuple(texts.values()),
         all(part.is_whole for part in full),
+        _concat_checks(full),
     )
+
+
+def _concat_checks(parts: Sequence[ElementColumns]) -> Checks | None:
+    checks = [part.checks for part in parts if part.checks is not None]
+    return np.concatenate(checks) if len(checks) == len(parts) else None
 
 
 def _widen_positions(positions: Ints, width: int) -> Ints:
@@ -210,13 +241,6 @@ def _widen_positions(positions: Ints, width: int) -> Ints:
     wide = np.zeros((positions.shape[0], width), dtype=np.int64)
     wide[:, : positions.shape[1]] = positions
     return wide
-
-
-def _ids_of(element: Element, encode: Callable[[Term], int]) -> Iterable[int]:
-    for triple in element.triples:
-        yield encode(triple.subject)
-        yield encode(triple.predicate)
-        yield encode(triple.object)
 
 
 NO_ELEMENTS = ElementColumns(

@@ -34,7 +34,14 @@ _HEADER = struct.Struct("<4sxxxxQ")
 _PLACE = NamedNode("t:t")
 _TERM_TYPES = frozenset({NamedNode, BlankNode, Literal, Triple})
 _AS_THEY_ARE = frozenset({type(None), bool, int, float, str})
-_DTYPES = {"int64": np.int64, "int32": np.int32, "uint8": np.uint8, "float64": np.float64, "bool": np.bool_}
+_DTYPES = {
+    "int64": np.int64,
+    "int32": np.int32,
+    "uint32": np.uint32,
+    "uint8": np.uint8,
+    "float64": np.float64,
+    "bool": np.bool_,
+}
 _ALIGNMENT = 8
 _LIST, _TUPLE, _DICT, _SET, _TERM, _ARRAY, _BYTES, _ROWS = range(8)
 

@@ -9,20 +9,16 @@ written as functions of ours, which compare the lengths first and then ask pyoxi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import cast
 
-from pyoxigraph import QuerySolutions, Store
-
+from headwater.algebra.pyoxigraph_expressions import argument_texts, compute_over_terms
 from headwater.algebra.scope import map_expression
 from headwater.algebra.text_lengths import GROWING_FUNCTIONS, longest_text, text_length
-from headwater.algebra.to_sparql import term_to_sparql
 from headwater.language.expressions import Expression, FunctionCall, VariableReference
 from headwater.terms.model import Literal, NamedNode, Term, Variable
 from headwater.values.query_guard import QueryGuard
 from headwater.values.query_limits import LimitError
 
 _NAMES = {name: NamedNode(f"urn:headwater:checked:{name}") for name in sorted(GROWING_FUNCTIONS)}
-_EMPTY_STORE = Store()
 
 
 def with_checked_functions(expression: Expression) -> Expression:
@@ -61,8 +57,8 @@ class CheckedFunctions:
                 return None
             if not all(isinstance(one, Literal) for one in arguments):
                 return None
-            found = _EMPTY_STORE.query(f"SELECT ({name}({', '.join(map(term_to_sparql, arguments))}) AS ?r) {{}}")
-            return cast("Term | None", next(iter(cast(QuerySolutions, found)))["r"])
+            values = ", ".join(argument_texts(len(arguments)))
+            return compute_over_terms(f"BIND({name}({values}) AS ?value)", arguments)
 
         return call
 

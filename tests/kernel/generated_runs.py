@@ -114,6 +114,7 @@ def compared(answer: Answer) -> object:
         answer.triples,
         answer.boolean,
         answer.inputs,
+        answer.suspended,
     )
 
 

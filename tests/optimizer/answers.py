@@ -20,6 +20,8 @@ def answers(case: Case, plan: QueryPlan, evaluator: MakeEvaluator = ReferenceEva
     program = Program([RegisteredQuery(plan, case.settings(plan))], case.store(), 0, evaluator)
     streams = {name: elements for name, elements in case.streams().items() if name in program.inputs}
     step = program.advance(streams, ended=list(streams))
+    for suspension in program.suspensions.values():
+        raise AssertionError(f"{suspension.reason}\n{case.text}") from suspension.error
     return [(answer.time, [tuple(map(_without_label, row)) for row in answer.rows]) for answer in step.answers]
 
 

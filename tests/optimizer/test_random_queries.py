@@ -61,6 +61,13 @@ def test_answers_stay_the_same(start: int) -> None:
     assert [rule.name for rule in RULES if not fired[rule.name]] == []
 
 
+@pytest.mark.parametrize(
+    "seed", [pytest.param(4449, id="a BIND of a variable that a filter of an OPTIONAL within another one mentions")]
+)
+def test_a_case_that_failed_before(seed: int) -> None:
+    check([seed])
+
+
 @pytest.mark.parametrize("start", range(0, QUERIES, BLOCK))
 def test_the_kernel_agrees_on_optimised_plans(start: int) -> None:
     """And it takes every plan that it took before. Whether it agrees with the definition is for its own tests."""

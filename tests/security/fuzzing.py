@@ -7,7 +7,9 @@ which was not seen before joins the corpus, so that later ones begin where it le
 time. The number of the input under way stands in the file PLACE: where the process ends by a signal, that is the input
 which ended it.
 
-An entry may refuse an input with the errors that it promises. Anything else is written out, and the exit code is 1.
+An entry may refuse an input with the errors that it promises. Anything else is written out, and the exit code is 1. An
+input may take so many seconds of processor time, whatever else the machine does: every entry is compiled before the
+first one counts. One that waits for ever is ended later.
 """
 
 from __future__ import annotations
@@ -16,10 +18,15 @@ import faulthandler
 import os
 import random
 import re
+import resource
+import signal
 import sys
+import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from numba.core.dispatcher import Dispatcher
 from pyoxigraph import RdfFormat, Store
 
 from headwater.algebra.build import plan_query
@@ -43,6 +50,7 @@ from headwater.terms.timed_graphs import read_jsonld_lines, read_timed_nquads, r
 from headwater.terms.tnq import read_tnq
 
 SECONDS_FOR_ONE = 60
+SECONDS_OF_WAITING = 1_200
 _MOST_KEPT = 400
 _LONGEST = 4_000
 _LONGEST_UPDATE = 400
@@ -256,6 +264,28 @@ def outcome_of(entry: Entry, data: bytes) -> tuple[str, bool]:
         return f"{type(error).__name__}: {error}", False
 
 
+def warm_up() -> None:
+    """Have numba compile what the entries call, which takes longer than an input may."""
+    for entry in ENTRIES.values():
+        for seed in entry.seeds:
+            outcome_of(entry, seed)
+            outcome_of(entry, seed + b"[" * 200)
+
+
+def count_compiled() -> Counter[str]:
+    """The compiled functions of the package, each as often as there are kinds of arguments."""
+    modules = [module for name, module in sys.modules.items() if name.startswith("headwater.")]
+    functions = {id(one): one for module in modules for one in vars(module).values() if isinstance(one, Dispatcher)}
+    return Counter({one.py_func.__qualname__: len(one.signatures) for one in functions.values()})
+
+
+def limit_time() -> None:
+    """The next input may take as long as any."""
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time()) + SECONDS_FOR_ONE, hard))
+    faulthandler.dump_traceback_later(SECONDS_OF_WAITING, exit=True)
+
+
 def run(seed: int, inputs: int, place: str) -> int:
     """Try so many inputs; gives how many had an outcome that is not promised."""
     rng = random.Random(seed)
@@ -264,6 +294,9 @@ def run(seed: int, inputs: int, place: str) -> int:
     seen: set[tuple[str, str]] = set()
     failures = 0
     file = os.open(place, os.O_WRONLY | os.O_CREAT, 0o600)
+    warm_up()
+    compiled = count_compiled()
+    faulthandler.register(signal.SIGXCPU, chain=True)
     for number in range(inputs):
         name = names[number % len(names)]
         known = corpus[name]
@@ -272,7 +305,7 @@ def run(seed: int, inputs: int, place: str) -> int:
         else:
             data = mutate(rng, rng.choice(known), rng.choice(corpus[rng.choice(names)]))
         os.pwrite(file, b"%020d" % number, 0)
-        faulthandler.dump_traceback_later(SECONDS_FOR_ONE, exit=True)
+        limit_time()
         outcome, is_promised = outcome_of(ENTRIES[name], data)
         if not is_promised:
             failures += 1
@@ -283,6 +316,8 @@ def run(seed: int, inputs: int, place: str) -> int:
             seen.add((name, outcome))
             known.append(data)
     faulthandler.cancel_dump_traceback_later()
+    more = count_compiled() - compiled
+    print(f"{sum(more.values())} functions were compiled for an input: {', '.join(more)}", flush=True)
     print(f"{inputs:,} inputs of seed {seed}, {sum(map(len, corpus.values())):,} of them kept", flush=True)
     return failures
 

@@ -226,8 +226,7 @@ STORE_CALLS = {
     "kernel/expressions/pyoxigraph_evaluation.py": "_EMPTY_STORE.query",
     "optimizer/constant_values.py": "Store().query",
     "reference/reference_evaluator.py": "self._dataset.store.query",
-    "algebra/pyoxigraph_expressions.py": "Store().query",
-    "values/checked_functions.py": "_EMPTY_STORE.query",
+    "algebra/pyoxigraph_expressions.py": "_EMPTY_STORE.query",
 }
 """Who asks pyoxigraph: each sees to it that no SERVICE and no LOAD reaches it."""
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import headwater as hw
 from headwater.execution.program_state import ProgramState
+from headwater.running.checkpoints import CHECKPOINT_FORMAT
 from headwater.spark.stateful_step import segment_from_bytes
 from headwater.terms.element_columns import ElementColumns
 from headwater.terms.model import Element, Literal, NamedNode, Triple
@@ -72,7 +73,7 @@ def test_a_checkpoint_of_an_older_version_is_refused_with_words(tmp_path: Path) 
     write(tmp_path / "in.tnq", sensor_lines(30))
     run(tmp_path)
     record = tmp_path / "checkpoint" / "headwater.json"
-    record.write_text(record.read_text().replace('"format": 5', '"format": 3'))
+    record.write_text(record.read_text().replace(f'"format": {CHECKPOINT_FORMAT}', '"format": 3'))
     with pytest.raises(hw.CheckpointError, match=r"another version of Headwater.*finish with that version"):
         run(tmp_path)
 

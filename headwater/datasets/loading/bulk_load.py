@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import shutil
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -24,7 +24,8 @@ from headwater.datasets.loading.statement_blocks import StatementBlock, read_blo
 from headwater.datasets.mapped_files import Ints
 from headwater.terms.arguments import make_folder
 from headwater.terms.durable_files import create_folder, remove_files, replace_file, replacing_file, sync_tree
-from headwater.terms.ids.term_ids import encode
+from headwater.terms.ids.hash_collisions import HashCollision
+from headwater.terms.ids.term_ids import encode, term_text
 from headwater.terms.ids.term_key import adopt_key, term_key
 from headwater.terms.ids.term_texts import TermTexts
 from headwater.terms.model import BadElement
@@ -136,7 +137,17 @@ def load(
     make_folder("a data set", target)
     with report_dataset_damage(target), lock_dataset(target):
         before = read_manifest(target) if (target / MANIFEST).exists() else None
-        return _Load(target, before, graph, strict, on_progress).run(files)
+        owners: dict[int, bytes] = {}
+        while True:
+            one = _Load(target, before, graph, strict, on_progress, owners)
+            try:
+                return one.run(files)
+            except HashCollision as collision:
+                if collision.known is None or collision.term_id in owners:
+                    raise
+                # It is read again, without the statements that have the other term.
+                owners[collision.term_id] = term_text(collision.known).encode()
+                one.give_up()
 
 
 def list_rdf_files(sources: Iterable[str | Path]) -> list[Path]:
@@ -184,8 +195,15 @@ class _UnfinishedDocument:
 
 class _Load:
     def __init__(
-        self, target: Path, before: Manifest | None, graph: str | None, strict: bool, on_progress: OnProgress
+        self,
+        target: Path,
+        before: Manifest | None,
+        graph: str | None,
+        strict: bool,
+        on_progress: OnProgress,
+        owners: Mapping[int, bytes],
     ) -> None:
+        self._owners = owners
         self._target = target
         self._before = before
         self._staging = target / "loading"
@@ -201,6 +219,10 @@ class _Load:
         self._unwritten = 0
         self._unsynced: list[str] = []
         self._first_bad = ""
+
+    def give_up(self) -> None:
+        """Remove what was read."""
+        remove_files(self._staging)
 
     def run(self, files: Sequence[Path]) -> LoadReport:
         """Load the files that are new or changed and publish them; goes on from the journal of an interrupted load."""
@@ -243,7 +265,7 @@ class _Load:
     def _read_file(self, path: Path, state: _FileState, before: int, total: int) -> None:
         """Read a file and write load parts; a document counts only when it was read to its end."""
         document = _UnfinishedDocument(self._staging)
-        for block in read_blocks(path, self._graph, state.end, state.lines):
+        for block in read_blocks(path, self._graph, state.end, state.lines, self._owners):
             self._add_bad_elements(block.bad)
             self._on_progress(self._progress(str(path), before + block.read, total))
             if block.end is None and not block.is_last:

@@ -7,7 +7,7 @@ If it has a syntax error, nothing of it is loaded.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -29,10 +29,16 @@ from headwater.terms.rdf_documents import (
     read_quads,
 )
 from headwater.terms.scanning.formats import LineFormat
+from headwater.terms.scanning.scanned_columns import ScannedColumns
 from headwater.terms.scanning.scanner import scan
 
 SLICE_BYTES = 8 << 20
 _DOCUMENT_QUADS = 50_000
+_NO_OWNERS: Mapping[int, bytes] = {}
+COLLISION_REASON = (
+    "a term of this statement has the same internal id as another term of the data set, which happens by chance; "
+    "the statement is left out, because the two could not be told apart"
+)
 _BY_LINE = {RdfFormat.N_TRIPLES: LineFormat.N_TRIPLES, RdfFormat.N_QUADS: LineFormat.N_QUADS}
 
 
@@ -54,18 +60,25 @@ class StatementBlock:
     is_last: bool = False
 
 
-def read_blocks(path: Path, graph: int | None = None, start: int = 0, lines: int = 0) -> Iterator[StatementBlock]:
-    """Read the blocks of a file from an offset on; `graph` is the id of the graph for triples in no named graph."""
+def read_blocks(
+    path: Path, graph: int | None = None, start: int = 0, lines: int = 0, owners: Mapping[int, bytes] = _NO_OWNERS
+) -> Iterator[StatementBlock]:
+    """Read the blocks of a file from an offset on; `graph` is the id of the graph for triples in no named graph.
+
+    Of ids that two terms have by chance, `owners` has the text of the one whose statements are read.
+    """
     format = rdf_format(path)
     by_line = _BY_LINE.get(format)
-    blocks = _read_lines(path, by_line, start, lines) if by_line is not None else _read_document(path)
+    blocks = _read_lines(path, by_line, start, lines, owners) if by_line is not None else _read_document(path, owners)
     for block in blocks:
         if graph is not None:
             block.rows[block.rows[:, 0] == NO_TERM, 0] = graph
         yield block
 
 
-def _read_lines(path: Path, format: LineFormat, start: int, lines: int) -> Iterator[StatementBlock]:
+def _read_lines(
+    path: Path, format: LineFormat, start: int, lines: int, owners: Mapping[int, bytes]
+) -> Iterator[StatementBlock]:
     """The blocks of a file of lines, from the offset `start` on, before which there are `lines` lines."""
     with open(path, "rb") as raw:
         stream = decompress(raw, path)
@@ -81,24 +94,48 @@ def _read_lines(path: Path, format: LineFormat, start: int, lines: int) -> Itera
                 whole, rest = b"".join([rest, *parts, data[:cut]]), data[cut:]
                 parts = []
                 position += len(whole)
-                yield _scan_block(whole, path, format, lines, position, raw)
+                yield _scan_block(whole, path, format, lines, position, raw, owners)
                 lines += whole.count(b"\n")
         except BROKEN_COMPRESSION as error:
             reason = f"broken {compression_of(path)} file ({error}); what stands behind this line was not read"
             yield _error_block(str(path), reason, lines)
             rest, parts = b"", []
         rest = b"".join([rest, *parts])
-        block = _scan_block(rest, path, format, lines, position + len(rest), raw)
+        block = _scan_block(rest, path, format, lines, position + len(rest), raw, owners)
         yield replace(block, read=path.stat().st_size, is_last=True)
 
 
-def _scan_block(data: bytes, path: Path, format: LineFormat, lines: int, end: int, raw: IO[bytes]) -> StatementBlock:
-    scanned = scan(data, format, source=str(path), first_line=lines + 1)
+def _scan_block(
+    data: bytes,
+    path: Path,
+    format: LineFormat,
+    lines: int,
+    end: int,
+    raw: IO[bytes],
+    owners: Mapping[int, bytes],
+) -> StatementBlock:
+    scanned = scan(data, format, source=str(path), first_line=lines + 1, has_checks=False)
+    block = _block_of(scanned, str(path), owners)
+    return replace(block, end=end, lines=lines + data.count(b"\n"), read=raw.tell())
+
+
+def _block_of(scanned: ScannedColumns, source: str, owners: Mapping[int, bytes]) -> StatementBlock:
+    """What was scanned, without the statements with a term whose id another term owns, which are bad elements."""
     rows = np.column_stack([scanned.graphs, scanned.triples])
-    return StatementBlock(rows, scanned.texts(), scanned.bad, end, lines + data.count(b"\n"), raw.tell())
+    is_kept = np.ones(rows.shape[0], dtype=np.bool_)
+    bad = list(scanned.bad)
+    for row in np.flatnonzero(np.isin(rows, list(owners)).any(axis=1)).tolist() if owners else ():
+        graph, *texts = scanned.statement_texts(row)
+        if any(owners.get(one, text) != text for one, text in zip(rows[row].tolist(), (graph, *texts), strict=True)):
+            is_kept[row] = False
+            statement = b" ".join((*texts, *([graph] if graph else []), b".")).decode()
+            bad.append(BadElement(COLLISION_REASON, statement, source))
+    if is_kept.all():
+        return StatementBlock(rows, scanned.texts(), scanned.bad)
+    return StatementBlock(rows[is_kept], scanned.texts(is_kept), tuple(bad))
 
 
-def _read_document(path: Path) -> Iterator[StatementBlock]:
+def _read_document(path: Path, owners: Mapping[int, bytes]) -> Iterator[StatementBlock]:
     """The blocks of a file that only a parser can split into statements; one bad element if it is broken."""
     quads = read_quads(path)
     size = path.stat().st_size
@@ -112,11 +149,10 @@ def _read_document(path: Path) -> Iterator[StatementBlock]:
             return
         data = serialize(some, format=RdfFormat.N_QUADS) if some else b""
         assert data is not None
-        scanned = scan(data, LineFormat.N_QUADS)
-        rows = np.column_stack([scanned.graphs, scanned.triples])
+        block = _block_of(scan(data, LineFormat.N_QUADS, has_checks=False), str(path), owners)
         is_last = len(some) < _DOCUMENT_QUADS
-        bad = tuple(replace(one, source=str(path), position=(), line=None) for one in scanned.bad)
-        yield StatementBlock(rows, scanned.texts(), bad, read=size if is_last else 0, is_last=is_last)
+        bad = tuple(replace(one, source=str(path), position=(), line=None) for one in block.bad)
+        yield replace(block, bad=bad, read=size if is_last else 0, is_last=is_last)
         if is_last:
             return
 

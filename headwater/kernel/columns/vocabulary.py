@@ -14,6 +14,7 @@ from typing import cast
 
 import numpy as np
 
+from headwater.execution.id_owners import IdOwners
 from headwater.kernel.columns.delta import UNBOUND
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.text_table import TextTable, UsedIds
@@ -21,6 +22,7 @@ from headwater.terms.ids.distinct_ids import DistinctIds
 from headwater.terms.ids.encoded_rows import EncodedRows
 from headwater.terms.ids.hash_collisions import HashCollision
 from headwater.terms.ids.term_ids import decode_inline, encode, is_inline, term_text
+from headwater.terms.ids.term_key import ALL_HASH_BITS
 from headwater.terms.ids.term_texts import (
     TermKind,
     TermKinds,
@@ -43,13 +45,20 @@ _IDS_PER_TERM = 32
 
 
 class Vocabulary:
-    """Maps terms to ids and ids to terms. `find_text` and `find_kinds` look up ids of static data."""
+    """Maps terms to ids and ids to terms. `find_text` and `find_kinds` look up ids of static data.
+
+    With `gives_other_ids`, a term whose id another one has gets the next id: where all ids are made here, and none of
+    them goes anywhere else.
+    """
 
     def __init__(
         self,
         find_text: Callable[[int], bytes | None] = lambda _: None,
         find_kinds: Callable[[Ints], TermKinds] | None = None,
+        *,
+        gives_other_ids: bool = False,
     ) -> None:
+        self._gives_other_ids = gives_other_ids
         self._find_text = find_text
         self._find_kinds = find_kinds
         self._ids: dict[Term, int] = {}
@@ -59,13 +68,30 @@ class Vocabulary:
         self._inline_terms: dict[int, Term] = {}
         self._inline_ids: dict[Term, int] = {}
         self._sort_texts = SortTexts(self.term_of, self.decode_terms)
+        self._owners: IdOwners | None = None
         self._pinned: frozenset[int] = frozenset()
         self._size_after_sweep = 1024
 
+    def own_ids(self, owners: IdOwners) -> None:
+        """Have the terms that are known now own their ids, and those that come later."""
+        self._owners = owners
+        owners.claim_texts([term_text(term).encode() for term in self._terms.values()], forever=True)
+
     def id_of(self, term: Term | None) -> int:
-        """The id of a term; `UNBOUND` for none."""
+        """The id of a term, which owns it from now on; `UNBOUND` for none."""
         if term is None:
             return UNBOUND
+        known_id = self._ids.get(term)
+        if known_id is None:
+            known_id = self._inline_ids.get(term)
+        if known_id is not None:
+            return known_id
+        if self._owners is not None and not is_inline(encode(term)):
+            self._owners.claim_texts([term_text(term).encode()])
+        return self.id_of_owner(term)
+
+    def id_of_owner(self, term: Term) -> int:
+        """The id of a term that owns it: one of an element."""
         known_id = self._ids.get(term)
         if known_id is None:
             known_id = self._inline_ids.get(term)
@@ -77,11 +103,16 @@ class Vocabulary:
                 self._inline_ids.clear()
             self._inline_ids[term] = term_id
             return term_id
-        first = self.term_of(term_id) if term_id in self._texts else self._terms.setdefault(term_id, term)
-        if first != term:
-            raise HashCollision(term_id, cast(Term, first), term)
+        while (first := self._first_with(term_id, term)) != term:
+            if not self._gives_other_ids:
+                raise HashCollision(term_id, first, term)
+            term_id = term_id + 1 & ALL_HASH_BITS
         self._ids[term] = term_id
         return term_id
+
+    def _first_with(self, term_id: int, term: Term) -> Term:
+        """The term that has a hashed id, or has it from now on."""
+        return cast(Term, self.term_of(term_id)) if term_id in self._texts else self._terms.setdefault(term_id, term)
 
     def term_of(self, term_id: int) -> Term | None:
         """The term of an id; None for `UNBOUND`."""
@@ -156,7 +187,7 @@ class Vocabulary:
 
     def ids_of_texts(self, texts: Sequence[bytes]) -> Ints:
         """The hashed ids of terms that are given as texts."""
-        hashes = hash_texts(texts)
+        hashes = hash_texts(texts)[0] if self._owners is None else self._owners.claim_texts(texts)
         self._texts.add(texts_of_ids(hashes, texts))
         return hashes
 
@@ -164,6 +195,20 @@ class Vocabulary:
         """Rows of terms as rows of ids."""
         listed = [[self.id_of(term) for term in row] for row in rows]
         return np.array(listed, dtype=np.int64).reshape(len(listed), width)
+
+    def ids_of_remote_rows(self, rows: Iterable[Row], width: int) -> tuple[Ints, list[HashCollision]]:
+        """The same for rows from elsewhere, whose terms own their ids for good; those that collide are left out."""
+        listed: list[list[int]] = []
+        collisions: list[HashCollision] = []
+        for row in rows:
+            try:
+                listed.append([self.id_of(term) for term in row])
+            except HashCollision as collision:
+                collisions.append(collision)
+        ids = np.array(listed, dtype=np.int64).reshape(len(listed), width)
+        if self._owners is not None:
+            self._owners.claim_texts(list(map(self.text_of, ids[ids >= 0].tolist())), forever=True)
+        return ids, collisions
 
     def terms_of_rows(self, rows: Ints) -> list[Row]:
         """Rows of ids as rows of terms."""
@@ -180,6 +225,9 @@ class Vocabulary:
 
     def pin_terms(self) -> None:
         """Never forget the terms that are known now: those of a query and of its static data."""
+        if self._owners is not None:
+            new = self._terms.keys() - self._pinned
+            self._owners.claim_texts([term_text(self._terms[one]).encode() for one in new], forever=True)
         self._pinned = frozenset(self._terms)
 
     def sweep(self, used: Iterable[Ints]) -> None:

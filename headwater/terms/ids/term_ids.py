@@ -28,7 +28,7 @@ from headwater.terms.ids.inline_layout import (
     is_inline,
 )
 from headwater.terms.ids.inline_numbers import InlineValue
-from headwater.terms.ids.text_hash import hash_text
+from headwater.terms.ids.text_hash import hash_and_check
 from headwater.terms.model import XSD, Literal, NamedNode, Term, Triple
 
 _ENCODERS: dict[str, Callable[[str], InlineValue | None]] = {
@@ -43,6 +43,9 @@ _ENCODERS: dict[str, Callable[[str], InlineValue | None]] = {
     XSD + "date": inline_times.encode_date,
     XSD + "dateTime": inline_times.encode_date_time,
 }
+
+_REMEMBERED_HASHES = 1 << 12
+_last_hashes: dict[Term, tuple[int, int]] = {}
 
 _TEXTS: tuple[tuple[InlineType, str, Callable[[int], str]], ...] = (
     (InlineType.STRING, "string", inline_numbers.decode_string),
@@ -77,7 +80,18 @@ def encode(term: Term) -> int:
             found = encoder(term.value)
             if found is not None:
                 return inline_id(*found)
-    return hash_term(term)
+    return _hash_and_check(term)[0]
+
+
+def encode_with_check(term: Term) -> tuple[int, int]:
+    """The id of a term, and the check of its text (`terms.ids.text_hash`), 0 where the id is inline."""
+    if isinstance(term, Literal):
+        encoder = _ENCODERS.get(term.datatype.value)
+        if encoder is not None:
+            found = encoder(term.value)
+            if found is not None:
+                return inline_id(*found), 0
+    return _hash_and_check(term)
 
 
 def term_text(term: Term) -> str:
@@ -85,9 +99,22 @@ def term_text(term: Term) -> str:
     return f"<<( {term} )>>" if isinstance(term, Triple) else str(term)
 
 
-def hash_term(term: Term) -> int:
-    """63 bits for the term's canonical N-Triples text (`headwater.terms.ids.text_hash`)."""
-    return hash_text(term_text(term).encode())
+def _hash_and_check(term: Term) -> tuple[int, int]:
+    """Hash and check of the term's canonical N-Triples text (`headwater.terms.ids.text_hash`).
+
+    The last ones are remembered: a program asks for the check, and then each of its evaluators for the id.
+    """
+    known = _last_hashes.get(term)
+    if known is None:
+        if len(_last_hashes) >= _REMEMBERED_HASHES:
+            _last_hashes.clear()
+        known = _last_hashes[term] = hash_and_check(term_text(term).encode())
+    return known
+
+
+def forget_hashes() -> None:
+    """Forget the hashes that are remembered, because the hash is another one from now on."""
+    _last_hashes.clear()
 
 
 def decode_inline(term_id: int) -> Literal:
@@ -99,4 +126,4 @@ def decode_inline(term_id: int) -> Literal:
     return Literal(text(term_id & VALUE_MASK), datatype=datatype)
 
 
-__all__ = ["decode_inline", "encode", "hash_term", "is_inline", "term_text"]
+__all__ = ["decode_inline", "encode", "encode_with_check", "forget_hashes", "is_inline", "term_text"]

@@ -26,22 +26,30 @@ from headwater.terms.durable_files import append_durably
 KEY_BYTES = 32
 KEY_FILE_SETTING = "HEADWATER_KEY_FILE"
 
-KEY_WORDS = (ctypes.c_uint64 * 4)()
-"""The key as compiled code reads it; zeros until it is chosen."""
+ALL_HASH_BITS = (1 << 63) - 1
+
+KEY_WORDS = (ctypes.c_uint64 * 5)(0, 0, 0, 0, ALL_HASH_BITS)
+"""The key as compiled code reads it, zeros until it is chosen; then the bits of a hash that ids have."""
 _chosen: bytes | None = None
 
 
 class ProcessKey:
     """The key of this process: a process that gets it with its work adopts it."""
 
-    def __reduce__(self) -> tuple[Callable[[bytes], ProcessKey], tuple[bytes]]:
-        return _adopt_from_sender, (term_key(),)
+    def __reduce__(self) -> tuple[Callable[[bytes, int], ProcessKey], tuple[bytes, int]]:
+        return _adopt_from_sender, (term_key(), KEY_WORDS[4])
 
 
-def _adopt_from_sender(key: bytes) -> ProcessKey:
+def _adopt_from_sender(key: bytes, hash_bits: int) -> ProcessKey:
     if not adopt_key(key):
         raise SettingError(other_key_message("what this worker has to do"))
+    KEY_WORDS[4] = hash_bits
     return ProcessKey()
+
+
+def use_hash_bits(bits: int = ALL_HASH_BITS) -> None:
+    """Have ids keep only some bits of the hash. Tests make terms collide so; ids from before mean nothing then."""
+    KEY_WORDS[4] = bits
 
 
 def term_key() -> bytes:
@@ -77,7 +85,7 @@ def _use(key: bytes) -> None:
     global _chosen
     if len(key) != KEY_BYTES:
         raise SettingError(f"a key of term ids has {KEY_BYTES} bytes, not {len(key)}")
-    KEY_WORDS[:] = [int.from_bytes(key[place : place + 8], "little") for place in range(0, KEY_BYTES, 8)]
+    KEY_WORDS[:4] = [int.from_bytes(key[place : place + 8], "little") for place in range(0, KEY_BYTES, 8)]
     _chosen = key
 
 

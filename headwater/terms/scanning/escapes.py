@@ -148,7 +148,7 @@ def _write_string(start, target):  # type: ignore[no-untyped-def]
 @compiled
 def scan_rewritten_literal(start, target, wanted):  # type: ignore[no-untyped-def]
     """A literal by way of its canonical text, which is written to `target`: the same as `scan_literal` gives."""
-    nothing = (np.int64(UNSURE_END), np.int64(0), np.int64(0))
+    nothing = (np.int64(UNSURE_END), np.int64(0), np.int64(0), np.uint32(0))
     closing, written = _write_string(start, target)
     if closing == UNSURE_END:
         return nothing
@@ -164,7 +164,7 @@ def scan_rewritten_literal(start, target, wanted):  # type: ignore[no-untyped-de
         place += 1
     else:
         return nothing
-    end, found_id, length = scan_literal(target, wanted)
+    end, found_id, length, check = scan_literal(target, wanted)
     if end == UNSURE_END:
         return nothing
-    return closing + (end - written), found_id, length
+    return closing + (end - written), found_id, length, check

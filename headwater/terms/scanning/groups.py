@@ -39,16 +39,17 @@ class ElementGroups(NamedTuple):
 
 
 @compiled(nogil=True)
-def group_lines(rows, count, end, has_key, key_time, key_graph, groups):  # type: ignore[no-untyped-def]
+def group_lines(rows, count, end, has_key, key_time, key_graph, key_check, groups):  # type: ignore[no-untyped-def]
     """Group scanned lines of equal time and graph into elements (`groups`), and keep the lines that a pattern matches.
 
     `rows` has the columns of `count` lines; those kept move to the front. Gives how many lines are kept, how many
     elements there are, and whether the text behind these lines may continue the last element.
     """
     # Taken out of their tuples once: each time they are, references are counted.
-    times, graphs, positions, triples, spans, graph_spans, marks = rows
+    times, graphs, positions, triples, spans, graph_spans, marks, checks, graph_checks = rows
     group_times, group_graphs, group_positions, first_rows, sizes, group_graph_spans = groups
     has_spans = spans.shape[0] > 0
+    has_checks = checks.shape[0] > 0
     kept = 0
     elements = 0
     owned = False
@@ -59,14 +60,14 @@ def group_lines(rows, count, end, has_key, key_time, key_graph, groups):  # type
         time = times[row]
         graph = graphs[row]
         position = positions[row]
-        if has_key and time == key_time and graph == key_graph:
+        if has_key and time == key_time and graph == key_graph and graph_checks[row] == key_check:
             if not owned:
                 continue
         else:
             if position >= end:
                 return kept, elements, False
             has_key, owned = True, True
-            key_time, key_graph = time, graph
+            key_time, key_graph, key_check = time, graph, graph_checks[row]
             group_times[elements] = time
             group_graphs[elements] = graph
             group_positions[elements] = position
@@ -82,6 +83,8 @@ def group_lines(rows, count, end, has_key, key_time, key_graph, groups):  # type
                 marks[kept] = mark
                 for place in range(3):
                     triples[kept, place] = triples[row, place]
+                    if has_checks:
+                        checks[kept, place] = checks[row, place]
                     if has_spans:
                         spans[kept, place, 0] = spans[row, place, 0]
                         spans[kept, place, 1] = spans[row, place, 1]

@@ -28,7 +28,7 @@ from headwater.terms.scanning.ascii_bytes import (
     TAB,
     VERTICAL_TAB,
 )
-from headwater.terms.scanning.byte_hashes import hash_of
+from headwater.terms.scanning.byte_hashes import hash_and_check_of
 from headwater.terms.scanning.escapes import scan_rewritten_literal
 from headwater.terms.scanning.iri_ends import UNSURE_END, iri_end
 from headwater.terms.scanning.memory import BLOCK, byte_at, count_bits, line_feeds, lowest_bit
@@ -62,11 +62,16 @@ class LineRows(NamedTuple):
     graph_spans: Any
     """(n, 2) int32: the same of the graph name."""
     marks: Any
+    checks: Any
+    """(n, 3) uint32: the checks of the triple's texts (`terms.ids.text_hash`); of no meaning where the id is inline."""
+    graph_checks: Any
+    """(n,) uint16: bits of the graph name's check; names are compared with those of the line before alone."""
 
     @classmethod
-    def empty(cls, count: int, has_spans: bool) -> LineRows:
+    def empty(cls, count: int, has_spans: bool, has_checks: bool) -> LineRows:
         """Room for some rows; memory is taken only as it is filled."""
         with_text = count if has_spans else 0
+        with_check = count if has_checks else 0
         return cls(
             times=np.empty(count, dtype=np.int64),
             graphs=np.empty(count, dtype=np.int64),
@@ -75,6 +80,8 @@ class LineRows(NamedTuple):
             spans=np.empty((with_text, 3, 2), dtype=np.int32),
             graph_spans=np.empty((with_text, 2), dtype=np.int32),
             marks=np.empty(count, dtype=np.uint8),
+            checks=np.empty((with_check, 3), dtype=np.uint32),
+            graph_checks=np.empty(count, dtype=np.uint16),
         )
 
 
@@ -149,19 +156,19 @@ def _first_terms(start):  # type: ignore[no-untyped-def]
 
 @compiled
 def _other_terms(start, wanted, has_graphs, spare):  # type: ignore[no-untyped-def]
-    """Object and graph name of a statement: where the line ends, and address, length and id of both.
+    """Object and graph name of a statement: where the line ends, and address, length, id and check of both.
 
     A literal that is not canonical is written to the address `spare`. The end is `UNSURE_END` where the parser shall
     read the line.
     """
     unsure = np.int64(UNSURE_END)
-    nothing = (np.int64(0), np.int64(0), np.int64(NO_TERM))
+    nothing = (np.int64(0), np.int64(0), np.int64(NO_TERM), np.uint32(0))
     value = skip_blanks(start)
-    value_end, value_id, value_length = scan_term(value, wanted)
+    value_end, value_id, value_length, value_check = scan_term(value, wanted)
     if value_end == UNSURE_END:
         if byte_at(value) != QUOTE:
             return unsure, nothing, nothing
-        value_end, value_id, value_length = scan_rewritten_literal(value, spare, wanted)
+        value_end, value_id, value_length, value_check = scan_rewritten_literal(value, spare, wanted)
         if value_end == UNSURE_END:
             return unsure, nothing, nothing
         value = spare
@@ -171,7 +178,8 @@ def _other_terms(start, wanted, has_graphs, spare):  # type: ignore[no-untyped-d
         graph_end = node_end(dot) if has_graphs else unsure
         if graph_end == UNSURE_END:
             return unsure, nothing, nothing
-        graph = (dot, graph_end - dot, hash_of(dot, graph_end - dot))
+        graph_id, graph_check = hash_and_check_of(dot, graph_end - dot)
+        graph = (dot, graph_end - dot, graph_id, graph_check)
         dot = skip_blanks(graph_end)
         if byte_at(dot) != DOT:
             return unsure, nothing, nothing
@@ -181,7 +189,7 @@ def _other_terms(start, wanted, has_graphs, spare):  # type: ignore[no-untyped-d
             end += 1
     while byte_at(end) == CARRIAGE_RETURN:
         end += 1
-    return end if byte_at(end) == LINE_FEED else unsure, (value, value_length, value_id), graph
+    return end if byte_at(end) == LINE_FEED else unsure, (value, value_length, value_id, value_check), graph
 
 
 @compiled(nogil=True)
@@ -193,11 +201,12 @@ def read_lines(base, length, first, end, is_timed, has_graphs, table, everything
     the address `spare`. Gives the number of rows, of entries in `unsure` (row, line, offset of the line's end), of
     lines, and of bytes at `spare`.
     """
-    times, graphs, positions, triples, spans, graph_spans, marks = rows
+    times, graphs, positions, triples, spans, graph_spans, marks, checks, graph_checks = rows
     pattern_ids, pattern_marks, bound, slots, predicates = table
     finish = base + length
     spare_end = spare
     has_spans = spans.shape[0] > 0
+    has_checks = checks.shape[0] > 0
     at = base + first
     position = np.int64(0)
     row = 0
@@ -206,6 +215,10 @@ def read_lines(base, length, first, end, is_timed, has_graphs, table, everything
     stamp = base
     stamp_length = np.int64(0)
     time = np.int64(0)
+    # Subjects and predicates are often those of the line before, and are then not hashed again.
+    known_subject = known_predicate = (base, np.int64(0))
+    subject_id = predicate_id = np.int64(0)
+    subject_check = predicate_check = np.uint32(0)
     while at < finish:
         start = at
         if byte_at(start) <= NUMBER_SIGN:
@@ -227,21 +240,28 @@ def read_lines(base, length, first, end, is_timed, has_graphs, table, everything
         if sure:
             predicate_end, subject, predicate = _first_terms(start + stamp_length)
             if predicate_end != UNSURE_END:
-                predicate_id = hash_of(*predicate)
+                if not _is_known(predicate, known_predicate):
+                    known_predicate = predicate
+                    predicate_id, predicate_check = hash_and_check_of(*predicate)
                 wanted = everything != 0 or has_predicate(predicates, predicate_id)
                 at, object_, graph = _other_terms(predicate_end, wanted, has_graphs, spare_end)
                 if at != UNSURE_END:
                     times[row] = time
                     graphs[row] = graph[2]
+                    graph_checks[row] = np.uint16(graph[3])
                     mark = everything
                     if wanted:
-                        subject_id = hash_of(*subject)
+                        if not _is_known(subject, known_subject):
+                            known_subject = subject
+                            subject_id, subject_check = hash_and_check_of(*subject)
                         if everything == 0:
                             object_id = object_[2]
                             mark = find_mark(
                                 pattern_ids, pattern_marks, bound, slots, subject_id, predicate_id, object_id
                             )
                         _write_ids(triples, row, subject_id, predicate_id, object_[2])
+                        if has_checks and mark:
+                            _write_checks(checks, row, subject_check, predicate_check, object_)
                     marks[row] = mark
                     if has_spans:
                         graph_spans[row, 0] = graph[0] - base if graph[1] else 0
@@ -263,7 +283,7 @@ def read_lines(base, length, first, end, is_timed, has_graphs, table, everything
         if (
             position >= end
             and marks[row - 1] != UNSURE_LINE
-            and (row == 1 or _is_new_key(times, graphs, marks, row - 1))
+            and (row == 1 or _is_new_key(times, graphs, graph_checks, marks, row - 1))
         ):
             break
         at += 1
@@ -271,11 +291,24 @@ def read_lines(base, length, first, end, is_timed, has_graphs, table, everything
     return row, unsure_count, line, spare_end - spare
 
 
+@compiled
+def _is_known(term, known):  # type: ignore[no-untyped-def]
+    """Whether two terms, given by address and length, are equal."""
+    return term[1] == known[1] and is_same_text(term[0], known[0], term[1])
+
+
 @compiled(inline="always")
 def _write_ids(triples, row, subject, predicate, object_):  # type: ignore[no-untyped-def]
     triples[row, 0] = subject
     triples[row, 1] = predicate
     triples[row, 2] = object_
+
+
+@compiled(inline="always")
+def _write_checks(checks, row, subject_check, predicate_check, object_):  # type: ignore[no-untyped-def]
+    checks[row, 0] = subject_check
+    checks[row, 1] = predicate_check
+    checks[row, 2] = object_[3]
 
 
 @compiled(inline="always")
@@ -289,6 +322,7 @@ def _write_spans(spans, row, base, subject, predicate, object_):  # type: ignore
 
 
 @compiled(inline="always")
-def _is_new_key(times, graphs, marks, row):  # type: ignore[no-untyped-def]
+def _is_new_key(times, graphs, graph_checks, marks, row):  # type: ignore[no-untyped-def]
     """Whether the element of the row before has surely ended."""
-    return marks[row - 1] != UNSURE_LINE and (times[row] != times[row - 1] or graphs[row] != graphs[row - 1])
+    is_same_graph = graphs[row] == graphs[row - 1] and graph_checks[row] == graph_checks[row - 1]
+    return marks[row - 1] != UNSURE_LINE and (times[row] != times[row - 1] or not is_same_graph)

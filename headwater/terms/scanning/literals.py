@@ -8,7 +8,7 @@ from headwater.terms.compiled_code import compiled
 from headwater.terms.ids.inline_layout import InlineType
 from headwater.terms.model import RDF, XSD
 from headwater.terms.scanning.ascii_bytes import AT_SIGN, CARET, GREATER_THAN, LESS_THAN
-from headwater.terms.scanning.byte_hashes import hash_of, low_bytes
+from headwater.terms.scanning.byte_hashes import hash_and_check_of, low_bytes
 from headwater.terms.scanning.iri_ends import UNSURE_END, iri_end
 from headwater.terms.scanning.memory import byte_at, word_at
 from headwater.terms.scanning.numbers import (
@@ -103,19 +103,20 @@ def _scan_plain_literal(start, closing, escapes, end, wanted):  # type: ignore[n
     lexical = start + 1
     length = closing + 1 - start
     found = scan_escaped_string(lexical, closing) if escapes else scan_string(lexical, closing)
+    check = np.uint32(0)
     if found == NOT_INLINE and wanted:
-        found = hash_of(start, length)
-    return end, found, length
+        found, check = hash_and_check_of(start, length)
+    return end, found, length, check
 
 
 @compiled
 def scan_literal(start, wanted):  # type: ignore[no-untyped-def]
-    """For the address of the opening quote: where the literal ends, its id, and the length of its canonical text.
+    """For the address of the opening quote: where the literal ends, its id, length and check of its canonical text.
 
     The end is `UNSURE_END` where the parser shall decide. Where the id is not wanted, a hash is not computed.
     """
     closing, escapes = string_end(start + 1)
-    nothing = (np.int64(UNSURE_END), np.int64(0), np.int64(0))
+    nothing = (np.int64(UNSURE_END), np.int64(0), np.int64(0), np.uint32(0))
     if closing == UNSURE_END:
         return nothing
     follows = byte_at(closing + 1)
@@ -153,9 +154,10 @@ def scan_literal(start, wanted):  # type: ignore[no-untyped-def]
     else:
         return _scan_plain_literal(start, closing, escapes, closing + 1, wanted)
     length = end - start
+    check = np.uint32(0)
     if found == NOT_INLINE and wanted:
-        found = hash_of(start, length)
-    return end, found, length
+        found, check = hash_and_check_of(start, length)
+    return end, found, length, check
 
 
 @compiled

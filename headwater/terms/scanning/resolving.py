@@ -11,15 +11,16 @@ from pyoxigraph import DefaultGraph
 
 from headwater.terms.ids.inline_layout import NO_TERM
 from headwater.terms.ids.term_ids import encode, term_text
+from headwater.terms.ids.text_hash import hash_and_check
 from headwater.terms.model import Term
 from headwater.terms.scanning.lines import BAD_LINE, LineRows
 from headwater.terms.scanning.parsed_lines import LineContent, RefusedLine
 from headwater.terms.scanning.pattern_tables import ScanPatterns
 
-_Entry: TypeAlias = tuple[int, int, int]
-"""The id of a term, and start and length of its text; a negative start: it is among the rewritten texts."""
+_Entry: TypeAlias = tuple[int, int, int, int]
+"""The id of a term, start and length of its text, and its check; a negative start: it is among the rewritten texts."""
 
-_DEFAULT_GRAPH: _Entry = (NO_TERM, 0, 0)
+_DEFAULT_GRAPH: _Entry = (NO_TERM, 0, 0, 0)
 
 
 @dataclass(slots=True)
@@ -34,7 +35,7 @@ class _ParsedTerms:
         found = self.known.get(term)
         if found is None:
             text = term_text(term).encode()
-            found = self.known[term] = (encode(term), ~self.size, len(text))
+            found = self.known[term] = (encode(term), ~self.size, len(text), hash_and_check(text)[1])
             self.texts.append(text)
             self.size += len(text)
         return found
@@ -75,13 +76,16 @@ def fill_parsed_rows(
             times.append(time)
             entries.extend(terms.add(term) for term in (triple.subject, triple.predicate, triple.object))
             entries.append(_DEFAULT_GRAPH if isinstance(graph, DefaultGraph) else terms.add(graph))
-    found = np.array(entries, dtype=np.int64).reshape(len(target_rows), 4, 3)
+    found = np.array(entries, dtype=np.int64).reshape(len(target_rows), 4, 4)
     rows.times[target_rows] = times
     rows.triples[target_rows] = found[:, :3, 0]
     rows.graphs[target_rows] = found[:, 3, 0]
+    rows.graph_checks[target_rows] = found[:, 3, 3].astype(np.uint16)
+    if len(rows.checks):
+        rows.checks[target_rows] = found[:, :3, 3]
     if len(rows.spans):
-        rows.spans[target_rows] = found[:, :3, 1:]
-        rows.graph_spans[target_rows] = found[:, 3, 1:]
+        rows.spans[target_rows] = found[:, :3, 1:3]
+        rows.graph_spans[target_rows] = found[:, 3, 1:3]
     rows.marks[target_rows] = mark if patterns is None else patterns.mark_triples(rows.triples[target_rows])
     return rows, count, b"".join(terms.texts)
 

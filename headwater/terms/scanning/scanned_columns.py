@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headwater.terms.ids.hash_collisions import HashCollision
-from headwater.terms.ids.term_texts import TermTexts, parse_terms
+from headwater.terms.ids.term_texts import TermTexts, parse_terms, texts_of_mapping
 from headwater.terms.model import BadElement
 from headwater.terms.scanning.padded_text import PaddedText
 from headwater.terms.scanning.texts import collect_texts, copy_texts
@@ -34,6 +34,9 @@ class ScannedColumns:
 
     An offset below zero is `~offset` in `rewritten`, which has the canonical texts of terms that are written otherwise.
     """
+    checks: npt.NDArray[np.uint32]
+    """(n, 3): the checks of the texts (`terms.ids.text_hash`), of no meaning where the id is inline; no rows where none
+    were asked for."""
     element_times: Ints
     """Microseconds since 1970."""
     element_graphs: Ints
@@ -92,6 +95,11 @@ class ScannedColumns:
         start, length = self.spans[row, place].tolist()
         return self._text(start, length)
 
+    def statement_texts(self, row: int) -> tuple[bytes, bytes, bytes, bytes]:
+        """The canonical texts of the graph name, which is empty for the default graph, and of the triple of a row."""
+        start, length = self.element_graph_spans[self.elements[row]].tolist()
+        return self._text(start, length), self.text_at(row, 0), self.text_at(row, 1), self.text_at(row, 2)
+
     def _text(self, start: int, length: int) -> bytes:
         text, start = (self.text, start) if start >= 0 else (self.rewritten, ~start)
         return text.array[start : start + length].tobytes()
@@ -120,6 +128,25 @@ class ScannedColumns:
         blob = PaddedText.empty(int(offsets[-1]))
         copy_texts(addresses, offsets, blob.address)
         return TermTexts(ids, offsets, blob.content)
+
+    def text_tables(self) -> tuple[TermTexts, ...]:
+        """The texts of the marked terms; of terms with one id, all but the first are in tables of their own."""
+        try:
+            texts = self.texts()
+        except HashCollision:
+            return self._tables_of_collisions()
+        return (texts,) if len(texts) else ()
+
+    def _tables_of_collisions(self) -> tuple[TermTexts, ...]:
+        tables: list[dict[int, bytes]] = []
+        for row, place in np.argwhere((self.marks[:, None] >> np.arange(3)) & 1).tolist():
+            term_id, text = int(self.triples[row, place]), self.text_at(row, place)
+            if term_id >= 0 and not any(one.get(term_id) == text for one in tables):
+                table = next((one for one in tables if term_id not in one), None)
+                if table is None:
+                    tables.append(table := {})
+                table[term_id] = text
+        return tuple(map(texts_of_mapping, tables))
 
     def _collision(self, known: int, known_length: int, other: int, other_length: int, term_id: int) -> HashCollision:
         texts = (self._at(known, known_length), self._at(other, other_length))

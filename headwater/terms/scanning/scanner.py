@@ -18,8 +18,9 @@ import numpy as np
 from pyoxigraph import DefaultGraph
 
 from headwater.terms.ids.inline_layout import NO_TERM
-from headwater.terms.ids.term_ids import encode
+from headwater.terms.ids.term_ids import term_text
 from headwater.terms.ids.term_key import choose_key
+from headwater.terms.ids.text_hash import hash_and_check
 from headwater.terms.model import BadElement
 from headwater.terms.scanning.escapes import ROOM
 from headwater.terms.scanning.formats import LineFormat
@@ -50,6 +51,7 @@ def scan(
     continues: ElementKey | None = None,
     patterns: ScanPatterns | None = None,
     texts: str = "spog",
+    has_checks: bool = True,
 ) -> ScannedColumns:
     """The triples of a text that begins with the first byte of a line.
 
@@ -58,7 +60,8 @@ def scan(
     element before. In N-Triples and N-Quads the lines that begin before `end` are given.
 
     `texts` says whose texts are collected: of subjects, predicates, objects, graph names. With `patterns`, only triples
-    that match one are kept, and each pattern has its own `texts` of `spo`, so that here only `g` has a meaning.
+    that match one are kept, and each pattern has its own `texts` of `spo`, so that here only `g` has a meaning. Who
+    keeps all texts needs no checks of them (`has_checks`).
     """
     choose_key()
     text = data if isinstance(data, PaddedText) else PaddedText.of(data)
@@ -71,7 +74,7 @@ def scan(
     has_spans = has_graph_texts or everything > KEPT or bool((table.marks > KEPT).any())
     address = text.address
     room = int(count_lines(address, address + text.length)) + 1
-    rows = LineRows.empty(room, has_spans)
+    rows = LineRows.empty(room, has_spans, has_checks)
     unsure = np.empty((room, 3), dtype=np.int64)
     has_mark = first_position == 0 and text.content[:3].tobytes() == _BYTE_ORDER_MARK
     is_timed = format is LineFormat.TNQ
@@ -93,13 +96,14 @@ def scan(
     if hidden:
         long_lines = _report_long_lines(hidden, stop, source, first_position, LineNumbers(first_line))
         bad = tuple(sorted((*bad, *long_lines), key=lambda one: one.position))
-    has_key, key_time, key_graph = _split_key(continues)
+    has_key, key_time, key_graph, key_check = _split_key(continues)
     groups = ElementGroups.empty(count)
-    kept, elements, is_open = group_lines(rows, count, stop, has_key, key_time, key_graph, groups)
+    kept, elements, is_open = group_lines(rows, count, stop, has_key, key_time, key_graph, key_check, groups)
     return ScannedColumns(
         triples=rows.triples[:kept],
         marks=rows.marks[:kept],
         spans=rows.spans[:kept],
+        checks=rows.checks[:kept],
         element_times=groups.times[:elements],
         element_graphs=groups.graphs[:elements],
         element_graph_spans=groups.graph_spans[:elements],
@@ -116,11 +120,15 @@ def scan(
     )
 
 
-def _split_key(continues: ElementKey | None) -> tuple[bool, int, int]:
+def _split_key(continues: ElementKey | None) -> tuple[bool, int, int, np.uint16]:
+    """Whether there is a key, its time, and id and check of its graph name."""
     if continues is None:
-        return False, 0, 0
+        return False, 0, 0, np.uint16(0)
     time, graph = continues
-    return True, time, NO_TERM if isinstance(graph, DefaultGraph) else encode(graph)
+    if isinstance(graph, DefaultGraph):
+        return True, time, NO_TERM, np.uint16(0)
+    term_id, check = hash_and_check(term_text(graph).encode())
+    return True, time, term_id, np.uint16(check & 0xFFFF)
 
 
 def _lines_before(text: PaddedText, stop: int) -> PaddedText:

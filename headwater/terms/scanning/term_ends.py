@@ -6,7 +6,7 @@ import numpy as np
 
 from headwater.terms.compiled_code import compiled
 from headwater.terms.scanning.ascii_bytes import LESS_THAN, QUOTE, SPACE, TAB, UNDERSCORE
-from headwater.terms.scanning.byte_hashes import hash_of
+from headwater.terms.scanning.byte_hashes import hash_and_check_of
 from headwater.terms.scanning.iri_ends import UNSURE_END, iri_end, label_end
 from headwater.terms.scanning.literals import scan_literal
 from headwater.terms.scanning.memory import byte_at
@@ -31,10 +31,11 @@ def node_end(start):  # type: ignore[no-untyped-def]
 
 @compiled
 def scan_term(start, wanted):  # type: ignore[no-untyped-def]
-    """The end of a term, its id (0 where a hash is not wanted), and the length of its canonical text."""
+    """The end of a term, its id (0 where a hash is not wanted), length and check of its canonical text."""
     if byte_at(start) == QUOTE:
         return scan_literal(start, wanted)
     end = node_end(start)
     if end == UNSURE_END:
-        return end, np.int64(0), np.int64(0)
-    return end, hash_of(start, end - start) if wanted else np.int64(0), end - start
+        return end, np.int64(0), np.int64(0), np.uint32(0)
+    found, check = hash_and_check_of(start, end - start) if wanted else (np.int64(0), np.uint32(0))
+    return end, found, end - start, check
