@@ -42,6 +42,7 @@ from headwater.windows.element_sequences import (
 from headwater.windows.settings import QuerySettings, Report, timestamp_predicate_of
 from headwater.windows.ticks import Ticker
 
+_ETERNITY = 1 << 62
 _FEW_ROWS = 256
 """Of so few rows the size is not measured."""
 
@@ -383,3 +384,13 @@ class Evaluator(ABC):
     def _measure_quality(self) -> AnswerQuality | None:
         """How good the answer is that is being made; None where it does not rest on SERVICE."""
         return None
+
+
+def find_needed_times(evaluators: Iterable[Evaluator]) -> dict[StreamKey, int]:
+    """The oldest time, by stream key, of which a window of some evaluator can still show something."""
+    needed: dict[StreamKey, int] = {}
+    for evaluator in evaluators:
+        for number, key in enumerate(evaluator.keys):
+            oldest = evaluator.needed_from(number)
+            needed[key] = min(needed.get(key, _ETERNITY), -_ETERNITY if oldest is None else oldest)
+    return needed

@@ -15,8 +15,16 @@ import numpy as np
 
 from headwater.execution.answer_batch import AnswerBatch, merge_answers
 from headwater.execution.answers import Answer
-from headwater.execution.evaluator import Evaluator, EvaluatorState
+from headwater.execution.evaluator import Evaluator, EvaluatorState, find_needed_times
 from headwater.execution.late_queries import NOT_YET, KnownElements, LateStart, find_late_start
+from headwater.execution.program_clocks import (
+    is_answer_due,
+    list_awaited_streams,
+    make_clocks,
+    pass_watermark_on,
+    take_heartbeats,
+    watermark_of,
+)
 from headwater.execution.program_state import ProgramState
 from headwater.execution.program_steps import ChooseStep, StepResult, TickPace, list_late_elements, with_own_times
 from headwater.execution.query_evaluators import FamilyFailed, FindFamilies, MakeEvaluator, QueryEvaluators, no_families
@@ -46,8 +54,8 @@ from headwater.windows.element_sequences import (
     sequence_numbers_of,
     sort_by_position,
 )
-from headwater.windows.partitioned_clock import PartitionedClock
-from headwater.windows.stream_clock import DerivedStreamClock, StreamClock, combine_clocks
+from headwater.windows.heartbeat import NO_HEARTBEATS, Heartbeats
+from headwater.windows.stream_clock import StreamClock, combine_clocks
 
 _ETERNITY = 1 << 62
 
@@ -58,10 +66,11 @@ _TOKEN = "#"
 class Program:
     """The registered queries that run together, and the state of their evaluation.
 
-    `is_filtered` says that the sources leave out triples that no query can match. `idle` and `skews` bound how long
-    streams and partitions wait for each other. Without `is_durable` no window log is kept. `resumed` has a token for
-    each query that begins anew although a state knows it, and was never resumed under that token; queries in `alone`
-    are evaluated one by one. `interruption` is how other threads end an evaluation.
+    `is_filtered` says that the sources leave out triples that no query can match. `idle` is after how much silence
+    live streams are not waited for, `skews` how far apart the partitions of a stream may be. Without `is_durable` no
+    window log is kept. `resumed` has a token for each query that begins anew although a state knows it, and was never
+    resumed under that token; queries in `alone` are evaluated one by one. `interruption` is how other threads end an
+    evaluation.
     """
 
     def __init__(
@@ -97,18 +106,7 @@ class Program:
         self._sizes: dict[Evaluator, Size] = {}
         self._registration_order = {name: place for place, name in enumerate(self._queries)}
         keys = {key for evaluator in self._all.order for key in evaluator.keys}
-        self._clocks: dict[StreamKey, StreamClock] = {}
-        for key in sorted(keys, key=str):
-            silent = (idle or {}).get(key[0])
-            # A stream in partitions has no order across them.
-            skew = (skews or {}).get(key[0])
-            if key[0] in self._produced:
-                clock: StreamClock = DerivedStreamClock(idle_limit=silent)
-            elif skew is None:
-                clock = StreamClock(delay, idle_limit=silent)
-            else:
-                clock = PartitionedClock(delay, idle_limit=silent, skew=skew)
-            self._clocks[key] = clock
+        self._clocks = make_clocks(keys, self._produced, delay, idle or {}, skews or {})
         self._reads = ReadHistory(union_patterns(map(self.patterns, self._queries)))
         self._late_starts: dict[str, LateStart] = {}
         self._unread: dict[StreamKey, StreamClock] = {}
@@ -185,16 +183,21 @@ class Program:
             evaluator.data_version = version
 
     def advance(
-        self, batch: Mapping[str, Elements], ended: Collection[str] = (), version: Version | None = None
+        self,
+        batch: Mapping[str, Elements],
+        ended: Collection[str] = (),
+        version: Version | None = None,
+        heartbeats: Heartbeats = NO_HEARTBEATS,
     ) -> StepResult:
         """Evaluate one batch; `ended` names the streams that will bring no more.
 
-        `version` is the version of the static data at all ticks of the batch; None leaves it as it is.
+        `version` is the version of the static data at all ticks of the batch; None leaves it as it is. `heartbeats` of
+        live streams come behind the elements.
         """
         if version is not None:
             self.move_static_data(version)
         step = StepResult()
-        self._evaluate_all(self._admit_batch(batch, ended, step), step)
+        self._evaluate_all(self._admit_batch(batch, ended, heartbeats, step), step)
         self._end_batch(step)
         return self._sort_answers(step)
 
@@ -204,6 +207,7 @@ class Program:
         ended: Collection[str],
         choose: ChooseStep,
         pace: TickPace | None = None,
+        heartbeats: Heartbeats = NO_HEARTBEATS,
     ) -> Iterator[StepResult]:
         """Evaluate one batch in steps: one for each instant at which some query has a tick, or one where none has.
 
@@ -212,7 +216,7 @@ class Program:
         """
         step = StepResult()
         # Elements are admitted; no tick is answered yet.
-        self._evaluate_all(self._admit_batch(batch, ended, step), step, -_ETERNITY)
+        self._evaluate_all(self._admit_batch(batch, ended, heartbeats, step), step, -_ETERNITY)
         tick = self._next_tick(1 if pace is None else pace.ticks)
         while tick is not None:
             begin, before = time.perf_counter(), self.data_version
@@ -229,8 +233,16 @@ class Program:
         self._end_batch(step)
         yield self._sort_answers(step)
 
+    def is_answer_due(self, heartbeats: Heartbeats) -> bool:
+        """Whether a batch of these heartbeats alone would make a tick due."""
+        return is_answer_due(self._all.order, self._clocks, self._produced, heartbeats)
+
+    def awaited_streams(self, evaluator: Evaluator) -> tuple[str, ...]:
+        """The names of the streams that hold an evaluator back."""
+        return list_awaited_streams(evaluator, self._clocks)
+
     def _admit_batch(
-        self, batch: Mapping[str, Elements], ended: Collection[str], step: StepResult
+        self, batch: Mapping[str, Elements], ended: Collection[str], heartbeats: Heartbeats, step: StepResult
     ) -> dict[StreamKey, Elements]:
         """The elements of a batch that are not late, by stream key."""
         arrived: dict[StreamKey, Elements] = {}
@@ -239,6 +251,7 @@ class Program:
         for key, clock in self._clocks.items():
             if key[0] in ended:
                 clock.has_ended = True
+        take_heartbeats(self._clocks, heartbeats)
         return arrived
 
     def _sort_answers(self, step: StepResult) -> StepResult:
@@ -250,23 +263,13 @@ class Program:
         step.unmerged = []
         return step
 
-    def _watermark_of(self, evaluator: Evaluator) -> tuple[int | None, bool, int | None]:
-        """The watermark of an evaluator's streams, whether all have ended, and the time after the newest element."""
-        clocks = self.clocks_of(evaluator)
-        watermark, ended = combine_clocks(clocks)
-        return (
-            watermark,
-            ended,
-            max((one.highest_time + 1 for one in clocks if one.highest_time is not None), default=None),
-        )
-
     def _next_tick(self, count: int) -> int | None:
         """The first instant at which a tick is due; with a larger count, one up to which no evaluator has more."""
         found: list[int] = []
         for evaluator in self._all.order:
             if isinstance(evaluator, SuspendedEvaluator):
                 continue
-            watermark, ended, floor = self._watermark_of(evaluator)
+            watermark, ended, floor = watermark_of(self.clocks_of(evaluator))
             if (ended or watermark is not None) and (
                 tick := evaluator.ticker.tick_after(count, watermark, floor)
             ) is not None:
@@ -287,7 +290,7 @@ class Program:
         if isinstance(evaluator, SuspendedEvaluator):
             self._pass_over(evaluator)
             return
-        watermark, ended, floor = self._watermark_of(evaluator)
+        watermark, ended, floor = watermark_of(self.clocks_of(evaluator))
         mine = {key: arrived[key] for key in evaluator.keys if key in arrived}
         begin = time.perf_counter()
         savepoint = evaluator.savepoint() if len(evaluator.names) > 1 else None
@@ -326,6 +329,8 @@ class Program:
             own = [answer for answer in answers if answer.query == name]
             elements = [Element(answer.time, answer.triples, position=(answer.time, answer.part)) for answer in own]
             self._admit(produced, elements, arrived, step)
+            if until != -_ETERNITY:
+                pass_watermark_on(self._clocks, produced, watermark, until)
             for key, clock in self._clocks.items():
                 if key[0] == produced:
                     clock.has_ended = ended
@@ -349,7 +354,7 @@ class Program:
 
     def _pass_over(self, evaluator: Evaluator) -> None:
         """Have a stream that a suspended query produces go on without elements."""
-        watermark, ended, _ = self._watermark_of(evaluator)
+        watermark, ended, _ = watermark_of(self.clocks_of(evaluator))
         for produced, query in self._produced.items():
             if query.plan.name != evaluator.plan.name:
                 continue
@@ -414,12 +419,7 @@ class Program:
         """Remove from the log what no window can show any more."""
         if self._log is None:
             return
-        needed: dict[StreamKey, int] = {}
-        for evaluator in self._all.order:
-            for number, key in enumerate(evaluator.keys):
-                oldest = evaluator.needed_from(number)
-                needed[key] = min(needed.get(key, _ETERNITY), -_ETERNITY if oldest is None else oldest)
-        for key, oldest in needed.items():
+        for key, oldest in find_needed_times(self._all.order).items():
             self._log.trim(key, oldest)
 
     def watermarks(self) -> dict[str, int | None]:

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 _CONNECT_SECONDS = 5.0
 _RECORDS_PER_BATCH = 200_000
+_USUAL_IDLE = 5_000_000
+"""So long, in microseconds, records may be on their way from their producers."""
 _MOST_PARTITIONS = 1 << 20
 _COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp")
 
@@ -64,6 +66,11 @@ class KafkaSource(RecordSource):
     per_batch: int = _RECORDS_PER_BATCH
     skew: int | None = 60_000_000
     options: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+
+    @property
+    def usual_idle(self) -> int | None:
+        # The times of records are those at which they came into being; other times are the data's own.
+        return _USUAL_IDLE if self.decoder.keeps_message_times else None
 
     def check(self) -> None:
         if not is_broker_reachable(self.servers):
