@@ -45,7 +45,7 @@ def watermark_of(clocks: Sequence[StreamClock]) -> tuple[int | None, bool, int |
 
 def take_heartbeats(clocks: Mapping[StreamKey, StreamClock], heartbeats: Heartbeats) -> None:
     """Have the clocks of streams take their heartbeats, after the elements of the batch were admitted."""
-    for key, clock in clocks.items():
+    for key, clock in clocks.items() if heartbeats else ():
         if key[0] in heartbeats:
             clock.beat(heartbeats[key[0]])
 

@@ -6,7 +6,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from queue import Queue
 from typing import TYPE_CHECKING
@@ -15,6 +15,8 @@ import pytest
 
 import headwater as hw
 from headwater.execution.answers import Answer
+from headwater.sources.source import ItemRange, SourceItem
+from headwater.terms.model import BadElement, Element, Literal, NamedNode, Triple
 from tests.running.live import TRIGGER, LiveRuns
 
 if TYPE_CHECKING:
@@ -183,3 +185,60 @@ def test_on_spark_too_a_pause_is_no_reason_to_wait(tmp_path: Path, spark: SparkS
     again.stream(A, path)
     again.register(NOW)
     assert values_of(ask_one_by_one(again, lambda value: send(value + 2), 1)) == ["2"]
+
+
+class PushedSource:
+    """A source that stamps what a thread pushes into it."""
+
+    def __init__(self) -> None:
+        self._elements: list[Element] = []
+        self._pushing = threading.Lock()
+        self._settled = 0
+
+    def push(self, value: int) -> None:
+        with self._pushing:
+            self._settled = max(time.time_ns() // 1000, self._settled + 1)
+            triple = Triple(NamedNode("http://ex/x"), NamedNode("http://ex/p"), Literal(str(value)))
+            self._elements.append(Element(self._settled, (triple,), position=(len(self._elements),)))
+
+    def settled_before(self) -> int:
+        with self._pushing:
+            self._settled = max(time.time_ns() // 1000, self._settled + 1)
+            return self._settled
+
+    def check(self) -> None:
+        return
+
+    def list_items(self) -> list[SourceItem]:
+        return [SourceItem("pushed", len(self._elements))]
+
+    def items_beside(self, name: str) -> list[SourceItem]:
+        return []
+
+    def needs_whole_read(self, item: SourceItem) -> bool:
+        return False
+
+    def complete_size(self, item: SourceItem) -> int:
+        return item.size
+
+    def read(self, item_range: ItemRange) -> Iterator[Element | BadElement]:
+        return iter(self._elements[item_range.start : item_range.end])
+
+    def scan(self, item_range: ItemRange, patterns: object) -> None:
+        return None
+
+    def text_at(self, name: str, position: tuple[int, ...]) -> str | None:
+        return None
+
+    def line_numbers(self, name: str, positions: Sequence[tuple[int, ...]]) -> list[int | None]:
+        return [None] * len(positions)
+
+
+def test_what_a_thread_pushes_is_answered_at_once() -> None:
+    source = PushedSource()
+    engine = hw.Engine(in_process=True)
+    engine.stream(A, source)
+    engine.register(NOW)
+    pushed = ask_one_by_one(engine, lambda value: threading.Thread(target=source.push, args=(value,)).start(), 5)
+    assert values_of(pushed) == ["0", "1", "2", "3", "4"]
+    assert engine.progress.late == 0
