@@ -72,7 +72,8 @@ class ProgressLine:
         self._day = day
         self._quiet = quiet
         self._enabled = terminal.isatty() and not quiet
-        self._writing = threading.RLock()
+        self.writing = threading.RLock()
+        """Held by whoever prints something in several steps."""
         self._painted_at: float | None = None
         self._shown = ""
 
@@ -129,14 +130,14 @@ class ProgressLine:
 
     def print(self, text: str) -> None:
         """Prints a line above it."""
-        with self._writing:
+        with self.writing:
             self.clear()
             self._terminal.write(text + "\n")
             self._terminal.flush()
             self.paint()
 
     def _write(self, text: str) -> None:
-        with self._writing:
+        with self.writing:
             if self._shown:
                 self._terminal.write(_CLEAR_LINE + text)
                 self._terminal.flush()

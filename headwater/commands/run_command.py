@@ -228,10 +228,11 @@ class Output:
 
     def answer(self, answer: Answer) -> None:
         """Prints an answer at once, above the progress line."""
-        self.line.clear()
-        if self._tables:
-            self._screen.print(answer_table(answer, self._notations[answer.query]))
-        else:
-            sys.stdout.write(self._write(answer))
-        sys.stdout.flush()
-        self.line.paint()
+        with self.line.writing:
+            self.line.clear()
+            if self._tables:
+                self._screen.print(answer_table(answer, self._notations[answer.query]))
+            else:
+                sys.stdout.write(self._write(answer))
+            sys.stdout.flush()
+            self.line.paint()

@@ -229,7 +229,7 @@ def test_a_topic_that_pauses_is_answered_and_one_that_is_silent_does_not_hold_up
             send_next()
 
     send_next()
-    timer = threading.Timer(120, engine.stop)
+    timer = threading.Timer(300, engine.stop)
     timer.start()
     try:
         summary = engine.run(follow=True, on_answer=take, trigger_seconds=0.5)
