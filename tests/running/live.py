@@ -88,14 +88,21 @@ class LiveRuns:
 
         self.happen(at, append)
 
-    def run(self, until: float) -> None:
+    def run(self, until: float, *, fails: bool = False) -> None:
+        """Follow the files up to a time; with `fails` the first answer is not taken."""
+
+        def take(answer: Answer) -> None:
+            self.seen.append(Seen(self.clock.elapsed, answer))
+            if fails:
+                raise RuntimeError("not taken")
+
         engine = self.engine = self._make()
         engine._stop = Stop(self.clock)
         self.happen(until, engine.stop)
         summary = engine.run(
             follow=True,
             trigger_seconds=TRIGGER,
-            on_answer=lambda answer: self.seen.append(Seen(self.clock.elapsed, answer)),
+            on_answer=take,
         )
         self.summaries.append(summary)
 

@@ -94,6 +94,25 @@ def test_what_comes_below_the_moved_watermark_is_late_and_kept(tmp_path: Path, m
     assert json.loads(letters.read_text())["kind"] == "late"
 
 
+def test_a_batch_of_heartbeats_that_failed_is_repeated_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = LiveRuns(monkeypatch, lambda: make_engine(tmp_path, NOW, checkpoint=tmp_path / "checkpoint"))
+    runs.write(1.0, tmp_path / "a.tnq", line(1))
+    with pytest.raises(RuntimeError, match="not taken"):
+        runs.run(20.0, fails=True)
+    (failed,) = runs.seen
+    # It is older than what the heartbeat has closed, and comes before the batch is repeated.
+    closed = failed.answer.watermark
+    assert closed is not None
+    runs.write(runs.clock.elapsed, tmp_path / "a.tnq", f'{closed // 1000 - 1}\t<http://ex/x> <http://ex/p> "late" .')
+    runs.clock.move(3_600)
+    runs.run(runs.clock.elapsed + 20)
+    assert runs.keys == [failed.key, failed.key]
+    assert runs.seen[1].answer.watermark == closed
+    assert runs.summaries[0].late == 1
+
+
 def test_without_idle_the_newest_element_waits_and_progress_says_for_what(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
