@@ -183,6 +183,22 @@ def run(
         Path | None,
         typer.Option(metavar="FILE", help="The settings file, TOML; otherwise the one that HEADWATER_SETTINGS names."),
     ] = None,
+    idle: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--idle",
+            metavar="[IRI=]DURATION",
+            help="Do not wait for a followed stream, or for any, that was silent for so long, such as 2s; off waits. "
+            "Repeat it for more streams.",
+        ),
+    ] = None,
+    trigger: Annotated[
+        str | None,
+        typer.Option("--trigger", metavar="DURATION", help="How often followed sources are looked at (1s)."),
+    ] = None,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Do not say on stderr how far the run has come.")
+    ] = False,
     no_drain: Annotated[
         bool, typer.Option("--no-drain", help="At the end, do not answer the windows that are still open.")
     ] = False,
@@ -224,6 +240,9 @@ def run(
             limits=tuple(limit or ()),
             resumed=tuple(resume or ()),
             settings=settings,
+            idle=tuple(idle or ()),
+            trigger=trigger,
+            quiet=quiet,
         )
     )
 

@@ -11,7 +11,7 @@ import typer
 from headwater.commands.ending import WRONG, WrongInput
 from headwater.commands.option_values import (
     group_sources,
-    locate_templates,
+    locate_streams,
     parse_data_option,
     parse_template_option,
     sample_of_files,
@@ -74,7 +74,7 @@ def _observe(options: CheckOptions) -> ObservedData:
         loaded.add(file, graph, None)
     sources = group_sources(options.streams)
     templates = dict(parse_template_option(text) for text in options.templates)
-    locate_templates(templates, sources)
+    locate_streams("--template", templates, sources)
     return loaded.observe(
         {name_to_iri(stream): sample_of_files(named, templates.get(stream)) for stream, named in sources.items()}
     )

@@ -1,4 +1,4 @@
-"""What `--stream`, `--data`, `--template`, `--out` and `--endpoint` say, taken apart.
+"""What `--stream`, `--data`, `--template`, `--idle`, `--out` and `--endpoint` say, taken apart.
 
 >>> parse_stream_option("http://city/tollgates=gates/*.tnq")
 ('http://city/tollgates', 'gates/*.tnq')
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import glob
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 import typer
@@ -27,7 +27,7 @@ from headwater.sources.files import FileSource
 from headwater.sources.receivers import ReceivedSource
 from headwater.sources.source import Source
 from headwater.sources.stream_samples import sample_stream
-from headwater.terms.arguments import parse_number
+from headwater.terms.arguments import check_idle, parse_number
 from headwater.terms.redaction import mask_user_info, redact_url
 
 _SETTING = re.compile(r"(.+),\s*([a-z_]+)=([^,=]*)")
@@ -97,11 +97,22 @@ def parse_endpoint_option(text: str) -> tuple[str, dict[str, float | int | str]]
     return address, found
 
 
-def locate_templates(templates: Mapping[str, Path], sources: dict[str, list[str]]) -> None:
-    """Give a stream that has a template and no `--stream` its own IRI as its source, where that is an address."""
-    for stream in templates.keys() - sources.keys():
+def parse_idle_option(text: str) -> tuple[str | None, str]:
+    """The stream and the idle time of `[IRI=]DURATION`; without a stream it holds for all."""
+    wanted = "DURATION or IRI=DURATION, such as 2s or http://city/tollgates=2s; off waits for ever"
+    stream, duration = _pair(text, "--idle", wanted) if "=" in text else (None, text.strip())
+    try:
+        check_idle("idle", duration)
+    except SettingError as error:
+        raise typer.BadParameter(str(error), param_hint="--idle") from None
+    return stream, duration
+
+
+def locate_streams(option: str, named: Iterable[str], sources: dict[str, list[str]]) -> None:
+    """Give a stream that an option names, and `--stream` does not, its own IRI as its source, if that is an address."""
+    for stream in set(named) - sources.keys():
         if not is_stream_address(stream):
-            raise typer.BadParameter(f"no --stream is named {stream}", param_hint="--template")
+            raise typer.BadParameter(f"no --stream is named {stream}", param_hint=option)
         sources[stream] = [stream]
 
 

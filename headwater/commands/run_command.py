@@ -17,22 +17,24 @@ from headwater.commands.answer_tables import Screen, answer_table
 from headwater.commands.ending import WrongInput, end_on_signals
 from headwater.commands.option_values import (
     group_sources,
-    locate_templates,
+    locate_streams,
     make_sink,
     make_source,
     parse_data_option,
     parse_endpoint_option,
+    parse_idle_option,
     parse_template_option,
 )
 from headwater.commands.progress_line import ProgressLine, show_warnings, summary_text
 from headwater.commands.query_files import QueryFile
-from headwater.commands.settings_file import choose_egress, choose_limits, read_settings
+from headwater.commands.settings_file import choose_egress, choose_idle, choose_limits, read_settings
 from headwater.execution.answers import Answer
 from headwater.explain.notation import Notation
 from headwater.language.stream_clauses import Dialect, StreamOperator
 from headwater.running.overload import Overload
 from headwater.sinks.answer_text import answer_writer
 from headwater.terms.durations import parse_duration
+from headwater.terms.model import SECOND
 from headwater.terms.timestamps import parse_time
 from headwater.windows.model import Bounds
 from headwater.windows.settings import Content, Report
@@ -73,22 +75,30 @@ class RunOptions:
     settings: Path | None = None
     limits: tuple[str, ...] = ()
     resumed: tuple[str, ...] = ()
+    idle: tuple[str, ...] = ()
+    trigger: str | None = None
+    quiet: bool = False
 
 
 def run(options: RunOptions) -> None:
     """Runs until the streams end or, when following, until Ctrl-C."""
-    line = ProgressLine(sys.stderr)
+    line = ProgressLine(sys.stderr, quiet=options.quiet)
     with show_warnings(line):
         _run(options, line)
 
 
 def _run(options: RunOptions, line: ProgressLine) -> None:
     t0 = _time(options.t0)
-    delay = _duration(options.delay)
+    delay = _duration("--delay", options.delay)
     sources = group_sources(options.streams)
     templates = dict(parse_template_option(text) for text in options.templates)
-    locate_templates(templates, sources)
+    locate_streams("--template", templates, sources)
     settings = read_settings(options.settings)
+    given_idle = [parse_idle_option(text) for text in options.idle]
+    locate_streams("--idle", [stream for stream, _ in given_idle if stream is not None], sources)
+    idle_of_all, idle = choose_idle(settings, given_idle)
+    trigger = settings.trigger if options.trigger is None else options.trigger
+    trigger_seconds = _duration("--trigger", trigger or "1s") / SECOND
     engine = hw.Engine(
         in_process=options.in_process,
         delay=delay,
@@ -101,9 +111,10 @@ def _run(options: RunOptions, line: ProgressLine) -> None:
         overload=options.overload,
         egress=choose_egress(settings, options.egress, options.egress_networks, options.denies_egress),
         limits=choose_limits(settings, options.limits),
+        idle=idle_of_all,
     )
     for stream, named in sources.items():
-        engine.stream(stream, make_source(named, templates.get(stream)))
+        engine.stream(stream, make_source(named, templates.get(stream)), idle=idle.get(stream))
     for text in options.endpoints:
         _endpoint(engine, text)
     queries = [_register(engine, QueryFile.read(path), options, t0) for path in options.queries]
@@ -117,7 +128,11 @@ def _run(options: RunOptions, line: ProgressLine) -> None:
         raise typer.BadParameter("parquet is written to a folder: name it with --out DIR", param_hint="--format")
     output = Output("json" if sinks else options.format, [query.plan for query in queries], line)
     line.say("reading …" if options.in_process else "starting Spark …")
-    with _progress_file(options.progress_json) as write, end_on_signals(engine.stop) as find_code:
+    with (
+        _progress_file(options.progress_json) as write,
+        end_on_signals(engine.stop) as find_code,
+        line.repeat(lambda: engine.progress),
+    ):
 
         def on_progress(progress: hw.Progress) -> None:
             line.update(progress)
@@ -131,6 +146,7 @@ def _run(options: RunOptions, line: ProgressLine) -> None:
             on_answer=None if sinks else output.answer,
             on_progress=on_progress,
             sinks=sinks,
+            trigger_seconds=trigger_seconds,
         )
         write(summary)
     line.clear()
@@ -193,11 +209,11 @@ def _time(text: str | None) -> int | None:
         raise typer.BadParameter(str(error), param_hint="--t0") from None
 
 
-def _duration(text: str) -> int:
+def _duration(option: str, text: str) -> int:
     try:
         return parse_duration(text)
     except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--delay") from None
+        raise typer.BadParameter(str(error), param_hint=option) from None
 
 
 class Output:
@@ -212,10 +228,11 @@ class Output:
 
     def answer(self, answer: Answer) -> None:
         """Prints an answer at once, above the progress line."""
-        self.line.clear()
-        if self._tables:
-            self._screen.print(answer_table(answer, self._notations[answer.query]))
-        else:
-            sys.stdout.write(self._write(answer))
-        sys.stdout.flush()
-        self.line.paint()
+        with self.line.writing:
+            self.line.clear()
+            if self._tables:
+                self._screen.print(answer_table(answer, self._notations[answer.query]))
+            else:
+                sys.stdout.write(self._write(answer))
+            sys.stdout.flush()
+            self.line.paint()

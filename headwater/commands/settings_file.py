@@ -8,6 +8,10 @@
     seconds = 10
     rows = 100_000
 
+    [run]
+    trigger = "500ms"
+    idle = "2s"                      # or a table: all = "2s", "http://city/gates" = "off"
+
 It is TOML, and named by `--settings FILE` or by the environment variable `HEADWATER_SETTINGS`. It holds no secrets:
 those are in the environment or in files of their own (`egress.credentials`).
 """
@@ -16,15 +20,18 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import headwater as hw
 from headwater.errors import SettingError
+from headwater.terms.arguments import check_duration, check_idle
 from headwater.values.query_limits import QueryLimits
 
 VARIABLE = "HEADWATER_SETTINGS"
+_ALL = "all"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +40,9 @@ class FileSettings:
 
     egress: hw.EgressPolicy | None = None
     limits: QueryLimits | None = None
+    idle: Mapping[str | None, str] = field(default_factory=dict)
+    """By stream; None stands for all of them."""
+    trigger: str | None = None
 
 
 def read_settings(path: Path | None = None) -> FileSettings:
@@ -46,13 +56,36 @@ def read_settings(path: Path | None = None) -> FileSettings:
         raise SettingError(f"the settings file {named} cannot be read ({error.strerror})") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingError(f"the settings file {named} is no TOML: {error}") from None
-    if unknown := found.keys() - {"egress", "limits"}:
-        raise SettingError(f"the settings file {named} has {', '.join(sorted(unknown))}: known are egress and limits")
+    if unknown := found.keys() - {"egress", "limits", "run"}:
+        known = "egress, limits and run"
+        raise SettingError(f"the settings file {named} has {', '.join(sorted(unknown))}: known are {known}")
     try:
         limits = QueryLimits.of(found["limits"]) if "limits" in found else None
-        return FileSettings(hw.EgressPolicy.of(found.get("egress")), limits)
+        return FileSettings(hw.EgressPolicy.of(found.get("egress")), limits, *_read_run(found.get("run", {})))
     except SettingError as error:
         raise SettingError(f"the settings file {named}: {error}") from None
+
+
+def _read_run(table: Any) -> tuple[dict[str | None, str], str | None]:
+    """The idle times and the trigger of a table `[run]`."""
+    if not isinstance(table, dict) or (table.keys() - {"idle", "trigger"}):
+        raise SettingError("[run] has idle and trigger, and nothing else")
+    given, trigger = table.get("idle", {}), table.get("trigger")
+    by_stream = given if isinstance(given, dict) else {_ALL: given}
+    for name, value in {**by_stream, **({} if trigger is None else {"trigger": trigger})}.items():
+        if not isinstance(value, str):
+            raise SettingError(f"{name} of [run] must be a duration such as '2s', and it is {value!r}")
+    for value in by_stream.values():
+        check_idle("idle", value)
+    if trigger is not None:
+        check_duration("trigger", trigger)
+    return {None if stream == _ALL else stream: value for stream, value in by_stream.items()}, trigger
+
+
+def choose_idle(settings: FileSettings, options: Sequence[tuple[str | None, str]]) -> tuple[str | None, dict[str, str]]:
+    """The idle time of all streams, and those of some: of the options, then of the settings file."""
+    found = {**settings.idle, **dict(options)}
+    return found.get(None), {stream: value for stream, value in found.items() if stream is not None}
 
 
 def choose_egress(

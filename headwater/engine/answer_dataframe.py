@@ -37,7 +37,13 @@ def make_dataframe(
     # The streams of record sources end with the DataFrame, not with the records that are there now.
     drain = not any(isinstance(source, RecordSource) for source in sources.values())
     rows = outcome_rows(
-        configure_session(spark), description, sources, outline.wanted_patterns, drain=drain, batch_bytes=batch_bytes
+        configure_session(spark),
+        description,
+        sources,
+        outline.wanted_patterns,
+        drain=drain,
+        batch_bytes=batch_bytes,
+        live=frozenset(stream for stream, _ in description.idle if follow and stream in sources),
     )
     plan = next(query.plan for query in description.queries if query.plan.name == name)
     return answers_to_rows(rows, plan, terms=terms)

@@ -115,7 +115,8 @@ class Engine:
     what a run that follows its sources does when it falls behind: `wait` evaluates every tick, later; `coarsen` skips
     ticks, in process and without a checkpoint. `egress` says which addresses may be asked by SERVICE, LOAD, web
     documents and the streams that queries locate: `EgressPolicy(…)`, or a list of addresses; everything, unless it is
-    given. `limits` says what each query may take (`QueryLimits`), such as `{"seconds": 10, "rows": 100_000}`.
+    given. `limits` says what each query may take (`QueryLimits`), such as `{"seconds": 10, "rows": 100_000}`. `idle` is
+    after how much silence, such as `"2s"`, followed streams are not waited for; `stream` may say another one.
     """
 
     def __init__(
@@ -137,6 +138,7 @@ class Engine:
         overload: Overload = "wait",
         egress: EgressPolicy | Mapping[str, Any] | Iterable[str] | None = None,
         limits: QueryLimits | Mapping[str, Any] | None = None,
+        idle: int | str | None = None,
     ) -> None:
         if evaluator not in get_args(EvaluatorName):
             raise SettingError(f"{evaluator!r} is no evaluator: use one of {', '.join(get_args(EvaluatorName))}")
@@ -160,8 +162,8 @@ class Engine:
         self._limits = QueryLimits.of(limits)
         self._resumed: dict[str, str] = {}
         self._interruption = Interruption()
-        self._sources = StreamSources(locates=check_flag("locate_streams", locate_streams), egress=self._egress)
-        self._idle: dict[str, int] = {}
+        locates = check_flag("locate_streams", locate_streams)
+        self._sources = StreamSources(locates=locates, egress=self._egress, idle=idle)
         self._endpoints: dict[str, EndpointSettings] = {}
         self._rate_files: dict[RatesSource, GivenRates] = {}
         self._queries: dict[str, Query] = {}
@@ -195,9 +197,10 @@ class Engine:
     def stream(self, name: str, source: Source | ReceivedSource | str | Path, *, idle: int | str | None = None) -> None:
         """Say where the elements of a stream come from: `files(…)`, `kafka(…)`, …, a path or pattern, an address.
 
-        A stream holds back those that are joined with it until its own time has come as far. `idle` bounds that: when
-        the others are ahead by so much event time (microseconds, or a duration such as `"30s"`), they go on without
-        it, and what it brings from before is late.
+        A followed stream that brings nothing for the time `idle` (microseconds, or a duration such as `"2s"`) is not
+        waited for: its windows close by the machine's clock, and what it brings from before is late. `"off"`: it is
+        waited for. Without it, the engine's holds; else streams that are stamped by arrival go on at once, records of
+        Kafka after five seconds, and others are waited for.
         """
         iri = name_to_iri(name).value
         if isinstance(source, str) and is_address(source):
@@ -206,10 +209,7 @@ class Engine:
             source = files(source)
         if not isinstance(source, ReceivedSource) and not hasattr(source, "list_items"):
             raise SettingError(f"{source!r} is no source: use files(…), kafka(…), mqtt(…), …, a path or an address")
-        allowed = None if idle is None else check_duration("idle", idle)
-        self._sources.bind(iri, source)
-        if allowed is not None:
-            self._idle[iri] = allowed
+        self._sources.bind(iri, source, idle)
 
     def dataset(self, data: Given, graph: str | None = None, *, refresh: float | str | None = None) -> DataSet:
         """Name linked data: the folder of a data set (`headwater load`), RDF files by path or pattern, the address of a
@@ -544,7 +544,7 @@ class Engine:
             self._data.folders,
             self._delay,
             self._evaluator,
-            idle=tuple(sorted(self._idle.items())),
+            idle=self._sources.idle_times(queries),
             services=self._services(queries),
             resumed=tuple(sorted(self._resumed.items())),
             # The definition takes plans as they are.

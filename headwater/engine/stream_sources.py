@@ -6,17 +6,19 @@ it, and so does a query that registers a stream of that name.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import TypeAlias
 from urllib.parse import urlsplit, urlunsplit
 
 from headwater.egress.host_resolution import resolve_allowed
 from headwater.egress.policy import EgressError, EgressPolicy
 from headwater.errors import SettingError
-from headwater.execution.registered import RegistrationError
+from headwater.execution.registered import RegisteredQuery, RegistrationError
 from headwater.sources.addresses import READABLE, find_source_at
 from headwater.sources.receivers import ReceivedSource
+from headwater.sources.records import RecordSource
 from headwater.sources.source import Source
+from headwater.terms.arguments import check_idle
 from headwater.terms.names import iri_to_name
 
 AnySource: TypeAlias = Source | ReceivedSource
@@ -44,10 +46,13 @@ def check_stream_address(egress: EgressPolicy, stream: str) -> None:
 class StreamSources:
     """The sources of streams by their IRIs; `locates` says whether a query may name an address to read.
 
-    With an `egress` policy such an address must be allowed by it, and lead to an IP address that it allows.
+    With an `egress` policy such an address must be allowed by it, and lead to an IP address that it allows. `idle` is
+    after how much silence streams are not waited for that have no idle time of their own.
     """
 
-    def __init__(self, *, locates: bool, egress: EgressPolicy | None = None) -> None:
+    def __init__(self, *, locates: bool, egress: EgressPolicy | None = None, idle: int | str | None = None) -> None:
+        self._idle_of_all = idle if idle is None else (check_idle("idle", idle),)
+        self._idle: dict[str, int | None] = {}
         self._locates = locates
         self._egress = egress
         self._bound: dict[str, AnySource] = {}
@@ -58,13 +63,29 @@ class StreamSources:
         """The streams that have a binding: those over which `STREAM ?s` ranges."""
         return self._bound.keys()
 
-    def bind(self, stream: str, source: AnySource) -> None:
-        """Say where a stream is read; a `RegistrationError` where that was said before."""
+    def bind(self, stream: str, source: AnySource, idle: int | str | None = None) -> None:
+        """Say where a stream is read, and its idle time; a `RegistrationError` where that was said before."""
+        allowed = None if idle is None else check_idle("idle", idle)
         if stream in self._bound:
             raise RegistrationError(
                 f"the stream {iri_to_name(stream)} has a source already; files(…) takes several patterns"
             )
         self._bound[stream] = source
+        if idle is not None:
+            self._idle[stream] = allowed
+
+    def idle_times(self, queries: Iterable[RegisteredQuery]) -> tuple[tuple[str, int], ...]:
+        """The streams of queries that are not waited for after some silence, and how much that is."""
+        found: dict[str, int | None] = {}
+        for stream in sorted({window.stream.value for query in queries for window in query.plan.windows}):
+            source = self._bound.get(stream) or self._located.get(stream)
+            if stream in self._idle:
+                found[stream] = self._idle[stream]
+            elif self._idle_of_all is not None:
+                found[stream] = self._idle_of_all[0]
+            elif isinstance(source, RecordSource):
+                found[stream] = source.usual_idle
+        return tuple((stream, idle) for stream, idle in found.items() if idle is not None)
 
     def __getitem__(self, stream: str) -> AnySource:
         """The source of a stream that `locate` has found."""

@@ -17,6 +17,15 @@ from headwater.execution.answer_batch import AnswerBatch, merge_answers
 from headwater.execution.answers import Answer
 from headwater.execution.evaluator import Evaluator, EvaluatorState
 from headwater.execution.late_queries import NOT_YET, KnownElements, LateStart, find_late_start
+from headwater.execution.program_clocks import (
+    find_answer_limit,
+    is_answer_due,
+    list_awaited_streams,
+    make_clocks,
+    pass_watermark_on,
+    take_heartbeats,
+    watermark_of,
+)
 from headwater.execution.program_state import ProgramState
 from headwater.execution.program_steps import ChooseStep, StepResult, TickPace, list_late_elements, with_own_times
 from headwater.execution.query_evaluators import FamilyFailed, FindFamilies, MakeEvaluator, QueryEvaluators, no_families
@@ -46,8 +55,8 @@ from headwater.windows.element_sequences import (
     sequence_numbers_of,
     sort_by_position,
 )
-from headwater.windows.partitioned_clock import PartitionedClock
-from headwater.windows.stream_clock import DerivedStreamClock, StreamClock, combine_clocks
+from headwater.windows.heartbeat import NO_HEARTBEATS, Heartbeats
+from headwater.windows.stream_clock import StreamClock
 
 _ETERNITY = 1 << 62
 
@@ -58,10 +67,11 @@ _TOKEN = "#"
 class Program:
     """The registered queries that run together, and the state of their evaluation.
 
-    `is_filtered` says that the sources leave out triples that no query can match. `idle` and `skews` bound how long
-    streams and partitions wait for each other. Without `is_durable` no window log is kept. `resumed` has a token for
-    each query that begins anew although a state knows it, and was never resumed under that token; queries in `alone`
-    are evaluated one by one. `interruption` is how other threads end an evaluation.
+    `is_filtered` says that the sources leave out triples that no query can match. `idle` is after how much silence
+    live streams are not waited for, `skews` how far apart the partitions of a stream may be. Without `is_durable` no
+    window log is kept. `resumed` has a token for each query that begins anew although a state knows it, and was never
+    resumed under that token; queries in `alone` are evaluated one by one. `interruption` is how other threads end an
+    evaluation.
     """
 
     def __init__(
@@ -97,18 +107,7 @@ class Program:
         self._sizes: dict[Evaluator, Size] = {}
         self._registration_order = {name: place for place, name in enumerate(self._queries)}
         keys = {key for evaluator in self._all.order for key in evaluator.keys}
-        self._clocks: dict[StreamKey, StreamClock] = {}
-        for key in sorted(keys, key=str):
-            silent = (idle or {}).get(key[0])
-            # A stream in partitions has no order across them.
-            skew = (skews or {}).get(key[0])
-            if key[0] in self._produced:
-                clock: StreamClock = DerivedStreamClock(idle_limit=silent)
-            elif skew is None:
-                clock = StreamClock(delay, idle_limit=silent)
-            else:
-                clock = PartitionedClock(delay, idle_limit=silent, skew=skew)
-            self._clocks[key] = clock
+        self._clocks = make_clocks(keys, self._produced, delay, idle or {}, skews or {})
         self._reads = ReadHistory(union_patterns(map(self.patterns, self._queries)))
         self._late_starts: dict[str, LateStart] = {}
         self._unread: dict[StreamKey, StreamClock] = {}
@@ -188,16 +187,21 @@ class Program:
             evaluator.data_version = version
 
     def advance(
-        self, batch: Mapping[str, Elements], ended: Collection[str] = (), version: Version | None = None
+        self,
+        batch: Mapping[str, Elements],
+        ended: Collection[str] = (),
+        version: Version | None = None,
+        heartbeats: Heartbeats = NO_HEARTBEATS,
     ) -> StepResult:
         """Evaluate one batch; `ended` names the streams that will bring no more.
 
-        `version` is the version of the static data at all ticks of the batch; None leaves it as it is.
+        `version` is the version of the static data at all ticks of the batch; None leaves it as it is. `heartbeats` of
+        live streams come behind the elements.
         """
         if version is not None:
             self.move_static_data(version)
         step = StepResult()
-        self._evaluate_all(self._admit_batch(batch, ended, step), step)
+        self._evaluate_all(self._admit_batch(batch, ended, heartbeats, step), step)
         self._end_batch(step)
         return self._sort_answers(step)
 
@@ -207,6 +211,7 @@ class Program:
         ended: Collection[str],
         choose: ChooseStep,
         pace: TickPace | None = None,
+        heartbeats: Heartbeats = NO_HEARTBEATS,
     ) -> Iterator[StepResult]:
         """Evaluate one batch in steps: one for each instant at which some query has a tick, or one where none has.
 
@@ -215,7 +220,7 @@ class Program:
         """
         step = StepResult()
         # Elements are admitted; no tick is answered yet.
-        self._evaluate_all(self._admit_batch(batch, ended, step), step, -_ETERNITY)
+        self._evaluate_all(self._admit_batch(batch, ended, heartbeats, step), step, -_ETERNITY)
         tick = self._next_tick(1 if pace is None else pace.ticks)
         while tick is not None:
             begin, before = time.perf_counter(), self.data_version
@@ -232,8 +237,16 @@ class Program:
         self._end_batch(step)
         yield self._sort_answers(step)
 
+    def is_answer_due(self, heartbeats: Heartbeats) -> bool:
+        """Whether a batch of these heartbeats alone would make a tick due."""
+        return is_answer_due(self._all.order, self._clocks, self._produced, heartbeats)
+
+    def awaited_streams(self, evaluator: Evaluator) -> tuple[str, ...]:
+        """The names of the streams that hold an evaluator back."""
+        return list_awaited_streams(evaluator, self._clocks)
+
     def _admit_batch(
-        self, batch: Mapping[str, Elements], ended: Collection[str], step: StepResult
+        self, batch: Mapping[str, Elements], ended: Collection[str], heartbeats: Heartbeats, step: StepResult
     ) -> dict[StreamKey, Elements]:
         """The elements of a batch that are not late, by stream key."""
         arrived: dict[StreamKey, Elements] = {}
@@ -242,6 +255,7 @@ class Program:
         for key, clock in self._clocks.items():
             if key[0] in ended:
                 clock.has_ended = True
+        take_heartbeats(self._clocks, heartbeats)
         return arrived
 
     def _sort_answers(self, step: StepResult) -> StepResult:
@@ -253,23 +267,13 @@ class Program:
         step.unmerged = []
         return step
 
-    def _watermark_of(self, evaluator: Evaluator) -> tuple[int | None, bool, int | None]:
-        """The watermark of an evaluator's streams, whether all have ended, and the time after the newest element."""
-        clocks = self.clocks_of(evaluator)
-        watermark, ended = combine_clocks(clocks)
-        return (
-            watermark,
-            ended,
-            max((one.highest_time + 1 for one in clocks if one.highest_time is not None), default=None),
-        )
-
     def _next_tick(self, count: int) -> int | None:
         """The first instant at which a tick is due; with a larger count, one up to which no evaluator has more."""
         found: list[int] = []
         for evaluator in self._all.order:
             if isinstance(evaluator, SuspendedEvaluator):
                 continue
-            watermark, ended, floor = self._watermark_of(evaluator)
+            watermark, ended, floor = watermark_of(self.clocks_of(evaluator))
             if (ended or watermark is not None) and (
                 tick := evaluator.ticker.tick_after(count, watermark, floor)
             ) is not None:
@@ -290,7 +294,7 @@ class Program:
         if isinstance(evaluator, SuspendedEvaluator):
             self._pass_over(evaluator)
             return
-        watermark, ended, floor = self._watermark_of(evaluator)
+        watermark, ended, floor = watermark_of(self.clocks_of(evaluator))
         mine, begin = {key: arrived[key] for key in evaluator.keys if key in arrived}, time.perf_counter()
         savepoint = evaluator.savepoint() if len(evaluator.names) > 1 else None
         evaluator.answers_so_far = AnswerBatch()
@@ -328,6 +332,8 @@ class Program:
             own = [answer for answer in answers if answer.query == name]
             elements = [Element(answer.time, answer.triples, position=(answer.time, answer.part)) for answer in own]
             self._admit(produced, elements, arrived, step)
+            if until != -_ETERNITY:
+                pass_watermark_on(self._clocks, produced, watermark, until)
             for key, clock in self._clocks.items():
                 if key[0] == produced:
                     clock.has_ended = ended
@@ -351,7 +357,7 @@ class Program:
 
     def _pass_over(self, evaluator: Evaluator) -> None:
         """Have a stream that a suspended query produces go on without elements."""
-        watermark, ended, _ = self._watermark_of(evaluator)
+        watermark, ended, _ = watermark_of(self.clocks_of(evaluator))
         for produced, query in self._produced.items():
             if query.plan.name != evaluator.plan.name:
                 continue
@@ -380,7 +386,7 @@ class Program:
             except RunStopped:
                 raise
             except Exception as error:
-                self._all.suspend(evaluator, error, self._limit(evaluator) or 0)
+                self._all.suspend(evaluator, error, find_answer_limit(self.clocks_of(evaluator)) or 0)
 
     def _mark_incomplete(self, answer: Answer) -> Answer:
         """The answer, marked incomplete where a late query's windows did not hold everything yet."""
@@ -507,7 +513,7 @@ class Program:
                 with evaluator.guard:
                     self._continue(evaluator, state, retained)
             except (LimitError, MemoryError) as error:
-                self._all.suspend(evaluator, error, self._limit(evaluator) or 0)
+                self._all.suspend(evaluator, error, find_answer_limit(self.clocks_of(evaluator)) or 0)
 
     def _continue(self, evaluator: Evaluator, state: ProgramState, retained: Mapping[StreamKey, Elements]) -> None:
         """Restore an evaluator from its state, or start it late where it has none."""
@@ -523,7 +529,7 @@ class Program:
         else:
             before = LateStart.of_family(list(begun.values()))
             firsts = {key: low for key, clock in self._clocks.items() if (low := clock.lowest_time) is not None}
-            evaluator.begin(before.select_known(retained), self._limit(evaluator), firsts)
+            evaluator.begin(before.select_known(retained), find_answer_limit(self.clocks_of(evaluator)), firsts)
         for name, one in begun.items():
             self._late_starts[name] = replace(one, known=before.known if before else {})
         for name in kept:
@@ -536,7 +542,9 @@ class Program:
             held = self._held_since(key, name, state)
             if held is not None:
                 known[key] = KnownElements(self._clocks[key].element_count, held)
-        return find_late_start(self._queries[name].settings, evaluator.keys, known, self._limit(evaluator))
+        return find_late_start(
+            self._queries[name].settings, evaluator.keys, known, find_answer_limit(self.clocks_of(evaluator))
+        )
 
     def _held_since(self, key: StreamKey, name: str, state: ProgramState) -> int | None:
         """The time from which the log holds every element that a new query needs; None: since the stream began."""
@@ -574,20 +582,11 @@ class Program:
                 if state.queries.get(producer.plan.name) != self._fingerprints[producer.plan.name]:
                     changed[key] = KnownElements(0, max(highest + 1, whole.complete_from if whole else highest))
         if changed:
-            late = find_late_start(self._queries[name].settings, evaluator.keys, changed, self._limit(evaluator))
+            late = find_late_start(
+                self._queries[name].settings, evaluator.keys, changed, find_answer_limit(self.clocks_of(evaluator))
+            )
             mine = self._late_starts.get(name)
             self._late_starts[name] = late if mine is None else replace(mine, instant=max(mine.instant, late.instant))
-
-    def _limit(self, evaluator: Evaluator) -> int | None:
-        """The instant before which all ticks of an evaluator are answered; None where its streams have not begun."""
-        clocks = self.clocks_of(evaluator)
-        watermark, ended = combine_clocks(clocks)
-        if not ended:
-            return watermark
-        return max(
-            (max(c.highest_time + 1, c.closed_before or c.highest_time) for c in clocks if c.highest_time is not None),
-            default=None,
-        )
 
     def snapshot(self) -> bytes:
         """State and window log as bytes."""

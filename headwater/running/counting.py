@@ -43,6 +43,7 @@ class QueryMeasure:
     complete_from: int | None
     choices: tuple[Choice, ...] = ()
     suspended: str | None = None
+    awaited: tuple[str, ...] = ()
 
     def merge(self, other: QueryMeasure) -> QueryMeasure:
         """The measures of two shards together."""
@@ -110,12 +111,14 @@ def measure_batch(program: Program, elements: Mapping[str, int], seconds: Mappin
         watermark, _ = combine_clocks(clocks)
         newest = max((clock.highest_time for clock in clocks if clock.highest_time is not None), default=None)
         size, answered = program.size_of(evaluator), evaluator.ticker.last_tick
-        choices = evaluator.choices()
+        choices, awaited = evaluator.choices(), program.awaited_streams(evaluator)
         for name in evaluator.names:
             complete_from = program.complete_from(name)
             taken = seconds.get(name, 0.0)
             reason = program.suspensions[name].reason if name in program.suspensions else None
-            queries[name] = QueryMeasure(taken, watermark, newest, answered, size, complete_from, choices, reason)
+            queries[name] = QueryMeasure(
+                taken, watermark, newest, answered, size, complete_from, choices, reason, awaited
+            )
             # The choices of a plan that many queries share count once.
             choices = ()
     return BatchMeasure(elements, queries, program.log.size if program.is_durable else _NOTHING)
@@ -173,10 +176,17 @@ class RunCounts:
     """The progress of a run."""
 
     def __init__(
-        self, queries: Mapping[str, QueryProgress] | None = None, clock: Callable[[], float] = time.monotonic
+        self,
+        queries: Mapping[str, QueryProgress] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        day: Callable[[], float] = time.time,
     ) -> None:
         self._clock = clock
         self._begin = self._last = clock()
+        self._day = day
+        self._begun_at = day()
+        self._heard: dict[str, float] = {}
+        """When each stream brought something last, by name and time of day."""
         self.progress = Progress(queries=dict(queries or {}))
         self._troubles: dict[str, StreamTroubles] = {}
 
@@ -188,6 +198,8 @@ class RunCounts:
         late = sum(dead_letter.kind == "late" for dead_letter in outcome.dead_letters)
         for stream, elements in measure.elements.items():
             self._troubles.setdefault(stream, StreamTroubles()).elements += elements
+            if elements:
+                self._heard[iri_to_name(stream)] = self._day()
         for letter in outcome.dead_letters:
             self._troubles.setdefault(letter.stream, StreamTroubles()).count(letter)
         self.progress = Progress(
@@ -245,8 +257,24 @@ class RunCounts:
                 skipped=before.skipped + (answers[name].skipped_count if name in answers else 0),
             )
             measure = outcome.measure.queries.get(name)
-            found[name] = counted if measure is None else _add_measure(counted, measure)
+            found[name] = counted if measure is None else self._add_measure(counted, measure)
         return found
+
+    def _add_measure(self, counted: QueryProgress, measure: QueryMeasure) -> QueryProgress:
+        newest, answered = measure.newest, measure.answered
+        return replace(
+            counted,
+            watermark=measure.watermark,
+            answered=answered,
+            lag=None if newest is None or answered is None else max(0, newest - answered),
+            state_rows=measure.size.rows,
+            state_bytes=measure.size.bytes,
+            seconds=counted.seconds + measure.seconds,
+            complete_from=measure.complete_from,
+            choices=measure.choices,
+            suspended=measure.suspended,
+            waits_for={stream: int(self._heard.get(stream, self._begun_at) * 1_000_000) for stream in measure.awaited},
+        )
 
     def summary(self, *, stopped: bool) -> RunSummary:
         """The counts at the end of the run, with the rate over all of it."""
@@ -256,22 +284,6 @@ class RunCounts:
         warnings = [text for stream, troubles in self._troubles.items() for text in troubles.describe(stream)]
         counts |= {"seconds": seconds, "rate": rate}
         return RunSummary(**counts, stopped=stopped, warnings=tuple(warnings))
-
-
-def _add_measure(counted: QueryProgress, measure: QueryMeasure) -> QueryProgress:
-    newest, answered = measure.newest, measure.answered
-    return replace(
-        counted,
-        watermark=measure.watermark,
-        answered=answered,
-        lag=None if newest is None or answered is None else max(0, newest - answered),
-        state_rows=measure.size.rows,
-        state_bytes=measure.size.bytes,
-        seconds=counted.seconds + measure.seconds,
-        complete_from=measure.complete_from,
-        choices=measure.choices,
-        suspended=measure.suspended,
-    )
 
 
 def newly_known_completeness(before: Progress, now: Progress) -> list[tuple[str, int | None]]:

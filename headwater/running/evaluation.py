@@ -20,6 +20,7 @@ from headwater.sinks.dead_letters import DeadLetter
 from headwater.sources.feed import Chunk
 from headwater.terms.packing import Plain, pack, unpack
 from headwater.windows.element_sequences import Elements, concat_elements
+from headwater.windows.heartbeat import Heartbeat, Heartbeats
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,7 @@ class _Batch:
     dead_letters: tuple[DeadLetter, ...] = ()
     sources: Mapping[tuple[str, int], str] = field(default_factory=dict)
     version: Version | None = None
+    heartbeats: Heartbeats = field(default_factory=dict)
     seconds: float = 0.0
     read: float = field(default_factory=time.monotonic)
 
@@ -74,7 +76,12 @@ class Evaluation:
     def step(self, chunks: Iterable[Chunk]) -> BatchOutcome:
         """Evaluate one batch; the order of its chunks does not matter."""
         batch = _collect_chunks(chunks)
-        return self._make_outcome(batch, self._program.advance(batch.elements, batch.ended, batch.version))
+        step = self._program.advance(batch.elements, batch.ended, batch.version, batch.heartbeats)
+        return self._make_outcome(batch, step)
+
+    def is_answer_due(self, heartbeats: Heartbeats) -> bool:
+        """Whether a batch of these heartbeats alone would make a tick due."""
+        return self._program.is_answer_due(heartbeats)
 
     def step_by_ticks(
         self, chunks: Iterable[Chunk], choose: ChooseStep, pace: TickPace | None = None
@@ -85,7 +92,7 @@ class Evaluation:
         """
         batch = _collect_chunks(chunks)
         seconds: dict[str, float] = {}
-        for step in self._program.advance_by_ticks(batch.elements, batch.ended, choose, pace):
+        for step in self._program.advance_by_ticks(batch.elements, batch.ended, choose, pace, batch.heartbeats):
             seconds = step.seconds = add_by_name(seconds, step.seconds)
             yield self._make_outcome(batch, step)
             # Elements and dead letters of the batch count once, with its first step.
@@ -165,6 +172,7 @@ def _collect_chunks(chunks: Iterable[Chunk]) -> _Batch:
     sources: dict[tuple[str, int], str] = {}
     begin = time.monotonic()
     version: Version | None = None
+    heartbeats: dict[str, Heartbeat] = {}
     for chunk in chunks:
         if chunk.stream is None:
             version = chunk.version or version
@@ -179,8 +187,11 @@ def _collect_chunks(chunks: Iterable[Chunk]) -> _Batch:
         )
         if chunk.has_ended:
             ended.add(chunk.stream)
+        if chunk.heartbeat is not None:
+            heartbeats[chunk.stream] = chunk.heartbeat
     by_stream = {stream: concat_elements(sequences) for stream, sequences in batch.items()}
-    return _Batch(by_stream, frozenset(ended), tuple(dead_letters), sources, version, time.monotonic() - begin)
+    seconds = time.monotonic() - begin
+    return _Batch(by_stream, frozenset(ended), tuple(dead_letters), sources, version, heartbeats, seconds)
 
 
 def _dead_letter(

@@ -22,6 +22,7 @@ from headwater.running.version_choice import VersionChoice
 from headwater.running.workload import Workload, WorkloadChanges
 from headwater.sources.feed import Chunk, Feed
 from headwater.sources.offsets import Offset
+from headwater.sources.stream_watch import StreamWatch
 from headwater.values.query_guard import Interruption, RunStopped
 
 _BATCH_BYTES = 1 << 20
@@ -43,6 +44,7 @@ def run_in_process(
     skips_ticks: bool = False,
     interruption: Interruption | None = None,
     clock: Clock = time.monotonic,
+    watch: StreamWatch | None = None,
 ) -> None:
     """Read, evaluate and deliver until everything is read or, when following, until `stop` is set.
 
@@ -50,8 +52,9 @@ def run_in_process(
     one, each tick is then delivered before the next one is answered, so that a change made because of one answer is
     seen by the next tick; otherwise ticks that are due together may share a step (`TickPace`). `accept_state` is called
     when the state of the checkpoint was read. With `skips_ticks`, a run that follows and falls behind evaluates fewer
-    ticks, by `clock`. `interruption` ends a batch that takes too long when the run is stopped. A run that does not
-    follow its sources ends with the error of a query when all queries are suspended.
+    ticks, by `clock`. `watch` gives the heartbeats of live streams that are followed. `interruption` ends a batch that
+    takes too long when the run is stopped. A run that does not follow its sources ends with the error of a query when
+    all queries are suspended.
     """
     evaluation = Evaluation(workload.description.program(interruption))
     if skips_ticks and follow:
@@ -64,7 +67,8 @@ def run_in_process(
         evaluation.raise_if_all_suspended()
     choice = VersionChoice(evaluation.prepare_version)
     pace = None if delivery.has_answer_callback else TickPace()
-    feed = _feed(workload, follow, drain)
+    watch = (watch or StreamWatch()) if follow else None
+    feed = _feed(workload, watch, drain)
 
     def choose_step(tick: int) -> tuple[int, Version]:
         newest = feed.newest_version()
@@ -84,7 +88,7 @@ def run_in_process(
             delivery.note_suspended({name: one.reason for name, one in evaluation.suspensions.items()})
             if skips_ticks and follow:
                 evaluation.thin_ticks(clock)
-            feed = _feed(other, follow, drain)
+            feed = _feed(other, watch, drain)
             read_ahead.forget()
         is_repeated = saved is not None and saved.planned is not None
         end = saved.planned if saved is not None else None
@@ -92,7 +96,9 @@ def run_in_process(
         if changes.is_requested:
             # What came after a change is for those who are there then.
             continue
-        if not is_repeated and replace(end, version=offset.version) == offset:
+        is_silent = not is_repeated and _is_silent(offset, end)
+        heartbeats = end.heartbeats_since(offset)
+        if is_silent and not (heartbeats and evaluation.is_answer_due(heartbeats)):
             if not follow:
                 return
             evaluation.prepare_newest()
@@ -127,6 +133,9 @@ def run_in_process(
             saved.commit(batch, offset, evaluation.snapshot())
             delivery.add_seconds("save", time.monotonic() - begin)
         feed.commit(offset)
+        if is_silent:
+            # Heartbeats have no end: the next one comes when the sources are looked at again.
+            stop.wait(trigger_seconds)
     read_ahead.forget()
 
 
@@ -181,8 +190,14 @@ def _read(feed: Feed, begin: Offset, end: Offset) -> Iterator[Chunk]:
     return (chunk for task in feed.read_tasks(begin, end) for chunk in feed.read(task))
 
 
-def _feed(workload: Workload, follow: bool, drain: bool) -> Feed:
-    feed = workload.feed(drain=drain)
-    if not follow:
+def _is_silent(begin: Offset, end: Offset) -> bool:
+    """Whether nothing but heartbeats and a version of the data lies between two offsets."""
+    return _without_version((begin.without_heartbeats(),)) == _without_version((end.without_heartbeats(),))
+
+
+def _feed(workload: Workload, watch: StreamWatch | None, drain: bool) -> Feed:
+    """The feed of a run that follows, if it has a watch, or of one that reads what there is now."""
+    feed = workload.feed(drain=drain, watch=watch)
+    if watch is None:
         feed.finish()
     return feed

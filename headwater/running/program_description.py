@@ -49,8 +49,8 @@ class ProgramDescription:
     """All that determines the answers besides the streams; it can be sent to a worker.
 
     `datasets` are the folders of the linked data, which every worker must see. `delay` is how late an element may be,
-    in microseconds. `sharding` says how the work is cut, if it is. `idle` is how far a stream may be behind the others
-    before they go on without it, in microseconds of event time; `skews` the same for the partitions of a stream.
+    in microseconds. `sharding` says how the work is cut, if it is. `idle` is after how much silence a followed stream
+    is not waited for, in microseconds; `skews` how far apart, in event time, the partitions of a stream may be.
     `services` has the settings of endpoints and given change rates, `statistics` what the optimizer may know of the
     linked data, so that every worker makes the same plans. `resumed` has a token for each query that was resumed.
     `key` is that of the ids, which workers adopt.

@@ -33,6 +33,8 @@ class QueryProgress:
     join what the kernel chose as it ran, of each shard: how many mappings went to which input as which step, and which
     indexes are built or were dropped (`kernel.join_measures`); of queries that share one plan, the first one has them.
     `suspended` is the reason for which the query has no answers until it is resumed, None while it runs.
+    `waits_for` has the streams that hold back elements which have come, and since when each of them has brought
+    nothing, in microseconds since 1970 by the machine's clock.
     """
 
     evaluator: str = "kernel"
@@ -55,6 +57,7 @@ class QueryProgress:
     complete_from: int | None = None
     choices: tuple[Choice, ...] = ()
     suspended: str | None = None
+    waits_for: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def is_complete(self) -> bool:

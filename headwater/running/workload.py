@@ -14,7 +14,8 @@ from headwater.running.counting import initial_progress
 from headwater.running.program_description import ProgramDescription, ProgramOutline
 from headwater.running.progress import QueryProgress
 from headwater.sources.feed import Feed
-from headwater.sources.source import Source
+from headwater.sources.source import ArrivalSource, Source
+from headwater.sources.stream_watch import StreamWatch
 
 
 @dataclass(frozen=True)
@@ -30,9 +31,22 @@ class Workload:
         cut = self.description.sharding
         return initial_progress(self.description.queries, self.outline.queries, 1 if cut is None else len(cut.keys))
 
-    def feed(self, *, drain: bool) -> Feed:
-        """The feed of the sources, limited to the triples that the queries need."""
-        return Feed(self.sources, drain=drain, wanted=self.outline.wanted_patterns, datasets=self.description.watched)
+    @property
+    def live_streams(self) -> frozenset[str]:
+        """The streams that have heartbeats while they are followed: with an idle time, or stamped by arrival."""
+        stamped = {stream for stream, source in self.sources.items() if isinstance(source, ArrivalSource)}
+        return frozenset(stamped | ({stream for stream, _ in self.description.idle} & self.sources.keys()))
+
+    def feed(self, *, drain: bool, watch: StreamWatch | None = None) -> Feed:
+        """The feed of the sources, limited to the triples that the queries need; with a watch it has heartbeats."""
+        return Feed(
+            self.sources,
+            drain=drain,
+            wanted=self.outline.wanted_patterns,
+            datasets=self.description.watched,
+            live=() if watch is None else self.live_streams,
+            watch=watch,
+        )
 
 
 class WorkloadChanges:

@@ -4,7 +4,7 @@
     kafka://a:9092,b:9092/topic,other?start=latest&time=http://ex/at
     mqtt://host:1883/sensors/+/temperature?format=text
     tcp://host:9999?format=csv
-    ws://host:8080/path?format=jsonld       (format, time and spool are taken out; the rest stays in the address)
+    ws://host:8080/path?format=jsonld       (format, time, spool, keep and time-outs are taken out of the address)
     file:///data/gates/*.tnq                (or file:gates/*.tnq, relative to the working directory)
 
 User and password may stand before the host; better they stay in the environment (`egress.credentials`). What stands
@@ -41,7 +41,7 @@ READABLE = ", ".join(_SCHEMES.values())
 """How the addresses begin at which a stream can be read, for messages."""
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|file:")
 _DECODING = ("format", "time")
-_RECEIVING = (*_DECODING, "spool", "keep")
+_RECEIVING = (*_DECODING, "spool", "keep", "connect_timeout", "read_timeout")
 
 
 def is_address(text: str) -> bool:
@@ -102,7 +102,7 @@ def source_at(address: str, *, template: str | Path | None = None) -> FileSource
         if not parts.netloc or not path:
             raise SettingError(f"{redact_url(address)!r}: expected kafka://host:port/topic")
         options = take_connector_options(given)
-        arguments = _parse_arguments(address, given, (*_DECODING, "start", "skew", "per_batch"))
+        arguments = _parse_arguments(address, given, (*_DECODING, "start", "skew", "per_batch", "connect_timeout"))
         return kafka(parts.netloc, *path.split(","), template=template, options=options, **arguments)
     if parts.scheme in ("mqtt", "mqtts"):
         from headwater.sources.mqtt import mqtt

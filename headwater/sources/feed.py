@@ -10,7 +10,7 @@ stream with the last of them. Otherwise a feed gives what there is so far, compl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,12 +20,14 @@ from headwater.datasets.version_watch import VersionWatch
 from headwater.sources.file_identity import identify
 from headwater.sources.followed_items import FollowedItems
 from headwater.sources.offsets import ItemOffset, Offset, StreamOffset
-from headwater.sources.source import ItemRange, Source, SourceItem
+from headwater.sources.source import ArrivalSource, ItemRange, Source, SourceItem
 from headwater.sources.spool import release_read_items
 from headwater.sources.stream_patterns import ALL_TRIPLES, WantedPatterns, compile_patterns
+from headwater.sources.stream_watch import StreamWatch
 from headwater.terms.element_columns import ElementColumns
 from headwater.terms.ids.term_key import ProcessKey
 from headwater.terms.model import BadElement, Element
+from headwater.windows.heartbeat import Heartbeat
 
 if TYPE_CHECKING:
     from headwater.terms.scanning.pattern_tables import ScanPatterns
@@ -38,15 +40,17 @@ _CHUNK_BYTES = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class ReadTask:
-    """What one worker reads of a batch: a range of the item with this index, or, without a range, the end of a stream.
+    """What one worker reads of a batch: a range of the item with this index.
 
-    A task without a stream marks the beginning of the run or, with a version, a new version of the data sets.
+    Without a range it is a heartbeat or the end of the stream. A task without a stream marks the beginning of the run
+    or, with a version, a new version of the data sets.
     """
 
     stream: str | None = None
     item_index: int = 0
     item_range: ItemRange | None = None
     version: tuple[int, ...] | None = None
+    heartbeat: Heartbeat | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,7 @@ class Chunk:
     bad: tuple[BadElement, ...] = ()
     has_ended: bool = False
     version: tuple[int, ...] | None = None
+    heartbeat: Heartbeat | None = None
 
 
 class _Unread(NamedTuple):
@@ -72,7 +77,10 @@ class _Unread(NamedTuple):
 
 
 class Feed:
-    """Reads sources by their streams' IRIs, and watches the folders of data sets."""
+    """Reads sources by their streams' IRIs, and watches the folders of data sets.
+
+    The streams in `live` have heartbeats, which `watch` gives.
+    """
 
     def __init__(
         self,
@@ -81,7 +89,11 @@ class Feed:
         drain: bool = True,
         wanted: WantedPatterns = ALL_TRIPLES,
         datasets: Sequence[str] = (),
+        live: Collection[str] = (),
+        watch: StreamWatch | None = None,
     ) -> None:
+        self._live = frozenset(live)
+        self._watch = watch or StreamWatch()
         self._datasets = [VersionWatch(folder) for folder in datasets]
         self._sources = dict(sources)
         self._drain = drain
@@ -103,6 +115,7 @@ class Feed:
 
     def next_offset(self, start: Offset, limit: int | None = None) -> Offset:
         """How far the next batch goes, with at most about `limit` bytes; the same offset where nothing is new."""
+        settled = self._ask_settled(start)
         listed = {stream: self._list_items(stream) for stream in self._sources}
         followed = {stream: self._follow(stream, start.of(stream).items, listed[stream]) for stream in self._sources}
         unread = {stream: self._find_unread(stream, *followed[stream]) for stream in self._sources}
@@ -114,10 +127,22 @@ class Feed:
             share = sizes[stream] if limit is None else min(sizes[stream], max(1, limit * sizes[stream] // total))
             after = _advance(followed[stream][0], unread[stream], share, is_final=self._final_items is not None)
             ends = self._final_items is not None and self._drain and share >= sizes[stream]
-            streams[stream] = StreamOffset(after, ends or (before.has_ended and after == before.items))
+            heartbeat = before.heartbeat
+            if stream in settled and all(after[index].end == one.end for index, one in unread[stream].items()):
+                heartbeat = self._watch.beat(stream, settled[stream])
+            streams[stream] = StreamOffset(after, ends or (before.has_ended and after == before.items), heartbeat)
         # Streams without a source now keep what is known of them for a later run.
         end = Offset({**start.streams, **streams}, has_begun=True, version=self.newest_version())
         return start if end == start else end
+
+    def _ask_settled(self, start: Offset) -> dict[str, int | None]:
+        """What has settled of each live stream, before its items are listed; a finite feed has no live streams."""
+        settled: dict[str, int | None] = {}
+        for stream in self._live & self._sources.keys() if self._final_items is None else ():
+            self._watch.begin(stream, start.of(stream).heartbeat)
+            source = self._sources[stream]
+            settled[stream] = source.settled_before() if isinstance(source, ArrivalSource) else None
+        return settled
 
     def newest_version(self) -> tuple[int, ...]:
         """The newest versions of the data sets."""
@@ -172,12 +197,15 @@ class Feed:
                     tasks.extend(ReadTask(stream, index, item_range) for item_range in _ranges_between(old, new, size))
             if offset.has_ended:
                 tasks.append(ReadTask(stream))
+            elif offset.heartbeat != before.heartbeat:
+                tasks.append(ReadTask(stream, heartbeat=offset.heartbeat))
         return tasks
 
     def read(self, task: ReadTask) -> Iterator[Chunk]:
         """The elements of a task, in chunks."""
         if task.stream is None or task.item_range is None:
-            yield Chunk(task.stream, has_ended=task.stream is not None, version=task.version)
+            has_ended = task.stream is not None and task.heartbeat is None
+            yield Chunk(task.stream, has_ended=has_ended, version=task.version, heartbeat=task.heartbeat)
             return
         for item_range in task.item_range.split(_CHUNK_BYTES):
             yield from self._read_range(task.stream, task.item_index, item_range)

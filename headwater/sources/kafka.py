@@ -18,6 +18,7 @@ import socket
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 from headwater.egress.secret_references import fill_in_secrets
@@ -37,7 +38,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _CONNECT_SECONDS = 5.0
+_RETRY_SECONDS = 0.5
 _RECORDS_PER_BATCH = 200_000
+_USUAL_IDLE = 5_000_000
+"""So long, in microseconds, records may be on their way from their producers."""
 _MOST_PARTITIONS = 1 << 20
 _COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp")
 
@@ -64,6 +68,12 @@ class KafkaSource(RecordSource):
     per_batch: int = _RECORDS_PER_BATCH
     skew: int | None = 60_000_000
     options: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    connect_timeout: int | None = None
+
+    @property
+    def usual_idle(self) -> int | None:
+        # The times of records are those at which they came into being; other times are the data's own.
+        return _USUAL_IDLE if self.decoder.keeps_message_times else None
 
     def check(self) -> None:
         if not is_broker_reachable(self.servers):
@@ -71,6 +81,7 @@ class KafkaSource(RecordSource):
 
     def records(self, spark: SparkSession) -> DataFrame:
         ensure_kafka(spark)
+        self._wait_for_broker()
         options = {
             "kafka.bootstrap.servers": self.servers,
             # Records of aborted transactions are not read.
@@ -82,6 +93,19 @@ class KafkaSource(RecordSource):
             **fill_in_secrets(dict(self.options)),
         }
         return spark.readStream.format("kafka").options(**options).load().select(*_COLUMNS)
+
+    def _wait_for_broker(self) -> None:
+        """Try to connect for as long as was said; a `SourceError` where no broker answers."""
+        if self.connect_timeout is None:
+            return
+        end = monotonic() + self.connect_timeout / 1_000_000
+        while not is_broker_reachable(self.servers):
+            if monotonic() >= end:
+                raise SourceError(
+                    f"no Kafka broker answers at {self.servers} for {self.connect_timeout / 1_000_000:g} s: check the "
+                    "address, and that the broker runs, or allow more with connect_timeout"
+                )
+            sleep(_RETRY_SECONDS)
 
     def reader(self) -> RecordReader:
         return KafkaReader(self.topics, self.decoder)
@@ -162,6 +186,7 @@ def kafka(
     skew: int | str = "1m",
     per_batch: int = _RECORDS_PER_BATCH,
     options: Mapping[str, str] | None = None,
+    connect_timeout: int | str | None = None,
 ) -> KafkaSource:
     """A stream in one or several Kafka topics; it needs Spark.
 
@@ -169,7 +194,8 @@ def kafka(
     `headwater.sources.payloads`). `start` is where a run without a checkpoint begins: `earliest`,
     `latest` or a time. `skew` is how far partitions may be apart in event time, `per_batch` how many records a batch
     may have. `options` go to Spark's connector, such as `kafka.security.protocol`; `${env:NAME}` and `${file:PATH}` in
-    them stand for what a variable or a file holds.
+    them stand for what a variable or a file holds. With `connect_timeout` a run ends if no broker answers for so long
+    when it begins; otherwise one that follows tries for an hour.
     """
     for name in (topic, *topics):
         check_text("topic", name)
@@ -184,4 +210,5 @@ def kafka(
         check_whole("per_batch", per_batch, 1),
         check_duration("skew", skew),
         tuple((options or {}).items()),
+        None if connect_timeout is None else check_duration("connect_timeout", connect_timeout),
     )

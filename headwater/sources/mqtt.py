@@ -21,7 +21,7 @@ from urllib.parse import unquote, urlsplit
 from headwater.egress.credentials import Credentials
 from headwater.errors import SettingError
 from headwater.sources.payloads import Decoder
-from headwater.sources.receivers import INSTALL_CONNECTORS, ReceivedSource, Receiver, make_received_source
+from headwater.sources.receivers import INSTALL_CONNECTORS, ReceivedSource, Receiver, Timeouts, make_received_source
 from headwater.sources.source import SourceError
 from headwater.sources.spool import KEEP_SECONDS, Spool
 from headwater.terms.arguments import check_text
@@ -173,13 +173,17 @@ def mqtt(
     client: str | None = None,
     spool: str | Path | None = None,
     keep: float = KEEP_SECONDS,
+    connect_timeout: int | str | None = None,
+    read_timeout: int | str | None = None,
 ) -> ReceivedSource:
     """A stream of MQTT messages; `topic` may have the wildcards `+` and `#`.
 
     `format`, `template` and `time` say what a message means (see `headwater.sources.payloads`). `client`
     is the name under which the broker keeps messages while nobody is connected; by default it is made from the topic,
     and two runs that read one topic at the same time need different ones. `spool` is the folder for what was received,
-    by default in the checkpoint; `keep` is for how many seconds files are kept there that were read.
+    by default in the checkpoint; `keep` is for how many seconds files are kept there that were read. The run ends with
+    an error if there is no connection for the time `connect_timeout`, or nothing arrives for the time `read_timeout`;
+    without them it tries and waits for ever.
     """
     try:
         import paho.mqtt.client  # noqa: F401
@@ -192,7 +196,9 @@ def mqtt(
     decoder = Decoder.of(format, template=template, time=time)
     name = client or f"headwater-{blake2b(topic.encode(), digest_size=6).hexdigest()}"
 
+    timeouts = Timeouts.of(connect_timeout, read_timeout)
+
     def make(decoder: Decoder, folder: Spool) -> Receiver:
         return MqttReceiver(broker, topic, qos, name, decoder, folder)
 
-    return make_received_source(f"mqtt://{broker.host}:{broker.port}/{topic}", decoder, make, spool, keep)
+    return make_received_source(f"mqtt://{broker.host}:{broker.port}/{topic}", decoder, make, spool, keep, timeouts)

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+from headwater.windows.heartbeat import Heartbeat
 
 _INSIDE, _AT_END, _WHOLE, _GONE = 0, 1, 2, 3
 
@@ -47,10 +49,23 @@ class ItemOffset:
 
 @dataclass(frozen=True, slots=True)
 class StreamOffset:
-    """How far one stream was read; `has_ended` where a batch carried the end of the stream."""
+    """How far one stream was read; `has_ended` where a batch carried the end of the stream.
+
+    `heartbeat` is the last one of a live stream.
+    """
 
     items: tuple[ItemOffset, ...] = ()
     has_ended: bool = False
+    heartbeat: Heartbeat | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"items": [item.to_json() for item in self.items], "ended": self.has_ended}
+        return found if self.heartbeat is None else found | {"heartbeat": list(self.heartbeat)}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> StreamOffset:
+        heartbeat = Heartbeat(*value["heartbeat"]) if "heartbeat" in value else None
+        return cls(tuple(map(ItemOffset.from_json, value["items"])), value["ended"], heartbeat)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,22 +83,29 @@ class Offset:
         """How far one stream was read."""
         return self.streams.get(stream, StreamOffset())
 
+    def without_heartbeats(self) -> Offset:
+        """The same offset without the heartbeats: equal where nothing was read in between."""
+        streams = {stream: replace(offset, heartbeat=None) for stream, offset in self.streams.items()}
+        return replace(self, streams=streams)
+
+    def heartbeats_since(self, before: Offset) -> dict[str, Heartbeat]:
+        """The heartbeats by stream that are not those of an offset before."""
+        return {
+            stream: offset.heartbeat
+            for stream, offset in self.streams.items()
+            if offset.heartbeat is not None and offset.heartbeat != before.of(stream).heartbeat
+        }
+
     def to_json(self) -> dict[str, Any]:
         """A value of plain lists, dictionaries, strings and numbers."""
         return {
             "begun": self.has_begun,
             "version": list(self.version),
-            "streams": {
-                stream: {"items": [item.to_json() for item in offset.items], "ended": offset.has_ended}
-                for stream, offset in self.streams.items()
-            },
+            "streams": {stream: offset.to_json() for stream, offset in self.streams.items()},
         }
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Offset:
         """The offset that `to_json` wrote."""
-        streams = {
-            stream: StreamOffset(tuple(map(ItemOffset.from_json, offset["items"])), offset["ended"])
-            for stream, offset in value["streams"].items()
-        }
+        streams = {stream: StreamOffset.from_json(offset) for stream, offset in value["streams"].items()}
         return cls(streams, value["begun"], tuple(value["version"]))

@@ -73,6 +73,7 @@ TEXT_CELL = "value"
 """The cell of a message of plain text that holds the text."""
 _RECORD_RULE = f"{{{TIME_CELL}}} as microseconds"
 _TIME_LINE = re.compile(r"^@time\b", re.MULTILINE)
+_LAST_TIME_LINE = re.compile(r"^@time\s+(.*?)\s*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +128,17 @@ class Decoder:
         if chosen is PayloadFormat.CSV and compiled.columns is None:
             raise SettingError("messages have no header line: the template needs a line @columns with their names")
         return cls(chosen, compiled)
+
+    @property
+    def keeps_message_times(self) -> bool | None:
+        """Whether elements get the time of their message; None where that depends on what is in it."""
+        if self.template is not None:
+            return _LAST_TIME_LINE.findall(self.template.text)[-1:] == [_RECORD_RULE]
+        if self.format is PayloadFormat.TNQ or self.time not in (None, RECORD):
+            return False
+        # Only named graphs may say when they were generated.
+        has_graphs = self.format in (PayloadFormat.N_QUADS, PayloadFormat.TRIG, PayloadFormat.JSON_LD)
+        return None if has_graphs and self.time is None else True
 
     def decode(self, message: ReceivedMessage) -> list[Element | BadElement]:
         """The elements of a message, in its order, each at the message's position and its own index behind it."""

@@ -70,6 +70,11 @@ class RecordSource(_NoItems, ABC):
 
     skew: int | None = None
 
+    @property
+    def usual_idle(self) -> int | None:
+        """After how much silence the stream is not waited for, where nobody says it; None: it always is."""
+        return None
+
     @abstractmethod
     def records(self, spark: SparkSession) -> DataFrame:
         """The records as a streaming DataFrame."""

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from headwater.egress.credentials import Credentials, split_user_info
 from headwater.errors import SettingError
 from headwater.sources.payloads import Decoder, PayloadFormat
-from headwater.sources.receivers import INSTALL_CONNECTORS, ReceivedSource, Receiver, make_received_source
+from headwater.sources.receivers import INSTALL_CONNECTORS, ReceivedSource, Receiver, Timeouts, make_received_source
 from headwater.sources.source import SourceError
 from headwater.sources.spool import KEEP_SECONDS, Spool
 from headwater.terms.arguments import check_text
@@ -112,11 +112,13 @@ def tcp(
     time: str | None = None,
     spool: str | Path | None = None,
     keep: float = KEEP_SECONDS,
+    connect_timeout: int | str | None = None,
+    read_timeout: int | str | None = None,
 ) -> ReceivedSource:
     """A stream of lines from a TCP server. Without a format they are timed N-Quads, or JSON with a template.
 
-    `format`, `template` and `time` say what a line means (see `headwater.sources.payloads`); `spool` and
-    `keep` are those of `mqtt`.
+    `format`, `template` and `time` say what a line means (see `headwater.sources.payloads`); `spool`,
+    `keep` and the time-outs are those of `mqtt`.
     """
     check_text("host", host)
     if not isinstance(port, int) or not 0 < port < 1 << 16:
@@ -124,10 +126,12 @@ def tcp(
     chosen = format or (PayloadFormat.TNQ if template is None and time is None else None)
     decoder = Decoder.of(chosen, template=template, time=time)
 
+    timeouts = Timeouts.of(connect_timeout, read_timeout)
+
     def make(decoder: Decoder, folder: Spool) -> Receiver:
         return LineReceiver(host, port, decoder, folder)
 
-    return make_received_source(f"tcp://{host}:{port}", decoder, make, spool, keep)
+    return make_received_source(f"tcp://{host}:{port}", decoder, make, spool, keep, timeouts)
 
 
 def websocket(
@@ -138,6 +142,8 @@ def websocket(
     time: str | None = None,
     spool: str | Path | None = None,
     keep: float = KEEP_SECONDS,
+    connect_timeout: int | str | None = None,
+    read_timeout: int | str | None = None,
 ) -> ReceivedSource:
     """A stream of messages from a WebSocket server, `ws://…` or `wss://…`; the rest is as in `mqtt`."""
     parts = urlsplit(check_text("url", url))
@@ -149,7 +155,9 @@ def websocket(
         raise SourceError(f"WebSocket needs the package websockets. {INSTALL_CONNECTORS}") from None
     decoder = Decoder.of(format, template=template, time=time)
 
+    timeouts = Timeouts.of(connect_timeout, read_timeout)
+
     def make(decoder: Decoder, folder: Spool) -> Receiver:
         return WebSocketReceiver(url, decoder, folder)
 
-    return make_received_source(redact_url(url), decoder, make, spool, keep)
+    return make_received_source(redact_url(url), decoder, make, spool, keep, timeouts)

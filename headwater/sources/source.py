@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from headwater.errors import HeadwaterError
 from headwater.terms.model import BadElement, Element
@@ -90,3 +90,14 @@ class Source(Protocol):
 
     def line_numbers(self, name: str, positions: Sequence[tuple[int, ...]]) -> list[int | None]:
         """The lines at which elements of an item begin; None where lines have no numbers."""
+
+
+@runtime_checkable
+class ArrivalSource(Protocol):
+    """A source that may stamp its elements when they arrive."""
+
+    def settled_before(self) -> int | None:
+        """Everything stamped before this instant can be read, and nothing will be stamped so any more.
+
+        None where that is not known, or where elements carry times of their own. To be asked before items are listed.
+        """

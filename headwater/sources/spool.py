@@ -4,6 +4,9 @@ A spool is a folder of `.tnq` files that the ordinary file source follows, so fr
 are those of files. A file is closed after some size or time, and removed when all of it was read, the batch that read
 it was committed, and it has reached an age.
 
+Beside the files is a mark, as long as every element was stamped when it arrived: the instant before which everything
+that was stamped is in the files. Whoever reads the spool, in whatever process, takes it for a heartbeat.
+
 A message that could not be read is a line of its own that no reader takes for a statement, with the reason and the
 message inside: it comes out as a `BadElement` at its place, and is counted and kept like any other.
 """
@@ -35,6 +38,8 @@ FILE_BYTES = 64 << 20
 FILE_SECONDS = 3600.0
 KEEP_SECONDS = 3600.0
 _UNREADABLE = "unreadable "
+_MARK = ".settled"
+_MARK_DIGITS = 20
 _SPOOLED = 1000
 """How many characters of a message that cannot be read are kept: six bytes each in JSON, at most."""
 
@@ -95,11 +100,36 @@ class Spool:
             self._size, self._opened = 0, time.monotonic()
         return self._file
 
+    def mark_settled(self, instant: int | None) -> None:
+        """Write that everything stamped before an instant is on disk; None: elements have times of their own.
+
+        It is not forced to disk: a mark that is too old holds, too.
+        """
+        path = self.folder / _MARK
+        if instant is None:
+            path.unlink(missing_ok=True)
+            return
+        # Of one size and in one call, so that a reader never sees a part of it.
+        mark = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
+        try:
+            os.pwrite(mark, f"{instant:0{_MARK_DIGITS}d}".encode(), 0)
+        finally:
+            os.close(mark)
+
     def close(self) -> None:
         if self._file is not None:
             os.close(self._file)
             self._file = None
         os.close(self._lock)
+
+
+def read_mark(folder: str | Path) -> int | None:
+    """What `Spool.mark_settled` wrote; None where there is no mark."""
+    try:
+        text = (Path(folder) / _MARK).read_text("ascii")
+        return int(text) if len(text) == _MARK_DIGITS else None
+    except (OSError, ValueError):
+        return None
 
 
 def element_lines(element: Element) -> Iterator[str]:
@@ -124,6 +154,9 @@ class SpoolSource:
 
     def check(self) -> None:
         return
+
+    def settled_before(self) -> int | None:
+        return read_mark(self.folder)
 
     def list_items(self) -> list[SourceItem]:
         return self._files.list_items()

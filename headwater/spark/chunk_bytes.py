@@ -14,6 +14,7 @@ from headwater.terms.element_columns import ElementColumns
 from headwater.terms.ids.term_ids import encode_with_check, forget_hashes
 from headwater.terms.model import BadElement
 from headwater.terms.packing import pack, unpack
+from headwater.windows.heartbeat import Heartbeat
 
 _REMEMBERED_TERMS = 1 << 16
 
@@ -40,11 +41,14 @@ def pack_chunk(chunk: Chunk) -> bytes:
     assert isinstance(columns, ElementColumns)
     bad = [(one.reason, one.text, one.source, one.position, one.line) for one in chunk.bad]
     elements = columns.to_plain()
-    return pack([chunk.stream, chunk.item_index, chunk.source, elements, bad, chunk.has_ended, chunk.version])
+    rest = (chunk.has_ended, chunk.version, chunk.heartbeat and tuple(chunk.heartbeat))
+    return pack([chunk.stream, chunk.item_index, chunk.source, elements, bad, *rest])
 
 
 def unpack_chunk(data: bytes) -> Chunk:
     """The chunk that `pack_chunk` packed, its elements as columns."""
-    stream, item_index, source, elements, bad, has_ended, version = unpack(data)
+    stream, item_index, source, elements, bad, has_ended, version, beat = unpack(data)
     columns = ElementColumns.from_plain(elements)
-    return Chunk(stream, item_index, source, columns, tuple(BadElement(*one) for one in bad), has_ended, version)
+    heartbeat = None if beat is None else Heartbeat(*beat)
+    bad_ones = tuple(BadElement(*one) for one in bad)
+    return Chunk(stream, item_index, source, columns, bad_ones, has_ended, version, heartbeat)

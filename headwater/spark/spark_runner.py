@@ -52,8 +52,12 @@ def outcome_rows(
     *,
     drain: bool = True,
     batch_bytes: int | None = None,
+    live: frozenset[str] = frozenset(),
 ) -> DataFrame:
-    """The streaming DataFrame of what the stateful step gives (`stateful.OUTPUT_SCHEMA`)."""
+    """The streaming DataFrame of what the stateful step gives (`stateful.OUTPUT_SCHEMA`).
+
+    The streams in `live` have heartbeats.
+    """
     from headwater.spark.spark_source import FORMAT, FeedSettings, HeadwaterSource, source_options
     from headwater.spark.stateful_step import OUTPUT_SCHEMA, EvaluationProcessor, observe_counts
 
@@ -62,7 +66,7 @@ def outcome_rows(
     task_bytes = max(min(size, _SMALLEST_TASK_BYTES), size // spark.sparkContext.defaultParallelism)
     _register(spark, HeadwaterSource)
     read_here, records = _separate_records(sources, drain)
-    feed = FeedSettings(read_here, drain, wanted, description.sharding, description.watched, description.key)
+    feed = FeedSettings(read_here, drain, wanted, description.sharding, description.watched, description.key, live)
     options = source_options(feed, batch_bytes=size, task_bytes=task_bytes)
     chunks = spark.readStream.format(FORMAT).options(**options).load()
     for stream, source in records.items():
@@ -134,7 +138,13 @@ def run_on_spark(
     def start(folder: Path, ends: bool) -> StreamingQuery:
         description = workload.description
         rows = outcome_rows(
-            spark, description, workload.sources, workload.outline.wanted_patterns, drain=ends, batch_bytes=batch_bytes
+            spark,
+            description,
+            workload.sources,
+            workload.outline.wanted_patterns,
+            drain=ends,
+            batch_bytes=batch_bytes,
+            live=workload.live_streams if follow else frozenset(),
         )
         writer = rows.writeStream.foreachBatch(deliver).option("checkpointLocation", str(folder))
         trigger = (

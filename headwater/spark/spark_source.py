@@ -35,7 +35,10 @@ _ARROW = pa.schema([("shard", pa.int32()), ("chunk", pa.binary())])
 
 
 class FeedSettings(NamedTuple):
-    """What is read, and how: the sources, whether their streams end, what queries want, shards, data sets to watch."""
+    """What is read, and how: the sources, whether their streams end, what queries want, shards, data sets to watch.
+
+    The streams in `live` have heartbeats.
+    """
 
     sources: Mapping[str, Source]
     drain: bool
@@ -44,6 +47,7 @@ class FeedSettings(NamedTuple):
     datasets: tuple[str, ...]
     key: ProcessKey
     """The process that plans the reading adopts the key of the driver, and passes it on."""
+    live: frozenset[str] = frozenset()
 
 
 def source_options(settings: FeedSettings, *, batch_bytes: int, task_bytes: int) -> dict[str, str]:
@@ -64,7 +68,13 @@ class HeadwaterSource(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         settings: FeedSettings = pickle.loads(base64.b64decode(self.options["feed"]))
-        feed = Feed(settings.sources, drain=settings.drain, wanted=settings.wanted, datasets=settings.datasets)
+        feed = Feed(
+            settings.sources,
+            drain=settings.drain,
+            wanted=settings.wanted,
+            datasets=settings.datasets,
+            live=settings.live,
+        )
         return HeadwaterReader(feed, settings.sharding, int(self.options["batchBytes"]), int(self.options["taskBytes"]))
 
 

@@ -62,6 +62,11 @@ def check_duration(name: str, value: Any) -> int:
     return parse_duration(value) if isinstance(value, str) else check_whole(name, value, unit=unit)
 
 
+def check_idle(name: str, value: Any) -> int | None:
+    """An idle time in microseconds; None where it is `"off"`."""
+    return None if value == "off" else check_duration(name, value)
+
+
 def check_time(name: str, value: Any) -> int:
     """An instant in microseconds since 1970, given so or as a text."""
     unit = " of microseconds since 1970, or a time such as '2014-08-01T07:50:00Z'"

@@ -34,7 +34,7 @@ class PartitionedClock(StreamClock):
 
     @property
     def watermark(self) -> int | None:
-        return self.highest_watermark
+        return self._at_least_closed(self.highest_watermark)
 
     def take_limits_of(self, other: StreamClock) -> StreamClock:
         if isinstance(other, PartitionedClock):
@@ -44,6 +44,7 @@ class PartitionedClock(StreamClock):
     def admit(self, elements: Elements) -> tuple[Elements, Elements]:
         if not len(elements):
             return elements, []
+        self.heard_at, self.silence = None, 0
         times, partitions = times_of(elements), _partitions_of(elements)
         is_late = np.zeros(len(elements), dtype=np.bool_)
         for floor in (self.highest_watermark, self.closed_before):

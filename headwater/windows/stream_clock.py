@@ -3,6 +3,14 @@
 The watermark of a stream is the highest timestamp so far minus the allowed delay; no older element is expected. Whether
 an element is late depends only on the elements before it in its stream, so neither batches nor the progress of other
 streams change the answers.
+
+Live streams also have heartbeats (`heartbeat`). A stream that was silent for its `idle` time is taken to have come to
+the present of the query that reads it, less that time:
+
+    present     of streams that are read together: the largest sum of a newest timestamp and the silence since then
+    watermark   of a silent one: at least the present minus its idle time minus the delay
+
+A stream whose elements are stamped when they arrive needs no such guess: its heartbeats say what has settled.
 """
 
 from __future__ import annotations
@@ -14,6 +22,7 @@ import numpy as np
 
 from headwater.terms.ids.term_texts import Ints
 from headwater.windows.element_sequences import Elements, select_elements, times_of
+from headwater.windows.heartbeat import Heartbeat
 
 
 @dataclass
@@ -27,24 +36,51 @@ class StreamClock:
     late_count: int = 0
     element_count: int = 0
     closed_before: int | None = None
-    """Ticks before this instant are final; older elements are late. Set at the end of a run, and for idle streams."""
+    """Ticks before this instant are final; older elements are late. Set at the end of a run, and by heartbeats."""
     idle_limit: int | None = None
-    """How far, in event time, other streams may be ahead before they stop waiting for this one."""
+    """After so much silence, by the machine's clock, the stream is not waited for; None: it always is."""
+    heard_at: int | None = None
+    """When it was last seen to have brought something, by the machine's clock; None where no heartbeat came since."""
+    silence: int = 0
+    """For how long it had brought nothing at the last heartbeat."""
 
     @property
     def watermark(self) -> int | None:
         """No element before this instant is expected; None before the first element."""
-        return None if self.highest_time is None else self.highest_time - self.delay
+        return self._at_least_closed(None if self.highest_time is None else self.highest_time - self.delay)
 
     @property
     def complete_before(self) -> int | None:
         """All ticks before this instant can be evaluated."""
         return self.watermark
 
+    def _at_least_closed(self, mark: int | None) -> int | None:
+        closed = self.closed_before
+        return mark if closed is None or (mark is not None and mark > closed) else closed
+
+    @property
+    def present(self) -> int | None:
+        """Where the stream would be if it had gone on at the speed of the machine's clock since its newest element."""
+        return None if self.highest_time is None else self.highest_time + self.silence
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether it has brought nothing for its idle time."""
+        return self.idle_limit is not None and self.heard_at is not None and self.silence >= self.idle_limit
+
+    def beat(self, heartbeat: Heartbeat) -> None:
+        """Take a heartbeat, which comes behind the elements of its batch."""
+        if self.heard_at is None:
+            self.heard_at = heartbeat.until
+        self.silence = heartbeat.until - max(self.heard_at, heartbeat.since)
+        if heartbeat.settled is not None:
+            self.close(heartbeat.settled - (self.idle_limit or 0))
+
     def admit(self, elements: Elements) -> tuple[Elements, Elements]:
         """Split elements, given in arrival order, into admitted and late ones."""
         if not len(elements):
             return elements, []
+        self.heard_at, self.silence = None, 0
         times = times_of(elements)
         highest = np.maximum.accumulate(times)
         # An element is compared with those before it; a new highest one is never late.
@@ -90,25 +126,22 @@ class DerivedStreamClock(StreamClock):
 
     @property
     def complete_before(self) -> int | None:
-        return None if self.highest_time is None else self.highest_time + 1
+        return self._at_least_closed(None if self.highest_time is None else self.highest_time + 1)
 
 
 def combine_clocks(clocks: Iterable[StreamClock]) -> tuple[int | None, bool]:
     """The watermark of a query over several streams, and whether all of them have ended.
 
     Streams that have ended do not hold the others back. The watermark is None while a stream that has not ended has no
-    element yet. A stream with an idle limit holds the others back by at most that limit: it is closed up to there, and
-    its older elements are late.
+    element yet. Streams that are silent are closed up to the present minus their idle time: their older elements are
+    late.
     """
     running = [clock for clock in clocks if not clock.has_ended]
     if not running:
         return None, True
+    silent = [clock for clock in running if clock.is_silent]
+    if silent and (present := max((c.present for c in running if c.present is not None), default=None)) is not None:
+        for clock in silent:
+            clock.close(present - (clock.idle_limit or 0) - clock.delay)
     marks = [clock.complete_before for clock in running]
-    newest = max((mark for mark in marks if mark is not None), default=None)
-    if newest is not None:
-        for index, clock in enumerate(running):
-            mark = marks[index]
-            if clock.idle_limit is not None and (mark is None or mark < newest - clock.idle_limit):
-                marks[index] = newest - clock.idle_limit
-                clock.close(newest - clock.idle_limit)
     return (None if None in marks else min(mark for mark in marks if mark is not None)), False

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headwater.commands.settings_file import read_settings
+from headwater.commands.settings_file import FileSettings, read_settings
 from headwater.language.errors import QueryError
 from tests.commands.documents import Block, blocks_of, folder, renewed
 from tests.commands.running import EXAMPLES, PROJECT
@@ -94,4 +94,4 @@ def test_settings_files_that_are_shown_are_read(tmp_path: Path) -> None:
     assert shown
     for text in shown:
         (tmp_path / "headwater.toml").write_text(text)
-        assert read_settings(tmp_path / "headwater.toml").egress is not None
+        assert read_settings(tmp_path / "headwater.toml") != FileSettings()

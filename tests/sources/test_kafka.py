@@ -202,3 +202,46 @@ def test_section_2_3_the_iri_of_a_stream_is_a_broker_and_a_topic(kafka_spark: Sp
     answers: list[hw.Answer] = []
     engine.run(on_answer=answers.append)
     assert totals(answers) == {10: {"a": 2}, 20: {"a": 1}}
+
+
+def test_a_topic_that_pauses_is_answered_and_one_that_is_silent_does_not_hold_up_another(
+    kafka_spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    busy, silent = topic("busy"), topic("silent")
+    put(kafka_spark, broker.servers, silent, [b'<http://ex/s> <http://ex/none> "0" .'])
+    engine = hw.Engine(kafka_spark, checkpoint=tmp_path / "checkpoint", shards=1, idle="1s")
+    for name in (busy, silent):
+        engine.stream(f"http://ex/{name[:4]}", hw.kafka(broker.servers, name, format="ntriples"))
+    engine.register(
+        "PREFIX : <http://ex/> SELECT ?v ?w WHERE { STREAM :busy [NOW] { ?x :value ?v } "
+        "OPTIONAL { STREAM <http://ex/sile> [RANGE 1m] { ?x :other ?w } } }"
+    )
+    values: list[str] = []
+
+    def send_next() -> None:
+        put(kafka_spark, broker.servers, busy, [f'<http://ex/s> <http://ex/value> "{len(values)}" .'.encode()])
+
+    def take(answer: hw.Answer) -> None:
+        values.extend(str(row[0]) for row in answer.rows)
+        if len(values) == 2:
+            engine.stop()
+        else:
+            send_next()
+
+    send_next()
+    timer = threading.Timer(300, engine.stop)
+    timer.start()
+    try:
+        summary = engine.run(follow=True, on_answer=take, trigger_seconds=0.5)
+    finally:
+        timer.cancel()
+    assert values == ['"0"', '"1"']
+    assert summary.late == 0
+
+
+def test_a_broker_that_does_not_answer_is_tried_for_as_long_as_was_said(kafka_spark: SparkSession) -> None:
+    engine = hw.Engine(kafka_spark)
+    engine.stream(S, hw.kafka("127.0.0.1:9", "t", format="ntriples", connect_timeout="200ms"))
+    engine.register(QUERY)
+    with pytest.raises(hw.SourceError, match=r"no Kafka broker answers at 127.0.0.1:9 for 0.2 s"):
+        engine.run(follow=True)

@@ -16,7 +16,9 @@ import pytest
 from websockets.sync.server import ServerConnection, serve
 
 import headwater as hw
-from headwater.sources.spool import Spool
+from headwater.sources.payloads import Decoder
+from headwater.sources.sockets import LineReceiver
+from headwater.sources.spool import Spool, read_mark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -197,6 +199,52 @@ def test_a_spool_that_cannot_be_written_ends_the_run(tmp_path: Path, monkeypatch
         engine.stream("http://ex/s", hw.tcp("127.0.0.1", port))
         with pytest.raises(hw.SourceError, match=r"cannot be written to .*: No space left on device; make room"):
             values_until(engine, 1)
+
+
+def test_a_run_ends_when_nobody_answers_or_nothing_arrives_for_as_long_as_was_said() -> None:
+    port = free_port()
+    engine = hw.Engine(in_process=True)
+    engine.stream("http://ex/s", hw.tcp("127.0.0.1", port, connect_timeout="300ms", read_timeout="1h"))
+    with pytest.raises(hw.SourceError, match=r"no connection for 0.3 s.*check the address.*connect_timeout"):
+        values_until(engine, 1)
+
+    def serve_one(connection: socket.socket) -> None:
+        connection.sendall(line(1).encode())
+        connection.recv(1)
+
+    with line_server(0, serve_one) as port:
+        engine = hw.Engine(in_process=True)
+        engine.stream("http://ex/s", f"tcp://127.0.0.1:{port}?read_timeout=700ms&connect_timeout=1m")
+        begin = time.monotonic()
+        with pytest.raises(hw.SourceError, match=r"nothing has arrived for 0.7 s: see to the sender.*read_timeout"):
+            values_until(engine, 2)
+        assert time.monotonic() - begin < 20
+
+
+@pytest.mark.parametrize("name", ["connect_timeout", "read_timeout"])
+def test_time_outs_are_durations(name: str) -> None:
+    with pytest.raises(hw.SettingError, match="is not a duration"):
+        hw.tcp("127.0.0.1", 9, **{name: "soon"})  # type: ignore[arg-type]
+
+
+def test_what_is_stamped_by_arrival_is_marked_until_a_message_has_a_time_of_its_own(tmp_path: Path) -> None:
+    timed = '<http://ex/g> <http://www.w3.org/ns/prov#generatedAtTime> "1970-01-01T00:00:01Z"'
+    timed += "^^<http://www.w3.org/2001/XMLSchema#dateTime> ."
+    spool = Spool(tmp_path)
+    receiver = LineReceiver("127.0.0.1", 9, Decoder.of("trig"), spool)
+    plain = b'<http://ex/s> <http://ex/value> "1" .'
+    assert read_mark(tmp_path) is None
+    receiver.store([(plain, {})])
+    marked = read_mark(tmp_path)
+    assert marked is not None
+    assert abs(marked - time.time_ns() // 1000) < 20_000_000
+    again = LineReceiver("127.0.0.1", 9, Decoder.of("turtle"), spool)
+    again._last_time = marked + 10_000_000_000
+    again.store([(plain, {})])
+    assert read_mark(tmp_path) == marked + 10_000_000_002, "a clock that was put back does not make anything late"
+    receiver.store([(b"GRAPH <http://ex/g> { <http://ex/s> <http://ex/value> 1 } " + timed.encode(), {})])
+    assert read_mark(tmp_path) is None
+    spool.close()
 
 
 @pytest.mark.slow

@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 
 from headwater.terms.model import Element
 from headwater.windows.element_sequences import elements_of
+from headwater.windows.heartbeat import Heartbeat
+from headwater.windows.partitioned_clock import PartitionedClock
 from headwater.windows.stream_clock import StreamClock, combine_clocks
 from headwater.windows.stream_operators import multiset_difference
 
@@ -63,8 +65,34 @@ def test_multiset_difference_counts_copies(left: list[int], right: list[int]) ->
         assert kept.count(value) == max(0, left.count(value) - right.count(value))
 
 
-def test_an_idle_stream_holds_the_others_back_only_for_its_time() -> None:
+def test_a_silent_stream_goes_on_by_the_machines_clock() -> None:
+    clock = StreamClock(delay=5, highest_time=100, idle_limit=20)
+    clock.beat(Heartbeat(0, 1_000))
+    clock.beat(Heartbeat(0, 1_019))
+    assert combine_clocks([clock]) == (95, False), "it is waited for"
+    clock.beat(Heartbeat(0, 1_050))
+    assert combine_clocks([clock]) == (100 + 50 - 20 - 5, False)
+    admitted, late = clock.admit(elements(124, 125))
+    assert [e.time for e in elements_of(late)] == [124]
+    assert [e.time for e in elements_of(admitted)] == [125]
+    clock.beat(Heartbeat(0, 1_060))
+    assert combine_clocks([clock]) == (125, False), "silence is counted from its last element on"
+
+
+def test_time_that_nobody_watched_is_no_silence() -> None:
+    clock = StreamClock(highest_time=100, idle_limit=20)
+    clock.beat(Heartbeat(0, 1_000))
+    clock.beat(Heartbeat(500_000, 500_010))
+    assert combine_clocks([clock]) == (100, False)
+    clock.beat(Heartbeat(500_000, 500_030))
+    assert combine_clocks([clock]) == (110, False)
+
+
+def test_a_silent_stream_holds_the_others_back_only_for_its_time() -> None:
     busy, quiet = StreamClock(highest_time=100), StreamClock(highest_time=40, idle_limit=30)
+    assert combine_clocks([busy, quiet]) == (40, False)
+    quiet.beat(Heartbeat(0, 0))
+    quiet.beat(Heartbeat(0, 30))
     assert combine_clocks([busy, quiet]) == (70, False)
     admitted, late = quiet.admit(elements(69, 70, 71))
     assert [e.time for e in elements_of(late)] == [69]
@@ -72,6 +100,24 @@ def test_an_idle_stream_holds_the_others_back_only_for_its_time() -> None:
     assert combine_clocks([busy, quiet]) == (71, False)
 
 
-def test_a_stream_that_never_spoke_may_be_idle() -> None:
-    assert combine_clocks([StreamClock(highest_time=100), StreamClock(idle_limit=25)]) == (75, False)
-    assert combine_clocks([StreamClock(idle_limit=25), StreamClock(idle_limit=25)]) == (None, False)
+def test_a_stream_that_never_spoke_may_be_silent() -> None:
+    quiet, other = StreamClock(idle_limit=25), StreamClock(idle_limit=25)
+    for clock in (quiet, other):
+        clock.beat(Heartbeat(0, 0))
+        clock.beat(Heartbeat(0, 25))
+    assert combine_clocks([quiet, other]) == (None, False)
+    assert combine_clocks([StreamClock(highest_time=100), quiet]) == (75, False)
+
+
+def test_what_has_settled_is_complete_at_once() -> None:
+    clock = StreamClock(delay=50, highest_time=100)
+    clock.beat(Heartbeat(0, 400, settled=130))
+    assert combine_clocks([clock]) == (130, False)
+    assert [e.time for e in elements_of(clock.admit(elements(129, 130))[1])] == [129]
+
+
+def test_the_partitions_of_a_silent_stream_do_not_wait_for_each_other() -> None:
+    clock = PartitionedClock(idle_limit=20, skew=1_000, newest_times={0: 100, 1: 40}, highest_time=100)
+    clock.beat(Heartbeat(0, 0))
+    clock.beat(Heartbeat(0, 21))
+    assert combine_clocks([clock]) == (101, False)
