@@ -466,6 +466,7 @@ class Engine:
             line_numbers=feed.line_numbers,
             text_at=feed.text_at,
             queries=workload.initial_progress(),
+            warn=self._warnings.tell,
         )
 
     def _run_workload(

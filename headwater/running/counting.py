@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
+from headwater.execution.collapsed_triples import CollapsedTriples, add_collapsed
 from headwater.execution.evaluator import Choice
 from headwater.execution.late_queries import NOT_YET
 from headwater.execution.program import Program
@@ -43,6 +44,7 @@ class QueryMeasure:
     complete_from: int | None
     choices: tuple[Choice, ...] = ()
     suspended: str | None = None
+    collapsed: tuple[CollapsedTriples, ...] = ()
 
     def merge(self, other: QueryMeasure) -> QueryMeasure:
         """The measures of two shards together."""
@@ -51,10 +53,18 @@ class QueryMeasure:
         size = Size(rows, (self.size.bytes or 0) + (other.size.bytes or 0) if known else None)
         choices = self.choices + other.choices
         suspended = self.suspended or other.suspended
-        return replace(self, seconds=self.seconds + other.seconds, size=size, choices=choices, suspended=suspended)
+        return replace(
+            self,
+            seconds=self.seconds + other.seconds,
+            size=size,
+            choices=choices,
+            suspended=suspended,
+            collapsed=add_collapsed(self.collapsed, other.collapsed),
+        )
 
 
-_SIZE_PLACE = [part.name for part in fields(QueryMeasure)].index("size")
+_PLACES = [part.name for part in fields(QueryMeasure)]
+_SIZE_PLACE, _COLLAPSED_PLACE = _PLACES.index("size"), _PLACES.index("collapsed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +90,7 @@ class BatchMeasure:
         queries = {name: [getattr(one, part.name) for part in fields(one)] for name, one in self.queries.items()}
         for values in queries.values():
             values[_SIZE_PLACE] = tuple(values[_SIZE_PLACE])
+            values[_COLLAPSED_PLACE] = [tuple(asdict(one).values()) for one in values[_COLLAPSED_PLACE]]
         return [dict(self.elements), queries, tuple(self.log), dict(self.steps)]
 
     @classmethod
@@ -88,6 +99,7 @@ class BatchMeasure:
         elements, queries, log, steps = value
         for values in queries.values():
             values[_SIZE_PLACE] = Size(*values[_SIZE_PLACE])
+            values[_COLLAPSED_PLACE] = tuple(CollapsedTriples(*one) for one in values[_COLLAPSED_PLACE])
         return cls(elements, {name: QueryMeasure(*one) for name, one in queries.items()}, Size(*log), steps)
 
     def merge(self, other: BatchMeasure) -> BatchMeasure:
@@ -110,12 +122,14 @@ def measure_batch(program: Program, elements: Mapping[str, int], seconds: Mappin
         watermark, _ = combine_clocks(clocks)
         newest = max((clock.highest_time for clock in clocks if clock.highest_time is not None), default=None)
         size, answered = program.size_of(evaluator), evaluator.ticker.last_tick
-        choices = evaluator.choices()
+        choices, collapsed = evaluator.choices(), evaluator.take_collapsed()
         for name in evaluator.names:
             complete_from = program.complete_from(name)
             taken = seconds.get(name, 0.0)
             reason = program.suspensions[name].reason if name in program.suspensions else None
-            queries[name] = QueryMeasure(taken, watermark, newest, answered, size, complete_from, choices, reason)
+            queries[name] = QueryMeasure(
+                taken, watermark, newest, answered, size, complete_from, choices, reason, collapsed
+            )
             # The choices of a plan that many queries share count once.
             choices = ()
     return BatchMeasure(elements, queries, program.log.size if program.is_durable else _NOTHING)
@@ -271,6 +285,7 @@ def _add_measure(counted: QueryProgress, measure: QueryMeasure) -> QueryProgress
         complete_from=measure.complete_from,
         choices=measure.choices,
         suspended=measure.suspended,
+        collapsed=add_collapsed(counted.collapsed, measure.collapsed),
     )
 
 

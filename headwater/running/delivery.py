@@ -10,6 +10,7 @@ from typing import Any
 
 from headwater.execution.answer_batch import AnswerBatch
 from headwater.execution.answers import Answer
+from headwater.execution.collapsed_triples import collapse_warning
 from headwater.running.counting import RunCounts, newly_known_completeness
 from headwater.running.evaluation import BatchOutcome
 from headwater.running.progress import Progress, QueryProgress, RunSummary
@@ -30,6 +31,8 @@ logger = logging.getLogger(__name__)
 OnAnswer = Callable[[Answer], object]
 OnBatch = Callable[[AnswerBatch], object]
 OnProgress = Callable[[Progress], object]
+Warn = Callable[[str, Sequence[str]], object]
+"""Gets the name of a query and what is probably wrong with it."""
 
 
 class Delivery:
@@ -49,6 +52,7 @@ class Delivery:
         line_numbers: LineNumbers,
         text_at: TextAt,
         queries: Mapping[str, QueryProgress] | None = None,
+        warn: Warn | None = None,
     ) -> None:
         self._on_answer = on_answer
         self._on_batch = on_batch
@@ -62,6 +66,8 @@ class Delivery:
         self._line_numbers = line_numbers
         self._text_at = text_at
         self._counts = RunCounts(queries)
+        self._warn = warn
+        self._warned: set[tuple[str, str, str]] = set()
 
     @property
     def progress(self) -> Progress:
@@ -112,6 +118,7 @@ class Delivery:
         before = self.progress
         self._counts.count(outcome, {"deliver": time.monotonic() - begin})
         self._log_completeness(before)
+        self._warn_of_collapsed()
         if self._on_progress is not None:
             self._on_progress(self.progress)
 
@@ -144,6 +151,15 @@ class Delivery:
         for name, instant in newly_known_completeness(before, self.progress):
             since = "an instant that is not known yet" if instant is None else format_time(instant)
             logger.warning("%s: its answers are complete from %s", name, since)
+
+    def _warn_of_collapsed(self) -> None:
+        """Warn once of each pattern with collapsed triples that an aggregate would have counted."""
+        for name, query in self.progress.queries.items():
+            for one in query.collapsed:
+                key = name, one.window, one.pattern
+                if one.is_aggregated and self._warn is not None and key not in self._warned:
+                    self._warned.add(key)
+                    self._warn(name, [collapse_warning(one)])
 
     def note_suspended(self, reasons: Mapping[str, str]) -> None:
         """These queries are suspended now, for these reasons; all others are not."""

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
+from headwater.execution.collapsed_triples import CollapsedTriples
 from headwater.execution.evaluator import Choice
 from headwater.execution.late_queries import NOT_YET
 from headwater.execution.suspension import QuerySuspended
@@ -32,7 +33,8 @@ class QueryProgress:
     first one on, and `headwater.execution.late_queries.NOT_YET` as long as that is not known. `choices` has for each
     join what the kernel chose as it ran, of each shard: how many mappings went to which input as which step, and which
     indexes are built or were dropped (`kernel.join_measures`); of queries that share one plan, the first one has them.
-    `suspended` is the reason for which the query has no answers until it is resumed, None while it runs.
+    `suspended` is the reason for which the query has no answers until it is resumed, None while it runs. `collapsed`
+    says for each pattern and window that is a set how many triples came while an equal one was in it.
     """
 
     evaluator: str = "kernel"
@@ -55,6 +57,7 @@ class QueryProgress:
     complete_from: int | None = None
     choices: tuple[Choice, ...] = ()
     suspended: str | None = None
+    collapsed: tuple[CollapsedTriples, ...] = ()
 
     @property
     def is_complete(self) -> bool:
@@ -87,6 +90,11 @@ class Progress:
     state_bytes: int = 0
     steps: Mapping[str, float] = field(default_factory=dict)
     queries: Mapping[str, QueryProgress] = field(default_factory=dict)
+
+    @property
+    def collapsed(self) -> int:
+        """How many triples came while an equal one was in a window that is a set, of all patterns of all queries."""
+        return sum(one.count for query in self.queries.values() for one in query.collapsed)
 
     @property
     def suspended(self) -> dict[str, str]:

@@ -11,7 +11,7 @@ What an expression reads beside the values of its row becomes a column of its ow
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from headwater.algebra.nodes import (
@@ -37,6 +37,7 @@ from headwater.algebra.nodes import (
     Window,
 )
 from headwater.algebra.non_literals import non_literal_variables
+from headwater.algebra.placed_patterns import PlacedPattern
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.presentation import Presentation
 from headwater.algebra.scope import certain_variables, visible_variables
@@ -92,6 +93,11 @@ class Compiler:
     def sources(self) -> list[TripleSourceOperator]:
         """Where each window's differences go in."""
         return self._pattern_compiler.sources
+
+    @property
+    def collapse_counters(self) -> Mapping[PlacedPattern, Callable[[], int]]:
+        """For each pattern over a set, how many triples have come while an equal one was there."""
+        return self._pattern_compiler.collapse_counters
 
     @property
     def is_timed(self) -> bool:
