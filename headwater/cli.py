@@ -123,6 +123,13 @@ def run(
         typer.Option("--t0", metavar="TIME", help="When the first window opens: milliseconds or an xsd:dateTime."),
     ] = None,
     delay: Annotated[str, typer.Option(metavar="DURATION", help="How late elements may come, such as 5s.")] = "0s",
+    max_ahead: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION|off",
+            help="How far elements may be ahead of those before them; others are dead letters (1d with --follow).",
+        ),
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first bad or late element.")] = False,
     checkpoint: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Keep the progress here, and go on from it.")
@@ -206,6 +213,7 @@ def run(
             content=content,
             t0=t0,
             delay=delay,
+            max_ahead=max_ahead,
             strict=strict,
             checkpoint=checkpoint,
             dead_letters=dead_letters,

@@ -27,6 +27,8 @@ def progress_text(progress: Progress) -> str:
         f"{progress.elements:,} elements ({progress.rate:,.0f}/s) · watermark {watermark} · "
         f"{progress.ticks:,} ticks · {progress.late:,} late · {progress.bad:,} bad"
     )
+    if progress.ahead:
+        text += f" · {progress.ahead:,} ahead"
     return f"{text} · {progress.collapsed:,} collapsed" if progress.collapsed else text
 
 

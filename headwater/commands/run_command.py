@@ -30,6 +30,7 @@ from headwater.commands.settings_file import choose_egress, choose_limits, read_
 from headwater.execution.answers import Answer
 from headwater.explain.notation import Notation
 from headwater.language.stream_clauses import Dialect, StreamOperator
+from headwater.running.ahead_limits import OFF
 from headwater.running.overload import Overload
 from headwater.sinks.answer_text import answer_writer
 from headwater.terms.durations import parse_duration
@@ -73,6 +74,7 @@ class RunOptions:
     settings: Path | None = None
     limits: tuple[str, ...] = ()
     resumed: tuple[str, ...] = ()
+    max_ahead: str | None = None
 
 
 def run(options: RunOptions) -> None:
@@ -84,7 +86,7 @@ def run(options: RunOptions) -> None:
 
 def _run(options: RunOptions, line: ProgressLine) -> None:
     t0 = _time(options.t0)
-    delay = _duration(options.delay)
+    delay = _duration(options.delay, "--delay")
     sources = group_sources(options.streams)
     templates = dict(parse_template_option(text) for text in options.templates)
     locate_templates(templates, sources)
@@ -92,6 +94,7 @@ def _run(options: RunOptions, line: ProgressLine) -> None:
     engine = hw.Engine(
         in_process=options.in_process,
         delay=delay,
+        max_ahead=None if options.max_ahead is None else _max_ahead(options.max_ahead),
         checkpoint=options.checkpoint,
         dead_letters=options.dead_letters,
         strict=options.strict,
@@ -193,11 +196,15 @@ def _time(text: str | None) -> int | None:
         raise typer.BadParameter(str(error), param_hint="--t0") from None
 
 
-def _duration(text: str) -> int:
+def _duration(text: str, option: str) -> int:
     try:
         return parse_duration(text)
     except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--delay") from None
+        raise typer.BadParameter(str(error), param_hint=option) from None
+
+
+def _max_ahead(text: str) -> int | str:
+    return text if text == OFF else _duration(text, "--max-ahead")
 
 
 class Output:

@@ -27,7 +27,7 @@ from headwater.egress.policy import EgressPolicy
 from headwater.engine.engine_data import EngineData
 from headwater.engine.query_handle import Query
 from headwater.engine.query_warnings import QueryWarnings
-from headwater.engine.registering import make_query_name, parse_choice, resolve_queries
+from headwater.engine.registering import make_query_name, parse_choice, read_options, resolve_queries
 from headwater.engine.service_arguments import (
     apply_service_options,
     check_service_addresses,
@@ -46,6 +46,7 @@ from headwater.federation.view.given_rates import GivenRates
 from headwater.language.parser import parse
 from headwater.language.service_options import RatesSource, ServiceOptions
 from headwater.language.stream_clauses import Dialect, StreamOperator
+from headwater.running.ahead_limits import check_max_ahead, choose_max_ahead
 from headwater.running.checkpoints import (
     CheckpointClaim,
     CheckpointRecord,
@@ -80,7 +81,6 @@ from headwater.terms.arguments import (
     check_number,
     check_path,
     check_text,
-    check_time,
     check_type,
     check_whole,
     make_folder,
@@ -90,7 +90,7 @@ from headwater.terms.names import iri_to_name, name_to_iri
 from headwater.values.query_guard import Interruption
 from headwater.values.query_limits import QueryLimits
 from headwater.windows.model import Bounds
-from headwater.windows.settings import Content, Options, Report, resolve_settings
+from headwater.windows.settings import Content, Report, resolve_settings
 
 if TYPE_CHECKING:
     from enum import Enum
@@ -116,6 +116,8 @@ class Engine:
     ticks, in process and without a checkpoint. `egress` says which addresses may be asked by SERVICE, LOAD, web
     documents and the streams that queries locate: `EgressPolicy(…)`, or a list of addresses; everything, unless it is
     given. `limits` says what each query may take (`QueryLimits`), such as `{"seconds": 10, "rows": 100_000}`.
+    `max_ahead` is how far the time of an element may be ahead of those before it, such as `"1h"` or `"off"`; others are
+    dead letters. It is a day where a run follows its sources, and off where it reads what is there.
     """
 
     def __init__(
@@ -137,6 +139,7 @@ class Engine:
         overload: Overload = "wait",
         egress: EgressPolicy | Mapping[str, Any] | Iterable[str] | None = None,
         limits: QueryLimits | Mapping[str, Any] | None = None,
+        max_ahead: int | str | None = None,
     ) -> None:
         if evaluator not in get_args(EvaluatorName):
             raise SettingError(f"{evaluator!r} is no evaluator: use one of {', '.join(get_args(EvaluatorName))}")
@@ -147,6 +150,8 @@ class Engine:
         self._spark = spark
         self._in_process = in_process
         self._delay = check_duration("delay", delay)
+        self._max_ahead = check_max_ahead(max_ahead)
+        self._follows = False
         self._checkpoint = None if checkpoint is None else check_folder("checkpoint", checkpoint)
         if self._checkpoint is not None:
             adopt_checkpoint_key(self._checkpoint)
@@ -267,14 +272,7 @@ class Engine:
         """
         check_type("text", text, str, "the text of a query")
         parsed = parse(text, parse_choice(Dialect, dialect, "dialect"))
-        options = Options(
-            bounds=parse_choice(Bounds, bounds, "bounds"),
-            report=parse_choice(Report, report, "report"),
-            emit=parse_choice(StreamOperator, emit, "emit"),
-            content=parse_choice(Content, content, "content"),
-            t0=None if t0 is None else check_time("t0", t0),
-            cap=self._window_cap,
-        )
+        options = read_options(bounds, report, emit, content, t0, self._window_cap)
         if name is not None:
             check_type("name", name, str, "a text")
         called = name or (parsed.registration.name if parsed.registration else make_query_name(self._queries))
@@ -397,6 +395,7 @@ class Engine:
         with ExitStack() as stack:
             if self._checkpoint is not None:
                 stack.enter_context(lock_checkpoint(self._checkpoint))
+            self._follows = follow
             open_sources: dict[str, Source] = {}
             workload = self._open_workload(open_sources, stack)
             stack.enter_context(self._data.refresh_while_running())
@@ -427,6 +426,8 @@ class Engine:
         closed = {stream: self._sources[stream] for stream in outline.inputs if stream not in open_sources}
         open_sources |= stack.enter_context(run_receivers(closed, self._checkpoint, self.stop))
         sources = {stream: open_sources[stream] for stream in outline.inputs}
+        is_live = self._follows or any(isinstance(self._sources[stream], ReceivedSource) for stream in sources)
+        description = replace(description, max_ahead=choose_max_ahead(self._max_ahead, is_live=is_live))
         if self._in_process:
             check_readable_in_process(sources)
         else:
@@ -594,5 +595,6 @@ class Engine:
             raise StateError("a streaming DataFrame needs Spark: make the engine without in_process")
         from headwater.engine.answer_dataframe import make_dataframe
 
-        description = self._description()
+        limit = choose_max_ahead(self._max_ahead, is_live=follow)
+        description = replace(self._description(), max_ahead=limit)
         return make_dataframe(self.session(), description, self._sources, name, terms, follow, self._batch_bytes)

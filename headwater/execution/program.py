@@ -18,7 +18,7 @@ from headwater.execution.answers import Answer
 from headwater.execution.evaluator import Evaluator, EvaluatorState
 from headwater.execution.late_queries import NOT_YET, KnownElements, LateStart, find_late_start
 from headwater.execution.program_state import ProgramState
-from headwater.execution.program_steps import ChooseStep, StepResult, TickPace, list_late_elements, with_own_times
+from headwater.execution.program_steps import ChooseStep, StepResult, TickPace, with_own_times
 from headwater.execution.query_evaluators import FamilyFailed, FindFamilies, MakeEvaluator, QueryEvaluators, no_families
 from headwater.execution.registered import RegisteredQuery, find_produced_streams
 from headwater.execution.static_data import (
@@ -46,7 +46,7 @@ from headwater.windows.element_sequences import (
     sequence_numbers_of,
     sort_by_position,
 )
-from headwater.windows.partitioned_clock import PartitionedClock
+from headwater.windows.partitioned_clock import make_clock
 from headwater.windows.stream_clock import DerivedStreamClock, StreamClock, combine_clocks
 
 _ETERNITY = 1 << 62
@@ -59,9 +59,10 @@ class Program:
     """The registered queries that run together, and the state of their evaluation.
 
     `is_filtered` says that the sources leave out triples that no query can match. `idle` and `skews` bound how long
-    streams and partitions wait for each other. Without `is_durable` no window log is kept. `resumed` has a token for
-    each query that begins anew although a state knows it, and was never resumed under that token; queries in `alone`
-    are evaluated one by one. `interruption` is how other threads end an evaluation.
+    streams and partitions wait for each other, and `max_ahead` how far an element may be ahead of those before it in
+    its stream. Without `is_durable` no window log is kept. `resumed` has a token for each query that begins anew
+    although a state knows it, and was never resumed under that token; queries in `alone` are evaluated one by one.
+    `interruption` is how other threads end an evaluation.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class Program:
         is_filtered: bool = False,
         idle: Mapping[str, int] | None = None,
         skews: Mapping[str, int] | None = None,
+        max_ahead: int | None = None,
         resumed: Mapping[str, str] | None = None,
         alone: Collection[str] = (),
         interruption: Interruption | None = None,
@@ -102,12 +104,8 @@ class Program:
             silent = (idle or {}).get(key[0])
             # A stream in partitions has no order across them.
             skew = (skews or {}).get(key[0])
-            if key[0] in self._produced:
-                clock: StreamClock = DerivedStreamClock(idle_limit=silent)
-            elif skew is None:
-                clock = StreamClock(delay, idle_limit=silent)
-            else:
-                clock = PartitionedClock(delay, idle_limit=silent, skew=skew)
+            is_produced = key[0] in self._produced
+            clock = DerivedStreamClock(idle_limit=silent) if is_produced else make_clock(delay, silent, max_ahead, skew)
             self._clocks[key] = clock
         self._reads = ReadHistory(union_patterns(map(self.patterns, self._queries)))
         self._late_starts: dict[str, LateStart] = {}
@@ -393,7 +391,7 @@ class Program:
         return answer if answer.time >= begun.complete_from else replace(answer, complete=False)
 
     def _admit(self, stream: str, elements: Elements, arrived: dict[StreamKey, Elements], step: StepResult) -> None:
-        """Admit elements in arrival order, with the times that each stream key asks for; late ones are put aside."""
+        """Admit elements in arrival order, with the times that each stream key asks for; others are put aside."""
         if not len(elements):
             return
         for key, clock in self._clocks.items():
@@ -402,8 +400,9 @@ class Program:
             timestamped = elements if key[1] is None else with_own_times(stream, key[1], elements_of(elements), step)
             clock.has_ended = False
             number = clock.element_count
-            admitted, late = clock.admit(timestamped)
-            step.late.extend((stream, element) for element in list_late_elements(late))
+            timely, ahead = clock.split_ahead(timestamped)
+            admitted, late = clock.admit(timely)
+            step.put_aside(stream, late, ahead)
             if isinstance(admitted, list):
                 # An empty answer of a producing query moves the clock of its stream and nothing else.
                 admitted = [element for element in admitted if element.triples]

@@ -10,7 +10,6 @@ from typing import Any
 
 from headwater.execution.answer_batch import AnswerBatch
 from headwater.execution.answers import Answer
-from headwater.execution.collapsed_triples import collapse_warning
 from headwater.running.counting import RunCounts, newly_known_completeness
 from headwater.running.evaluation import BatchOutcome
 from headwater.running.progress import Progress, QueryProgress, RunSummary
@@ -67,7 +66,6 @@ class Delivery:
         self._text_at = text_at
         self._counts = RunCounts(queries)
         self._warn = warn
-        self._warned: set[tuple[str, str, str]] = set()
 
     @property
     def progress(self) -> Progress:
@@ -118,7 +116,9 @@ class Delivery:
         before = self.progress
         self._counts.count(outcome, {"deliver": time.monotonic() - begin})
         self._log_completeness(before)
-        self._warn_of_collapsed()
+        if self._warn is not None:
+            for query, sentence in self._counts.take_warnings():
+                self._warn(query, [sentence])
         if self._on_progress is not None:
             self._on_progress(self.progress)
 
@@ -151,15 +151,6 @@ class Delivery:
         for name, instant in newly_known_completeness(before, self.progress):
             since = "an instant that is not known yet" if instant is None else format_time(instant)
             logger.warning("%s: its answers are complete from %s", name, since)
-
-    def _warn_of_collapsed(self) -> None:
-        """Warn once of each pattern with collapsed triples that an aggregate would have counted."""
-        for name, query in self.progress.queries.items():
-            for one in query.collapsed:
-                key = name, one.window, one.pattern
-                if one.is_aggregated and self._warn is not None and key not in self._warned:
-                    self._warned.add(key)
-                    self._warn(name, [collapse_warning(one)])
 
     def note_suspended(self, reasons: Mapping[str, str]) -> None:
         """These queries are suspended now, for these reasons; all others are not."""

@@ -51,6 +51,7 @@ class ProgramDescription:
     `datasets` are the folders of the linked data, which every worker must see. `delay` is how late an element may be,
     in microseconds. `sharding` says how the work is cut, if it is. `idle` is how far a stream may be behind the others
     before they go on without it, in microseconds of event time; `skews` the same for the partitions of a stream.
+    `max_ahead` is how far an element may be ahead of those before it, None: as far as it likes.
     `services` has the settings of endpoints and given change rates, `statistics` what the optimizer may know of the
     linked data, so that every worker makes the same plans. `resumed` has a token for each query that was resumed.
     `key` is that of the ids, which workers adopt.
@@ -66,6 +67,7 @@ class ProgramDescription:
     services: ServiceSettings | None = None
     statistics: Statistics | None = None
     resumed: tuple[tuple[str, str], ...] = ()
+    max_ahead: int | None = None
     key: ProcessKey = field(default_factory=ProcessKey, compare=False)
 
     @property
@@ -100,6 +102,7 @@ class ProgramDescription:
             is_filtered=True,
             idle=dict(self.idle),
             skews=dict(self.skews),
+            max_ahead=self.max_ahead,
             resumed=dict(self.resumed),
             alone=alone,
             interruption=interruption,

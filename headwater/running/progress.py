@@ -24,8 +24,8 @@ class QueryProgress:
     """The counts of one query, each since the run was started.
 
     `evaluator` is `kernel` or `reference`, the latter with a `reason`; `shards` is in how many parts it is evaluated.
-    `elements`, `late` and `bad` are those of its streams. `ticks` counts its answers, `rows` their rows and triples;
-    `skipped` the ticks that were not evaluated because the run fell behind (`overload="coarsen"`).
+    `elements`, `late`, `ahead` and `bad` are those of its streams. `ticks` counts its answers, `rows` their rows and
+    triples; `skipped` the ticks that were not evaluated because the run fell behind (`overload="coarsen"`).
     `watermark` is how far its streams have come together, `answered` its last tick, `lag` how far that is behind the
     newest element of its streams; all in microseconds of event time. `state_rows` are the triples in its windows,
     `state_bytes` the memory of those and of what was derived from them, None where it is not measured. `seconds` is how
@@ -58,6 +58,7 @@ class QueryProgress:
     choices: tuple[Choice, ...] = ()
     suspended: str | None = None
     collapsed: tuple[CollapsedTriples, ...] = ()
+    ahead: int = 0
 
     @property
     def is_complete(self) -> bool:
@@ -70,11 +71,12 @@ class Progress:
     """The counts of a run so far, each since the run was started.
 
     `elements` came in from the sources in readable form; `late` of them came after their time had been answered;
-    `bad` could not be read or had no time. `ticks` counts answers. `watermarks` says for each stream how far it has
-    come, in microseconds since 1970, None before its first element. `rate` is in elements per second.
-    `alerts` counts the goals of SERVICE clauses that answers did not reach. `state_rows` and `state_bytes` are those of
-    the log of the windows, which is the durable state (without a checkpoint there is none in process). `steps` has the
-    seconds of each step: `read` (on Spark: unpacking what was read), `evaluate`, `save`, `deliver`.
+    `ahead` of them jumped too far ahead in time; `bad` could not be read or had no time. `ticks` counts answers.
+    `watermarks` says for each stream how far it has come, in microseconds since 1970, None before its first element.
+    `rate` is in elements per second. `alerts` counts the goals of SERVICE clauses that answers did not reach.
+    `state_rows` and `state_bytes` are those of the log of the windows, which is the durable state (without a
+    checkpoint there is none in process). `steps` has the seconds of each step: `read` (on Spark: unpacking what was
+    read), `evaluate`, `save`, `deliver`.
     """
 
     elements: int = 0
@@ -90,6 +92,7 @@ class Progress:
     state_bytes: int = 0
     steps: Mapping[str, float] = field(default_factory=dict)
     queries: Mapping[str, QueryProgress] = field(default_factory=dict)
+    ahead: int = 0
 
     @property
     def collapsed(self) -> int:
