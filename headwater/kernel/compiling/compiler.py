@@ -54,6 +54,7 @@ from headwater.kernel.compiling.pattern_inputs import PatternCompiler
 from headwater.kernel.compiling.row_expressions import RowExpressions
 from headwater.kernel.compiling.stars import Star, find_stars
 from headwater.kernel.compiling.static_parts import PlacedPart, StaticParts, group_by_shared_variables
+from headwater.kernel.compiling.static_products import take_products_apart
 from headwater.kernel.compiling.unsupported import UnsupportedByKernel
 from headwater.kernel.operators.constant import ConstantOperator
 from headwater.kernel.operators.distinct import DistinctOperator
@@ -203,7 +204,17 @@ class Compiler:
         raise UnsupportedByKernel("SERVICE" if isinstance(node, Service) else f"no operator for {type(node).__name__}")
 
     def _compile_join(self, node: Node, graph: NamedNode) -> Operator:
-        return self.join_parts(list(self._split_join(node, graph))).operator
+        parts, lifted = take_products_apart(
+            list(self._split_join(node, graph)), self.static_parts.is_static, self._split_join
+        )
+        given = self.join_parts(parts)
+        for above, place in lifted:
+            if isinstance(above, Filter):
+                operator = self.filter_rows(given, above.condition, place)
+            else:
+                operator = self.extend_rows(given, above.variable.value, above.expression, place)
+            given = replace(given, operator=operator)
+        return given.operator
 
     def join_parts(self, parts: Sequence[PlacedPart]) -> JoinInput:
         """The inputs of nested joins in one: static ones that share variables are one view."""
