@@ -25,6 +25,7 @@ from headwater.datasets.remote_updates import RemoteAccess
 from headwater.egress.credentials import check_credentials
 from headwater.egress.policy import EgressPolicy
 from headwater.engine.engine_data import EngineData
+from headwater.engine.explaining import explain_answer
 from headwater.engine.query_handle import Query
 from headwater.engine.query_warnings import QueryWarnings
 from headwater.engine.registering import make_query_name, parse_choice, read_options, resolve_queries
@@ -63,10 +64,11 @@ from headwater.running.overload import Overload, check_overload
 from headwater.running.program_description import ProgramDescription
 from headwater.running.progress import Progress, RunSummary
 from headwater.running.subscriptions import Answers, Subscription, Taken
+from headwater.running.tick_explaining import Explanation, RowChoice
 from headwater.running.workload import Workload, WorkloadChanges
 from headwater.sharding.shard_plan import ShardPlan, find_shard_keys
 from headwater.sharding.shard_planning import keep_shard_plan, plan_shards
-from headwater.sinks.sink import Sink
+from headwater.sinks.sink import Sink, check_sinks
 from headwater.sources.addresses import is_address, source_at
 from headwater.sources.files import files
 from headwater.sources.receivers import ReceivedSource, check_readable_in_process, run_receivers
@@ -75,7 +77,6 @@ from headwater.sources.source import Source
 from headwater.terms.arguments import (
     check_callback,
     check_duration,
-    check_each,
     check_flag,
     check_folder,
     check_number,
@@ -328,10 +329,9 @@ class Engine:
                 self._sharding(description.queries)
             for stream in description.outline().inputs:
                 if isinstance(self._sources[stream], RecordSource) and stream not in self._workload.sources:
-                    raise RegistrationError(
-                        f"Spark cannot begin to read the records of {iri_to_name(stream)} while a pipeline is at work: "
-                        "stop it and begin again with this query"
-                    )
+                    name = iri_to_name(stream)
+                    reason = f"Spark cannot begin to read the records of {name} while a pipeline is at work"
+                    raise RegistrationError(f"{reason}: stop it and begin again with this query")
         except BaseException:
             self._queries = before
             raise
@@ -356,8 +356,7 @@ class Engine:
         after each batch. `on_batch` gets the answers of a query in a batch together, as an `AnswerBatch`, which is
         faster where there are many. What they raise ends the run. `sinks` take the answers of each batch before these.
         """
-        wanted = "FileSink(…), KafkaSink(…) or others with open and write"
-        sinks = check_each("sinks", sinks, lambda one: hasattr(one, "open") and hasattr(one, "write"), wanted)
+        sinks = check_sinks(sinks)
         check_number("trigger_seconds", trigger_seconds)
         for name, callback in (("on_answer", on_answer), ("on_batch", on_batch), ("on_progress", on_progress)):
             check_callback(name, callback)
@@ -549,7 +548,6 @@ class Engine:
             idle=tuple(sorted(self._idle.items())),
             services=self._services(queries),
             resumed=tuple(sorted(self._resumed.items())),
-            # The definition takes plans as they are.
             statistics=None if self._evaluator == "reference" else self._data.statistics(queries),
         )
 
@@ -565,8 +563,7 @@ class Engine:
         """The Spark session that this engine uses, started if need be."""
         from headwater.spark.session import embedded_session
 
-        if self._spark is None:
-            self._spark = embedded_session(master=self._master, shuffle_partitions=self._shuffle_partitions)
+        self._spark = self._spark or embedded_session(master=self._master, shuffle_partitions=self._shuffle_partitions)
         return self._spark
 
     def subscribe(self, subscription: Subscription[Taken]) -> Answers[Taken]:
@@ -589,12 +586,15 @@ class Engine:
 
         threading.Thread(target=run, name="headwater-run", daemon=True).start()
 
+    def explain(self, name: str, tick: int, row: RowChoice = None) -> Explanation:
+        """What `Query.why` gives."""
+        return explain_answer(self._description(), self._sources, name, tick, row)
+
     def dataframe(self, name: str, *, terms: bool = False, follow: bool = False) -> DataFrame:
         """What `Query.to_dataframe` gives."""
         if self._in_process:
             raise StateError("a streaming DataFrame needs Spark: make the engine without in_process")
         from headwater.engine.answer_dataframe import make_dataframe
 
-        limit = choose_max_ahead(self._max_ahead, is_live=follow)
-        description = replace(self._description(), max_ahead=limit)
+        description = replace(self._description(), max_ahead=choose_max_ahead(self._max_ahead, is_live=follow))
         return make_dataframe(self.session(), description, self._sources, name, terms, follow, self._batch_bytes)

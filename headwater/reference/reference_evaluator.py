@@ -223,6 +223,11 @@ class ReferenceEvaluator(Evaluator):
         evaluator.guard = current_guard()
         return cast("list[Row]", evaluator._evaluate(0))
 
+    def evaluate_beside(self, buffers: list[WindowBuffer], tick: int) -> list[object]:
+        """The result at a tick over the windows of another evaluator, whose data set this one shares."""
+        self._buffers = buffers
+        return self._evaluate(tick)
+
     def _evaluate(self, tick: int) -> list[object]:
         """The result at a tick: rows, or for DESCRIBE triples, or for ASK a verdict."""
         plan, functions = self._ask_endpoints(tick)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from headwater.datasets.dataset import DataSet
 from headwater.datasets.linked_data import LinkedData
 from headwater.execution.program import Program
+from headwater.execution.query_evaluators import MakeEvaluator, no_families
 from headwater.execution.registered import RegisteredQuery, find_produced_streams, order_producers_first
 from headwater.execution.stream_reads import union_patterns
 from headwater.federation.service_settings import ServiceSettings
@@ -87,18 +88,24 @@ class ProgramDescription:
         wanted = WantedPatterns.of_patterns(union_patterns(outline.patterns for outline in outlines.values()))
         return ProgramOutline(outlines, tuple(sorted(read - produced.keys())), wanted)
 
-    def program(self, interruption: Interruption | None = None, alone: Collection[str] = ()) -> Program:
+    def program(
+        self,
+        interruption: Interruption | None = None,
+        alone: Collection[str] = (),
+        evaluator: MakeEvaluator | None = None,
+    ) -> Program:
         """The queries with nothing read yet; a `RegistrationError` where they cannot run together.
 
-        `interruption` is how other threads end an evaluation; the queries in `alone` are evaluated one by one.
+        `interruption` is how other threads end an evaluation; the queries in `alone` are evaluated one by one. With an
+        `evaluator`, all are, by those that it makes.
         """
         cut = self.sharding
         return Program(
             self.queries if cut is None else tuple(query_of_shard(one, cut) for one in self.queries),
             self._static_data(),
             self.delay,
-            evaluator_by_name(self.evaluator, self.services, self.statistics),
-            families=families_by_name(self.evaluator),
+            evaluator or evaluator_by_name(self.evaluator, self.services, self.statistics),
+            families=families_by_name(self.evaluator) if evaluator is None else no_families,
             is_filtered=True,
             idle=dict(self.idle),
             skews=dict(self.skews),
