@@ -343,8 +343,10 @@ def check(
 
 @app.command(
     epilog=example(
-        "headwater why examples/cars-per-district.rq --tick 2026-03-02T07:05:00Z --row district=c:East \\",
-        "  --stream http://city/tollgates=examples/tollgates.tnq --data examples/city.ttl",
+        "headwater why examples/cars-per-district.rq \\",
+        "  --tick 2026-03-02T07:05:00Z --row district=c:East \\",
+        "  --stream http://city/tollgates=examples/tollgates.tnq \\",
+        "  --data examples/city.ttl",
     )
 )
 @report_failures

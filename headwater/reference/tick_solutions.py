@@ -16,7 +16,7 @@ from headwater.algebra.nodes import Extend, Graph, Node, Project, Window
 from headwater.algebra.plan import QueryKind, QueryPlan
 from headwater.algebra.scope import visible_variables
 from headwater.algebra.window_graphs import DEFAULT, graphs_with_static_data, window_graph, windows_of
-from headwater.errors import HeadwaterError
+from headwater.errors import SettingError
 from headwater.execution.remote_solutions import has_services
 from headwater.execution.static_data import StaticData, select_statements
 from headwater.language.expressions import Constant
@@ -31,7 +31,7 @@ Solution: TypeAlias = frozenset[tuple[Variable, Term]]
 """A solution mapping: the variables that are bound, with their values."""
 
 
-class WhyError(HeadwaterError, ValueError):
+class WhyError(SettingError):
     """An answer that cannot be explained; the message says why, and what can be."""
 
 

@@ -65,8 +65,9 @@ def test_top_down_is_the_definition() -> None:
 
 
 @pytest.mark.soak
-def test_top_down_is_the_definition_often() -> None:
-    assert sum(map(check_case, range(1_000))) > 1_000
+@pytest.mark.parametrize("first", range(0, 1_000, 50))
+def test_top_down_is_the_definition_often(first: int) -> None:
+    assert sum(map(check_case, range(first, first + 50))) > 50
 
 
 def _kinds(root: Node) -> set[str]:
