@@ -79,8 +79,6 @@ def test_rows_of_a_template_and_istream(tmp_path: Path) -> None:
     (tmp_path / "rows.json").write_text("".join(f'{{"at": {1000 * i}, "v": {i}}}\n' for i in range(1, 6)))
     integer = "http://www.w3.org/2001/XMLSchema#integer"
     (tmp_path / "rows.template").write_text(f'@time {{at}}\n<http://x/s> <http://x/value> "{{v}}"^^<{integer}> .\n')
-        '@time {at}\n@prefix : <http://x/> .\n:s :value "{v}"^^<http://www.w3.org/2001/XMLSchema#integer> .\n'
-    )
     engine = hw.Engine(in_process=True)
     engine.stream("rows", hw.files(tmp_path / "rows.json", template=tmp_path / "rows.template"))
     query = engine.register(
