@@ -31,10 +31,6 @@ Solution: TypeAlias = frozenset[tuple[Variable, Term]]
 """A solution mapping: the variables that are bound, with their values."""
 
 
-class WhyError(SettingError):
-    """An answer that cannot be explained; the message says why, and what can be."""
-
-
 class Leaf(NamedTuple):
     """A triple that a pattern matched, and the graph in which (`algebra.window_graphs`)."""
 
@@ -70,7 +66,7 @@ class TickSolutions:
 
     def __post_init__(self) -> None:
         if has_services(self.plan.root):
-            raise WhyError("an answer that rests on SERVICE cannot be explained: what the endpoint said is gone")
+            raise SettingError("an answer that rests on SERVICE cannot be explained: what the endpoint said is gone")
         self._known: dict[tuple[Node, NamedNode], tuple[int, frozenset[Solution]]] = {}
         self._static_triples: dict[NamedNode, frozenset[Triple]] = {}
         self._placed: dict[int, dict[Triple, list[WindowItem]]] = {}

@@ -13,12 +13,13 @@ from dataclasses import dataclass, replace
 
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.window_graphs import DEFAULT
+from headwater.errors import SettingError
 from headwater.execution.evaluator import Evaluator
 from headwater.execution.static_data import StaticData
 from headwater.reference.derivations import Derivations
 from headwater.reference.observed_ticks import TickObserver
 from headwater.reference.plan_steps import PlanStep, find_end, list_steps
-from headwater.reference.tick_solutions import FoundElement, Leaf, StaticTriple, TickSolutions, WhyError
+from headwater.reference.tick_solutions import FoundElement, Leaf, StaticTriple, TickSolutions
 from headwater.running.named_evaluators import evaluator_by_name
 from headwater.running.workload import Workload
 from headwater.sources.element_places import ElementPlaces
@@ -104,15 +105,15 @@ def _choose_rows(rows: Sequence[Row], row: RowChoice, variables: tuple[str, ...]
         return list(rows)
     if isinstance(row, int):
         if not 1 <= row <= len(rows):
-            raise WhyError(f"there is no row {row}: the result has {len(rows)} different rows at this tick")
+            raise SettingError(f"there is no row {row}: the result has {len(rows)} different rows at this tick")
         return [rows[row - 1]]
     if unknown := set(row) - set(variables):
         shown = ", ".join(variables) or "none"
-        raise WhyError(f"the query shows no variable {', '.join(sorted(unknown))}; it shows {shown}")
+        raise SettingError(f"the query shows no variable {', '.join(sorted(unknown))}; it shows {shown}")
     wanted = {variables.index(name): value for name, value in row.items()}
     chosen = [one for one in rows if all(_is_value(one[place], value) for place, value in wanted.items())]
     if not chosen:
-        raise WhyError(
+        raise SettingError(
             f"no row has these values; leave them out to see all {len(rows)} different rows, or why there are none"
         )
     return chosen
@@ -134,7 +135,7 @@ class _Replay:
         self._tick = tick
         self._row = row
         self._ticks: list[int] = []
-        self._found: Explanation | WhyError | None = None
+        self._found: Explanation | SettingError | None = None
         self._feed = Feed(workload.sources)
         self._places = ElementPlaces(self._feed)
 
@@ -161,8 +162,8 @@ class _Replay:
             is_passed = bool(self._ticks) and self._ticks[-1] > self._tick
             offset = end
         if self._found is None:
-            raise WhyError(self._no_tick_text())
-        if isinstance(self._found, WhyError):
+            raise SettingError(self._no_tick_text())
+        if isinstance(self._found, SettingError):
             raise self._found
         return self._found
 
@@ -172,7 +173,7 @@ class _Replay:
             # The windows move on after the call.
             try:
                 self._found = self._explain_tick(tick)
-            except WhyError as error:
+            except SettingError as error:
                 self._found = error
 
     def _explain_tick(self, tick: TickSolutions) -> Explanation:
