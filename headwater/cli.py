@@ -123,6 +123,13 @@ def run(
         typer.Option("--t0", metavar="TIME", help="When the first window opens: milliseconds or an xsd:dateTime."),
     ] = None,
     delay: Annotated[str, typer.Option(metavar="DURATION", help="How late elements may come, such as 5s.")] = "0s",
+    max_ahead: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION|off",
+            help="How far elements may be ahead of those before them; others are dead letters (1d with --follow).",
+        ),
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first bad or late element.")] = False,
     checkpoint: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Keep the progress here, and go on from it.")
@@ -222,6 +229,7 @@ def run(
             content=content,
             t0=t0,
             delay=delay,
+            max_ahead=max_ahead,
             strict=strict,
             checkpoint=checkpoint,
             dead_letters=dead_letters,
@@ -350,6 +358,44 @@ def check(
     from headwater.commands.check_command import check as check_queries
 
     check_queries(queries, CheckOptions(dialect, data or (), stream or (), template or ()))
+
+
+@app.command(
+    epilog=example(
+        "headwater why examples/cars-per-district.rq \\",
+        "  --tick 2026-03-02T07:05:00Z --row district=c:East \\",
+        "  --stream http://city/tollgates=examples/tollgates.tnq \\",
+        "  --data examples/city.ttl",
+    )
+)
+@report_failures
+def why(
+    query: Annotated[str, typer.Argument(metavar="QUERY.rq", help="The query file; - reads standard input.")],
+    tick: Annotated[str, typer.Option(metavar="TIME", help="The time of the answer: milliseconds or an xsd:dateTime.")],
+    row: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NUMBER|NAME=VALUE", help="The number of a row, or values of it; otherwise all rows."),
+    ] = None,
+    stream: Annotated[
+        list[str] | None, typer.Option(metavar="IRI=FILES", help="A stream and its files, as for run.")
+    ] = None,
+    data: Annotated[list[str] | None, typer.Option(metavar="FILE[@GRAPH-IRI]", help="Static RDF, as for run.")] = None,
+    template: Annotated[
+        list[str] | None,
+        typer.Option(metavar="IRI=FILE", help="For CSV or JSON rows: the template that says what a row means."),
+    ] = None,
+    output: Annotated[Literal["text", "json"], typer.Option("--format", help="How it is written.")] = "text",
+    content: Annotated[Content | None, typer.Option(help="Whether equal triples of a window collapse.")] = None,
+    delay: Annotated[str, typer.Option(metavar="DURATION", help="How late elements may come, such as 5s.")] = "0s",
+    dialect: DialectOption = None,
+) -> None:
+    """Say what led to an answer: the elements and static triples behind its rows, or where solutions end."""
+    from headwater.commands.why_command import WhyOptions, explain_answer
+
+    explain_answer(
+        query,
+        WhyOptions(tick, row or (), stream or (), data or (), template or (), output, content, delay, dialect),
+    )
 
 
 @app.command(

@@ -63,8 +63,10 @@ REFERENCE_USERS = {
     "headwater.kernel.families.family_static_parts",
     "headwater.kernel.evaluator_choice",
     "headwater.running.named_evaluators",
+    "headwater.running.tick_explaining",
 }
-"""Who imports the definition: the choice of evaluators, and the kernel for the static parts of a plan."""
+"""Who imports the definition: the choice of evaluators, the kernel for the static parts of a plan, and what explains
+answers by it."""
 SAME_NAMES = {"__init__", "errors", "model"}
 ARCHITECTURE = PROJECT / "docs" / "architecture.md"
 FOLDERS = ("headwater", "tests", "benchmarks", "examples")

@@ -29,10 +29,13 @@ def progress_text(progress: Progress) -> str:
     """The counts in one line; the watermark is that of the stream that is furthest behind."""
     known = [mark for mark in progress.watermarks.values() if mark is not None]
     watermark = format_time(min(known)) if known else "none yet"
-    return (
+    text = (
         f"{progress.elements:,} elements ({progress.rate:,.0f}/s) · watermark {watermark} · "
         f"{progress.ticks:,} ticks · {progress.late:,} late · {progress.bad:,} bad"
     )
+    if progress.ahead:
+        text += f" · {progress.ahead:,} ahead"
+    return f"{text} · {progress.collapsed:,} collapsed" if progress.collapsed else text
 
 
 def status_text(progress: Progress, now: float) -> str:

@@ -31,6 +31,7 @@ from headwater.commands.settings_file import choose_egress, choose_idle, choose_
 from headwater.execution.answers import Answer
 from headwater.explain.notation import Notation
 from headwater.language.stream_clauses import Dialect, StreamOperator
+from headwater.running.ahead_limits import OFF
 from headwater.running.overload import Overload
 from headwater.sinks.answer_text import answer_writer
 from headwater.terms.durations import parse_duration
@@ -78,6 +79,7 @@ class RunOptions:
     idle: tuple[str, ...] = ()
     trigger: str | None = None
     quiet: bool = False
+    max_ahead: str | None = None
 
 
 def run(options: RunOptions) -> None:
@@ -102,6 +104,7 @@ def _run(options: RunOptions, line: ProgressLine) -> None:
     engine = hw.Engine(
         in_process=options.in_process,
         delay=delay,
+        max_ahead=None if options.max_ahead is None else _max_ahead(options.max_ahead),
         checkpoint=options.checkpoint,
         dead_letters=options.dead_letters,
         strict=options.strict,
@@ -214,6 +217,10 @@ def _duration(option: str, text: str) -> int:
         return parse_duration(text)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint=option) from None
+
+
+def _max_ahead(text: str) -> int | str:
+    return text if text == OFF else _duration("--max-ahead", text)
 
 
 class Output:

@@ -25,9 +25,10 @@ from headwater.datasets.remote_updates import RemoteAccess
 from headwater.egress.credentials import check_credentials
 from headwater.egress.policy import EgressPolicy
 from headwater.engine.engine_data import EngineData
+from headwater.engine.explaining import explain_answer
 from headwater.engine.query_handle import Query
 from headwater.engine.query_warnings import QueryWarnings
-from headwater.engine.registering import make_query_name, parse_choice, resolve_queries
+from headwater.engine.registering import make_query_name, parse_choice, read_options, resolve_queries
 from headwater.engine.service_arguments import (
     apply_service_options,
     check_service_addresses,
@@ -46,6 +47,7 @@ from headwater.federation.view.given_rates import GivenRates
 from headwater.language.parser import parse
 from headwater.language.service_options import RatesSource, ServiceOptions
 from headwater.language.stream_clauses import Dialect, StreamOperator
+from headwater.running.ahead_limits import check_max_ahead, choose_max_ahead
 from headwater.running.checkpoints import (
     CheckpointClaim,
     CheckpointRecord,
@@ -62,10 +64,11 @@ from headwater.running.overload import Overload, check_overload
 from headwater.running.program_description import ProgramDescription
 from headwater.running.progress import Progress, RunSummary
 from headwater.running.subscriptions import Answers, Subscription, Taken
+from headwater.running.tick_explaining import Explanation, RowChoice
 from headwater.running.workload import Workload, WorkloadChanges
 from headwater.sharding.shard_plan import ShardPlan, find_shard_keys
 from headwater.sharding.shard_planning import keep_shard_plan, plan_shards
-from headwater.sinks.sink import Sink
+from headwater.sinks.sink import Sink, check_sinks
 from headwater.sources.addresses import is_address, source_at
 from headwater.sources.files import files
 from headwater.sources.receivers import ReceivedSource, check_readable_in_process, run_receivers
@@ -74,13 +77,11 @@ from headwater.sources.source import Source
 from headwater.terms.arguments import (
     check_callback,
     check_duration,
-    check_each,
     check_flag,
     check_folder,
     check_number,
     check_path,
     check_text,
-    check_time,
     check_type,
     check_whole,
     make_folder,
@@ -90,7 +91,7 @@ from headwater.terms.names import iri_to_name, name_to_iri
 from headwater.values.query_guard import Interruption
 from headwater.values.query_limits import QueryLimits
 from headwater.windows.model import Bounds
-from headwater.windows.settings import Content, Options, Report, resolve_settings
+from headwater.windows.settings import Content, Report, resolve_settings
 
 if TYPE_CHECKING:
     from enum import Enum
@@ -117,6 +118,8 @@ class Engine:
     documents and the streams that queries locate: `EgressPolicy(…)`, or a list of addresses; everything, unless it is
     given. `limits` says what each query may take (`QueryLimits`), such as `{"seconds": 10, "rows": 100_000}`. `idle` is
     after how much silence, such as `"2s"`, followed streams are not waited for; `stream` may say another one.
+    `max_ahead` is how far the time of an element may be ahead of those before it, such as `"1h"` or `"off"`; others are
+    dead letters. It is a day where a run follows its sources, and off where it reads what is there.
     """
 
     def __init__(
@@ -139,6 +142,7 @@ class Engine:
         egress: EgressPolicy | Mapping[str, Any] | Iterable[str] | None = None,
         limits: QueryLimits | Mapping[str, Any] | None = None,
         idle: int | str | None = None,
+        max_ahead: int | str | None = None,
     ) -> None:
         if evaluator not in get_args(EvaluatorName):
             raise SettingError(f"{evaluator!r} is no evaluator: use one of {', '.join(get_args(EvaluatorName))}")
@@ -149,6 +153,8 @@ class Engine:
         self._spark = spark
         self._in_process = in_process
         self._delay = check_duration("delay", delay)
+        self._max_ahead = check_max_ahead(max_ahead)
+        self._follows = False
         self._checkpoint = None if checkpoint is None else check_folder("checkpoint", checkpoint)
         if self._checkpoint is not None:
             adopt_checkpoint_key(self._checkpoint)
@@ -267,14 +273,7 @@ class Engine:
         """
         check_type("text", text, str, "the text of a query")
         parsed = parse(text, parse_choice(Dialect, dialect, "dialect"))
-        options = Options(
-            bounds=parse_choice(Bounds, bounds, "bounds"),
-            report=parse_choice(Report, report, "report"),
-            emit=parse_choice(StreamOperator, emit, "emit"),
-            content=parse_choice(Content, content, "content"),
-            t0=None if t0 is None else check_time("t0", t0),
-            cap=self._window_cap,
-        )
+        options = read_options(bounds, report, emit, content, t0, self._window_cap)
         if name is not None:
             check_type("name", name, str, "a text")
         called = name or (parsed.registration.name if parsed.registration else make_query_name(self._queries))
@@ -330,10 +329,9 @@ class Engine:
                 self._sharding(description.queries)
             for stream in description.outline().inputs:
                 if isinstance(self._sources[stream], RecordSource) and stream not in self._workload.sources:
-                    raise RegistrationError(
-                        f"Spark cannot begin to read the records of {iri_to_name(stream)} while a pipeline is at work: "
-                        "stop it and begin again with this query"
-                    )
+                    name = iri_to_name(stream)
+                    reason = f"Spark cannot begin to read the records of {name} while a pipeline is at work"
+                    raise RegistrationError(f"{reason}: stop it and begin again with this query")
         except BaseException:
             self._queries = before
             raise
@@ -358,8 +356,7 @@ class Engine:
         after each batch. `on_batch` gets the answers of a query in a batch together, as an `AnswerBatch`, which is
         faster where there are many. What they raise ends the run. `sinks` take the answers of each batch before these.
         """
-        wanted = "FileSink(…), KafkaSink(…) or others with open and write"
-        sinks = check_each("sinks", sinks, lambda one: hasattr(one, "open") and hasattr(one, "write"), wanted)
+        sinks = check_sinks(sinks)
         check_number("trigger_seconds", trigger_seconds)
         for name, callback in (("on_answer", on_answer), ("on_batch", on_batch), ("on_progress", on_progress)):
             check_callback(name, callback)
@@ -397,6 +394,7 @@ class Engine:
         with ExitStack() as stack:
             if self._checkpoint is not None:
                 stack.enter_context(lock_checkpoint(self._checkpoint))
+            self._follows = follow
             open_sources: dict[str, Source] = {}
             workload = self._open_workload(open_sources, stack)
             stack.enter_context(self._data.refresh_while_running())
@@ -427,6 +425,8 @@ class Engine:
         closed = {stream: self._sources[stream] for stream in outline.inputs if stream not in open_sources}
         open_sources |= stack.enter_context(run_receivers(closed, self._checkpoint, self.stop))
         sources = {stream: open_sources[stream] for stream in outline.inputs}
+        is_live = self._follows or any(isinstance(self._sources[stream], ReceivedSource) for stream in sources)
+        description = replace(description, max_ahead=choose_max_ahead(self._max_ahead, is_live=is_live))
         if self._in_process:
             check_readable_in_process(sources)
         else:
@@ -466,6 +466,7 @@ class Engine:
             line_numbers=feed.line_numbers,
             text_at=feed.text_at,
             queries=workload.initial_progress(),
+            warn=self._warnings.tell,
         )
 
     def _run_workload(
@@ -547,7 +548,6 @@ class Engine:
             idle=self._sources.idle_times(queries),
             services=self._services(queries),
             resumed=tuple(sorted(self._resumed.items())),
-            # The definition takes plans as they are.
             statistics=None if self._evaluator == "reference" else self._data.statistics(queries),
         )
 
@@ -563,8 +563,7 @@ class Engine:
         """The Spark session that this engine uses, started if need be."""
         from headwater.spark.session import embedded_session
 
-        if self._spark is None:
-            self._spark = embedded_session(master=self._master, shuffle_partitions=self._shuffle_partitions)
+        self._spark = self._spark or embedded_session(master=self._master, shuffle_partitions=self._shuffle_partitions)
         return self._spark
 
     def subscribe(self, subscription: Subscription[Taken]) -> Answers[Taken]:
@@ -587,11 +586,15 @@ class Engine:
 
         threading.Thread(target=run, name="headwater-run", daemon=True).start()
 
+    def explain(self, name: str, tick: int, row: RowChoice = None) -> Explanation:
+        """What `Query.why` gives."""
+        return explain_answer(self._description(), self._sources, name, tick, row)
+
     def dataframe(self, name: str, *, terms: bool = False, follow: bool = False) -> DataFrame:
         """What `Query.to_dataframe` gives."""
         if self._in_process:
             raise StateError("a streaming DataFrame needs Spark: make the engine without in_process")
         from headwater.engine.answer_dataframe import make_dataframe
 
-        description = self._description()
+        description = replace(self._description(), max_ahead=choose_max_ahead(self._max_ahead, is_live=follow))
         return make_dataframe(self.session(), description, self._sources, name, terms, follow, self._batch_bytes)

@@ -11,6 +11,8 @@ from headwater.language.query import ParsedQuery as ParsedQuery
 from headwater.language.service_options import ServiceOptions
 from headwater.running.progress import QueryProgress
 from headwater.running.subscriptions import Answers, Subscription, WhenFull
+from headwater.running.tick_explaining import Explanation, RowChoice
+from headwater.terms.arguments import check_time
 from headwater.values.query_limits import QueryLimits
 from headwater.windows.settings import Options, QuerySettings, resolve_settings
 
@@ -91,6 +93,16 @@ class Query:
         `trigger(availableNow=True)` reads what there is and answers all windows, others follow the sources.
         """
         return self._engine.dataframe(self.name, terms=terms, follow=follow)
+
+    def why(self, time: int | str, row: RowChoice = None) -> Explanation:
+        """What led to the result at a tick: the elements and static triples behind it, and the counts of each step.
+
+        `time` is the tick, as `answer.time` or a text such as an xsd:dateTime. `row` is the number of a row, from 1 on,
+        or values of some of its variables, such as `{"sensor": "http://x/s1"}`; without it all rows are explained. For
+        an empty result, `steps` and `end` say where the solutions end. The sources are read again, up to the tick: they
+        must be files or in memory. The static data is taken as it is now.
+        """
+        return self._engine.explain(self.name, check_time("time", time), row)
 
     def __repr__(self) -> str:
         return f"<Query {self.name!r}>"

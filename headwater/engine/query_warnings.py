@@ -11,7 +11,7 @@ from headwater.algebra.plan import QueryKind, QueryPlan
 from headwater.algebra.scope import nodes_of
 from headwater.engine.engine_data import EngineData
 from headwater.execution.registered import RegisteredQuery
-from headwater.linting.implausible_times import implausible_time_text, is_implausible
+from headwater.linting.implausible_times import implausible_time_text, is_implausible, topic_of
 from headwater.linting.lint_rules import lint_query
 from headwater.linting.lint_subject import LintSubject
 from headwater.linting.observed_data import NOTHING_OBSERVED, ObservedData, StreamSample
@@ -34,13 +34,17 @@ class QueryWarnings:
 
     def __init__(self) -> None:
         self._told: dict[str, None] = {}
+        self._topics: set[str] = set()
 
     def tell(self, query: str, sentences: Iterable[str]) -> None:
         """Log what is new of some sentences about a query, or with an empty name about a stream."""
         for sentence in sentences:
             warning = f"{query}: {sentence}" if query else sentence
-            if warning not in self._told:
+            topic = topic_of(sentence)
+            # A stream with wrong times needs no word more for each query that reads it.
+            if warning not in self._told and (topic is None or topic not in self._topics):
                 self._told[warning] = None
+                self._topics.add(topic or "")
                 logger.warning("%s", warning)
 
     def check_query(self, plan: QueryPlan, settings: QuerySettings) -> None:

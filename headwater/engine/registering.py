@@ -9,9 +9,11 @@ from headwater.algebra.build import plan_query
 from headwater.engine.service_arguments import apply_service_options
 from headwater.errors import SettingError
 from headwater.execution.registered import RegisteredQuery, RegistrationError
-from headwater.language.stream_clauses import RegistrationKind
+from headwater.language.stream_clauses import RegistrationKind, StreamOperator
+from headwater.terms.arguments import check_time
 from headwater.terms.names import iri_to_name, name_to_iri
-from headwater.windows.settings import resolve_settings
+from headwater.windows.model import Bounds
+from headwater.windows.settings import Content, Options, Report, resolve_settings
 
 if TYPE_CHECKING:
     from enum import Enum
@@ -52,6 +54,25 @@ def resolve_queries(queries: Mapping[str, Query], sources: StreamSources) -> tup
             if window.stream.value not in known:
                 sources.locate(window.stream.value, one.plan.name, known)
     return tuple(registered)
+
+
+def read_options(
+    bounds: Bounds | str | None,
+    report: Report | str | None,
+    emit: StreamOperator | str | None,
+    content: Content | str | None,
+    t0: int | str | None,
+    cap: int | None,
+) -> Options:
+    """The switches of a query, as `Engine.register` takes them."""
+    return Options(
+        bounds=parse_choice(Bounds, bounds, "bounds"),
+        report=parse_choice(Report, report, "report"),
+        emit=parse_choice(StreamOperator, emit, "emit"),
+        content=parse_choice(Content, content, "content"),
+        t0=None if t0 is None else check_time("t0", t0),
+        cap=cap,
+    )
 
 
 def make_query_name(taken: Collection[str]) -> str:

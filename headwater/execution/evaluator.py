@@ -22,6 +22,7 @@ from headwater.execution.answer_batch import AnswerBatch
 from headwater.execution.answer_columns import AnswerColumns, WindowViews
 from headwater.execution.answer_quality import AnswerQuality
 from headwater.execution.answers import Answer, WindowView
+from headwater.execution.collapsed_triples import CollapsedTriples
 from headwater.execution.id_owners import IdOwners
 from headwater.execution.static_data import Version
 from headwater.execution.tick_thinning import TickThinner
@@ -125,6 +126,10 @@ class Evaluator(ABC):
 
     def own_ids(self, owners: IdOwners) -> None:  # noqa: B027
         """Have the terms of the queries own their ids, where terms are compared by ids; may raise `HashCollision`."""
+
+    def take_collapsed(self) -> tuple[CollapsedTriples, ...]:
+        """How many triples collapsed in windows that are sets, since this was last called."""
+        return ()
 
     def prepare_static_change(self) -> None:  # noqa: B027
         """Called before the static data moves to another version that can change the answers."""

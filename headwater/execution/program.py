@@ -27,7 +27,7 @@ from headwater.execution.program_clocks import (
     watermark_of,
 )
 from headwater.execution.program_state import ProgramState
-from headwater.execution.program_steps import ChooseStep, StepResult, TickPace, list_late_elements, with_own_times
+from headwater.execution.program_steps import ChooseStep, StepResult, TickPace, with_own_times
 from headwater.execution.query_evaluators import FamilyFailed, FindFamilies, MakeEvaluator, QueryEvaluators, no_families
 from headwater.execution.registered import RegisteredQuery, find_produced_streams
 from headwater.execution.static_data import (
@@ -68,10 +68,10 @@ class Program:
     """The registered queries that run together, and the state of their evaluation.
 
     `is_filtered` says that the sources leave out triples that no query can match. `idle` is after how much silence
-    live streams are not waited for, `skews` how far apart the partitions of a stream may be. Without `is_durable` no
-    window log is kept. `resumed` has a token for each query that begins anew although a state knows it, and was never
-    resumed under that token; queries in `alone` are evaluated one by one. `interruption` is how other threads end an
-    evaluation.
+    live streams are not waited for, `skews` how far apart the partitions of a stream may be, `max_ahead` how far an
+    element may be ahead of those before it in its stream. Without `is_durable` no window log is kept. `resumed` has a
+    token for each query that begins anew although a state knows it, and was never resumed under that token; queries in
+    `alone` are evaluated one by one. `interruption` is how other threads end an evaluation.
     """
 
     def __init__(
@@ -86,6 +86,7 @@ class Program:
         is_filtered: bool = False,
         idle: Mapping[str, int] | None = None,
         skews: Mapping[str, int] | None = None,
+        max_ahead: int | None = None,
         resumed: Mapping[str, str] | None = None,
         alone: Collection[str] = (),
         interruption: Interruption | None = None,
@@ -107,7 +108,7 @@ class Program:
         self._sizes: dict[Evaluator, Size] = {}
         self._registration_order = {name: place for place, name in enumerate(self._queries)}
         keys = {key for evaluator in self._all.order for key in evaluator.keys}
-        self._clocks = make_clocks(keys, self._produced, delay, idle or {}, skews or {})
+        self._clocks = make_clocks(keys, self._produced, delay, idle or {}, skews or {}, max_ahead)
         self._reads = ReadHistory(union_patterns(map(self.patterns, self._queries)))
         self._late_starts: dict[str, LateStart] = {}
         self._unread: dict[StreamKey, StreamClock] = {}
@@ -399,7 +400,7 @@ class Program:
         return answer if answer.time >= begun.complete_from else replace(answer, complete=False)
 
     def _admit(self, stream: str, elements: Elements, arrived: dict[StreamKey, Elements], step: StepResult) -> None:
-        """Admit elements in arrival order, with the times that each stream key asks for; late ones are put aside."""
+        """Admit elements in arrival order, with the times that each stream key asks for; others are put aside."""
         if not len(elements):
             return
         for key, clock in self._clocks.items():
@@ -408,8 +409,9 @@ class Program:
             timestamped = elements if key[1] is None else with_own_times(stream, key[1], elements_of(elements), step)
             clock.has_ended = False
             number = clock.element_count
-            admitted, late = clock.admit(timestamped)
-            step.late.extend((stream, element) for element in list_late_elements(late))
+            timely, ahead = clock.split_ahead(timestamped)
+            admitted, late = clock.admit(timely)
+            step.put_aside(stream, late, ahead)
             if isinstance(admitted, list):
                 # An empty answer of a producing query moves the clock of its stream and nothing else.
                 admitted = [element for element in admitted if element.triples]

@@ -12,7 +12,7 @@ from headwater.execution.window_log import StreamKey
 from headwater.terms.names import iri_to_name
 from headwater.windows.element_sequences import times_of
 from headwater.windows.heartbeat import Heartbeats
-from headwater.windows.partitioned_clock import PartitionedClock
+from headwater.windows.partitioned_clock import make_clock
 from headwater.windows.stream_clock import DerivedStreamClock, StreamClock, combine_clocks
 
 
@@ -22,6 +22,7 @@ def make_clocks(
     delay: int,
     idle: Mapping[str, int],
     skews: Mapping[str, int],
+    max_ahead: int | None,
 ) -> dict[StreamKey, StreamClock]:
     """A clock for each stream key: partitions have no order across them, and queries produce in the order of time."""
     clocks: dict[StreamKey, StreamClock] = {}
@@ -29,10 +30,8 @@ def make_clocks(
         stream = key[0]
         if stream in produced:
             clocks[key] = DerivedStreamClock()
-        elif stream in skews:
-            clocks[key] = PartitionedClock(delay, idle_limit=idle.get(stream), skew=skews[stream])
         else:
-            clocks[key] = StreamClock(delay, idle_limit=idle.get(stream))
+            clocks[key] = make_clock(delay, idle.get(stream), max_ahead, skews.get(stream))
     return clocks
 
 

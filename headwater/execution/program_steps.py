@@ -24,7 +24,7 @@ ChooseStep: TypeAlias = Callable[[int], tuple[int, Version]]
 
 @dataclass(frozen=True, slots=True)
 class LeftOutElement:
-    """An element that arrived after the watermark had passed its time, or that has a term that collides with another.
+    """An element that no query gets, or not all of it: late, too far ahead, or with a term that collides with another.
 
     With `text` None, the source still has it.
     """
@@ -40,6 +40,8 @@ class StepResult:
 
     answers: AnswerBatch = field(default_factory=AnswerBatch)
     late: list[tuple[str, LeftOutElement]] = field(default_factory=list)
+    ahead: list[tuple[str, LeftOutElement]] = field(default_factory=list)
+    """Elements whose time was too far ahead of those before them (`windows.time_jumps`)."""
     bad: list[tuple[str, BadElement]] = field(default_factory=list)
     colliding: list[tuple[str, LeftOutElement]] = field(default_factory=list)
     """Elements that lost statements because another term owns the id of one of theirs (`id_owners`)."""
@@ -49,6 +51,11 @@ class StepResult:
     """Whether it is the last one of its batch."""
     unmerged: list[AnswerBatch] = field(default_factory=list)
     """The answers of each evaluator."""
+
+    def put_aside(self, stream: str, late: Elements, ahead: Elements) -> None:
+        """Take elements of a stream that no query gets."""
+        self.late.extend((stream, element) for element in list_late_elements(late))
+        self.ahead.extend((stream, element) for element in list_late_elements(ahead))
 
 
 class TickPace:
@@ -71,7 +78,7 @@ class TickPace:
 
 
 def list_late_elements(elements: Elements) -> Iterator[LeftOutElement]:
-    """Elements that came too late; those that were scanned without their texts have none."""
+    """Elements that are put aside; those that were scanned without their texts have none."""
     if isinstance(elements, ElementColumns) and not elements.is_whole:
         for time, position in zip(elements.times.tolist(), elements.positions.tolist(), strict=True):
             yield LeftOutElement(time, tuple(position), None)

@@ -20,6 +20,7 @@ from headwater.algebra.plan import QueryKind, QueryPlan
 from headwater.execution.answer_batch import AnswerBatch, AnswerPart
 from headwater.execution.answer_columns import AnswerColumns, WindowViews
 from headwater.execution.answers import Answer, WindowView
+from headwater.execution.collapsed_triples import CollapseCounts, CollapsedTriples, describe_collapsed
 from headwater.execution.evaluator import Choice, Evaluator
 from headwater.execution.id_owners import IdOwners
 from headwater.execution.static_data import StaticData
@@ -93,6 +94,7 @@ class KernelEvaluator(Evaluator):
         self.vocabulary = Vocabulary(outside_texts_of(static))
         self._skipped_ticks = 0
         """How many ticks were skipped since the windows were moved: see `_required_windows`."""
+        self._collapsed = CollapseCounts()
         self._compile()
         labelled = zip(settings.windows, (source.label for source in plan.windows), strict=True)
         self._buffers = [TripleBuffer(*one, settings.cap, has_times=self._compiler.is_timed) for one in labelled]
@@ -152,6 +154,7 @@ class KernelEvaluator(Evaluator):
         compiler.matches_stars = self._matches_stars
         self._needs_compiling = False
         self.root, self._presenter = compiler.compile()
+        self._collapsed.follow(compiler.collapse_counters)
         shown = list(range(len(self.root.variables)))
         columns = shown if self._presenter else [self.root.variables.index(v.value) for v in self.plan.variables]
         self._columns = None if columns == shown else columns
@@ -190,7 +193,13 @@ class KernelEvaluator(Evaluator):
         for source, buffer in zip(self._sources, self._buffers, strict=True):
             shown = buffer.triples
             source.delta = Delta(shown, shown[:0])
-        return self.root.advance()
+        result = self.root.advance()
+        # All of it was counted when it came.
+        self._collapsed.follow(self._compiler.collapse_counters)
+        return result
+
+    def take_collapsed(self) -> tuple[CollapsedTriples, ...]:
+        return tuple(describe_collapsed(self.plan, self._collapsed.take()))
 
     def prepare_static_change(self) -> None:
         self._catch_up()

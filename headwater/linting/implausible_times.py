@@ -30,6 +30,12 @@ def implausible_time_text(stream: str, time: int) -> str:
     )
 
 
+def topic_of(sentence: str) -> str | None:
+    """The part that is the same in all sentences about the times of a stream; None of other sentences."""
+    topic, mark, _ = sentence.partition(" (one is ")
+    return topic if mark else None
+
+
 def find_implausible_times(subject: LintSubject) -> Iterator[str]:
     """Streams whose samples begin in those weeks."""
     for stream in dict.fromkeys(source.stream for source in subject.plan.windows):

@@ -14,17 +14,20 @@ from typing import TYPE_CHECKING, cast
 from pyoxigraph import QuerySolutions, Store
 
 from headwater.algebra.nodes import Distinct, Node, Project
+from headwater.algebra.placed_patterns import placed_patterns
 from headwater.algebra.plan import QueryKind, QueryPlan
 from headwater.algebra.plan_depth import check_text_of_plan
 from headwater.algebra.scope import expressions_of, map_expression, map_expressions, map_plan, nodes_of, sub_expressions
 from headwater.algebra.to_sparql import to_sparql
 from headwater.algebra.triple_timestamps import has_timestamps
 from headwater.execution.answers import WindowView
+from headwater.execution.collapsed_triples import CollapsedTriples, describe_collapsed
 from headwater.execution.evaluator import Evaluator
 from headwater.execution.remote_solutions import FetchSolutions, RemoteSolutions, has_services, refuse_services
 from headwater.execution.static_data import StaticData
 from headwater.execution.window_log import Size
 from headwater.language.expressions import Constant, Expression, FunctionCall
+from headwater.language.patterns import TriplePattern
 from headwater.language.stream_clauses import StreamOperator
 from headwater.reference import aggregate_calls, blank_nodes
 from headwater.reference.description import describe
@@ -32,7 +35,7 @@ from headwater.reference.plan_rewriter import PlanRewriter
 from headwater.reference.pyoxigraph_workarounds import work_around_pyoxigraph
 from headwater.reference.tick_dataset import TickDataset
 from headwater.reference.window_content import WindowBuffer
-from headwater.terms.model import XSD, Element, Literal, NamedNode, Row, Term, Variable
+from headwater.terms.model import XSD, Element, Literal, NamedNode, Row, Term, Triple, Variable
 from headwater.terms.stored_forms import restore_term
 from headwater.terms.timestamps import format_time
 from headwater.values import stored_form_queries as exact
@@ -40,7 +43,7 @@ from headwater.values.checked_functions import CheckedFunctions, with_checked_fu
 from headwater.values.query_guard import current_guard
 from headwater.values.row_order import is_ordered, row_text, with_total_order
 from headwater.windows.element_sequences import Elements, elements_of
-from headwater.windows.settings import QuerySettings
+from headwater.windows.settings import Content, QuerySettings
 from headwater.windows.stream_operators import apply_stream_operator
 
 if TYPE_CHECKING:
@@ -139,7 +142,9 @@ class ReferenceEvaluator(Evaluator):
         return replace(self.plan, root=root), {**_FUNCTIONS, **remote.functions}
 
     def apply_static_change(self) -> None:
+        collapsed = self._dataset.collapsed
         self._dataset = TickDataset.of(self.plan, self.settings.content, self._static)
+        self._dataset.collapsed = collapsed
         for window_index, buffer in enumerate(self._buffers):
             self._dataset.change(window_index, buffer.shown, [])
         self._tick_queries.clear()
@@ -165,6 +170,18 @@ class ReferenceEvaluator(Evaluator):
     def needed_from(self, window_index: int) -> int | None:
         return self._buffers[window_index].needed_from(self.ticker.last_tick)
 
+    def take_collapsed(self) -> tuple[CollapsedTriples, ...]:
+        collapsed, self._dataset.collapsed = self._dataset.collapsed, {}
+        if not any(triples.total() for triples in collapsed.values()):
+            return ()
+        counts = {
+            placed: sum(
+                count for triple, count in collapsed.get(placed.graph, {}).items() if _matches(placed.triple, triple)
+            )
+            for placed in placed_patterns(self.plan)
+        }
+        return tuple(describe_collapsed(self.plan, counts))
+
     def size(self) -> Size:
         # The store is not ours to measure.
         return Size(sum(buffer.triples for buffer in self._buffers), None)
@@ -177,8 +194,11 @@ class ReferenceEvaluator(Evaluator):
 
     def _move(self, tick: int, closing: int) -> bool:
         changed = False
-        for window_index, buffer in enumerate(self._buffers):
-            changed |= self._dataset.change(window_index, *buffer.move(tick, closing))
+        moves = [buffer.move(tick, closing) for buffer in self._buffers]
+        if self.settings.content is Content.SET:
+            self._dataset.count_collapsed(moves)
+        for window_index, (entered, left) in enumerate(moves):
+            changed |= self._dataset.change(window_index, entered, left)
         self._is_stale |= changed
         return changed
 
@@ -202,6 +222,11 @@ class ReferenceEvaluator(Evaluator):
         evaluator = ReferenceEvaluator(plan, self.settings, Store(), self._dataset)
         evaluator.guard = current_guard()
         return cast("list[Row]", evaluator._evaluate(0))
+
+    def evaluate_beside(self, buffers: list[WindowBuffer], tick: int) -> list[object]:
+        """The result at a tick over the windows of another evaluator, whose data set this one shares."""
+        self._buffers = buffers
+        return self._evaluate(tick)
 
     def _evaluate(self, tick: int) -> list[object]:
         """The result at a tick: rows, or for DESCRIBE triples, or for ASK a verdict."""
@@ -262,6 +287,19 @@ class ReferenceEvaluator(Evaluator):
             return rows
         finally:
             del solutions
+
+
+def _matches(pattern: TriplePattern, triple: Triple) -> bool:
+    """Whether a triple of the store matches a triple pattern."""
+    bound: dict[Variable, Term] = {}
+    for wanted, stored in zip((pattern.subject, pattern.predicate, pattern.object), triple, strict=True):
+        found = restore_term(stored)
+        if isinstance(wanted, Variable):
+            if bound.setdefault(wanted, found) != found:
+                return False
+        elif wanted != found:
+            return False
+    return True
 
 
 def _replace_now(expression: Expression) -> Expression:

@@ -14,7 +14,7 @@ each *occurrence* of a triple gets a graph of its own, described in a graph of o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -54,6 +54,8 @@ class TickDataset:
     """Whether some literal is, or was, in the store in a form of its own (see `headwater.terms.stored_forms`)."""
     _counts: dict[NamedNode, Counter[Triple]] = field(default_factory=dict)
     _occurrence_quads: list[Quad] = field(default_factory=list)
+    collapsed: dict[NamedNode, Counter[Triple]] = field(default_factory=dict)
+    """For each graph how often a triple entered it while an equal one was there, in a set."""
 
     @classmethod
     def of(cls, plan: QueryPlan, content: Content, static: StaticData) -> TickDataset:
@@ -115,6 +117,20 @@ class TickDataset:
                 elif after == 0 and not self._is_static(triple, graph):
                     self.store.remove(self._quad(triple, graph))
         return changed
+
+    def count_collapsed(self, moves: Sequence[tuple[Sequence[WindowItem], Sequence[WindowItem]]]) -> None:
+        """Before a change: count the triples that will enter the windows while an equal one stays, or with one."""
+        entering: dict[NamedNode, Counter[Triple]] = {}
+        leaving: dict[NamedNode, Counter[Triple]] = {}
+        for window_index, (entered, left) in enumerate(moves):
+            for graph in self.graphs_of(window_index):
+                entering.setdefault(graph, Counter()).update(self._stored_triples(entered))
+                leaving.setdefault(graph, Counter()).update(self._stored_triples(left))
+        for graph, copies in entering.items():
+            there, counted = self._counts.get(graph, Counter()), self.collapsed.setdefault(graph, Counter())
+            for triple, count in copies.items():
+                stays = there[triple] > leaving[graph][triple] or self._is_static(triple, graph)
+                counted[triple] += count if stays else count - 1
 
     def _stored_triples(self, items: Iterable[WindowItem]) -> Iterator[Triple]:
         """The triples of some items as the store has to see them."""

@@ -22,6 +22,8 @@ class WindowItem:
 
     time: int
     triples: tuple[Triple, ...]
+    position: tuple[int, ...] = field(default=(), compare=False)
+    """Where its element stands in the stream."""
 
 
 def canonical_text(triples: Iterable[Triple]) -> str:
@@ -48,12 +50,12 @@ class WindowBuffer:
     def add(self, elements: Iterable[Element]) -> list[int]:
         """Elements in time order; gives the timestamps of the items that they make."""
         if isinstance(self.definition, TimeWindow):
-            added = [WindowItem(element.time, element.triples) for element in elements]
+            added = [WindowItem(element.time, element.triples, element.position) for element in elements]
         elif self.definition.unit == "elements":
-            added = [WindowItem(element.time, element.triples) for element in elements if element.triples]
+            added = [WindowItem(one.time, one.triples, one.position) for one in elements if one.triples]
             added.sort(key=lambda item: (item.time, canonical_text(item.triples)))
         else:
-            added = [WindowItem(element.time, (triple,)) for element in elements for triple in element.triples]
+            added = [WindowItem(one.time, (triple,), one.position) for one in elements for triple in one.triples]
             added.sort(key=lambda item: (item.time, str(item.triples[0])))
         self.items.extend(added)
         times = [item.time for item in added]

@@ -12,14 +12,17 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
+from headwater.execution.collapsed_triples import CollapsedTriples, add_collapsed, collapse_warning
 from headwater.execution.evaluator import Choice
 from headwater.execution.late_queries import NOT_YET
 from headwater.execution.program import Program
 from headwater.execution.registered import RegisteredQuery
 from headwater.execution.window_log import Size
+from headwater.linting.implausible_times import implausible_time_text, is_implausible
 from headwater.running.progress import Progress, QueryProgress, RunSummary
 from headwater.terms.names import iri_to_name
 from headwater.terms.packing import Plain
+from headwater.terms.timestamps import format_time
 from headwater.windows.stream_clock import combine_clocks
 
 if TYPE_CHECKING:
@@ -44,6 +47,7 @@ class QueryMeasure:
     choices: tuple[Choice, ...] = ()
     suspended: str | None = None
     awaited: tuple[str, ...] = ()
+    collapsed: tuple[CollapsedTriples, ...] = ()
 
     def merge(self, other: QueryMeasure) -> QueryMeasure:
         """The measures of two shards together."""
@@ -52,10 +56,18 @@ class QueryMeasure:
         size = Size(rows, (self.size.bytes or 0) + (other.size.bytes or 0) if known else None)
         choices = self.choices + other.choices
         suspended = self.suspended or other.suspended
-        return replace(self, seconds=self.seconds + other.seconds, size=size, choices=choices, suspended=suspended)
+        return replace(
+            self,
+            seconds=self.seconds + other.seconds,
+            size=size,
+            choices=choices,
+            suspended=suspended,
+            collapsed=add_collapsed(self.collapsed, other.collapsed),
+        )
 
 
-_SIZE_PLACE = [part.name for part in fields(QueryMeasure)].index("size")
+_PLACES = [part.name for part in fields(QueryMeasure)]
+_SIZE_PLACE, _COLLAPSED_PLACE = _PLACES.index("size"), _PLACES.index("collapsed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +93,7 @@ class BatchMeasure:
         queries = {name: [getattr(one, part.name) for part in fields(one)] for name, one in self.queries.items()}
         for values in queries.values():
             values[_SIZE_PLACE] = tuple(values[_SIZE_PLACE])
+            values[_COLLAPSED_PLACE] = [tuple(asdict(one).values()) for one in values[_COLLAPSED_PLACE]]
         return [dict(self.elements), queries, tuple(self.log), dict(self.steps)]
 
     @classmethod
@@ -89,6 +102,7 @@ class BatchMeasure:
         elements, queries, log, steps = value
         for values in queries.values():
             values[_SIZE_PLACE] = Size(*values[_SIZE_PLACE])
+            values[_COLLAPSED_PLACE] = tuple(CollapsedTriples(*one) for one in values[_COLLAPSED_PLACE])
         return cls(elements, {name: QueryMeasure(*one) for name, one in queries.items()}, Size(*log), steps)
 
     def merge(self, other: BatchMeasure) -> BatchMeasure:
@@ -111,13 +125,14 @@ def measure_batch(program: Program, elements: Mapping[str, int], seconds: Mappin
         watermark, _ = combine_clocks(clocks)
         newest = max((clock.highest_time for clock in clocks if clock.highest_time is not None), default=None)
         size, answered = program.size_of(evaluator), evaluator.ticker.last_tick
-        choices, awaited = evaluator.choices(), program.awaited_streams(evaluator)
+        choices, collapsed = evaluator.choices(), evaluator.take_collapsed()
+        awaited = program.awaited_streams(evaluator)
         for name in evaluator.names:
             complete_from = program.complete_from(name)
             taken = seconds.get(name, 0.0)
             reason = program.suspensions[name].reason if name in program.suspensions else None
             queries[name] = QueryMeasure(
-                taken, watermark, newest, answered, size, complete_from, choices, reason, awaited
+                taken, watermark, newest, answered, size, complete_from, choices, reason, awaited, collapsed
             )
             # The choices of a plan that many queries share count once.
             choices = ()
@@ -148,16 +163,23 @@ class StreamTroubles:
     elements: int = 0
     late: int = 0
     bad: int = 0
+    ahead: int = 0
     first_bad: str = ""
+    first_ahead: str = ""
+    watermark: int | None = None
 
     def count(self, letter: DeadLetter) -> None:
-        """Add a bad or late element."""
+        """Add an element that was put aside."""
+        line = "" if letter.line is None else f", line {letter.line}"
+        what = f"{letter.source}{line}: {letter.reason}"
         if letter.kind == "late":
             self.late += 1
-            return
-        self.bad += 1
-        line = "" if letter.line is None else f", line {letter.line}"
-        self.first_bad = self.first_bad or f"{letter.source}{line}: {letter.reason}"
+        elif letter.kind == "ahead":
+            self.ahead += 1
+            self.first_ahead = self.first_ahead or what
+        else:
+            self.bad += 1
+            self.first_bad = self.first_bad or what
 
     def describe(self, stream: str) -> Iterator[str]:
         """What a person should know of them, and do."""
@@ -166,9 +188,22 @@ class StreamTroubles:
             some = "1 element" if self.bad == 1 else f"{self.bad:,} elements"
             yield f"{some} of the stream {name} could not be read; the first: {self.first_bad} ({keep})"
         if 2 * self.late > self.elements:
+            mark = "" if self.watermark is None else f" of {format_time(self.watermark)}"
             yield (
-                f"{self.late:,} of {self.elements:,} elements of the stream {name} came late, behind an element that "
-                f"was ahead of them: check the times, or allow for it with --delay ({keep})"
+                f"{self.late:,} of {self.elements:,} elements of the stream {name} came late, behind an element{mark} "
+                "that was ahead of them: check the times; put such an element aside with --max-ahead (such as "
+                f"--max-ahead 1h), or allow for it with --delay ({keep})"
+            )
+
+    def describe_times(self, stream: str) -> Iterator[tuple[str, str]]:
+        """What a person should know of its times at once, with a word for what it is about."""
+        if self.watermark is not None and is_implausible(self.watermark):
+            yield "1970", implausible_time_text(stream, self.watermark)
+        if self.ahead:
+            yield (
+                "ahead",
+                f"an element of the stream {iri_to_name(stream)} jumped ahead in time and was put aside, as others "
+                f"will be (the summary counts them, --dead-letters DIR keeps them): {self.first_ahead}",
             )
 
 
@@ -189,23 +224,27 @@ class RunCounts:
         """When each stream brought something last, by name and time of day."""
         self.progress = Progress(queries=dict(queries or {}))
         self._troubles: dict[str, StreamTroubles] = {}
+        self._told: set[tuple[str, ...]] = set()
 
     def count(self, outcome: BatchOutcome, steps: Mapping[str, float]) -> Progress:
         """Add a batch; `steps` are the seconds of what happened to it besides its evaluation."""
         now = self._clock()
         seconds = max(now - self._last, 1e-6)
         before, measure = self.progress, outcome.measure
-        late = sum(dead_letter.kind == "late" for dead_letter in outcome.dead_letters)
+        late, ahead = (sum(one.kind == kind for one in outcome.dead_letters) for kind in ("late", "ahead"))
         for stream, elements in measure.elements.items():
             self._troubles.setdefault(stream, StreamTroubles()).elements += elements
             if elements:
                 self._heard[iri_to_name(stream)] = self._day()
         for letter in outcome.dead_letters:
             self._troubles.setdefault(letter.stream, StreamTroubles()).count(letter)
+        for stream, troubles in self._troubles.items():
+            troubles.watermark = outcome.watermarks.get(iri_to_name(stream), troubles.watermark)
         self.progress = Progress(
             elements=before.elements + outcome.elements,
             late=before.late + late,
-            bad=before.bad + len(outcome.dead_letters) - late,
+            bad=before.bad + len(outcome.dead_letters) - late - ahead,
+            ahead=before.ahead + ahead,
             ticks=before.ticks + len(outcome.answers),
             batches=before.batches + 1,
             seconds=now - self._begin,
@@ -219,6 +258,23 @@ class RunCounts:
         )
         self._last = now
         return self.progress
+
+    def take_warnings(self) -> list[tuple[str, str]]:
+        """What a person should know while the run goes on, each once: a query, or nothing, and a sentence."""
+        found: list[tuple[tuple[str, ...], str, str]] = [
+            ((stream, about), "", sentence)
+            for stream, troubles in self._troubles.items()
+            for about, sentence in troubles.describe_times(stream)
+        ]
+        found += [
+            ((name, one.window, one.pattern), name, collapse_warning(one))
+            for name, query in self.progress.queries.items()
+            for one in query.collapsed
+            if one.is_aggregated
+        ]
+        new = [(query, sentence) for key, query, sentence in found if key not in self._told]
+        self._told.update(key for key, _, _ in found)
+        return new
 
     def change_queries(self, queries: Mapping[str, QueryProgress]) -> None:
         """Count other queries from now on; queries that stay keep their counts."""
@@ -252,6 +308,7 @@ class RunCounts:
                 rate=elements / seconds,
                 late=before.late + sum(dead_letters.get((stream, "late"), 0) for stream in before.streams),
                 bad=before.bad + sum(dead_letters.get((stream, "bad"), 0) for stream in before.streams),
+                ahead=before.ahead + sum(dead_letters.get((stream, "ahead"), 0) for stream in before.streams),
                 ticks=before.ticks + (len(answers[name]) if name in answers else 0),
                 rows=before.rows + (answers[name].row_count if name in answers else 0),
                 skipped=before.skipped + (answers[name].skipped_count if name in answers else 0),
@@ -273,6 +330,7 @@ class RunCounts:
             complete_from=measure.complete_from,
             choices=measure.choices,
             suspended=measure.suspended,
+            collapsed=add_collapsed(counted.collapsed, measure.collapsed),
             waits_for={stream: int(self._heard.get(stream, self._begun_at) * 1_000_000) for stream in measure.awaited},
         )
 

@@ -30,6 +30,8 @@ logger = logging.getLogger(__name__)
 OnAnswer = Callable[[Answer], object]
 OnBatch = Callable[[AnswerBatch], object]
 OnProgress = Callable[[Progress], object]
+Warn = Callable[[str, Sequence[str]], object]
+"""Gets the name of a query and what is probably wrong with it."""
 
 
 class Delivery:
@@ -49,6 +51,7 @@ class Delivery:
         line_numbers: LineNumbers,
         text_at: TextAt,
         queries: Mapping[str, QueryProgress] | None = None,
+        warn: Warn | None = None,
     ) -> None:
         self._on_answer = on_answer
         self._on_batch = on_batch
@@ -62,6 +65,7 @@ class Delivery:
         self._line_numbers = line_numbers
         self._text_at = text_at
         self._counts = RunCounts(queries)
+        self._warn = warn
 
     @property
     def progress(self) -> Progress:
@@ -112,6 +116,9 @@ class Delivery:
         before = self.progress
         self._counts.count(outcome, {"deliver": time.monotonic() - begin})
         self._log_completeness(before)
+        if self._warn is not None:
+            for query, sentence in self._counts.take_warnings():
+                self._warn(query, [sentence])
         if self._on_progress is not None:
             self._on_progress(self.progress)
 

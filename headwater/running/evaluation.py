@@ -19,6 +19,7 @@ from headwater.running.counting import BatchMeasure, add_by_name, measure_batch
 from headwater.sinks.dead_letters import DeadLetter
 from headwater.sources.feed import Chunk
 from headwater.terms.packing import Plain, pack, unpack
+from headwater.terms.timestamps import format_time
 from headwater.windows.element_sequences import Elements, concat_elements
 from headwater.windows.heartbeat import Heartbeat, Heartbeats
 
@@ -103,6 +104,9 @@ class Evaluation:
         dead_letters = [*batch.dead_letters]
         for stream, element in step.late:
             dead_letters.append(_dead_letter("late", stream, "late", element, batch.sources))
+        for stream, element in step.ahead:
+            reason = f"{format_time(element.time)} is too far ahead of the elements before it (--max-ahead)"
+            dead_letters.append(_dead_letter("ahead", stream, reason, element, batch.sources))
         for stream, element in step.colliding:
             letter = _dead_letter("bad", stream, COLLISION_REASON, element, batch.sources)
             dead_letters.append(replace(letter, is_of_shard=True))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from headwater.datasets.dataset import DataSet
 from headwater.datasets.linked_data import LinkedData
 from headwater.execution.program import Program
+from headwater.execution.query_evaluators import MakeEvaluator, no_families
 from headwater.execution.registered import RegisteredQuery, find_produced_streams, order_producers_first
 from headwater.execution.stream_reads import union_patterns
 from headwater.federation.service_settings import ServiceSettings
@@ -50,7 +51,8 @@ class ProgramDescription:
 
     `datasets` are the folders of the linked data, which every worker must see. `delay` is how late an element may be,
     in microseconds. `sharding` says how the work is cut, if it is. `idle` is after how much silence a followed stream
-    is not waited for, in microseconds; `skews` how far apart, in event time, the partitions of a stream may be.
+    is not waited for, in microseconds; `skews` how far apart, in event time, the partitions of a stream may be;
+    `max_ahead` how far an element may be ahead of those before it, None: as far as it likes.
     `services` has the settings of endpoints and given change rates, `statistics` what the optimizer may know of the
     linked data, so that every worker makes the same plans. `resumed` has a token for each query that was resumed.
     `key` is that of the ids, which workers adopt.
@@ -66,6 +68,7 @@ class ProgramDescription:
     services: ServiceSettings | None = None
     statistics: Statistics | None = None
     resumed: tuple[tuple[str, str], ...] = ()
+    max_ahead: int | None = None
     key: ProcessKey = field(default_factory=ProcessKey, compare=False)
 
     @property
@@ -85,21 +88,28 @@ class ProgramDescription:
         wanted = WantedPatterns.of_patterns(union_patterns(outline.patterns for outline in outlines.values()))
         return ProgramOutline(outlines, tuple(sorted(read - produced.keys())), wanted)
 
-    def program(self, interruption: Interruption | None = None, alone: Collection[str] = ()) -> Program:
+    def program(
+        self,
+        interruption: Interruption | None = None,
+        alone: Collection[str] = (),
+        evaluator: MakeEvaluator | None = None,
+    ) -> Program:
         """The queries with nothing read yet; a `RegistrationError` where they cannot run together.
 
-        `interruption` is how other threads end an evaluation; the queries in `alone` are evaluated one by one.
+        `interruption` is how other threads end an evaluation; the queries in `alone` are evaluated one by one. With an
+        `evaluator`, all are, by those that it makes.
         """
         cut = self.sharding
         return Program(
             self.queries if cut is None else tuple(query_of_shard(one, cut) for one in self.queries),
             self._static_data(),
             self.delay,
-            evaluator_by_name(self.evaluator, self.services, self.statistics),
-            families=families_by_name(self.evaluator),
+            evaluator or evaluator_by_name(self.evaluator, self.services, self.statistics),
+            families=families_by_name(self.evaluator) if evaluator is None else no_families,
             is_filtered=True,
             idle=dict(self.idle),
             skews=dict(self.skews),
+            max_ahead=self.max_ahead,
             resumed=dict(self.resumed),
             alone=alone,
             interruption=interruption,

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
+from headwater.execution.collapsed_triples import CollapsedTriples
 from headwater.execution.evaluator import Choice
 from headwater.execution.late_queries import NOT_YET
 from headwater.execution.suspension import QuerySuspended
@@ -23,8 +24,8 @@ class QueryProgress:
     """The counts of one query, each since the run was started.
 
     `evaluator` is `kernel` or `reference`, the latter with a `reason`; `shards` is in how many parts it is evaluated.
-    `elements`, `late` and `bad` are those of its streams. `ticks` counts its answers, `rows` their rows and triples;
-    `skipped` the ticks that were not evaluated because the run fell behind (`overload="coarsen"`).
+    `elements`, `late`, `ahead` and `bad` are those of its streams. `ticks` counts its answers, `rows` their rows and
+    triples; `skipped` the ticks that were not evaluated because the run fell behind (`overload="coarsen"`).
     `watermark` is how far its streams have come together, `answered` its last tick, `lag` how far that is behind the
     newest element of its streams; all in microseconds of event time. `state_rows` are the triples in its windows,
     `state_bytes` the memory of those and of what was derived from them, None where it is not measured. `seconds` is how
@@ -34,7 +35,8 @@ class QueryProgress:
     indexes are built or were dropped (`kernel.join_measures`); of queries that share one plan, the first one has them.
     `suspended` is the reason for which the query has no answers until it is resumed, None while it runs.
     `waits_for` has the streams that hold back elements which have come, and since when each of them has brought
-    nothing, in microseconds since 1970 by the machine's clock.
+    nothing, in microseconds since 1970 by the machine's clock. `collapsed` says for each pattern and window that is a
+    set how many triples came while an equal one was in it.
     """
 
     evaluator: str = "kernel"
@@ -58,6 +60,8 @@ class QueryProgress:
     choices: tuple[Choice, ...] = ()
     suspended: str | None = None
     waits_for: Mapping[str, int] = field(default_factory=dict)
+    collapsed: tuple[CollapsedTriples, ...] = ()
+    ahead: int = 0
 
     @property
     def is_complete(self) -> bool:
@@ -70,11 +74,12 @@ class Progress:
     """The counts of a run so far, each since the run was started.
 
     `elements` came in from the sources in readable form; `late` of them came after their time had been answered;
-    `bad` could not be read or had no time. `ticks` counts answers. `watermarks` says for each stream how far it has
-    come, in microseconds since 1970, None before its first element. `rate` is in elements per second.
-    `alerts` counts the goals of SERVICE clauses that answers did not reach. `state_rows` and `state_bytes` are those of
-    the log of the windows, which is the durable state (without a checkpoint there is none in process). `steps` has the
-    seconds of each step: `read` (on Spark: unpacking what was read), `evaluate`, `save`, `deliver`.
+    `ahead` of them jumped too far ahead in time; `bad` could not be read or had no time. `ticks` counts answers.
+    `watermarks` says for each stream how far it has come, in microseconds since 1970, None before its first element.
+    `rate` is in elements per second. `alerts` counts the goals of SERVICE clauses that answers did not reach.
+    `state_rows` and `state_bytes` are those of the log of the windows, which is the durable state (without a
+    checkpoint there is none in process). `steps` has the seconds of each step: `read` (on Spark: unpacking what was
+    read), `evaluate`, `save`, `deliver`.
     """
 
     elements: int = 0
@@ -90,6 +95,12 @@ class Progress:
     state_bytes: int = 0
     steps: Mapping[str, float] = field(default_factory=dict)
     queries: Mapping[str, QueryProgress] = field(default_factory=dict)
+    ahead: int = 0
+
+    @property
+    def collapsed(self) -> int:
+        """How many triples came while an equal one was in a window that is a set, of all patterns of all queries."""
+        return sum(one.count for query in self.queries.values() for one in query.collapsed)
 
     @property
     def suspended(self) -> dict[str, str]:

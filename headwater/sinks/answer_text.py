@@ -1,10 +1,10 @@
 """Answers as text: JSON lines, CSV, N-Quads, tables. Each function gives whole lines, with their ends.
 
 JSON is one SPARQL 1.1 results object per line, with `"time_us"` and `"time"` beside `"head"`; an answer that is a
-graph has its N-Triples in `"graph"`, one that rests on SERVICE says in `"quality"` how good it is, and one whose query
-came so late that its windows did not hold everything has `"complete": false`. A line with `"suspended"` is no answer:
-it says why the query has no more of them. N-Quads can be read back as a stream: each answer is a named graph that
-carries `prov:generatedAtTime`.
+graph has its N-Triples in `"graph"`, one that rests on SERVICE says in `"quality"` how good it is, and one whose
+query came so late that its windows did not hold everything has `"complete": false`. `"inputs"` says what each window
+held. A line with `"suspended"` is no answer: it says why the query has no more of them. N-Quads can be read back as a
+stream: each answer is a named graph that carries `prov:generatedAtTime`.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from urllib.parse import quote
 
 from headwater.algebra.plan import QueryKind
 from headwater.errors import SettingError
-from headwater.execution.answers import Answer, plain_text
+from headwater.execution.answers import Answer, WindowView, plain_text
 from headwater.terms.model import XSD, Literal, NamedNode, Quad
-from headwater.terms.names import name_to_iri
+from headwater.terms.names import iri_to_name, name_to_iri
 from headwater.terms.timed_graphs import GENERATED_AT_TIME
 from headwater.terms.timestamps import format_time
 from headwater.terms.writing import bindings_to_json, write_csv, write_nquads, write_ntriples
@@ -44,7 +44,14 @@ def format_answer_json(answer: Answer, *, with_query: bool = False) -> str:
     whole = {} if answer.complete else {"complete": False}
     skipped = {"skipped": answer.skipped} if answer.skipped else {}
     notice = {} if answer.suspended is None else {"suspended": answer.suspended}
-    return json.dumps({**name, **head, **notice, **whole, **skipped, **quality, **body}, ensure_ascii=False) + "\n"
+    inputs = {"inputs": [_window_json(view) for view in answer.inputs]} if answer.inputs else {}
+    found = {**name, **head, **notice, **whole, **skipped, **quality, **inputs, **body}
+    return json.dumps(found, ensure_ascii=False) + "\n"
+
+
+def _window_json(view: WindowView) -> dict[str, Any]:
+    """What a window held: the instants from which and before which, and how many elements, or triples of some."""
+    return {"window": iri_to_name(view.label), "from_us": view.low, "before_us": view.high, "items": view.items}
 
 
 def format_answer_csv(answer: Answer, *, header: bool = True, with_query: bool = False) -> str:

@@ -95,7 +95,7 @@ def write_dead_letters(folder: Path, run: str, batch: int, letters: Sequence[Dea
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A bad or late element, which took no part in any answer, with the reason.
+    """An element that took no part in any answer, with the reason; `kind` is bad, late or ahead.
 
     `text` is None until it is read from the source.
     """

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from headwater.execution.answer_batch import AnswerBatch
+from headwater.terms.arguments import check_each
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,3 +34,9 @@ class RewritingSink(Protocol):
 
     def rewrite(self, run: str, batch: int, answers: AnswerBatch) -> None:
         """Take the answers of a batch that may have been written before, and remove what is not among them."""
+
+
+def check_sinks(sinks: Any) -> list[Sink]:
+    """The sinks that a user gives; a `SettingError` where something else is among them."""
+    wanted = "FileSink(…), KafkaSink(…) or others with open and write"
+    return check_each("sinks", sinks, lambda one: hasattr(one, "open") and hasattr(one, "write"), wanted)

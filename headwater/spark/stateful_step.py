@@ -152,6 +152,7 @@ def outcome_to_frame(outcome: BatchOutcome) -> pd.DataFrame:
 
     rest = replace(outcome, answers=AnswerBatch(order=outcome.answers.order))
     late = sum(dead_letter.kind == "late" for dead_letter in outcome.dead_letters)
+    # Of Spark's metrics an element that jumped ahead is a bad one.
     counts = (outcome.elements, late, len(outcome.dead_letters) - late, outcome.measure.to_json())
     no_counts = (None, None, None, None)
     rows: list[tuple[object, ...]] = []

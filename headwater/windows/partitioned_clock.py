@@ -16,11 +16,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 from headwater.terms.element_columns import ElementColumns
 from headwater.terms.ids.term_texts import Ints
 from headwater.windows.element_sequences import Elements, select_elements, times_of
 from headwater.windows.stream_clock import StreamClock
+from headwater.windows.time_jumps import NO_JUMP, find_jumps
 
 
 @dataclass
@@ -40,6 +42,15 @@ class PartitionedClock(StreamClock):
         if isinstance(other, PartitionedClock):
             self.skew = other.skew
         return super().take_limits_of(other)
+
+    def _find_jumps(self, elements: Elements, limit: int) -> npt.NDArray[np.bool_]:
+        times, partitions = times_of(elements), _partitions_of(elements)
+        is_ahead = np.zeros(len(elements), dtype=np.bool_)
+        for partition in np.unique(partitions).tolist():
+            mine, known = np.flatnonzero(partitions == partition), self.newest_times.get(partition)
+            jump = self.jumps.get(partition, NO_JUMP)
+            is_ahead[mine], self.jumps[partition] = find_jumps(times[mine], known, limit, jump)
+        return is_ahead
 
     def admit(self, elements: Elements) -> tuple[Elements, Elements]:
         if not len(elements):
@@ -74,6 +85,13 @@ class PartitionedClock(StreamClock):
         self.highest_time = fastest
         mark = max(slowest, fastest - self.skew) - self.delay
         self.highest_watermark = mark if self.highest_watermark is None else max(self.highest_watermark, mark)
+
+
+def make_clock(delay: int, idle_limit: int | None, max_ahead: int | None, skew: int | None) -> StreamClock:
+    """The clock of a stream from outside; with `skew`, of one with partitions."""
+    if skew is None:
+        return StreamClock(delay, idle_limit=idle_limit, max_ahead=max_ahead)
+    return PartitionedClock(delay, idle_limit=idle_limit, max_ahead=max_ahead, skew=skew)
 
 
 def _partitions_of(elements: Elements) -> Ints:

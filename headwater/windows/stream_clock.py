@@ -16,13 +16,15 @@ A stream whose elements are stamped when they arrive needs no such guess: its he
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 from headwater.terms.ids.term_texts import Ints
 from headwater.windows.element_sequences import Elements, select_elements, times_of
 from headwater.windows.heartbeat import Heartbeat
+from headwater.windows.time_jumps import NO_JUMP, Jump, find_jumps
 
 
 @dataclass
@@ -43,6 +45,10 @@ class StreamClock:
     """When it was last seen to have brought something, by the machine's clock; None where no heartbeat came since."""
     silence: int = 0
     """For how long it had brought nothing at the last heartbeat."""
+    max_ahead: int | None = None
+    """How far an element may be ahead of those before it; None: as far as it likes."""
+    jumps: dict[int, Jump] = field(default_factory=dict)
+    """By partition, the last elements that were ahead (`time_jumps`)."""
 
     @property
     def watermark(self) -> int | None:
@@ -76,6 +82,20 @@ class StreamClock:
         if heartbeat.settled is not None:
             self.close(heartbeat.settled - (self.idle_limit or 0))
 
+    def split_ahead(self, elements: Elements) -> tuple[Elements, Elements]:
+        """Split elements, given in arrival order, into those that are in time or late, and those too far ahead."""
+        if self.max_ahead is None or not len(elements):
+            return elements, []
+        is_ahead = self._find_jumps(elements, self.max_ahead)
+        if not is_ahead.any():
+            return elements, []
+        return select_elements(elements, ~is_ahead), select_elements(elements, is_ahead)
+
+    def _find_jumps(self, elements: Elements, limit: int) -> npt.NDArray[np.bool_]:
+        times = times_of(elements)
+        is_ahead, self.jumps[0] = find_jumps(times, self.highest_time, limit, self.jumps.get(0, NO_JUMP))
+        return is_ahead
+
     def admit(self, elements: Elements) -> tuple[Elements, Elements]:
         """Split elements, given in arrival order, into admitted and late ones."""
         if not len(elements):
@@ -103,10 +123,10 @@ class StreamClock:
         return admitted, late
 
     def take_limits_of(self, other: StreamClock) -> StreamClock:
-        """Take delay and idle limit of another clock for what comes; the watermark does not go back."""
+        """Take delay and limits of another clock for what comes; the watermark does not go back."""
         if self.watermark is not None and other.delay != self.delay:
             self.close(self.watermark)
-        self.delay, self.idle_limit = other.delay, other.idle_limit
+        self.delay, self.idle_limit, self.max_ahead = other.delay, other.idle_limit, other.max_ahead
         return self
 
     def _note_lowest(self, admitted: Ints) -> None:

@@ -12,7 +12,7 @@ import pytest
 import headwater as hw
 from tests.commands.running import COMMAND, PROJECT, headwater
 
-COMMANDS = ("run", "explain", "check", "demo", "conformance")
+COMMANDS = ("run", "explain", "check", "why", "demo", "conformance")
 
 
 def examples(command: str) -> list[list[str]]:
@@ -35,7 +35,7 @@ def test_help_ends_with_an_example_of_the_command(command: str) -> None:
     assert all(example[0] == command for example in found)
 
 
-@pytest.mark.parametrize("command", ["run", "explain", "check"])
+@pytest.mark.parametrize("command", ["run", "explain", "check", "why"])
 def test_the_examples_of_the_help_work(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(PROJECT)
     for example in examples(command):

@@ -38,7 +38,17 @@ def test_json_is_one_results_object_per_line_and_nothing_else() -> None:
     assert result.exit_code == 0, result.stderr
     step = 5 * 60 * 1_000_000
     expected = [expected_json(clock, 1_772_435_100_000_000 + i * step) for i, clock in enumerate(COUNTS)]
-    assert [json.loads(line) for line in result.stdout.splitlines()] == expected
+    answers = [json.loads(line) for line in result.stdout.splitlines()]
+    inputs = [answer.pop("inputs") for answer in answers]
+    assert answers == expected
+    assert inputs[0] == [
+        {
+            "window": "http://city/tollgates",
+            "from_us": 1_772_434_500_000_001,
+            "before_us": 1_772_435_100_000_001,
+            "items": 4,
+        }
+    ]
 
 
 def test_the_summary_goes_to_stderr_in_one_line_and_no_progress_does() -> None:

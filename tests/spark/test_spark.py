@@ -213,3 +213,26 @@ def test_strict_stops_with_the_place_and_the_reason(spark: SparkSession, tmp_pat
     other.register(TUMBLING)
     with pytest.raises(hw.CheckpointError, match="in process"):
         other.run()
+
+
+def test_jumps_in_time_and_collapsed_triples_are_counted(spark: SparkSession, tmp_path: Path) -> None:
+    """A row a day ahead is put aside in every shard alike, and what collapsed in the shards is added up."""
+    lines = [f"{1000 * i}\t<http://ex/s{i % 5}> <http://ex/p> <http://ex/o> .\n" for i in range(40)]
+    lines.insert(3, "86400000\t<http://ex/s0> <http://ex/p> <http://ex/ahead> .\n")
+    (tmp_path / "s.tnq").write_text("".join(lines))
+    found = []
+    for engine in (
+        hw.Engine(in_process=True, max_ahead="1h", dead_letters=tmp_path / "expected"),
+        hw.Engine(spark, max_ahead="1h", dead_letters=tmp_path / "found", batch_bytes=500, shards=2),
+    ):
+        engine.stream("s", hw.files(tmp_path / "s.tnq"))
+        query = engine.register(
+            "SELECT ?s (COUNT(?o) AS ?n) FROM STREAM <s> [RANGE 10s STEP 5s] WHERE { ?s <http://ex/p> ?o } GROUP BY ?s"
+        )
+        summary = engine.run()
+        assert [text for text in summary.warnings if "--content bag" in text]
+        found.append((summary.ahead, summary.late, summary.bad, summary.ticks, query.progress.collapsed[0].count))
+    assert found[0] == found[1]
+    assert found[0][0] == 1
+    assert found[0][-1] > 0
+    assert letters(tmp_path / "found") == letters(tmp_path / "expected")

@@ -11,7 +11,7 @@ What an expression reads beside the values of its row becomes a column of its ow
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from headwater.algebra.nodes import (
@@ -37,6 +37,7 @@ from headwater.algebra.nodes import (
     Window,
 )
 from headwater.algebra.non_literals import non_literal_variables
+from headwater.algebra.placed_patterns import PlacedPattern
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.presentation import Presentation
 from headwater.algebra.scope import certain_variables, visible_variables
@@ -53,6 +54,7 @@ from headwater.kernel.compiling.pattern_inputs import PatternCompiler
 from headwater.kernel.compiling.row_expressions import RowExpressions
 from headwater.kernel.compiling.stars import Star, find_stars
 from headwater.kernel.compiling.static_parts import PlacedPart, StaticParts, group_by_shared_variables
+from headwater.kernel.compiling.static_products import take_products_apart
 from headwater.kernel.compiling.unsupported import UnsupportedByKernel
 from headwater.kernel.operators.constant import ConstantOperator
 from headwater.kernel.operators.distinct import DistinctOperator
@@ -92,6 +94,11 @@ class Compiler:
     def sources(self) -> list[TripleSourceOperator]:
         """Where each window's differences go in."""
         return self._pattern_compiler.sources
+
+    @property
+    def collapse_counters(self) -> Mapping[PlacedPattern, Callable[[], int]]:
+        """For each pattern over a set, how many triples have come while an equal one was there."""
+        return self._pattern_compiler.collapse_counters
 
     @property
     def is_timed(self) -> bool:
@@ -197,7 +204,17 @@ class Compiler:
         raise UnsupportedByKernel("SERVICE" if isinstance(node, Service) else f"no operator for {type(node).__name__}")
 
     def _compile_join(self, node: Node, graph: NamedNode) -> Operator:
-        return self.join_parts(list(self._split_join(node, graph))).operator
+        parts, lifted = take_products_apart(
+            list(self._split_join(node, graph)), self.static_parts.is_static, self._split_join
+        )
+        given = self.join_parts(parts)
+        for above, place in lifted:
+            if isinstance(above, Filter):
+                operator = self.filter_rows(given, above.condition, place)
+            else:
+                operator = self.extend_rows(given, above.variable.value, above.expression, place)
+            given = replace(given, operator=operator)
+        return given.operator
 
     def join_parts(self, parts: Sequence[PlacedPart]) -> JoinInput:
         """The inputs of nested joins in one: static ones that share variables are one view."""

@@ -11,9 +11,11 @@ match something are counted. Equal patterns share one operator, whatever their v
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 from headwater.algebra.nodes import Node
+from headwater.algebra.placed_patterns import PlacedPattern
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import expressions_of, nodes_of, sub_expressions
 from headwater.algebra.triple_timestamps import PatternTime
@@ -77,9 +79,12 @@ class PatternCompiler:
         self._graphs: dict[NamedNode, Operator] = {}
         self._patterns: dict[tuple[NamedNode, Pattern], Operator] = {}
         self._windows = settings.windows
-        self._stars: dict[tuple[NamedNode, tuple[StarPattern, ...]], Operator] = {}
+        self._stars: dict[tuple[NamedNode, tuple[StarPattern, ...]], tuple[Operator, StarOperator]] = {}
         self.star_windows: set[int] = set()
         """The windows that some star reads."""
+        self._sets: dict[tuple[NamedNode, Pattern], DistinctOperator | NewestTimeOperator] = {}
+        self.collapse_counters: dict[PlacedPattern, Callable[[], int]] = {}
+        """For each pattern over a set, how many triples have come while an equal one was there."""
 
     def pattern(self, triple: TriplePattern, graph: NamedNode) -> Operator:
         """The solutions of a triple pattern in a graph that some window feeds, with the columns of its times."""
@@ -96,6 +101,8 @@ class PatternCompiler:
             self._patterns[key] = SharedOperator(
                 self._match_pattern(triple, graph, key[1], len(variables)), self._clock
             )
+        if (unique := self._sets.get(key)) is not None:
+            self.collapse_counters[PlacedPattern(graph, triple)] = lambda: unique.collapsed
         shared = self._patterns[key]
         times = [self._time(name, variables) for name in shared.variables[len(variables) :]]
         return RenameOperator(shared, (*(variable.value for variable in variables), *times))
@@ -118,9 +125,13 @@ class PatternCompiler:
         if key not in self._stars:
             names = tuple(f"v{place}" for place in range(1 + sum(value is None for _, value in patterns)))
             operator = StarOperator(self._graph(star.graph), patterns, names, as_set=self._as_set)
-            self._stars[key] = SharedOperator(operator, self._clock)
+            self._stars[key] = SharedOperator(operator, self._clock), operator
+        shared, matcher = self._stars[key]
+        if self._as_set:
+            for place, triple in enumerate(star.triples):
+                self.collapse_counters[PlacedPattern(star.graph, triple)] = partial(matcher.count_collapsed, place)
         shown = [star.subject, *(value for _, value in ids if isinstance(value, Variable))]
-        return RenameOperator(self._stars[key], tuple(variable.value for variable in shown))
+        return RenameOperator(shared, tuple(variable.value for variable in shown))
 
     def _time(self, name: str, variables: list[Variable]) -> str:
         """A column for a time of a pattern, entered under what it is the time of."""
@@ -138,6 +149,7 @@ class PatternCompiler:
                 matched = UnionOperator([named, matched], matched.variables)
         if self._as_set:
             matched = NewestTimeOperator(matched, width) if self.is_timed else DistinctOperator(matched)
+            self._sets[graph, pattern] = matched
         return TimeTermsOperator(matched, width, self._vocabulary) if self.is_timed else matched
 
     def _graph(self, graph: NamedNode) -> Operator:

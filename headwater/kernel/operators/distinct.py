@@ -27,6 +27,8 @@ class DistinctOperator(Operator):
         self.variables = source.variables
         self._source = source
         self._counts = RowCounts(len(source.variables))
+        self.collapsed = 0
+        """How many rows came while an equal one was there."""
 
     def apply(self, deltas: Sequence[Delta]) -> Delta:
         (delta,) = deltas
@@ -35,12 +37,14 @@ class DistinctOperator(Operator):
         if delta.is_reset:
             before, self._counts = self._counts, RowCounts(len(self.variables))
             self._counts.change(delta.added, 1)
+            self.collapsed += delta.added.shape[0] - self._counts.top
             # These rows stay as they are: later rows are written behind them.
             return Delta(self._counts.rows[: self._counts.top], before.distinct_rows, is_reset=True)
         counts = self._counts
         counts.compact()
         removed = counts.change(delta.removed, -1)
         added = counts.change(delta.added, 1)
+        self.collapsed += delta.added.shape[0] - added.shape[0]
         if removed.shape[0] and added.shape[0]:
             is_back = counts.counts[removed] > 0
             if is_back.any():
@@ -51,7 +55,11 @@ class DistinctOperator(Operator):
 
     def apply_run(self, runs: Sequence[DeltaRun]) -> DeltaRun:
         (run,) = runs
-        return run.select(self._counts.change_in_turn(run.rows, run.signs)) if len(run) else run
+        if not len(run):
+            return run
+        crossed = self._counts.change_in_turn(run.rows, run.signs)
+        self.collapsed += int(np.count_nonzero(run.signs > 0) - np.count_nonzero(run.signs[crossed] > 0))
+        return run.select(crossed)
 
     def needs_rows_of(self, source: Operator) -> bool:
         return self._source.needs_rows_of(source)

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from headwater.kernel.columns.delta import Delta, no_rows
-from headwater.kernel.columns.delta_run import DeltaRun
+from headwater.kernel.columns.delta import Delta, Mask, no_rows
+from headwater.kernel.columns.delta_run import DeltaRun, Signs
 from headwater.kernel.columns.ring_index import Ints, as_contiguous
 from headwater.kernel.columns.row_counts import enlarge_rows
 from headwater.kernel.operators.operator import Operator
@@ -25,10 +25,11 @@ StarPattern = tuple[int, int | None]
 
 
 @compiled
-def _match_runs(triples, ends, predicates, objects, is_open, as_set):  # type: ignore[no-untyped-def]
+def _match_runs(triples, ends, predicates, objects, is_open, as_set, signs, collapsed):  # type: ignore[no-untyped-def]
     """The solutions of each run of a subject: the subject, the objects of open patterns, and the row of the run.
 
-    `ends` has for each triple whether another run must begin behind it, or is empty.
+    `ends` has for each triple whether another run must begin behind it, or is empty. `collapsed` counts for
+    each pattern the triples that are copies of one before, if `signs` says that they enter, or is empty.
     """
     count = predicates.shape[0]
     width = 1
@@ -58,6 +59,8 @@ def _match_runs(triples, ends, predicates, objects, is_open, as_set):  # type: i
                             values = more
                         values[k, sizes[k]] = value
                         sizes[k] += 1
+                    elif signs.shape[0] == 0 or signs[high] > 0:
+                        collapsed[k] += 1
             high += 1
             is_behind = high == triples.shape[0] or triples[high, 0] != subject
             is_behind |= ends.shape[0] > 0 and ends[high - 1]
@@ -105,18 +108,27 @@ class StarOperator(Operator):
             as_set,
         )
         self._no_change = Delta.empty(len(variables))
+        self.collapsed: Ints = np.zeros(len(patterns), dtype=np.int64)
+        """For each pattern how many triples came while an equal one was there."""
+        self._left: Ints = np.zeros(len(patterns), dtype=np.int64)
+        """The same of those that left, which nobody asks for."""
 
     def apply(self, deltas: Sequence[Delta]) -> Delta:
         (delta,) = deltas
-        return self._no_change if delta.is_empty else delta.map_rows(self._match)
+        if delta.is_empty:
+            return self._no_change
+        added = self._match(delta.added, self.collapsed)
+        if delta.is_reset:
+            return Delta(added, lambda: self._match(delta.removed, self._left), is_reset=True)
+        return Delta(added, self._match(delta.removed, self._left))
 
-    def _match(self, triples: Ints) -> Ints:
+    def _match(self, triples: Ints, collapsed: Ints) -> Ints:
         if not triples.shape[0]:
             return no_rows(len(self.variables))
-        return self._match_runs(triples, _NO_ENDS)[:, :-1]
+        return self._match_runs(triples, _NO_ENDS, _NO_SIGNS, collapsed)[:, :-1]
 
-    def _match_runs(self, triples: Ints, ends: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Ints:
-        rows: Ints = _match_runs(as_contiguous(triples), ends, *self._tables)
+    def _match_runs(self, triples: Ints, ends: Mask, signs: Signs, collapsed: Ints) -> Ints:
+        rows: Ints = _match_runs(as_contiguous(triples), ends, *self._tables, signs, collapsed)
         return rows
 
     def apply_run(self, runs: Sequence[DeltaRun]) -> DeltaRun:
@@ -125,9 +137,13 @@ class StarOperator(Operator):
             return DeltaRun.empty(len(self.variables))
         # What leaves at a tick may be followed by what comes.
         ends = np.append((run.ticks[1:] != run.ticks[:-1]) | (run.signs[1:] != run.signs[:-1]), True)
-        rows = self._match_runs(run.rows, ends)
+        rows = self._match_runs(run.rows, ends, run.signs, self.collapsed)
         first = rows[:, -1]
         return DeltaRun(rows[:, :-1], run.ticks[first], run.signs[first])
+
+    def count_collapsed(self, place: int) -> int:
+        """How many triples of one of the patterns came while an equal one was there."""
+        return int(self.collapsed[place])
 
     def needs_rows_of(self, source: Operator) -> bool:
         return self._source.needs_rows_of(source)
@@ -137,4 +153,5 @@ class StarOperator(Operator):
         return (self._source,)
 
 
-_NO_ENDS = np.zeros(0, dtype=np.bool_)
+_NO_ENDS: Mask = np.zeros(0, dtype=np.bool_)
+_NO_SIGNS: Signs = np.zeros(0, dtype=np.int8)

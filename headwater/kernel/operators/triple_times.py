@@ -37,17 +37,21 @@ class NewestTimeOperator(Operator):
         self._width = width
         self._times: dict[_Row, dict[_Row, int]] = {}
         self._newest: dict[_Row, _Row] = {}
+        self.collapsed = 0
+        """How many rows came while an equal one was there, of whatever time."""
 
     def apply(self, deltas: Sequence[Delta]) -> Delta:
         (delta,) = deltas
         if delta.is_empty:
             return delta
         changed: dict[_Row, None] = {}
-        for rows, difference in ((delta.added, 1), (delta.removed, -1)):
+        for rows, difference in ((delta.removed, -1), (delta.added, 1)):
             for row in rows.tolist():
                 key, times = tuple(row[: self._width]), tuple(row[self._width :])
                 changed[key] = None
                 counts = self._times.setdefault(key, {})
+                if difference > 0 and any(count > 0 for count in counts.values()):
+                    self.collapsed += 1
                 counts[times] = counts.get(times, 0) + difference
         return self._update_newest(changed)
 

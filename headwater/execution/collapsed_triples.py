@@ -1,0 +1,91 @@
+"""Counts of equal triples that collapsed: those that entered the windows of a set while an equal one was in them.
+
+    in the window: :s1 :value 20      enters: :s1 :value 20      `?s :value ?v` has one solution, and 1 has collapsed
+
+The law: at a tick at which n copies of a triple enter, n collapse if another copy stays in view, else n - 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from headwater.algebra.aggregated_patterns import aggregated_patterns
+from headwater.algebra.placed_patterns import PlacedPattern
+from headwater.algebra.plan import QueryPlan
+from headwater.algebra.window_graphs import windows_of
+from headwater.explain.notation import Notation
+from headwater.terms.names import iri_to_name
+
+
+@dataclass(frozen=True, slots=True)
+class CollapsedTriples:
+    """How many triples of a pattern collapsed in some windows.
+
+    `is_aggregated` says that an aggregate would have counted them. `window` names the windows, by their labels.
+    """
+
+    window: str
+    pattern: str
+    count: int
+    is_aggregated: bool
+
+
+class CollapseCounts:
+    """Follows counters that may be exchanged for others, and gives what they counted since it was last taken."""
+
+    def __init__(self) -> None:
+        self._counters: Mapping[PlacedPattern, Callable[[], int]] = {}
+        self._before: dict[PlacedPattern, int] = {}
+        self._counts: dict[PlacedPattern, int] = {}
+
+    def follow(self, counters: Mapping[PlacedPattern, Callable[[], int]]) -> None:
+        """Follow these counters; what they have counted before does not matter."""
+        if counters is not self._counters:
+            self._read()
+            self._counters = counters
+        self._before = {pattern: counter() for pattern, counter in counters.items()}
+
+    def _read(self) -> None:
+        for pattern, counter in self._counters.items():
+            now = counter()
+            if now != self._before[pattern]:
+                self._counts[pattern] = self._counts.get(pattern, 0) + now - self._before[pattern]
+                self._before[pattern] = now
+
+    def take(self) -> dict[PlacedPattern, int]:
+        """How many triples collapsed since this was last called."""
+        self._read()
+        counts, self._counts = self._counts, {}
+        return counts
+
+
+def describe_collapsed(plan: QueryPlan, counts: Mapping[PlacedPattern, int]) -> Iterator[CollapsedTriples]:
+    """The counts of a plan's patterns, in words; without those that are 0."""
+    if not any(counts.values()):
+        return
+    notation, aggregated = Notation.of(plan), aggregated_patterns(plan.root)
+    for (graph, triple), count in counts.items():
+        if count:
+            labels = ", ".join(iri_to_name(plan.windows[number].label) for number in windows_of(plan, graph))
+            yield CollapsedTriples(labels, notation.triple(triple), count, triple in aggregated)
+
+
+def add_collapsed(one: Iterable[CollapsedTriples], other: Iterable[CollapsedTriples]) -> tuple[CollapsedTriples, ...]:
+    """Two lists of counts as one, each pattern of a window once."""
+    found: dict[tuple[str, str], CollapsedTriples] = {}
+    for part in (*one, *other):
+        key = part.window, part.pattern
+        known = found.get(key)
+        found[key] = part if known is None else replace(known, count=known.count + part.count)
+    return tuple(found.values())
+
+
+def collapse_warning(collapsed: CollapsedTriples) -> str:
+    """What a person should know of triples that an aggregate did not count, and do."""
+    some = "1 triple" if collapsed.count == 1 else f"{collapsed.count:,} triples"
+    return (
+        f"{some} of {collapsed.pattern} came while the window {collapsed.window} held an equal one, and equal triples "
+        'of a set are one: aggregates count them once. Run it with --content bag (content="bag") to count each, or '
+        "give every reading a subject of its own, such as one observation per reading"
+    )
