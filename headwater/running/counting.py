@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from headwater.execution.evaluator import Choice
 from headwater.execution.late_queries import NOT_YET
 from headwater.execution.program import Program
+from headwater.execution.program_clocks import list_awaited_streams
 from headwater.execution.registered import RegisteredQuery
 from headwater.execution.window_log import Size
 from headwater.running.progress import Progress, QueryProgress, RunSummary
@@ -111,7 +112,7 @@ def measure_batch(program: Program, elements: Mapping[str, int], seconds: Mappin
         watermark, _ = combine_clocks(clocks)
         newest = max((clock.highest_time for clock in clocks if clock.highest_time is not None), default=None)
         size, answered = program.size_of(evaluator), evaluator.ticker.last_tick
-        choices, awaited = evaluator.choices(), program.awaited_streams(evaluator)
+        choices, awaited = evaluator.choices(), list_awaited_streams(evaluator, clocks)
         for name in evaluator.names:
             complete_from = program.complete_from(name)
             taken = seconds.get(name, 0.0)
