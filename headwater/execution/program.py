@@ -20,7 +20,6 @@ from headwater.execution.late_queries import NOT_YET, KnownElements, LateStart, 
 from headwater.execution.program_clocks import (
     find_answer_limit,
     is_answer_due,
-    list_awaited_streams,
     make_clocks,
     pass_watermark_on,
     take_heartbeats,
@@ -242,10 +241,6 @@ class Program:
         """Whether a batch of these heartbeats alone would make a tick due."""
         return is_answer_due(self._all.order, self._clocks, self._produced, heartbeats)
 
-    def awaited_streams(self, evaluator: Evaluator) -> tuple[str, ...]:
-        """The names of the streams that hold an evaluator back."""
-        return list_awaited_streams(evaluator, self._clocks)
-
     def _admit_batch(
         self, batch: Mapping[str, Elements], ended: Collection[str], heartbeats: Heartbeats, step: StepResult
     ) -> dict[StreamKey, Elements]:
@@ -430,7 +425,7 @@ class Program:
 
     def watermarks(self) -> dict[str, int | None]:
         """The watermark of each stream, by name."""
-        return {iri_to_name(stream): clock.watermark for (stream, _), clock in self._clocks.items()}
+        return {iri_to_name(stream): clock.reached for (stream, _), clock in self._clocks.items()}
 
     def clocks_of(self, evaluator: Evaluator) -> list[StreamClock]:
         """The clocks of the streams that an evaluator reads."""

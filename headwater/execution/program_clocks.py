@@ -98,9 +98,9 @@ def is_answer_due(
     return False
 
 
-def list_awaited_streams(evaluator: Evaluator, clocks: Mapping[StreamKey, StreamClock]) -> tuple[str, ...]:
+def list_awaited_streams(evaluator: Evaluator, clocks: Sequence[StreamClock]) -> tuple[str, ...]:
     """The names of the streams that an evaluator waits for: those that hold back elements which are there."""
-    running = {key: clocks[key] for key in dict.fromkeys(evaluator.keys) if not clocks[key].has_ended}
+    running = {key: clock for key, clock in zip(evaluator.keys, clocks, strict=True) if not clock.has_ended}
     watermark, _ = combine_clocks(running.values())
     is_held_back = any(len(some) for some in evaluator.waiting.values())
     if not is_held_back or isinstance(evaluator, SuspendedEvaluator):

@@ -16,6 +16,7 @@ from headwater.execution.collapsed_triples import CollapsedTriples, add_collapse
 from headwater.execution.evaluator import Choice
 from headwater.execution.late_queries import NOT_YET
 from headwater.execution.program import Program
+from headwater.execution.program_clocks import list_awaited_streams
 from headwater.execution.registered import RegisteredQuery
 from headwater.execution.window_log import Size
 from headwater.linting.implausible_times import implausible_time_text, is_implausible
@@ -126,7 +127,7 @@ def measure_batch(program: Program, elements: Mapping[str, int], seconds: Mappin
         newest = max((clock.highest_time for clock in clocks if clock.highest_time is not None), default=None)
         size, answered = program.size_of(evaluator), evaluator.ticker.last_tick
         choices, collapsed = evaluator.choices(), evaluator.take_collapsed()
-        awaited = program.awaited_streams(evaluator)
+        awaited = list_awaited_streams(evaluator, clocks)
         for name in evaluator.names:
             complete_from = program.complete_from(name)
             taken = seconds.get(name, 0.0)

@@ -35,8 +35,8 @@ class PartitionedClock(StreamClock):
     """The highest watermark so far: it does not go back, even if a new partition begins with older elements."""
 
     @property
-    def watermark(self) -> int | None:
-        return self._at_least_closed(self.highest_watermark)
+    def _element_watermark(self) -> int | None:
+        return self.highest_watermark
 
     def take_limits_of(self, other: StreamClock) -> StreamClock:
         if isinstance(other, PartitionedClock):

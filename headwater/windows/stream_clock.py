@@ -53,7 +53,17 @@ class StreamClock:
     @property
     def watermark(self) -> int | None:
         """No element before this instant is expected; None before the first element."""
-        return self._at_least_closed(None if self.highest_time is None else self.highest_time - self.delay)
+        return self._at_least_closed(self._element_watermark)
+
+    @property
+    def reached(self) -> int | None:
+        """How far the stream has come, for people; one that has ended has come to its last element."""
+        return self._element_watermark if self.has_ended else self.watermark
+
+    @property
+    def _element_watermark(self) -> int | None:
+        """The watermark that elements have set, without heartbeats."""
+        return None if self.highest_time is None else self.highest_time - self.delay
 
     @property
     def complete_before(self) -> int | None:
