@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from random import Random
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from pyoxigraph import Store
 
@@ -73,13 +73,15 @@ def batches(case: Case, random: Random) -> Iterator[dict[str, list[Element]]]:
 
 @some
 @given(SEEDS)
+@example(822945)
 def test_together_as_alone(seed: int) -> None:
     random = Random(seed)
     case = a_case(random, depth=1 + seed % 2)
     queries = variants(case, random)
     family_of(queries, case.store())
     together = Program(queries, case.store(), 0, make_optimised_evaluator, families=find_families)
-    assert len(set(together.evaluators.values())) == 1
+    # Queries whose equalities cannot all be looked up are apart: in another family, or alone.
+    assert any(isinstance(one, FamilyEvaluator) for one in together.evaluators.values())
     alone = Program(queries, case.store(), 0, ReferenceEvaluator)
     found, expected = (one.advance(whole_streams(case), ended=STREAMS).answers for one in (together, alone))
     assert found == expected
