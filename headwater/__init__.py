@@ -87,6 +87,7 @@ if TYPE_CHECKING:
     from headwater.sources.jar_checksums import JarError
     from headwater.sources.kafka import kafka
     from headwater.sources.mqtt import mqtt
+    from headwater.sources.push import push
     from headwater.sources.sockets import tcp, websocket
     from headwater.sources.source import SourceError
     from headwater.spark.run_error import RunError
@@ -145,6 +146,7 @@ _PLACES = {
     "kafka": "headwater.sources.kafka",
     "JarError": "headwater.sources.jar_checksums",
     "mqtt": "headwater.sources.mqtt",
+    "push": "headwater.sources.push",
     "tcp": "headwater.sources.sockets",
     "websocket": "headwater.sources.sockets",
     "SourceError": "headwater.sources.source",
@@ -232,6 +234,7 @@ __all__ = [
     "kafka",
     "memory",
     "mqtt",
+    "push",
     "tcp",
     "websocket",
 ]

@@ -10,7 +10,7 @@ from headwater.execution.answers import Answer
 from headwater.language.query import ParsedQuery as ParsedQuery
 from headwater.language.service_options import ServiceOptions
 from headwater.running.progress import QueryProgress
-from headwater.running.subscriptions import Answers, Subscription, WhenFull
+from headwater.running.subscriptions import Answers, AsyncAnswers, Subscription, WhenFull
 from headwater.values.query_limits import QueryLimits
 from headwater.windows.settings import Options, QuerySettings, resolve_settings
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from headwater.engine.engine import Engine
+    from headwater.explain.drawing_model import PlanFormat, PlanGraph, PlanStage
 
 
 class Query:
@@ -73,6 +74,13 @@ class Query:
         """
         return self._engine.subscribe(Subscription[Answer](self.name, buffer=buffer, when_full=when_full))
 
+    def answers_async(self, *, buffer: int | None = None, when_full: WhenFull | None = None) -> AsyncAnswers[Answer]:
+        """The answers for `async for`; the event loop goes on while the next one is not there.
+
+        The rest is as with `answers`.
+        """
+        return self._engine.subscribe_async(Subscription[Answer](self.name, buffer=buffer, when_full=when_full))
+
     def batches(self, *, buffer: int | None = None, when_full: WhenFull | None = None) -> Answers[AnswerBatch]:
         """The answers of one batch after the other, each an `AnswerBatch`, until everything is read.
 
@@ -91,6 +99,16 @@ class Query:
         `trigger(availableNow=True)` reads what there is and answers all windows, others follow the sources.
         """
         return self._engine.dataframe(self.name, terms=terms, follow=follow)
+
+    def explain(
+        self, *, graph: PlanGraph | None = None, format: PlanFormat = "text", stage: PlanStage = "evaluated"
+    ) -> str:
+        """How the query is understood and evaluated over the data that the engine has now.
+
+        `format` is `text`, `mermaid`, `dot` or `svg`; `graph` chooses a drawing, `operators` or `denotational`. `stage`
+        is which plan: as `written`, after the rules of the C-SPARQL paper alone (`paper`), or as `evaluated`.
+        """
+        return self._engine.explain(self.name, graph=graph, format=format, stage=stage)
 
     def __repr__(self) -> str:
         return f"<Query {self.name!r}>"

@@ -21,7 +21,7 @@ from urllib.parse import unquote, urlsplit
 from headwater.egress.credentials import Credentials
 from headwater.errors import SettingError
 from headwater.sources.payloads import Decoder
-from headwater.sources.receivers import INSTALL_CONNECTORS, ReceivedSource, Receiver, make_received_source
+from headwater.sources.receivers import INSTALL_CONNECTORS, NetworkSource, Receiver, make_received_source
 from headwater.sources.source import SourceError
 from headwater.sources.spool import KEEP_SECONDS, Spool
 from headwater.terms.arguments import check_text
@@ -173,7 +173,7 @@ def mqtt(
     client: str | None = None,
     spool: str | Path | None = None,
     keep: float = KEEP_SECONDS,
-) -> ReceivedSource:
+) -> NetworkSource:
     """A stream of MQTT messages; `topic` may have the wildcards `+` and `#`.
 
     `format`, `template` and `time` say what a message means (see `headwater.sources.payloads`). `client`

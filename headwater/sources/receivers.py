@@ -13,7 +13,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -38,6 +38,7 @@ class Receiver(ABC):
         self._last_error: str | None = None
         self.failure: BaseException | None = None
         self.on_failure: Callable[[], None] | None = None
+        self.on_arrival: Callable[[], None] = lambda: None
         self.stopping = threading.Event()
         self._decoder = decoder
         self._spool = spool
@@ -105,14 +106,36 @@ class Receiver(ABC):
                 f"{self.address}: what was received cannot be written to {self._spool.folder}: {reason}; "
                 "make room, or see to the right to write, and start again"
             ) from error
+        self.on_arrival()
 
 
 MakeReceiver = Callable[[Decoder, Spool], Receiver]
 
 
 @dataclass(frozen=True)
-class ReceivedSource:
-    """A stream that is received while a run is at work; `mqtt`, `tcp` and `websocket` make one.
+class RunSignals:
+    """How a receiver reaches the run that it receives for: `stop` ends it, `wake` says that something has arrived."""
+
+    stop: Callable[[], None]
+    wake: Callable[[], None] = lambda: None
+
+
+class ReceivedSource(ABC):
+    """A stream that comes in while a run is at work, and is read from its spool."""
+
+    address: str
+
+    @abstractmethod
+    def open_spool(self, folder: Path, signals: RunSignals, *, is_durable: bool) -> AbstractContextManager[SpoolSource]:
+        """Receives into a spool, by default in `folder`, as long as the context is open; the spool as a source.
+
+        With `is_durable`, the folder is there after the run, and what was received has to be, too.
+        """
+
+
+@dataclass(frozen=True)
+class NetworkSource(ReceivedSource):
+    """A stream that is received over a network connection; `mqtt`, `tcp` and `websocket` make one.
 
     `spool` is the folder for what was received: one in the checkpoint, or a temporary one, unless it is given.
     """
@@ -126,12 +149,13 @@ class ReceivedSource:
     file_seconds: float = FILE_SECONDS
 
     @contextmanager
-    def run_receiver(self, folder: Path, stop: Callable[[], None]) -> Iterator[SpoolSource]:
-        """Runs the receiver and gives its spool as a source; `stop` ends the run when the receiver cannot go on."""
+    def open_spool(self, folder: Path, signals: RunSignals, *, is_durable: bool) -> Iterator[SpoolSource]:
         chosen = (self.spool or folder).absolute()
-        spool = Spool(chosen, file_bytes=self.file_bytes, file_seconds=self.file_seconds)
+        is_kept = is_durable or self.spool is not None
+        spool = Spool(chosen, file_bytes=self.file_bytes, file_seconds=self.file_seconds, is_durable=is_kept)
         receiver = self.make_receiver(self.decoder, spool)
-        receiver.on_failure = stop
+        receiver.on_failure = signals.stop
+        receiver.on_arrival = signals.wake
         receiver.start()
         try:
             yield SpoolSource(str(chosen), self.keep_seconds)
@@ -145,15 +169,15 @@ class ReceivedSource:
 
 def make_received_source(
     address: str, decoder: Decoder, make: MakeReceiver, spool: str | Path | None, keep: float
-) -> ReceivedSource:
+) -> NetworkSource:
     """A received source, its spool and how many seconds that is kept checked."""
     folder = None if spool is None else check_path("spool", spool)
-    return ReceivedSource(address, decoder, make, folder, check_number("keep", keep))
+    return NetworkSource(address, decoder, make, folder, check_number("keep", keep))
 
 
 @contextmanager
 def run_receivers(
-    sources: Mapping[str, Source | ReceivedSource], checkpoint: Path | None, stop: Callable[[], None]
+    sources: Mapping[str, Source | ReceivedSource], checkpoint: Path | None, signals: RunSignals
 ) -> Iterator[dict[str, Source]]:
     """Runs the receivers of the sources that have one; gives all sources, those with a receiver as their spools."""
     with ExitStack() as stack:
@@ -164,7 +188,8 @@ def run_receivers(
                     base = stack.enter_context(tempfile.TemporaryDirectory(prefix="headwater-spool-"))
                 else:
                     base = str(checkpoint / "spool" / blake2b(stream.encode(), digest_size=8).hexdigest())
-                readable[stream] = stack.enter_context(source.run_receiver(Path(base), stop))
+                spool = source.open_spool(Path(base), signals, is_durable=checkpoint is not None)
+                readable[stream] = stack.enter_context(spool)
             else:
                 readable[stream] = source
         yield readable

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from headwater.egress.credentials import Credentials, split_user_info
 from headwater.errors import SettingError
 from headwater.sources.payloads import Decoder, PayloadFormat
-from headwater.sources.receivers import INSTALL_CONNECTORS, ReceivedSource, Receiver, make_received_source
+from headwater.sources.receivers import INSTALL_CONNECTORS, NetworkSource, Receiver, make_received_source
 from headwater.sources.source import SourceError
 from headwater.sources.spool import KEEP_SECONDS, Spool
 from headwater.terms.arguments import check_text
@@ -112,7 +112,7 @@ def tcp(
     time: str | None = None,
     spool: str | Path | None = None,
     keep: float = KEEP_SECONDS,
-) -> ReceivedSource:
+) -> NetworkSource:
     """A stream of lines from a TCP server. Without a format they are timed N-Quads, or JSON with a template.
 
     `format`, `template` and `time` say what a line means (see `headwater.sources.payloads`); `spool` and
@@ -138,7 +138,7 @@ def websocket(
     time: str | None = None,
     spool: str | Path | None = None,
     keep: float = KEEP_SECONDS,
-) -> ReceivedSource:
+) -> NetworkSource:
     """A stream of messages from a WebSocket server, `ws://…` or `wss://…`; the rest is as in `mqtt`."""
     parts = urlsplit(check_text("url", url))
     if parts.scheme not in ("ws", "wss") or not parts.hostname:
