@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headwater.engine.stream_sources import StreamSources
 from headwater.running.program_description import ProgramDescription
@@ -21,6 +22,7 @@ def make_dataframe(
     streams: StreamSources,
     name: str,
     terms: bool,
+    schema: Mapping[str, Any] | None,
     follow: bool,
     batch_bytes: int | None,
 ) -> DataFrame:
@@ -40,4 +42,4 @@ def make_dataframe(
         configure_session(spark), description, sources, outline.wanted_patterns, drain=drain, batch_bytes=batch_bytes
     )
     plan = next(query.plan for query in description.queries if query.plan.name == name)
-    return answers_to_rows(rows, plan, terms=terms)
+    return answers_to_rows(rows, plan, terms=terms, schema=schema)

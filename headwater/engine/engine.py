@@ -405,7 +405,7 @@ class Engine(RunsInBackground):
                     self._claimed.write()
                     if before.record is None:
                         self._continued = self._claimed.continued
-                delivery.change_queries(self._workload.initial_progress())
+                delivery.change_queries(self._workload.initial_progress(), self._workload.column_types())
                 self._progress = delivery.progress
                 return self._workload
 
@@ -458,6 +458,7 @@ class Engine(RunsInBackground):
             line_numbers=feed.line_numbers,
             text_at=feed.text_at,
             queries=workload.initial_progress(),
+            types=workload.column_types(),
         )
 
     def _run_workload(
@@ -585,11 +586,15 @@ class Engine(RunsInBackground):
         query = self._queries[name]
         return explain_query(query.plan, query.settings, self._data, **how)
 
-    def dataframe(self, name: str, *, terms: bool = False, follow: bool = False) -> DataFrame:
+    def dataframe(
+        self, name: str, *, terms: bool = False, schema: Mapping[str, Any] | None = None, follow: bool = False
+    ) -> DataFrame:
         """What `Query.to_dataframe` gives."""
         if self._in_process:
             raise StateError("a streaming DataFrame needs Spark: make the engine without in_process")
         from headwater.engine.answer_dataframe import make_dataframe
 
         description = self._description()
-        return make_dataframe(self.session(), description, self._sources, name, terms, follow, self._batch_bytes)
+        return make_dataframe(
+            self.session(), description, self._sources, name, terms, schema, follow, self._batch_bytes
+        )

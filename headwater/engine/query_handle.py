@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from headwater.algebra.plan import QueryPlan
 from headwater.execution.answer_batch import AnswerBatch
@@ -91,14 +92,18 @@ class Query:
             Subscription[AnswerBatch](self.name, takes_batches=True, buffer=buffer, when_full=when_full)
         )
 
-    def to_dataframe(self, *, terms: bool = False, follow: bool = False) -> DataFrame:
-        """The answers as a streaming DataFrame of Spark: `time`, and a string column per variable.
+    def to_dataframe(
+        self, *, terms: bool = False, schema: Mapping[str, Any] | None = None, follow: bool = False
+    ) -> DataFrame:
+        """The answers as a streaming DataFrame of Spark: `time`, and a column per variable.
 
-        A literal is its text, an IRI itself; with `terms` both are in N-Triples syntax. CONSTRUCT and DESCRIBE give
-        the columns subject, predicate and object, ASK the column boolean. Write it with `writeStream`: a query with
-        `trigger(availableNow=True)` reads what there is and answers all windows, others follow the sources.
+        A column whose type the query says, such as a count or a cast, has it, and `schema` says it of others, as in
+        `{"speed": "double"}` (integer, double, boolean, timestamp, string); a value that does not fit is null. Other
+        columns are text: a literal's own, an IRI itself. With `terms` all are in N-Triples syntax. CONSTRUCT and
+        DESCRIBE give the columns subject, predicate and object, ASK the column boolean. Write it with `writeStream`: a
+        query with `trigger(availableNow=True)` reads what there is and answers all windows, others follow the sources.
         """
-        return self._engine.dataframe(self.name, terms=terms, follow=follow)
+        return self._engine.dataframe(self.name, terms=terms, schema=schema, follow=follow)
 
     def explain(
         self, *, graph: PlanGraph | None = None, format: PlanFormat = "text", stage: PlanStage = "evaluated"

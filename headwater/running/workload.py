@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from threading import Event
 
+from headwater.algebra.column_types import column_types
+from headwater.execution.typed_cells import ColumnTypes
 from headwater.running.counting import initial_progress
 from headwater.running.program_description import ProgramDescription, ProgramOutline
 from headwater.running.progress import QueryProgress
@@ -31,6 +33,10 @@ class Workload:
         """The queries with nothing counted yet."""
         cut = self.description.sharding
         return initial_progress(self.description.queries, self.outline.queries, 1 if cut is None else len(cut.keys))
+
+    def column_types(self) -> dict[str, ColumnTypes]:
+        """The types of the columns of each query, as far as it says them."""
+        return {query.plan.name: column_types(query.plan) for query in self.description.queries}
 
     def feed(self, *, drain: bool) -> Feed:
         """The feed of the sources, limited to the triples that the queries need."""
