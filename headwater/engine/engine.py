@@ -590,10 +590,9 @@ class Engine(RunsInBackground):
         self, name: str, *, terms: bool = False, schema: Mapping[str, Any] | None = None, follow: bool = False
     ) -> DataFrame:
         """What `Query.to_dataframe` gives."""
-        if self._in_process:
-            raise StateError("a streaming DataFrame needs Spark: make the engine without in_process")
-        from headwater.engine.answer_dataframe import make_dataframe
+        from headwater.engine.answer_dataframe import check_dataframe, make_dataframe
 
+        check_dataframe(in_process=self._in_process, has_checkpoint=self._checkpoint is not None)
         description = self._description()
         return make_dataframe(
             self.session(), description, self._sources, name, terms, schema, follow, self._batch_bytes

@@ -102,6 +102,11 @@ class Query:
         columns are text: a literal's own, an IRI itself. With `terms` all are in N-Triples syntax. CONSTRUCT and
         DESCRIBE give the columns subject, predicate and object, ASK the column boolean. Write it with `writeStream`: a
         query with `trigger(availableNow=True)` reads what there is and answers all windows, others follow the sources.
+        Its checkpoint is the `checkpointLocation` of `writeStream`; an engine with a checkpoint refuses.
+
+        This sets in the session what stateful queries of Spark take when they start: RocksDB as their state store, and
+        one partition of state. A stateful query of your own in the same session would take them, too: start it in
+        `spark.newSession()`.
         """
         return self._engine.dataframe(self.name, terms=terms, schema=schema, follow=follow)
 

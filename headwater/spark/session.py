@@ -165,9 +165,9 @@ def _delay_interrupts() -> Iterator[None]:
         raise KeyboardInterrupt
 
 
-def configure_session(session: SparkSession) -> SparkSession:
+def configure_session(session: SparkSession, settings: Mapping[str, str] = STATEFUL_SETTINGS) -> SparkSession:
     """Set what the stateful step needs in a session of the caller, who starts the query; gives the session."""
-    for name, value in STATEFUL_SETTINGS.items():
+    for name, value in settings.items():
         session.conf.set(name, value)
     return session
 
