@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     from headwater.sinks.errors import SinkError
     from headwater.sinks.file_sink import FileSink
     from headwater.sinks.kafka_sink import KafkaSink
+    from headwater.sinks.webhook_sink import WebhookSink
     from headwater.sources.dataframe import dataframe
     from headwater.sources.files import files, memory
     from headwater.sources.jar_checksums import JarError
@@ -140,6 +141,7 @@ _PLACES = {
     "SinkError": "headwater.sinks.errors",
     "FileSink": "headwater.sinks.file_sink",
     "KafkaSink": "headwater.sinks.kafka_sink",
+    "WebhookSink": "headwater.sinks.webhook_sink",
     "dataframe": "headwater.sources.dataframe",
     "files": "headwater.sources.files",
     "memory": "headwater.sources.files",
@@ -227,6 +229,7 @@ __all__ = [
     "TemplateError",
     "UnsendableKey",
     "WebError",
+    "WebhookSink",
     "WindowCapError",
     "__version__",
     "dataframe",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from headwater.algebra.build import plan_query
 from headwater.algebra.nodes import Node
@@ -17,6 +17,7 @@ from headwater.datasets.remote_updates import RemoteAccess
 from headwater.egress.credentials import check_credentials
 from headwater.egress.policy import EgressPolicy
 from headwater.engine.engine_data import EngineData
+from headwater.engine.function_arguments import add_function
 from headwater.engine.lifecycle import RunsInBackground, Takers
 from headwater.engine.query_handle import Query
 from headwater.engine.query_warnings import QueryWarnings
@@ -28,7 +29,7 @@ from headwater.engine.service_arguments import (
     read_service_options,
 )
 from headwater.engine.static_files import Given
-from headwater.engine.stream_sources import AnySource, StreamSources
+from headwater.engine.stream_sources import AnySource, StreamSources, as_source
 from headwater.errors import SettingError, StateError
 from headwater.execution.registered import RegisteredQuery, RegistrationError
 from headwater.federation.endpoint.endpoint_settings import EndpointSettings
@@ -58,9 +59,7 @@ from headwater.running.progress import Progress, RunSummary
 from headwater.running.workload import Workload, WorkloadChanges
 from headwater.sharding.shard_plan import ShardPlan
 from headwater.sharding.shard_planning import keep_shard_plan
-from headwater.sinks.sink import Sink
-from headwater.sources.addresses import is_address, source_at
-from headwater.sources.files import files
+from headwater.sinks.sink import Sink, open_sink
 from headwater.sources.live_streams import are_all_closed, note_read
 from headwater.sources.receivers import ReceivedSource, RunSignals, check_readable_in_process, run_receivers
 from headwater.sources.records import RecordSource, skews_of
@@ -85,11 +84,7 @@ from headwater.windows.model import Bounds
 from headwater.windows.settings import Content, Options, Report, resolve_settings
 
 if TYPE_CHECKING:
-    from enum import Enum
-
     from pyspark.sql import DataFrame, SparkSession
-
-    Choice = TypeVar("Choice", bound=Enum)
 
 
 class Engine(RunsInBackground):
@@ -192,12 +187,7 @@ class Engine(RunsInBackground):
         it, and what it brings from before is late.
         """
         iri = name_to_iri(name).value
-        if isinstance(source, str) and is_address(source):
-            source = source_at(source)
-        if isinstance(source, str | Path):
-            source = files(source)
-        if not isinstance(source, ReceivedSource) and not hasattr(source, "list_items"):
-            raise SettingError(f"{source!r} is no source: use files(…), kafka(…), mqtt(…), …, a path or an address")
+        source = as_source(source)
         allowed = None if idle is None else check_duration("idle", idle)
         self._sources.bind(iri, source)
         if allowed is not None:
@@ -213,6 +203,15 @@ class Engine(RunsInBackground):
         folder of a data set is copied, and all of it that is not refreshed is one data set.
         """
         return self._data.add(data, graph, refresh)
+
+    def function(self, iri: str, function: Callable[..., Any], *, aggregate: bool = False, terms: bool = False) -> None:
+        """Let queries that are registered from now on call a function as `<iri>(…)`.
+
+        It gets Python's numbers, booleans, datetimes and texts, and returns one of those, a term, or None for an error;
+        with `terms` it gets RDF terms. With `aggregate` it is called with the list of the values of a group. The same
+        values must give the same result. It belongs to the process, and goes to the workers of Spark with the queries.
+        """
+        add_function(iri, function, aggregate=aggregate, terms=terms)
 
     def endpoint(self, url: str, **settings: Any) -> None:
         """Set how an endpoint of SERVICE is asked; without it, defaults and the environment's credentials hold.
@@ -395,7 +394,7 @@ class Engine(RunsInBackground):
             workload = self._open_workload(open_sources, stack)
             stack.enter_context(self._data.refresh_while_running())
             for sink in takers.sinks:
-                sink.open(None if self._in_process else self.session())
+                open_sink(sink, None if self._in_process else self.session(), self._egress)
 
             def renew() -> Workload:
                 self._workload = self._open_workload(open_sources, stack)

@@ -1,4 +1,4 @@
-"""What the pipeline needs of a sink; `file_sink` and `kafka_sink` are the sinks that there are."""
+"""What the pipeline needs of a sink; `file_sink`, `kafka_sink` and `webhook_sink` are the sinks that there are."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from headwater.execution.answer_batch import AnswerBatch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from headwater.egress.policy import EgressPolicy
 
 
 class Sink(Protocol):
@@ -25,6 +27,14 @@ class Sink(Protocol):
 
 
 @runtime_checkable
+class ConfinedSink(Protocol):
+    """A sink that sends answers over a network, and keeps to the egress policy of the engine."""
+
+    def confine(self, policy: EgressPolicy | None) -> None:
+        """Keep to a policy; None allows everything. Called before `open`."""
+
+
+@runtime_checkable
 class RewritingSink(Protocol):
     """A sink that can also take back what an earlier attempt at a batch wrote.
 
@@ -33,3 +43,10 @@ class RewritingSink(Protocol):
 
     def rewrite(self, run: str, batch: int, answers: AnswerBatch) -> None:
         """Take the answers of a batch that may have been written before, and remove what is not among them."""
+
+
+def open_sink(sink: Sink, spark: SparkSession | None, policy: EgressPolicy | None) -> None:
+    """Prepare a sink for a run under an egress policy."""
+    if isinstance(sink, ConfinedSink):
+        sink.confine(policy)
+    sink.open(spark)
