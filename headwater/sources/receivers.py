@@ -8,7 +8,6 @@ What is sent while no receiver is connected is lost unless the sender keeps it (
 from __future__ import annotations
 
 import logging
-import tempfile
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -24,6 +23,7 @@ from headwater.sources.records import RecordSource
 from headwater.sources.source import Source, SourceError
 from headwater.sources.spool import FILE_BYTES, FILE_SECONDS, KEEP_SECONDS, Spool, SpoolSource
 from headwater.terms.arguments import check_number, check_path
+from headwater.terms.scratch_folders import ScratchFolder
 
 INSTALL_CONNECTORS = "Type in the source tree: pip install '.[connectors]'"
 _STOP_SECONDS = 10.0
@@ -185,10 +185,10 @@ def run_receivers(
         for stream, source in sources.items():
             if isinstance(source, ReceivedSource):
                 if checkpoint is None:
-                    base = stack.enter_context(tempfile.TemporaryDirectory(prefix="headwater-spool-"))
+                    base = stack.enter_context(ScratchFolder("spool"))
                 else:
-                    base = str(checkpoint / "spool" / blake2b(stream.encode(), digest_size=8).hexdigest())
-                spool = source.open_spool(Path(base), signals, is_durable=checkpoint is not None)
+                    base = checkpoint / "spool" / blake2b(stream.encode(), digest_size=8).hexdigest()
+                spool = source.open_spool(base, signals, is_durable=checkpoint is not None)
                 readable[stream] = stack.enter_context(spool)
             else:
                 readable[stream] = source

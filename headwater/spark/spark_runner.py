@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -28,6 +27,7 @@ from headwater.sources.stream_patterns import WantedPatterns
 from headwater.spark.record_chunks import record_chunks
 from headwater.spark.run_error import WORKER_DIED, to_run_error
 from headwater.spark.spark_settings import query_settings
+from headwater.terms.scratch_folders import ScratchFolder
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -162,8 +162,8 @@ def run_on_spark(
         # What was delivered but not committed will be run again, and must have the same answers then.
         return changes.is_requested and _last_commit(folder) >= delivery.delivered
 
-    with tempfile.TemporaryDirectory(prefix="headwater-", ignore_cleanup_errors=True) as temporary:
-        folder = checkpoint / SPARK_STATE if checkpoint is not None else Path(temporary)
+    with ScratchFolder("run") as temporary:
+        folder = checkpoint / SPARK_STATE if checkpoint is not None else temporary
         for ends in turns:
             while not stop.is_set():
                 if not workload.description.queries:
