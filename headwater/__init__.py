@@ -82,11 +82,13 @@ if TYPE_CHECKING:
     from headwater.sinks.errors import SinkError
     from headwater.sinks.file_sink import FileSink
     from headwater.sinks.kafka_sink import KafkaSink
+    from headwater.sinks.webhook_sink import WebhookSink
     from headwater.sources.dataframe import dataframe
     from headwater.sources.files import files, memory
     from headwater.sources.jar_checksums import JarError
     from headwater.sources.kafka import kafka
     from headwater.sources.mqtt import mqtt
+    from headwater.sources.push import push
     from headwater.sources.sockets import tcp, websocket
     from headwater.sources.source import SourceError
     from headwater.spark.run_error import RunError
@@ -139,12 +141,14 @@ _PLACES = {
     "SinkError": "headwater.sinks.errors",
     "FileSink": "headwater.sinks.file_sink",
     "KafkaSink": "headwater.sinks.kafka_sink",
+    "WebhookSink": "headwater.sinks.webhook_sink",
     "dataframe": "headwater.sources.dataframe",
     "files": "headwater.sources.files",
     "memory": "headwater.sources.files",
     "kafka": "headwater.sources.kafka",
     "JarError": "headwater.sources.jar_checksums",
     "mqtt": "headwater.sources.mqtt",
+    "push": "headwater.sources.push",
     "tcp": "headwater.sources.sockets",
     "websocket": "headwater.sources.sockets",
     "SourceError": "headwater.sources.source",
@@ -225,6 +229,7 @@ __all__ = [
     "TemplateError",
     "UnsendableKey",
     "WebError",
+    "WebhookSink",
     "WindowCapError",
     "__version__",
     "dataframe",
@@ -232,6 +237,7 @@ __all__ = [
     "kafka",
     "memory",
     "mqtt",
+    "push",
     "tcp",
     "websocket",
 ]

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 from headwater.commands.option_values import group_sources, parse_data_option, sample_of_files
 from headwater.commands.query_files import QueryFile
 from headwater.explain.drawing_model import PlanFormat, PlanGraph, PlanStage
-from headwater.explain.paper_plan import push_to_sources
-from headwater.explain.plan_text import explain as explain_plan
-from headwater.explain.separate_sources import SourceVocabularies, separate_sources
+from headwater.explain.separate_sources import SourceVocabularies
 from headwater.language.stream_clauses import Dialect
 from headwater.terms.model import NamedNode
 from headwater.terms.names import name_to_iri
@@ -38,9 +36,7 @@ def explain(path: str, options: ExplainOptions) -> None:
     from headwater.commands.settings_file import read_settings
     from headwater.datasets.remote_updates import RemoteAccess
     from headwater.engine.engine_data import EngineData
-    from headwater.execution.registered import RegisteredQuery
-    from headwater.federation.service_evaluator import choose_evaluator
-    from headwater.sharding.shard_planning import describe_sharding
+    from headwater.engine.query_explanation import explain_query
 
     plan = QueryFile.read(path).plan(options.dialect)
     settings = resolve_settings(plan)
@@ -48,24 +44,14 @@ def explain(path: str, options: ExplainOptions) -> None:
     for text in options.data:
         file, graph = parse_data_option(text)
         data.add(file, graph, None)
-    shards = describe_sharding(RegisteredQuery(plan, settings))
-    if options.streams:
-        plan = separate_sources(plan, _read_vocabularies(options, data))
-    choice = choose_evaluator(plan, settings, data.open_all())
-    evaluator = "kernel (incremental)" if choice.is_kernel else f"reference, because of {choice.reason}"
-    is_evaluated = options.stage == "evaluated"
-    if not is_evaluated:
-        plan = push_to_sources(plan) if options.stage == "paper" else plan
-    text = explain_plan(
-        choice.plan if is_evaluated else plan,
+    text = explain_query(
+        plan,
+        settings,
+        data,
         graph=options.graph,
         format=options.format,
-        settings=settings,
-        evaluator=evaluator,
-        static_parts=choice.static_parts if is_evaluated else (),
-        shards=shards,
-        views=choice.view_locations if is_evaluated and options.data else (),
-        is_merged=options.stage != "written",
+        stage=options.stage,
+        vocabularies=_read_vocabularies(options, data) if options.streams else None,
     )
     print(text.rstrip("\n"))
 

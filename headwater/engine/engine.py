@@ -1,34 +1,28 @@
-"""The engine: streams, linked data and queries, and the run that brings them together.
-
-engine = Engine(in_process=True)
-engine.stream("tollgates", files("gates/*.tnq"))
-engine.dataset("city.ttl")
-query = engine.register("REGISTER QUERY busy AS SELECT … FROM STREAM <tollgates> [RANGE 10m STEP 1m] …")
-for answer in query.answers(): …
-"""
+"""The engine: streams, linked data and queries, and the run that brings them together."""
 
 from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from headwater.algebra.build import plan_query
 from headwater.algebra.nodes import Node
-from headwater.algebra.partitioning import OneShard
 from headwater.datasets.dataset import DataSet
 from headwater.datasets.remote_updates import RemoteAccess
 from headwater.egress.credentials import check_credentials
 from headwater.egress.policy import EgressPolicy
 from headwater.engine.engine_data import EngineData
 from headwater.engine.explaining import explain_answer
+from headwater.engine.function_arguments import add_function
+from headwater.engine.lifecycle import RunsInBackground, Takers
 from headwater.engine.query_handle import Query
 from headwater.engine.query_warnings import QueryWarnings
-from headwater.engine.registering import make_query_name, parse_choice, read_options, resolve_queries
+from headwater.engine.registering import check_any_query, make_query_name, parse_choice, read_options, resolve_queries
 from headwater.engine.service_arguments import (
     apply_service_options,
     check_service_addresses,
@@ -36,7 +30,7 @@ from headwater.engine.service_arguments import (
     read_service_options,
 )
 from headwater.engine.static_files import Given
-from headwater.engine.stream_sources import StreamSources
+from headwater.engine.stream_sources import AnySource, StreamSources, as_source
 from headwater.errors import SettingError, StateError
 from headwater.execution.registered import RegisteredQuery, RegistrationError
 from headwater.federation.endpoint.endpoint_settings import EndpointSettings
@@ -53,6 +47,7 @@ from headwater.running.checkpoints import (
     CheckpointRecord,
     Continued,
     adopt_checkpoint_key,
+    choose_shard_plan,
     claim_checkpoint,
     lock_checkpoint,
     new_run,
@@ -63,19 +58,16 @@ from headwater.running.named_evaluators import EvaluatorName
 from headwater.running.overload import Overload, check_overload
 from headwater.running.program_description import ProgramDescription
 from headwater.running.progress import Progress, RunSummary
-from headwater.running.subscriptions import Answers, Subscription, Taken
 from headwater.running.tick_explaining import Explanation, RowChoice
 from headwater.running.workload import Workload, WorkloadChanges
-from headwater.sharding.shard_plan import ShardPlan, find_shard_keys
-from headwater.sharding.shard_planning import keep_shard_plan, plan_shards
-from headwater.sinks.sink import Sink, check_sinks
-from headwater.sources.addresses import is_address, source_at
-from headwater.sources.files import files
-from headwater.sources.receivers import ReceivedSource, check_readable_in_process, run_receivers
+from headwater.sharding.shard_plan import ShardPlan
+from headwater.sharding.shard_planning import keep_shard_plan
+from headwater.sinks.sink import Sink, open_sink
+from headwater.sources.live_streams import are_all_closed, note_read
+from headwater.sources.receivers import ReceivedSource, RunSignals, check_readable_in_process, run_receivers
 from headwater.sources.records import RecordSource, skews_of
 from headwater.sources.source import Source
 from headwater.terms.arguments import (
-    check_callback,
     check_duration,
     check_flag,
     check_folder,
@@ -94,14 +86,10 @@ from headwater.windows.model import Bounds
 from headwater.windows.settings import Content, Report, resolve_settings
 
 if TYPE_CHECKING:
-    from enum import Enum
-
     from pyspark.sql import DataFrame, SparkSession
 
-    Choice = TypeVar("Choice", bound=Enum)
 
-
-class Engine:
+class Engine(RunsInBackground):
     """Answers continuous queries, on Spark or, with `in_process`, in a loop of this process.
 
     `spark` is a session to use; without one an embedded session is started when it is first needed. `delay` is how
@@ -144,6 +132,7 @@ class Engine:
         idle: int | str | None = None,
         max_ahead: int | str | None = None,
     ) -> None:
+        super().__init__()
         if evaluator not in get_args(EvaluatorName):
             raise SettingError(f"{evaluator!r} is no evaluator: use one of {', '.join(get_args(EvaluatorName))}")
         self._evaluator: EvaluatorName = evaluator
@@ -174,14 +163,13 @@ class Engine:
         self._rate_files: dict[RatesSource, GivenRates] = {}
         self._queries: dict[str, Query] = {}
         self._data = EngineData(RemoteAccess(self._fetch_solutions, self._egress))
-        self._subscriptions: list[Subscription[Any]] = []
-        self._stop = threading.Event()
-        self._running = threading.Lock()
         self._progress = Progress()
         self._changing = threading.Lock()
-        self._changes = WorkloadChanges(lambda: self._open_workload({}, ExitStack()))
+        self._changes = WorkloadChanges(lambda: self._open_workload({}, ExitStack()), self._woken)
         self._workload: Workload | None = None
         """The workload of the current run; None while nothing runs."""
+        self._has_evaluated = False
+        """Whether the current run has had a query."""
         self._continued: Continued | None = None
         self._claimed = CheckpointClaim("")
 
@@ -209,13 +197,7 @@ class Engine:
         Kafka after five seconds, and others are waited for.
         """
         iri = name_to_iri(name).value
-        if isinstance(source, str) and is_address(source):
-            source = source_at(source)
-        if isinstance(source, str | Path):
-            source = files(source)
-        if not isinstance(source, ReceivedSource) and not hasattr(source, "list_items"):
-            raise SettingError(f"{source!r} is no source: use files(…), kafka(…), mqtt(…), …, a path or an address")
-        self._sources.bind(iri, source, idle)
+        self._sources.bind(iri, as_source(source), idle)
 
     def dataset(self, data: Given, graph: str | None = None, *, refresh: float | str | None = None) -> DataSet:
         """Name linked data: the folder of a data set (`headwater load`), RDF files by path or pattern, the address of a
@@ -227,6 +209,15 @@ class Engine:
         folder of a data set is copied, and all of it that is not refreshed is one data set.
         """
         return self._data.add(data, graph, refresh)
+
+    def function(self, iri: str, function: Callable[..., Any], *, aggregate: bool = False, terms: bool = False) -> None:
+        """Let queries that are registered from now on call a function as `<iri>(…)`.
+
+        It gets Python's numbers, booleans, datetimes and texts, and returns one of those, a term, or None for an error;
+        with `terms` it gets RDF terms. With `aggregate` it is called with the list of the values of a group. The same
+        values must give the same result. It belongs to the process, and goes to the workers of Spark with the queries.
+        """
+        add_function(iri, function, aggregate=aggregate, terms=terms)
 
     def endpoint(self, url: str, **settings: Any) -> None:
         """Set how an endpoint of SERVICE is asked; without it, defaults and the environment's credentials hold.
@@ -356,65 +347,71 @@ class Engine:
         after each batch. `on_batch` gets the answers of a query in a batch together, as an `AnswerBatch`, which is
         faster where there are many. What they raise ends the run. `sinks` take the answers of each batch before these.
         """
-        sinks = check_sinks(sinks)
+        takers = Takers.check(on_answer, on_batch, on_progress, sinks)
         check_number("trigger_seconds", trigger_seconds)
-        for name, callback in (("on_answer", on_answer), ("on_batch", on_batch), ("on_progress", on_progress)):
-            check_callback(name, callback)
-        if self._dead_letters is not None:
-            make_folder("dead letters", self._dead_letters)
-        if not self._running.acquire(blocking=False):
-            raise StateError("this engine is running already: stop it, or wait for its end")
+        self._claim_run()
+        return self._run_claimed(takers, trigger_seconds, follow=follow, drain=drain)
+
+    def _run_claimed(
+        self,
+        takers: Takers,
+        trigger_seconds: float,
+        *,
+        follow: bool,
+        drain: bool = True,
+        on_open: Callable[[], None] = lambda: None,
+    ) -> RunSummary:
+        failure: BaseException | None = None
         try:
             self._stop.clear()
+            self._woken.clear()
             self._interruption.clear()
-            failure: BaseException | None = None
-            try:
-                return self._open_and_run(follow, drain, on_answer, on_batch, on_progress, sinks, trigger_seconds)
-            except BaseException as error:
-                failure = error
-                raise
-            finally:
-                subscriptions, self._subscriptions = self._subscriptions, []
-                for subscription in subscriptions:
-                    subscription.end(failure)
+            if self._dead_letters is not None:
+                make_folder("dead letters", self._dead_letters)
+            return self._open_and_run(follow, drain, takers, trigger_seconds, on_open)
+        except BaseException as error:
+            failure = error
+            raise
         finally:
+            subscriptions, self._subscriptions = self._subscriptions, []
+            for subscription in subscriptions:
+                subscription.end(failure)
             self._running.release()
 
     def _open_and_run(
-        self,
-        follow: bool,
-        drain: bool,
-        on_answer: OnAnswer | None,
-        on_batch: OnBatch | None,
-        on_progress: OnProgress | None,
-        sinks: Sequence[Sink],
-        trigger_seconds: float,
+        self, follow: bool, drain: bool, takers: Takers, trigger_seconds: float, on_open: Callable[[], None]
     ) -> RunSummary:
         """Open the sources and sinks, and run; the sources are closed at the end."""
+        if not follow:
+            check_any_query(self._queries)
         with ExitStack() as stack:
             if self._checkpoint is not None:
                 stack.enter_context(lock_checkpoint(self._checkpoint))
             self._follows = follow
             open_sources: dict[str, Source] = {}
+            self._has_evaluated = False
             workload = self._open_workload(open_sources, stack)
             stack.enter_context(self._data.refresh_while_running())
-            for sink in sinks:
-                sink.open(None if self._in_process else self.session())
-            # Receivers have no end: the run goes on until it is stopped.
-            endless = any(isinstance(self._sources[stream], ReceivedSource) for stream in workload.sources)
+            for sink in takers.sinks:
+                open_sink(sink, None if self._in_process else self.session(), self._egress)
 
             def renew() -> Workload:
                 self._workload = self._open_workload(open_sources, stack)
-                self._claimed = self._claim(self._workload)
-                self._claimed.write()
-                delivery.change_queries(self._workload.initial_progress())
+                if self._workload.description.queries:
+                    before = self._claimed
+                    self._claimed = self._claim(self._workload, before.run)
+                    self._claimed.write()
+                    if before.record is None:
+                        self._continued = self._claimed.continued
+                delivery.change_queries(self._workload.initial_progress(), self._workload.column_types())
                 self._progress = delivery.progress
                 return self._workload
 
-            self._changes, self._workload = WorkloadChanges(renew), workload
-            delivery = self._make_delivery(workload, on_answer, on_batch, on_progress, sinks)
+            self._changes, self._workload = WorkloadChanges(renew, self._woken), workload
+            delivery = self._make_delivery(workload, takers)
+            on_open()
             try:
-                return self._run_workload(workload, delivery, follow or endless, drain, trigger_seconds)
+                return self._run_workload(workload, delivery, follow, drain, trigger_seconds)
             finally:
                 self._workload = None
 
@@ -423,7 +420,9 @@ class Engine:
         description = self._description()
         outline = description.outline()
         closed = {stream: self._sources[stream] for stream in outline.inputs if stream not in open_sources}
-        open_sources |= stack.enter_context(run_receivers(closed, self._checkpoint, self.stop))
+        open_sources |= stack.enter_context(
+            run_receivers(closed, self._checkpoint, RunSignals(self.stop, self._woken.set))
+        )
         sources = {stream: open_sources[stream] for stream in outline.inputs}
         is_live = self._follows or any(isinstance(self._sources[stream], ReceivedSource) for stream in sources)
         description = replace(description, max_ahead=choose_max_ahead(self._max_ahead, is_live=is_live))
@@ -431,35 +430,28 @@ class Engine:
             check_readable_in_process(sources)
         else:
             description = replace(description, sharding=self._sharding(description.queries), skews=skews_of(sources))
+        self._has_evaluated = self._has_evaluated or bool(description.queries)
         return Workload(description, outline, sources)
 
-    def _make_delivery(
-        self,
-        workload: Workload,
-        on_answer: OnAnswer | None,
-        on_batch: OnBatch | None,
-        on_progress: OnProgress | None,
-        sinks: Sequence[Sink],
-    ) -> Delivery:
+    def _make_delivery(self, workload: Workload, takers: Takers) -> Delivery:
         """What takes the outcomes of batches to sinks, callbacks and subscriptions; claims the checkpoint."""
         self._claimed = self._claim(workload)
         self._continued = self._claimed.continued
 
         def report(progress: Progress) -> None:
             self._progress = progress
-            if on_progress is not None:
-                on_progress(progress)
-            is_taken = on_answer is not None or on_batch is not None
-            if self._subscriptions and not is_taken and all(one.closed for one in self._subscriptions):
+            if takers.on_progress is not None:
+                takers.on_progress(progress)
+            if self._subscriptions and not takers.is_taken and all(one.closed for one in self._subscriptions):
                 self._stop.set()
 
         feed = workload.feed(drain=True)
         return Delivery(
-            on_answer=on_answer,
-            on_batch=on_batch,
+            on_answer=takers.on_answer,
+            on_batch=takers.on_batch,
             on_progress=report,
             subscriptions=self._subscriptions,
-            sinks=sinks,
+            sinks=takers.sinks,
             dead_letters=self._dead_letters,
             run=self._claimed.run,
             strict=self._strict,
@@ -467,12 +459,17 @@ class Engine:
             text_at=feed.text_at,
             queries=workload.initial_progress(),
             warn=self._warnings.tell,
+            types=workload.column_types(),
         )
 
     def _run_workload(
         self, workload: Workload, delivery: Delivery, follow: bool, drain: bool, trigger_seconds: float
     ) -> RunSummary:
         """Drive all batches, in process or on Spark, and return the counts of the run."""
+        # What is received has no end: the run goes on until it is stopped, or all push sources are closed.
+        is_endless = any(isinstance(self._sources[stream], ReceivedSource) for stream in workload.sources)
+        is_finished = None if follow else lambda: are_all_closed(self._sources_at_work())
+        follow = follow or is_endless
         if not follow:
             workload.feed(drain=drain).check()
 
@@ -491,6 +488,9 @@ class Engine:
                 trigger_seconds=trigger_seconds,
                 skips_ticks=self._skips_ticks,
                 interruption=self._interruption,
+                woken=self._woken,
+                on_read=lambda offset: note_read(self._sources_at_work(), offset),
+                is_finished=is_finished,
             )
         else:
             from headwater.spark.spark_runner import run_on_spark
@@ -507,6 +507,8 @@ class Engine:
                 accept_state=lambda: self._claimed.write(),
                 batch_bytes=self._batch_bytes,
                 trigger_seconds=trigger_seconds,
+                on_read=lambda offset: note_read(self._sources_at_work(), offset),
+                is_finished=is_finished,
             )
         summary = self._warnings.conclude(delivery.summary(stopped=self._stop.is_set()), workload, self._data)
         self._progress = summary
@@ -514,27 +516,36 @@ class Engine:
             summary.raise_if_all_suspended()
         return summary
 
-    def _claim(self, workload: Workload) -> CheckpointClaim:
+    def _is_changing(self) -> bool:
+        return self._changes.is_pending
+
+    def _sources_at_work(self) -> dict[str, AnySource]:
+        return {} if self._workload is None else {one: self._sources[one] for one in self._workload.sources}
+
+    def _claim(self, workload: Workload, run: str | None = None) -> CheckpointClaim:
         """The name of the run, and what it takes over from the checkpoint."""
         if self._checkpoint is None:
-            return CheckpointClaim(new_run())
+            return CheckpointClaim(run or new_run())
+        if not workload.description.queries:
+            # The first query claims the checkpoint.
+            known = CheckpointRecord.read(self._checkpoint)
+            return CheckpointClaim(new_run() if known is None else known.run)
         runner = "in process" if self._in_process else "on Spark"
         records = [stream for stream, source in workload.sources.items() if isinstance(source, RecordSource)]
-        return claim_checkpoint(self._checkpoint, workload.description, runner, records)
+        return claim_checkpoint(self._checkpoint, workload.description, runner, records, run)
 
     def _sharding(self, queries: Sequence[RegisteredQuery]) -> ShardPlan | None:
-        """How the work is cut on Spark; None where it is not. A checkpoint has been cut once and for all."""
-        if self._workload is not None:
+        """How the work is cut on Spark; None where it is not. What has been cut once stays cut so."""
+        if self._workload is not None and (self._has_evaluated or not queries):
             cut = self._workload.description.sharding
             return cut and keep_shard_plan(cut, queries, has_static_default=self._data.has_default_graph)
-        known = CheckpointRecord.read(self._checkpoint) if self._checkpoint else None
-        if known is not None and not known.shards:
-            return None
-        shards = self._shards or (len(known.shards) if known else self.session().sparkContext.defaultParallelism)
-        if shards == 1:
-            return None
-        found = plan_shards(queries, find_shard_keys(shards), has_static_default=self._data.has_default_graph)
-        return None if isinstance(found, OneShard) else found
+        return choose_shard_plan(
+            queries,
+            None if self._checkpoint is None else CheckpointRecord.read(self._checkpoint),
+            self._shards,
+            lambda: self.session().sparkContext.defaultParallelism,
+            has_static_default=self._data.has_default_graph,
+        )
 
     def _description(self) -> ProgramDescription:
         """What is to be evaluated, all streams known; a `RegistrationError` where one has no source, or two."""
@@ -557,6 +568,7 @@ class Engine:
         A batch that does not end in a few seconds is given up; a run from the checkpoint repeats it.
         """
         self._stop.set()
+        self._woken.set()
         self._interruption.stop()
 
     def session(self) -> SparkSession:
@@ -566,35 +578,22 @@ class Engine:
         self._spark = self._spark or embedded_session(master=self._master, shuffle_partitions=self._shuffle_partitions)
         return self._spark
 
-    def subscribe(self, subscription: Subscription[Taken]) -> Answers[Taken]:
-        """What `Query.answers` and `Query.batches` give."""
-        subscription.is_stopped = self._stop.is_set
-        self._subscriptions.append(subscription)
-        return Answers(subscription, self._start_in_background)
+    def explain(self, name: str, **how: Any) -> str:
+        """What `Query.explain` gives."""
+        from headwater.engine.query_explanation import explain_query
 
-    def _start_in_background(self) -> None:
-        if self._running.locked():
-            return
-        if len(self._subscriptions) == 1 and self._subscriptions[0].when_full is None:
-            # The run is for this iterator alone.
-            self._subscriptions[0].when_full = "block"
+        query = self._queries[name]
+        return explain_query(query.plan, query.settings, self._data, **how)
 
-        def run() -> None:
-            # The failure is raised where the answers are taken.
-            with suppress(BaseException):
-                self.run()
-
-        threading.Thread(target=run, name="headwater-run", daemon=True).start()
-
-    def explain(self, name: str, tick: int, row: RowChoice = None) -> Explanation:
+    def why(self, name: str, tick: int, row: RowChoice = None) -> Explanation:
         """What `Query.why` gives."""
         return explain_answer(self._description(), self._sources, name, tick, row)
 
-    def dataframe(self, name: str, *, terms: bool = False, follow: bool = False) -> DataFrame:
+    def dataframe(self, name: str, *, follow: bool = False, **how: Any) -> DataFrame:
         """What `Query.to_dataframe` gives."""
-        if self._in_process:
-            raise StateError("a streaming DataFrame needs Spark: make the engine without in_process")
-        from headwater.engine.answer_dataframe import make_dataframe
+        from headwater.engine.answer_dataframe import check_dataframe, make_dataframe
 
+        check_dataframe(in_process=self._in_process, has_checkpoint=self._checkpoint is not None)
         description = replace(self._description(), max_ahead=choose_max_ahead(self._max_ahead, is_live=follow))
-        return make_dataframe(self.session(), description, self._sources, name, terms, follow, self._batch_bytes)
+        how |= {"follow": follow, "batch_bytes": self._batch_bytes}
+        return make_dataframe(self.session(), description, self._sources, name, **how)

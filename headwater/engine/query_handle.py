@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from headwater.algebra.plan import QueryPlan
 from headwater.execution.answer_batch import AnswerBatch
@@ -10,7 +11,7 @@ from headwater.execution.answers import Answer
 from headwater.language.query import ParsedQuery as ParsedQuery
 from headwater.language.service_options import ServiceOptions
 from headwater.running.progress import QueryProgress
-from headwater.running.subscriptions import Answers, Subscription, WhenFull
+from headwater.running.subscriptions import Answers, AsyncAnswers, Subscription, WhenFull
 from headwater.running.tick_explaining import Explanation, RowChoice
 from headwater.terms.arguments import check_time
 from headwater.values.query_limits import QueryLimits
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from headwater.engine.engine import Engine
+    from headwater.explain.drawing_model import PlanFormat, PlanGraph, PlanStage
 
 
 class Query:
@@ -75,6 +77,13 @@ class Query:
         """
         return self._engine.subscribe(Subscription[Answer](self.name, buffer=buffer, when_full=when_full))
 
+    def answers_async(self, *, buffer: int | None = None, when_full: WhenFull | None = None) -> AsyncAnswers[Answer]:
+        """The answers for `async for`; the event loop goes on while the next one is not there.
+
+        The rest is as with `answers`.
+        """
+        return self._engine.subscribe_async(Subscription[Answer](self.name, buffer=buffer, when_full=when_full))
+
     def batches(self, *, buffer: int | None = None, when_full: WhenFull | None = None) -> Answers[AnswerBatch]:
         """The answers of one batch after the other, each an `AnswerBatch`, until everything is read.
 
@@ -85,14 +94,33 @@ class Query:
             Subscription[AnswerBatch](self.name, takes_batches=True, buffer=buffer, when_full=when_full)
         )
 
-    def to_dataframe(self, *, terms: bool = False, follow: bool = False) -> DataFrame:
-        """The answers as a streaming DataFrame of Spark: `time`, and a string column per variable.
+    def to_dataframe(
+        self, *, terms: bool = False, schema: Mapping[str, Any] | None = None, follow: bool = False
+    ) -> DataFrame:
+        """The answers as a streaming DataFrame of Spark: `time`, and a column per variable.
 
-        A literal is its text, an IRI itself; with `terms` both are in N-Triples syntax. CONSTRUCT and DESCRIBE give
-        the columns subject, predicate and object, ASK the column boolean. Write it with `writeStream`: a query with
-        `trigger(availableNow=True)` reads what there is and answers all windows, others follow the sources.
+        A column whose type the query says, such as a count or a cast, has it, and `schema` says it of others, as in
+        `{"speed": "double"}` (integer, double, boolean, timestamp, string); a value that does not fit is null. Other
+        columns are text: a literal's own, an IRI itself. With `terms` all are in N-Triples syntax. CONSTRUCT and
+        DESCRIBE give the columns subject, predicate and object, ASK the column boolean. Write it with `writeStream`: a
+        query with `trigger(availableNow=True)` reads what there is and answers all windows, others follow the sources.
+        Its checkpoint is the `checkpointLocation` of `writeStream`; an engine with a checkpoint refuses.
+
+        This sets in the session what stateful queries of Spark take when they start: RocksDB as their state store, and
+        one partition of state. A stateful query of your own in the same session would take them, too: start it in
+        `spark.newSession()`.
         """
-        return self._engine.dataframe(self.name, terms=terms, follow=follow)
+        return self._engine.dataframe(self.name, terms=terms, schema=schema, follow=follow)
+
+    def explain(
+        self, *, graph: PlanGraph | None = None, format: PlanFormat = "text", stage: PlanStage = "evaluated"
+    ) -> str:
+        """How the query is understood and evaluated over the data that the engine has now.
+
+        `format` is `text`, `mermaid`, `dot` or `svg`; `graph` chooses a drawing, `operators` or `denotational`. `stage`
+        is which plan: as `written`, after the rules of the C-SPARQL paper alone (`paper`), or as `evaluated`.
+        """
+        return self._engine.explain(self.name, graph=graph, format=format, stage=stage)
 
     def why(self, time: int | str, row: RowChoice = None) -> Explanation:
         """What led to the result at a tick: the elements and static triples behind it, and the counts of each step.
@@ -102,7 +130,7 @@ class Query:
         an empty result, `steps` and `end` say where the solutions end. The sources are read again, up to the tick: they
         must be files or in memory. The static data is taken as it is now.
         """
-        return self._engine.explain(self.name, check_time("time", time), row)
+        return self._engine.why(self.name, check_time("time", time), row)
 
     def __repr__(self) -> str:
         return f"<Query {self.name!r}>"

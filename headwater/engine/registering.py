@@ -24,13 +24,17 @@ if TYPE_CHECKING:
     Choice = TypeVar("Choice", bound=Enum)
 
 
-def resolve_queries(queries: Mapping[str, Query], sources: StreamSources) -> tuple[RegisteredQuery, ...]:
-    """The registered queries, all their streams located; a `RegistrationError` where one has no source, or two."""
+def check_any_query(queries: Mapping[str, Query]) -> None:
+    """Raise a `RegistrationError` where a run that reads what there is has nothing to ask."""
     if not queries:
         raise RegistrationError(
-            "no query is registered: engine.register(text) registers one. The last query of an engine that runs cannot "
-            "be dropped: stop() ends the run"
+            "no query is registered: engine.register(text) registers one. Only a run that goes on, as of "
+            "engine.start(), can begin without"
         )
+
+
+def resolve_queries(queries: Mapping[str, Query], sources: StreamSources) -> tuple[RegisteredQuery, ...]:
+    """The registered queries, all their streams located; a `RegistrationError` where one has no source, or two."""
     produced = {
         name: name_to_iri(query.parsed.registration.name).value
         for name, query in queries.items()

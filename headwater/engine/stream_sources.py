@@ -7,6 +7,7 @@ it, and so does a query that registers a stream of that name.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import urlsplit, urlunsplit
 
@@ -14,7 +15,8 @@ from headwater.egress.host_resolution import resolve_allowed
 from headwater.egress.policy import EgressError, EgressPolicy
 from headwater.errors import SettingError
 from headwater.execution.registered import RegisteredQuery, RegistrationError
-from headwater.sources.addresses import READABLE, find_source_at
+from headwater.sources.addresses import READABLE, find_source_at, is_address, source_at
+from headwater.sources.files import files
 from headwater.sources.receivers import ReceivedSource
 from headwater.sources.records import RecordSource
 from headwater.sources.source import Source
@@ -22,6 +24,17 @@ from headwater.terms.arguments import check_idle
 from headwater.terms.names import iri_to_name
 
 AnySource: TypeAlias = Source | ReceivedSource
+
+
+def as_source(given: AnySource | str | Path) -> AnySource:
+    """The source that was given as itself, as an address, or as a path or pattern of files."""
+    if isinstance(given, str) and is_address(given):
+        given = source_at(given)
+    if isinstance(given, str | Path):
+        return files(given)
+    if not isinstance(given, ReceivedSource) and not hasattr(given, "list_items"):
+        raise SettingError(f"{given!r} is no source: use files(…), kafka(…), mqtt(…), …, a path or an address")
+    return given
 
 
 def check_stream_address(egress: EgressPolicy, stream: str) -> None:

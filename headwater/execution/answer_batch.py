@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from headwater.execution.answer_columns import AnswerColumns
 from headwater.execution.answers import Answer
+from headwater.execution.typed_cells import ColumnTypes, choose_types
 from headwater.terms.ids.term_texts import Ints
 
 if TYPE_CHECKING:
@@ -120,16 +121,32 @@ class AnswerBatch(Sequence[Answer]):
                     found.setdefault(answer.query, AnswerBatch()).append(answer)
         return found
 
-    def to_arrow(self, *, terms: bool = False) -> pa.Table:
+    def set_types(self, types: Mapping[str, ColumnTypes]) -> None:
+        """Say the types of the columns of each query."""
+        for part in self.parts:
+            for one in [part.head] if isinstance(part, AnswerColumns) else part:
+                # Answers are values; this takes no part in comparisons.
+                object.__setattr__(one, "types", types.get(one.query))
+
+    def to_arrow(self, *, terms: bool = False, schema: Mapping[str, Any] | None = None) -> pa.Table:
         """The rows of all answers of one query as an Arrow table: `time`, `part`, and a column for each variable.
 
-        A column of numbers or booleans has that type, other columns are text: IRIs and the texts of literals, or with
-        `terms` every term in N-Triples syntax. Rows are in the order of time, those of one answer in any order. The
-        types are those of the values in these answers: a column may have another type in another batch.
+        A column whose type the query says, such as a count or a cast, has it, and `schema` says it of others, as in
+        `{"speed": "double"}` (integer, double, boolean, timestamp, string). Another column has the type of its values
+        where they are numbers or booleans, which may be another one in another batch, and is text elsewhere: IRIs and
+        the texts of literals. With `terms` every term is in N-Triples syntax. Rows are in the order of time, those of
+        one answer in any order.
         """
         from headwater.execution.arrow_tables import answers_to_table
 
-        return answers_to_table(self, terms=terms)
+        return answers_to_table(self, terms=terms, types=self._types_by(schema))
+
+    def _types_by(self, schema: Mapping[str, Any] | None) -> ColumnTypes | None:
+        if not schema or not self.parts:
+            return None
+        first = self.parts[0]
+        head = first.head if isinstance(first, AnswerColumns) else first[0]
+        return choose_types(head.table_columns(), head.types, schema)
 
 
 def merge_answers(batches: Sequence[AnswerBatch], registration_order: Mapping[str, int]) -> AnswerBatch:

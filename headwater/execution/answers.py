@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from headwater.algebra.plan import QueryKind
 from headwater.execution.answer_quality import AnswerQuality
+from headwater.execution.typed_cells import ColumnTypes, choose_types, plain_text, typed_series
 from headwater.language.stream_clauses import StreamOperator
 from headwater.terms.model import RDF, XSD, BlankNode, Literal, NamedNode, Row, Term, Triple
+from headwater.terms.timestamps import time_to_datetime
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
 _RESULT_SET = "http://www.w3.org/2001/sw/DataAccess/tests/result-set#"
 _WHOLE_NUMBERS = frozenset(XSD + name for name in ("integer", "int", "long", "short", "byte", "nonNegativeInteger"))
@@ -47,7 +52,8 @@ class Answer:
     where it rests on SERVICE; `complete` is false where the query came so late that its windows did not hold everything
     yet; `skipped` is how many ticks before this one were not evaluated because the run fell behind. These take no part
     in comparisons. With `suspended` it is no answer: it says, without rows, why its query has no more of
-    them. An answer that has a `source` makes its rows when they are first asked for.
+    them. An answer that has a `source` makes its rows when they are first asked for. `types` are those of the columns,
+    as far as the query says them.
     """
 
     query: str
@@ -67,6 +73,7 @@ class Answer:
     skipped: int = field(default=0, compare=False)
     suspended: str | None = field(default=None, compare=False)
     source: tuple[RowSource, int] | None = field(default=None, repr=False, compare=False)
+    types: ColumnTypes | None = field(default=None, repr=False, compare=False)
 
     if not TYPE_CHECKING:
 
@@ -93,17 +100,41 @@ class Answer:
         """Whether there is no row, no triple and no boolean."""
         return not self.row_count and self.boolean is None
 
-    def to_pandas(self, *, terms: bool = False) -> pd.DataFrame:
+    @property
+    def datetime(self) -> datetime:
+        """The time of the answer as Python's datetime, in UTC."""
+        return time_to_datetime(self.time)
+
+    def to_pandas(self, *, terms: bool = False, schema: Mapping[str, Any] | None = None) -> pd.DataFrame:
         """The rows as a pandas DataFrame: a column per variable, or subject, predicate and object, or boolean.
 
-        Numbers and booleans become Python's, other literals and IRIs their text, unbound variables None. With `terms`
-        the cells are the RDF terms themselves.
+        A column whose type the query says, such as a count or a cast, has it, also where there is no row; `schema` says
+        it of others, as in `{"speed": "double"}` (integer, double, boolean, timestamp, string). Elsewhere numbers and
+        booleans become Python's, other literals and IRIs their text, unbound variables None. With `terms` the cells are
+        the RDF terms themselves.
         """
         import pandas as pd
 
         columns, rows = self.table()
-        cells = [[cell if terms else plain_value(cell) for cell in row] for row in rows]
-        return pd.DataFrame(cells, columns=list(columns), dtype=object if terms else None)
+        if terms:
+            return pd.DataFrame(rows, columns=list(columns), dtype=object)
+        types = choose_types(columns, self.types, schema)
+        cells = [[plain_value(cell) for cell in row] for row in rows]
+        frame = pd.DataFrame(cells, columns=list(columns))
+        for place, wanted in enumerate(types):
+            if wanted is not None:
+                terms_of_column = [row[place] for row in rows]
+                frame[columns[place]] = typed_series(terms_of_column, wanted, columns[place])
+        return frame
+
+    def to_arrow(self, *, terms: bool = False, schema: Mapping[str, Any] | None = None) -> pa.Table:
+        """The rows as an Arrow table, behind the columns `time` and `part`; polars takes it with `polars.from_arrow`.
+
+        Columns are typed as those of `to_pandas`; with `terms` every term is in N-Triples syntax.
+        """
+        from headwater.execution.answer_batch import AnswerBatch
+
+        return AnswerBatch([[self]]).to_arrow(terms=terms, schema=schema)
 
     def table(self) -> tuple[tuple[str, ...], tuple[Row, ...]]:
         """Columns and rows, whatever the form of the query: triples have three columns, a verdict has one."""
@@ -157,10 +188,3 @@ def plain_value(term: Term | None) -> Any:
         if datatype == XSD + "boolean" and term.value in ("true", "1", "false", "0"):
             return term.value in ("true", "1")
     return plain_text(term)
-
-
-def plain_text(term: Term | None) -> str | None:
-    """The IRI of an IRI, the text of a literal without its type, `_:label` of a blank node; None stays None."""
-    if term is None:
-        return None
-    return term.value if isinstance(term, NamedNode | Literal) else str(term)

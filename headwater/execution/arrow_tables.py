@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headwater.algebra.column_types import ColumnType
 from headwater.algebra.plan import QueryKind, QueryPlan
 from headwater.execution.answer_columns import AnswerColumns
-from headwater.execution.answers import Answer, plain_text, plain_value
+from headwater.execution.answers import Answer, plain_value
 from headwater.execution.text_arrays import ids_to_texts
+from headwater.execution.typed_cells import ColumnTypes, arrow_type, choose_types, plain_text, typed_values
 from headwater.terms.ids.distinct_ids import DistinctIds
 from headwater.terms.ids.number_columns import decode_numbers
 from headwater.terms.ids.term_texts import Ints
@@ -63,8 +65,14 @@ def _term_text(term: Term | None) -> str | None:
     return None if term is None else str(term)
 
 
-def answers_to_table(answers: AnswerBatch, *, terms: bool = False, numbers: bool = True) -> pa.Table:
-    """The rows of the answers of one query; with `numbers` and without `terms`, columns of numbers have their type."""
+def answers_to_table(
+    answers: AnswerBatch, *, terms: bool = False, numbers: bool = True, types: ColumnTypes | None = None
+) -> pa.Table:
+    """The rows of the answers of one query.
+
+    Columns have these `types`; those of which nothing is known are text or, with `numbers`, have the type of their
+    values where these are numbers or booleans. With `terms` all are text.
+    """
     import pyarrow as pa
 
     if not len(answers):
@@ -75,11 +83,12 @@ def answers_to_table(answers: AnswerBatch, *, terms: bool = False, numbers: bool
     head = first.head if isinstance(first, AnswerColumns) else first[0]
     names = distinct_names(head.table_columns(), (TIME_COLUMN, PART_COLUMN))
     has_types = numbers and not terms
-    tables = [_part_to_table(part, names, terms=terms, has_types=has_types) for part in answers.parts]
+    known = (None,) * len(names) if terms else choose_types(names, types or head.types, None)
+    tables = [_part_to_table(part, names, known, terms=terms, has_types=has_types) for part in answers.parts]
     tables = [_with_doubles(table, _columns_of(tables, {pa.int64(), pa.float64()})) for table in tables]
     mixed = _columns_of(tables)
     if mixed:
-        texts = [_part_to_table(part, names, terms=False, has_types=False) for part in answers.parts]
+        texts = [_part_to_table(part, names, known, terms=False, has_types=False) for part in answers.parts]
         for place in mixed:
             tables = [
                 table.set_column(place, table.schema.names[place], text.column(place))
@@ -88,21 +97,30 @@ def answers_to_table(answers: AnswerBatch, *, terms: bool = False, numbers: bool
     return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
 
 
-def _part_to_table(part: AnswerPart, names: tuple[str, ...], *, terms: bool, has_types: bool) -> pa.Table:
+def _part_to_table(
+    part: AnswerPart, names: tuple[str, ...], types: ColumnTypes, *, terms: bool, has_types: bool
+) -> pa.Table:
     import pyarrow as pa
+
+    text = cell_text(terms=terms)
 
     if isinstance(part, AnswerColumns):
         times, parts = part.row_times, np.full(part.row_count, part.head.part)
         columns = [
-            _ids_to_array(part, part.rows.ids[:, place], cell_text(terms=terms), has_types=has_types)
-            for place in range(len(names))
+            _ids_to_array(part, part.rows.ids[:, place], text, has_types=has_types and types[place] is None)
+            if (wanted := types[place]) is None or wanted is ColumnType.STRING
+            else _ids_to_typed_array(part, part.rows.ids[:, place], wanted, name)
+            for place, name in enumerate(names)
         ]
     else:
         rows = [(answer, row) for answer in part for row in answer.table()[1]]
         times = np.array([answer.time for answer, _ in rows], dtype=np.int64)
         parts = np.array([answer.part for answer, _ in rows], dtype=np.int64)
         columns = [
-            _terms_to_array(rows, place, cell_text(terms=terms), has_types=has_types) for place in range(len(names))
+            _terms_to_array(rows, place, text, has_types=has_types and types[place] is None)
+            if (wanted := types[place]) is None or wanted is ColumnType.STRING
+            else pa.array(typed_values((row[place] for _, row in rows), wanted, name), arrow_type(wanted))
+            for place, name in enumerate(names)
         ]
     return pa.table(
         {
@@ -125,6 +143,23 @@ def _ids_to_array(part: AnswerColumns, ids: Ints, text: CellText, *, has_types: 
     distinct = DistinctIds(ids)
     texts = pa.array([text(part.term_of(term_id)) for term_id in distinct.ids.tolist()], pa.string())
     return texts.take(pa.array(distinct.places))
+
+
+def _ids_to_typed_array(part: AnswerColumns, ids: Ints, wanted: ColumnType, name: str) -> pa.Array:
+    """A column of ids as values of a type; numbers need no terms."""
+    import pyarrow as pa
+
+    values = decode_numbers(np.ascontiguousarray(ids)) if wanted is not ColumnType.TIMESTAMP else None
+    if values is not None:
+        kind = values.dtype.kind
+        if kind == {ColumnType.INTEGER: "i", ColumnType.BOOLEAN: "b"}.get(wanted, "f") or (
+            wanted is ColumnType.DOUBLE and kind == "i"
+        ):
+            return pa.array(values, arrow_type(wanted), mask=part.is_unbound(ids))
+    distinct = DistinctIds(ids)
+    found = typed_values(map(part.term_of, distinct.ids.tolist()), wanted, name)
+    indexed = pa.DictionaryArray.from_arrays(pa.array(distinct.places), pa.array(found, arrow_type(wanted)))
+    return indexed.dictionary_decode()
 
 
 def _terms_to_array(rows: list[tuple[Answer, Row]], place: int, text: CellText, *, has_types: bool) -> pa.Array:

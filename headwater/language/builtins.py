@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headwater.terms.model import XSD, NamedNode
+from headwater.terms.own_functions import own_scalar
 
 AGGREGATES = {
     "COUNT": "COUNT",
@@ -34,7 +35,7 @@ CAST_FUNCTIONS = frozenset(
         *("duration", "yearMonthDuration", "dayTimeDuration", "gYear", "gYearMonth", "gMonth", "gMonthDay", "gDay"),
     )
 )
-"""The functions named by an IRI that are known; pyoxigraph refuses others."""
+"""The functions named by an IRI that are known besides those of users (`own_functions`); pyoxigraph refuses others."""
 
 _ANY = 1_000_000_000
 
@@ -60,7 +61,9 @@ ARGUMENT_COUNTS: dict[str, tuple[int, int]] = {
 
 def is_volatile(function: str | NamedNode) -> bool:
     """Whether a function may give two values for the same arguments; of an unknown one that is assumed."""
-    return function.value not in CAST_FUNCTIONS if isinstance(function, NamedNode) else function in VOLATILE_FUNCTIONS
+    if isinstance(function, NamedNode):
+        return function.value not in CAST_FUNCTIONS and own_scalar(function.value) is None
+    return function in VOLATILE_FUNCTIONS
 
 
 def describe_count(fewest: int, most: int) -> str:

@@ -25,6 +25,7 @@ from headwater.language.lexer import SourceText, Token
 from headwater.language.parser_terms import IRI_STARTS, LITERAL_STARTS, TermParser
 from headwater.language.stream_clauses import Dialect
 from headwater.terms.model import NamedNode
+from headwater.terms.own_functions import own_aggregate
 
 _OR, _AND, _COMPARE, _ADD, _MULTIPLY = 1, 2, 3, 4, 5
 _PRECEDENCE = {
@@ -169,7 +170,9 @@ class ExpressionParser(TermParser):
             return Constant(name)
         return self._iri_call(token, name)
 
-    def _iri_call(self, token: Token, name: NamedNode) -> FunctionCall:
+    def _iri_call(self, token: Token, name: NamedNode) -> Expression:
+        if own_aggregate(name.value) is not None:
+            return self._aggregate_call(token, str(name))
         self.advance()
         distinct = self.accept("DISTINCT") is not None
         if distinct and self.token.key == ")":
@@ -236,7 +239,10 @@ class ExpressionParser(TermParser):
 
     def _aggregate(self) -> Aggregate:
         token = self.advance()
-        function = AGGREGATES[token.key]
+        return self._aggregate_call(token, AGGREGATES[token.key])
+
+    def _aggregate_call(self, token: Token, function: str) -> Aggregate:
+        """What follows the name of an aggregate."""
         if self.token.key != "(":
             self.raise_unexpected("(")
         if self.around_aggregate is not None:

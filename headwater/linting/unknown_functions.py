@@ -15,17 +15,25 @@ from headwater.language.builtins import ARGUMENT_COUNTS, CAST_FUNCTIONS
 from headwater.language.errors import QueryError
 from headwater.language.expressions import Aggregate, FunctionCall
 from headwater.terms.model import XSD, NamedNode
+from headwater.terms.own_functions import own_scalar
 
 
 def refuse_unknown_functions(plan: QueryPlan) -> None:
     """Raise a `QueryError` at the first call of a function by an IRI that is none of the known ones."""
     for call in _calls_in(plan.root):
-        if isinstance(call.name, NamedNode) and call.name.value not in CAST_FUNCTIONS:
+        if isinstance(call.name, NamedNode) and not _is_known(call.name.value):
             raise QueryError(_message(call.name.value), plan.text, call.at)
 
 
+def _is_known(name: str) -> bool:
+    return name in CAST_FUNCTIONS or own_scalar(name) is not None
+
+
 def _message(name: str) -> str:
-    known = "the built-in functions of SPARQL 1.1, called without a prefix, and the casts of xsd:"
+    known = (
+        "the built-in functions of SPARQL 1.1, called without a prefix, the casts of xsd:, and what engine.function(…) "
+        "has named before"
+    )
     local = name.rsplit("#", 1)[-1].rsplit("/", 1)[-1].rsplit(":", 1)[-1]
     if local.upper() in ARGUMENT_COUNTS:
         return f"there is no function <{name}>: write {local.upper()}(…), which is built in"

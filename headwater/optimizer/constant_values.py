@@ -19,7 +19,7 @@ from headwater.algebra.pyoxigraph_expressions import FUNCTIONS, rewrite_for_pyox
 from headwater.algebra.scope import sub_expressions
 from headwater.algebra.text_lengths import can_grow, longest_text
 from headwater.algebra.to_sparql import expression_to_sparql
-from headwater.language.builtins import ARGUMENT_COUNTS
+from headwater.language.builtins import ARGUMENT_COUNTS, CAST_FUNCTIONS
 from headwater.language.expressions import Aggregate, Constant, Expression, FunctionCall, Operation, VariableReference
 from headwater.optimizer.dependencies import is_deterministic
 from headwater.terms.model import XSD, Literal, NamedNode
@@ -52,6 +52,8 @@ def _can_evaluate(part: Expression) -> bool:
             return is_kept(literal)
         case FunctionCall(str() as name, _):
             return name in ARGUMENT_COUNTS and name not in _CONTEXT_FUNCTIONS
+        case FunctionCall(NamedNode() as name, _):
+            return name.value in CAST_FUNCTIONS
     return True
 
 

@@ -85,7 +85,7 @@ def _name(aggregate: Aggregate) -> NamedNode:
     """The name of the function that evaluates an aggregate: all but its argument."""
     distinct = ":distinct" if aggregate.distinct else ""
     separator = "" if aggregate.separator is None else ":" + aggregate.separator.encode().hex()
-    return NamedNode(f"{_CALL}{aggregate.function}{distinct}{separator}")
+    return NamedNode(f"{_CALL}{aggregate.function.strip('<>')}{distinct}{separator}")
 
 
 def aggregate_functions_of(

@@ -40,6 +40,7 @@ from headwater.terms.stored_forms import restore_term
 from headwater.terms.timestamps import format_time
 from headwater.values import stored_form_queries as exact
 from headwater.values.checked_functions import CheckedFunctions, with_checked_functions
+from headwater.values.own_function_calls import scalar_functions
 from headwater.values.query_guard import current_guard
 from headwater.values.row_order import is_ordered, row_text, with_total_order
 from headwater.windows.element_sequences import Elements, elements_of
@@ -266,7 +267,7 @@ class ReferenceEvaluator(Evaluator):
         answered = self._dataset.store.query(
             text,
             base_iri=self._base,
-            custom_functions={**functions, **checked.functions},
+            custom_functions={**scalar_functions(), **functions, **checked.functions},
             custom_aggregate_functions=query.aggregates,
         )
         try:

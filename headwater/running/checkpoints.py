@@ -11,15 +11,18 @@ import json
 import logging
 import os
 import uuid
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from headwater.algebra.partitioning import OneShard
 from headwater.errors import HeadwaterError, report_file_errors
+from headwater.execution.registered import RegisteredQuery
 from headwater.running.program_description import ProgramDescription
-from headwater.sharding.shard_plan import ShardPlan
+from headwater.sharding.shard_plan import ShardPlan, find_shard_keys
+from headwater.sharding.shard_planning import plan_shards
 from headwater.terms.durable_files import create_folder, lock_file, replace_file
 from headwater.terms.ids.inline_layout import ID_FORMAT
 from headwater.terms.ids.term_key import adopt_key, other_key_message, term_key
@@ -205,6 +208,24 @@ def check_sharding(record: CheckpointRecord, wanted: ShardPlan | None, folder: P
     return wanted
 
 
+def choose_shard_plan(
+    queries: Sequence[RegisteredQuery],
+    known: CheckpointRecord | None,
+    wanted: int | None,
+    usual: Callable[[], int],
+    *,
+    has_static_default: bool,
+) -> ShardPlan | None:
+    """How the work of a new run is cut; None where it is not. A checkpoint has been cut once and for all."""
+    if (known is not None and not known.shards) or not queries:
+        return None
+    shards = wanted or (len(known.shards) if known else usual())
+    if shards == 1:
+        return None
+    found = plan_shards(queries, find_shard_keys(shards), has_static_default=has_static_default)
+    return None if isinstance(found, OneShard) else found
+
+
 @dataclass(frozen=True, slots=True)
 class CheckpointClaim:
     """The right of a run to a checkpoint folder: the name of the run, and the record to write there.
@@ -224,15 +245,20 @@ class CheckpointClaim:
 
 
 def claim_checkpoint(
-    folder: Path, description: ProgramDescription, runner: str, records: Collection[str] = ()
+    folder: Path,
+    description: ProgramDescription,
+    runner: str,
+    records: Collection[str] = (),
+    run: str | None = None,
 ) -> CheckpointClaim:
     """Begin a checkpoint in a folder, or check that this run can continue the one that is there.
 
+    `run` is the name of the run where it has begun already.
     An existing record is replaced by `CheckpointClaim.write` only, after its state has been read.
     """
     known = CheckpointRecord.read(folder)
     if known is None:
-        run = new_run()
+        run = run or new_run()
         begun = CheckpointClaim(run, None, CheckpointRecord.of(run, runner, description, records), folder)
         begun.write()
         return begun

@@ -10,6 +10,7 @@ from typing import Any
 
 from headwater.execution.answer_batch import AnswerBatch
 from headwater.execution.answers import Answer
+from headwater.execution.typed_cells import ColumnTypes
 from headwater.running.counting import RunCounts, newly_known_completeness
 from headwater.running.evaluation import BatchOutcome
 from headwater.running.progress import Progress, QueryProgress, RunSummary
@@ -52,6 +53,7 @@ class Delivery:
         text_at: TextAt,
         queries: Mapping[str, QueryProgress] | None = None,
         warn: Warn | None = None,
+        types: Mapping[str, ColumnTypes] | None = None,
     ) -> None:
         self._on_answer = on_answer
         self._on_batch = on_batch
@@ -66,6 +68,7 @@ class Delivery:
         self._text_at = text_at
         self._counts = RunCounts(queries)
         self._warn = warn
+        self._types = types or {}
 
     @property
     def progress(self) -> Progress:
@@ -82,8 +85,9 @@ class Delivery:
         """The last batch that was handed over; -1 before the first."""
         return self._delivered
 
-    def change_queries(self, queries: Mapping[str, QueryProgress]) -> None:
+    def change_queries(self, queries: Mapping[str, QueryProgress], types: Mapping[str, ColumnTypes]) -> None:
         """The run goes on with other queries; those that stay keep their counts."""
+        self._types = types
         self._counts.change_queries(queries)
 
     def deliver(self, batch: int, outcome: BatchOutcome, *, is_repeated: bool = False) -> None:
@@ -105,6 +109,7 @@ class Delivery:
             write_dead_letters(self._dead_letters, self._run, batch, letters)
         if self._strict and letters:
             raise StrictError(letters[0])
+        outcome.answers.set_types(self._types)
         # Sinks come first: a batch that fails here is tried again, with the same answers.
         for sink in self._sinks:
             if is_repeated and isinstance(sink, RewritingSink):

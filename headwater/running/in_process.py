@@ -45,6 +45,9 @@ def run_in_process(
     interruption: Interruption | None = None,
     clock: Clock = time.monotonic,
     watch: StreamWatch | None = None,
+    woken: Event | None = None,
+    on_read: Callable[[Offset], None] = lambda offset: None,
+    is_finished: Callable[[], bool] | None = None,
 ) -> None:
     """Read, evaluate and deliver until everything is read or, when following, until `stop` is set.
 
@@ -55,7 +58,14 @@ def run_in_process(
     ticks, by `clock`. `watch` gives the heartbeats of live streams that are followed. `interruption` ends a batch that
     takes too long when the run is stopped. A run that does not follow its sources ends with the error of a query when
     all queries are suspended.
+
+    A run without a query waits for one; it ends where it does not follow. `woken` is set by whoever has something new
+    for a run at rest. `on_read` is called when a batch was delivered. A run that follows only until `is_finished` then
+    answers what is left, and ends.
     """
+    if (begun := changes.wait_for_queries(workload, stop)) is None:
+        return
+    workload = begun
     evaluation = Evaluation(workload.description.program(interruption))
     if skips_ticks and follow:
         evaluation.thin_ticks(clock)
@@ -84,12 +94,20 @@ def run_in_process(
     read_ahead = _ReadAhead()
     while not stop.is_set():
         if (other := changes.take()) is not None:
-            evaluation.replace_program(other.description.program(interruption))
+            next_one = changes.wait_for_queries(other, stop) if follow or other.description.queries else None
+            if next_one is None:
+                break
+            workload = next_one
+            evaluation.replace_program(workload.description.program(interruption))
             delivery.note_suspended({name: one.reason for name, one in evaluation.suspensions.items()})
             if skips_ticks and follow:
                 evaluation.thin_ticks(clock)
-            feed = _feed(other, watch, drain)
+            feed = _feed(workload, watch, drain)
             read_ahead.forget()
+        if follow and is_finished is not None and is_finished():
+            # Nothing more comes: no clock moves the streams, they end.
+            follow, watch = False, None
+            feed = _feed(workload, watch, drain)
         is_repeated = saved is not None and saved.planned is not None
         end = saved.planned if saved is not None else None
         end = end or feed.next_offset(offset, batch_bytes or _BATCH_BYTES)
@@ -102,7 +120,7 @@ def run_in_process(
             if not follow:
                 return
             evaluation.prepare_newest()
-            stop.wait(trigger_seconds)
+            _rest(stop, woken, trigger_seconds)
             continue
         if saved is not None:
             saved.plan_batch(batch, end)
@@ -133,10 +151,18 @@ def run_in_process(
             saved.commit(batch, offset, evaluation.snapshot())
             delivery.add_seconds("save", time.monotonic() - begin)
         feed.commit(offset)
+        on_read(offset)
         if is_silent:
             # Heartbeats have no end: the next one comes when the sources are looked at again.
-            stop.wait(trigger_seconds)
+            _rest(stop, woken, trigger_seconds)
     read_ahead.forget()
+
+
+def _rest(stop: Event, woken: Event | None, seconds: float) -> None:
+    """Wait for a while, or until somebody has something new."""
+    rest = woken or stop
+    if rest.wait(seconds) and woken is not None:
+        woken.clear()
 
 
 class _ReadAhead:

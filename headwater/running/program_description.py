@@ -30,6 +30,7 @@ from headwater.sharding.answer_merging import query_of_shard
 from headwater.sharding.shard_plan import ShardPlan
 from headwater.sources.stream_patterns import WantedPatterns
 from headwater.terms.ids.term_key import ProcessKey
+from headwater.terms.own_functions import ProcessFunctions
 from headwater.values.query_guard import Interruption
 
 
@@ -55,7 +56,7 @@ class ProgramDescription:
     `max_ahead` how far an element may be ahead of those before it, None: as far as it likes.
     `services` has the settings of endpoints and given change rates, `statistics` what the optimizer may know of the
     linked data, so that every worker makes the same plans. `resumed` has a token for each query that was resumed.
-    `key` is that of the ids, which workers adopt.
+    `key` is that of the ids, which workers adopt, `functions` are those of users, which they take over.
     """
 
     queries: tuple[RegisteredQuery, ...]
@@ -70,6 +71,7 @@ class ProgramDescription:
     resumed: tuple[tuple[str, str], ...] = ()
     max_ahead: int | None = None
     key: ProcessKey = field(default_factory=ProcessKey, compare=False)
+    functions: ProcessFunctions = field(default_factory=ProcessFunctions, compare=False)
 
     @property
     def watched(self) -> tuple[str, ...]:

@@ -10,15 +10,15 @@ an archive that Spark gives to every worker; they see it as it was when the run 
 
 from __future__ import annotations
 
-import atexit
 import hashlib
 import pickle
 import tarfile
-import tempfile
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
+
+from headwater.terms.scratch_folders import ScratchFolder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,9 +31,7 @@ _SMALL = 64 << 10
 @cache
 def _folder() -> Path:
     """Lives as long as the process: Spark serves the files from here, and archives are unpacked here."""
-    folder = tempfile.TemporaryDirectory(prefix="headwater-static-", ignore_cleanup_errors=True)
-    atexit.register(folder.cleanup)
-    return Path(folder.name)
+    return ScratchFolder("static").path
 
 
 @dataclass(frozen=True, slots=True)

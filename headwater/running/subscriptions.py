@@ -9,9 +9,11 @@ ends with an error that says so (`end`), or loses its oldest answers (`drop`); o
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
 from typing import Generic, Literal, TypeAlias, TypeVar, get_args
 
 from headwater.errors import HeadwaterError, SettingError
@@ -64,6 +66,8 @@ class Subscription(Generic[Taken]):
         self._has_ended = False
         self._failure: BaseException | None = None
         self._is_closed = False
+        self._tell: Callable[[], None] | None = None
+        """Called at each change while `take_async` waits."""
 
     @property
     def closed(self) -> bool:
@@ -73,7 +77,7 @@ class Subscription(Generic[Taken]):
     def close(self) -> None:
         with self._changed:
             self._is_closed = True
-            self._changed.notify_all()
+            self._notify()
 
     def put(self, answer: Taken) -> None:
         """Hand an answer over; what happens when the buffer is full is the choice of who takes them."""
@@ -83,7 +87,7 @@ class Subscription(Generic[Taken]):
             if len(self._waiting) >= self._most and not self._make_room():
                 return
             self._waiting.append(answer)
-            self._changed.notify_all()
+            self._notify()
 
     def _is_over(self) -> bool:
         """Whether no more answers are taken."""
@@ -114,7 +118,7 @@ class Subscription(Generic[Taken]):
         """The query is suspended, which is raised where the answers are taken; it may be resumed."""
         with self._changed:
             self._waiting.append(QuerySuspended(self.query, reason))
-            self._changed.notify_all()
+            self._notify()
 
     def end(self, failure: BaseException | None) -> None:
         """The run is over; its failure is raised where the answers are taken."""
@@ -124,21 +128,53 @@ class Subscription(Generic[Taken]):
     def _end(self, failure: BaseException | None) -> None:
         if not self._has_ended:
             self._has_ended, self._failure = True, failure
-        self._changed.notify_all()
+        self._notify()
 
     def take(self) -> Taken | None:
         """The next answer; None when there are no more."""
         with self._changed:
-            while not self._waiting and not self._has_ended and not self._is_closed:
+            while self._must_wait:
                 self._changed.wait()
-            if self._waiting and not self._is_closed:
-                answer = self._waiting.popleft()
-                self._changed.notify_all()
-                if isinstance(answer, QuerySuspended):
-                    raise answer
-                return answer
-            self._is_closed = True
-            failure, self._failure = self._failure, None
+            return self._take_next()
+
+    async def take_async(self) -> Taken | None:
+        """The same as `take`, while the event loop goes on."""
+        loop, arrived = asyncio.get_running_loop(), asyncio.Event()
+
+        def tell() -> None:
+            # A loop that was closed meanwhile waits for nothing.
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(arrived.set)
+
+        while True:
+            with self._changed:
+                if not self._must_wait:
+                    self._tell = None
+                    return self._take_next()
+                arrived.clear()
+                self._tell = tell
+            await arrived.wait()
+
+    @property
+    def _must_wait(self) -> bool:
+        return not self._waiting and not self._has_ended and not self._is_closed
+
+    def _notify(self) -> None:
+        """Wake up whoever waits for a change."""
+        self._changed.notify_all()
+        if self._tell is not None:
+            self._tell()
+
+    def _take_next(self) -> Taken | None:
+        """What waits, or how the run ended; called when one of them is there, with the lock held."""
+        if self._waiting and not self._is_closed:
+            answer = self._waiting.popleft()
+            self._notify()
+            if isinstance(answer, QuerySuspended):
+                raise answer
+            return answer
+        self._is_closed = True
+        failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
         return None
@@ -171,6 +207,37 @@ class Answers(Iterator[Taken]):
         answer = self._subscription.take()
         if answer is None:
             raise StopIteration
+        return answer
+
+    def close(self) -> None:
+        """Take no more answers."""
+        self._subscription.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class AsyncAnswers(AsyncIterator[Taken]):
+    """The answers of a query as they come, for `async for`; the same as `Answers` besides."""
+
+    def __init__(self, subscription: Subscription[Taken], start: Callable[[], None]) -> None:
+        self._subscription = subscription
+        self._start: Callable[[], None] | None = start
+
+    @property
+    def dropped(self) -> int:
+        """How many answers were lost because the buffer was full (`when_full="drop"`)."""
+        return self._subscription.dropped
+
+    async def __anext__(self) -> Taken:
+        if self._subscription.closed:
+            raise StopAsyncIteration
+        if self._start is not None:
+            start, self._start = self._start, None
+            start()
+        answer = await self._subscription.take_async()
+        if answer is None:
+            raise StopAsyncIteration
         return answer
 
     def close(self) -> None:

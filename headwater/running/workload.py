@@ -10,12 +10,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from threading import Event
 
+from headwater.algebra.column_types import column_types
+from headwater.execution.typed_cells import ColumnTypes
 from headwater.running.counting import initial_progress
 from headwater.running.program_description import ProgramDescription, ProgramOutline
 from headwater.running.progress import QueryProgress
 from headwater.sources.feed import Feed
 from headwater.sources.source import ArrivalSource, Source
 from headwater.sources.stream_watch import StreamWatch
+
+_POLL_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,10 @@ class Workload:
         stamped = {stream for stream, source in self.sources.items() if isinstance(source, ArrivalSource)}
         return frozenset(stamped | ({stream for stream, _ in self.description.idle} & self.sources.keys()))
 
+    def column_types(self) -> dict[str, ColumnTypes]:
+        """The types of the columns of each query, as far as it says them."""
+        return {query.plan.name: column_types(query.plan) for query in self.description.queries}
+
     def feed(self, *, drain: bool, watch: StreamWatch | None = None) -> Feed:
         """The feed of the sources, limited to the triples that the queries need; with a watch it has heartbeats."""
         return Feed(
@@ -52,21 +60,44 @@ class Workload:
 class WorkloadChanges:
     """Changes of the workload that were requested; `renew` makes the new workload, in the runner's thread."""
 
-    def __init__(self, renew: Callable[[], Workload]) -> None:
+    def __init__(self, renew: Callable[[], Workload], woken: Event | None = None) -> None:
+        """`woken` is set with each request: a run at rest waits for it."""
         self._renew = renew
         self._requested = Event()
+        self._woken = woken or Event()
+        self._is_renewing = False
 
     def request(self) -> None:
         """Have the runner apply the change after the current batch."""
         self._requested.set()
+        self._woken.set()
 
     @property
     def is_requested(self) -> bool:
         return self._requested.is_set()
 
+    @property
+    def is_pending(self) -> bool:
+        """Whether a change was requested that the runner has not taken up."""
+        return self._requested.is_set() or self._is_renewing
+
     def take(self) -> Workload | None:
         """The new workload, once; None where no change was requested."""
         if not self._requested.is_set():
             return None
-        self._requested.clear()
-        return self._renew()
+        self._is_renewing = True
+        try:
+            self._requested.clear()
+            return self._renew()
+        finally:
+            self._is_renewing = False
+
+    def wait_for_queries(self, workload: Workload, stop: Event) -> Workload | None:
+        """Wait while there is no query, and nothing to do; None where the run is to end."""
+        while not workload.description.queries:
+            if stop.is_set():
+                return None
+            self._woken.wait(_POLL_SECONDS)
+            self._woken.clear()
+            workload = self.take() or workload
+        return workload

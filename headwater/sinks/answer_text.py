@@ -16,7 +16,8 @@ from urllib.parse import quote
 
 from headwater.algebra.plan import QueryKind
 from headwater.errors import SettingError
-from headwater.execution.answers import Answer, WindowView, plain_text
+from headwater.execution.answers import Answer, WindowView
+from headwater.execution.typed_cells import plain_text
 from headwater.terms.model import XSD, Literal, NamedNode, Quad
 from headwater.terms.names import iri_to_name, name_to_iri
 from headwater.terms.timed_graphs import GENERATED_AT_TIME

@@ -9,15 +9,16 @@ the same file. A file has its name when it is complete and on disk; readers pass
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from headwater.errors import SettingError
 from headwater.execution.answer_batch import AnswerBatch
 from headwater.execution.answers import Answer
 from headwater.execution.arrow_tables import answers_to_table
+from headwater.execution.typed_cells import choose_types, read_schema
 from headwater.sinks.answer_text import format_answer_csv, format_answer_json, format_answer_nquads
 from headwater.sinks.errors import report_write_errors
 from headwater.terms.arguments import check_path, make_folder
@@ -30,13 +31,24 @@ if TYPE_CHECKING:
 class FileSink:
     """A folder of files in the format `json`, `csv`, `nquads` or `parquet`, a folder in it for each query."""
 
-    def __init__(self, folder: str | Path, *, format: str = "json", terms: bool = False) -> None:
-        """With `terms`, the cells of Parquet are in N-Triples syntax; otherwise IRIs and the texts of literals."""
+    def __init__(
+        self,
+        folder: str | Path,
+        *,
+        format: str = "json",
+        terms: bool = False,
+        schema: Mapping[str, Any] | None = None,
+    ) -> None:
+        """The columns of Parquet have the types that the query says, such as those of counts and casts; `schema` says
+        them of others, as in `{"speed": "double"}`. The rest is text: IRIs, and the texts of literals. With `terms` all
+        cells are in N-Triples syntax.
+        """
         if format not in _ENDINGS:
             raise SettingError(f"no format {format!r}: use one of {', '.join(_ENDINGS)}")
         self._folder = check_path("the folder of a FileSink", folder).absolute()
         self._format = format
         self._terms = terms
+        self._schema = read_schema(schema, tuple(schema or ()))
 
     def open(self, spark: SparkSession | None) -> None:
         make_folder("answers", self._folder)
@@ -44,7 +56,8 @@ class FileSink:
     def write(self, run: str, batch: int, answers: AnswerBatch) -> None:
         for query, own in answers.by_query().items():
             folder = self._folder / file_name(query)
-            data = parquet_bytes(own, terms=self._terms) if self._format == "parquet" else _TEXTS[self._format](own)
+            is_table = self._format == "parquet"
+            data = parquet_bytes(own, self._terms, self._schema) if is_table else _TEXTS[self._format](own)
             with report_write_errors(folder):
                 create_folder(folder)
                 replace_file(folder / self._name(run, batch), data)
@@ -68,13 +81,15 @@ def file_name(query: str) -> str:
     return quote(query, safe="").replace(".", "%2E") or "query"
 
 
-def parquet_bytes(answers: AnswerBatch, *, terms: bool = False) -> bytes:
-    """Answers of one query as a Parquet file: time, part, and a string for each column."""
+def parquet_bytes(answers: AnswerBatch, terms: bool = False, schema: Mapping[str, Any] | None = None) -> bytes:
+    """Answers of one query as a Parquet file: time, part, and the columns of the query with their types."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     sink = pa.BufferOutputStream()
-    pq.write_table(answers_to_table(answers, terms=terms, numbers=False), sink)
+    head = answers[0]
+    types = choose_types(head.table_columns(), head.types, schema, tuple(schema or ()))
+    pq.write_table(answers_to_table(answers, terms=terms, numbers=False, types=types), sink)
     data: bytes = sink.getvalue().to_pybytes()
     return data
 

@@ -1,4 +1,4 @@
-"""What the pipeline needs of a sink; `file_sink` and `kafka_sink` are the sinks that there are."""
+"""What the pipeline needs of a sink; `file_sink`, `kafka_sink` and `webhook_sink` are the sinks that there are."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from headwater.terms.arguments import check_each
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from headwater.egress.policy import EgressPolicy
 
 
 class Sink(Protocol):
@@ -26,6 +28,14 @@ class Sink(Protocol):
 
 
 @runtime_checkable
+class ConfinedSink(Protocol):
+    """A sink that sends answers over a network, and keeps to the egress policy of the engine."""
+
+    def confine(self, policy: EgressPolicy | None) -> None:
+        """Keep to a policy; None allows everything. Called before `open`."""
+
+
+@runtime_checkable
 class RewritingSink(Protocol):
     """A sink that can also take back what an earlier attempt at a batch wrote.
 
@@ -40,3 +50,10 @@ def check_sinks(sinks: Any) -> list[Sink]:
     """The sinks that a user gives; a `SettingError` where something else is among them."""
     wanted = "FileSink(…), KafkaSink(…) or others with open and write"
     return check_each("sinks", sinks, lambda one: hasattr(one, "open") and hasattr(one, "write"), wanted)
+
+
+def open_sink(sink: Sink, spark: SparkSession | None, policy: EgressPolicy | None) -> None:
+    """Prepare a sink for a run under an egress policy."""
+    if isinstance(sink, ConfinedSink):
+        sink.confine(policy)
+    sink.open(spark)

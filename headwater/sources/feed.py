@@ -21,7 +21,7 @@ from headwater.sources.file_identity import identify
 from headwater.sources.followed_items import FollowedItems
 from headwater.sources.offsets import ItemOffset, Offset, StreamOffset
 from headwater.sources.source import ArrivalSource, ItemRange, Source, SourceItem
-from headwater.sources.spool import release_read_items
+from headwater.sources.spool import ended_streams, release_read_items
 from headwater.sources.stream_patterns import ALL_TRIPLES, WantedPatterns, compile_patterns
 from headwater.sources.stream_watch import StreamWatch
 from headwater.terms.element_columns import ElementColumns
@@ -116,6 +116,8 @@ class Feed:
     def next_offset(self, start: Offset, limit: int | None = None) -> Offset:
         """How far the next batch goes, with at most about `limit` bytes; the same offset where nothing is new."""
         settled = self._ask_settled(start)
+        # Looked at first: what stands in a spool then is all that it will ever hold.
+        ended = ended_streams(self._sources)
         listed = {stream: self._list_items(stream) for stream in self._sources}
         followed = {stream: self._follow(stream, start.of(stream).items, listed[stream]) for stream in self._sources}
         unread = {stream: self._find_unread(stream, *followed[stream]) for stream in self._sources}
@@ -126,7 +128,8 @@ class Feed:
             # In proportion to what is left, so that the streams of a query come to their ends together.
             share = sizes[stream] if limit is None else min(sizes[stream], max(1, limit * sizes[stream] // total))
             after = _advance(followed[stream][0], unread[stream], share, is_final=self._final_items is not None)
-            ends = self._final_items is not None and self._drain and share >= sizes[stream]
+            is_last = (self._final_items is not None and self._drain) or stream in ended
+            ends = is_last and share >= sizes[stream]
             heartbeat = before.heartbeat
             if stream in settled and all(after[index].end == one.end for index, one in unread[stream].items()):
                 heartbeat = self._watch.beat(stream, settled[stream])

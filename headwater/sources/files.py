@@ -235,6 +235,10 @@ def files(pattern: str | Path, *patterns: str | Path, template: RowTemplate | st
 
 
 def memory(elements: Iterable[TimedTriples]) -> MemorySource:
-    """A stream in memory: `Element`s, or pairs of a time in microseconds and triples, as they arrive."""
+    """A stream in memory: `Element`s, or pairs of a time in microseconds and triples, as they arrive.
+
+    All of it is taken now: an iterator is read to its end before anything is answered. `push` takes elements while a
+    run is at work.
+    """
     listed = check_elements("memory", elements)
     return MemorySource(tuple(replace(element, position=(index,)) for index, element in enumerate(listed)))

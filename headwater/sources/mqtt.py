@@ -21,7 +21,7 @@ from urllib.parse import unquote, urlsplit
 from headwater.egress.credentials import Credentials
 from headwater.errors import SettingError
 from headwater.sources.payloads import Decoder
-from headwater.sources.receivers import INSTALL_CONNECTORS, ReceivedSource, Receiver, Timeouts, make_received_source
+from headwater.sources.receivers import INSTALL_CONNECTORS, NetworkSource, Receiver, Timeouts, make_received_source
 from headwater.sources.source import SourceError
 from headwater.sources.spool import KEEP_SECONDS, Spool
 from headwater.terms.arguments import check_text
@@ -175,7 +175,7 @@ def mqtt(
     keep: float = KEEP_SECONDS,
     connect_timeout: int | str | None = None,
     read_timeout: int | str | None = None,
-) -> ReceivedSource:
+) -> NetworkSource:
     """A stream of MQTT messages; `topic` may have the wildcards `+` and `#`.
 
     `format`, `template` and `time` say what a message means (see `headwater.sources.payloads`). `client`

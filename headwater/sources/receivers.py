@@ -10,12 +10,11 @@ brokers do, `sources.mqtt`).
 from __future__ import annotations
 
 import logging
-import tempfile
 import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -27,6 +26,7 @@ from headwater.sources.source import Source, SourceError
 from headwater.sources.spool import FILE_BYTES, FILE_SECONDS, KEEP_SECONDS, Spool, SpoolSource, read_mark
 from headwater.terms.arguments import check_duration, check_number, check_path
 from headwater.terms.model import BadElement, Element
+from headwater.terms.scratch_folders import ScratchFolder
 
 INSTALL_CONNECTORS = "Type in the source tree: pip install '.[connectors]'"
 _STOP_SECONDS = 10.0
@@ -76,6 +76,7 @@ class Receiver(ABC):
         self._last_error: str | None = None
         self.failure: BaseException | None = None
         self.on_failure: Callable[[], None] | None = None
+        self.on_arrival: Callable[[], None] = lambda: None
         self.stopping = threading.Event()
         self._decoder = decoder
         self._spool = spool
@@ -190,6 +191,7 @@ class Receiver(ABC):
                 f"{self.address}: what was received cannot be written to {self._spool.folder}: {reason}; "
                 "make room, or see to the right to write, and start again"
             ) from error
+        self.on_arrival()
 
     def _note_stamps(self, message: ReceivedMessage, decoded: Sequence[Element | BadElement]) -> None:
         """Where messages may say their own times: stamp by arrival from the first that says none to one that does."""
@@ -204,8 +206,29 @@ MakeReceiver = Callable[[Decoder, Spool], Receiver]
 
 
 @dataclass(frozen=True)
-class ReceivedSource:
-    """A stream that is received while a run is at work; `mqtt`, `tcp` and `websocket` make one.
+class RunSignals:
+    """How a receiver reaches the run that it receives for: `stop` ends it, `wake` says that something has arrived."""
+
+    stop: Callable[[], None]
+    wake: Callable[[], None] = lambda: None
+
+
+class ReceivedSource(ABC):
+    """A stream that comes in while a run is at work, and is read from its spool."""
+
+    address: str
+
+    @abstractmethod
+    def open_spool(self, folder: Path, signals: RunSignals, *, is_durable: bool) -> AbstractContextManager[SpoolSource]:
+        """Receives into a spool, by default in `folder`, as long as the context is open; the spool as a source.
+
+        With `is_durable`, the folder is there after the run, and what was received has to be, too.
+        """
+
+
+@dataclass(frozen=True)
+class NetworkSource(ReceivedSource):
+    """A stream that is received over a network connection; `mqtt`, `tcp` and `websocket` make one.
 
     `spool` is the folder for what was received: one in the checkpoint, or a temporary one, unless it is given.
     """
@@ -220,12 +243,13 @@ class ReceivedSource:
     timeouts: Timeouts = Timeouts()
 
     @contextmanager
-    def run_receiver(self, folder: Path, stop: Callable[[], None]) -> Iterator[SpoolSource]:
-        """Runs the receiver and gives its spool as a source; `stop` ends the run when the receiver cannot go on."""
+    def open_spool(self, folder: Path, signals: RunSignals, *, is_durable: bool) -> Iterator[SpoolSource]:
         chosen = (self.spool or folder).absolute()
-        spool = Spool(chosen, file_bytes=self.file_bytes, file_seconds=self.file_seconds)
+        is_kept = is_durable or self.spool is not None
+        spool = Spool(chosen, file_bytes=self.file_bytes, file_seconds=self.file_seconds, is_durable=is_kept)
         receiver = self.make_receiver(self.decoder, spool)
-        receiver.on_failure, receiver.timeouts = stop, self.timeouts
+        receiver.on_failure, receiver.timeouts = signals.stop, self.timeouts
+        receiver.on_arrival = signals.wake
         receiver.start()
         try:
             yield SpoolSource(str(chosen), self.keep_seconds)
@@ -239,15 +263,15 @@ class ReceivedSource:
 
 def make_received_source(
     address: str, decoder: Decoder, make: MakeReceiver, spool: str | Path | None, keep: float, timeouts: Timeouts
-) -> ReceivedSource:
+) -> NetworkSource:
     """A received source, its spool and how many seconds that is kept checked."""
     folder = None if spool is None else check_path("spool", spool)
-    return ReceivedSource(address, decoder, make, folder, check_number("keep", keep), timeouts=timeouts)
+    return NetworkSource(address, decoder, make, folder, check_number("keep", keep), timeouts=timeouts)
 
 
 @contextmanager
 def run_receivers(
-    sources: Mapping[str, Source | ReceivedSource], checkpoint: Path | None, stop: Callable[[], None]
+    sources: Mapping[str, Source | ReceivedSource], checkpoint: Path | None, signals: RunSignals
 ) -> Iterator[dict[str, Source]]:
     """Runs the receivers of the sources that have one; gives all sources, those with a receiver as their spools."""
     with ExitStack() as stack:
@@ -255,10 +279,11 @@ def run_receivers(
         for stream, source in sources.items():
             if isinstance(source, ReceivedSource):
                 if checkpoint is None:
-                    base = stack.enter_context(tempfile.TemporaryDirectory(prefix="headwater-spool-"))
+                    base = stack.enter_context(ScratchFolder("spool"))
                 else:
-                    base = str(checkpoint / "spool" / blake2b(stream.encode(), digest_size=8).hexdigest())
-                readable[stream] = stack.enter_context(source.run_receiver(Path(base), stop))
+                    base = checkpoint / "spool" / blake2b(stream.encode(), digest_size=8).hexdigest()
+                spool = source.open_spool(base, signals, is_durable=checkpoint is not None)
+                readable[stream] = stack.enter_context(spool)
             else:
                 readable[stream] = source
         yield readable

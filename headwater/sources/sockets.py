@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from headwater.egress.credentials import Credentials, split_user_info
 from headwater.errors import SettingError
 from headwater.sources.payloads import Decoder, PayloadFormat
-from headwater.sources.receivers import INSTALL_CONNECTORS, ReceivedSource, Receiver, Timeouts, make_received_source
+from headwater.sources.receivers import INSTALL_CONNECTORS, NetworkSource, Receiver, Timeouts, make_received_source
 from headwater.sources.source import SourceError
 from headwater.sources.spool import KEEP_SECONDS, Spool
 from headwater.terms.arguments import check_text
@@ -114,7 +114,7 @@ def tcp(
     keep: float = KEEP_SECONDS,
     connect_timeout: int | str | None = None,
     read_timeout: int | str | None = None,
-) -> ReceivedSource:
+) -> NetworkSource:
     """A stream of lines from a TCP server. Without a format they are timed N-Quads, or JSON with a template.
 
     `format`, `template` and `time` say what a line means (see `headwater.sources.payloads`); `spool`,
@@ -144,7 +144,7 @@ def websocket(
     keep: float = KEEP_SECONDS,
     connect_timeout: int | str | None = None,
     read_timeout: int | str | None = None,
-) -> ReceivedSource:
+) -> NetworkSource:
     """A stream of messages from a WebSocket server, `ws://…` or `wss://…`; the rest is as in `mqtt`."""
     parts = urlsplit(check_text("url", url))
     if parts.scheme not in ("ws", "wss") or not parts.hostname:

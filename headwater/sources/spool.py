@@ -25,7 +25,7 @@ from headwater.sources.files import FileSource
 from headwater.sources.offsets import ItemOffset, Offset
 from headwater.sources.source import ItemRange, Source, SourceError, SourceItem
 from headwater.terms.arguments import make_folder
-from headwater.terms.durable_files import append_durably, lock_file, sync_folder
+from headwater.terms.durable_files import append_durably, lock_file, replace_file, sync_folder
 from headwater.terms.model import BadElement, Element
 from headwater.terms.text_lines import shorten_text
 from headwater.terms.timestamps import format_time
@@ -40,15 +40,28 @@ KEEP_SECONDS = 3600.0
 _UNREADABLE = "unreadable "
 _MARK = ".settled"
 _MARK_DIGITS = 20
+_CLOSED = ".closed"
+"""The file that says that the stream has ended behind what is there."""
 _SPOOLED = 1000
 """How many characters of a message that cannot be read are kept: six bytes each in JSON, at most."""
 
 
 class Spool:
-    """The writer of a spool folder; there is one at a time."""
+    """The writer of a spool folder; there is one at a time.
 
-    def __init__(self, folder: Path, *, file_bytes: int = FILE_BYTES, file_seconds: float = FILE_SECONDS) -> None:
+    With `is_durable`, what was appended is on disk; a folder that is removed after the run has no need of it.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        file_bytes: int = FILE_BYTES,
+        file_seconds: float = FILE_SECONDS,
+        is_durable: bool = True,
+    ) -> None:
         self.folder = folder
+        self._is_durable = is_durable
         self._file_bytes = file_bytes
         self._file_seconds = file_seconds
         make_folder("a spool", folder)
@@ -59,7 +72,9 @@ class Spool:
                 f"another run writes into the spool {folder}: stop it, or give this one another spool"
             ) from None
         self._truncate_incomplete_lines()
+        (folder / _CLOSED).unlink(missing_ok=True)
         self._file: int | None = None
+        self._name = ""
         self._size = 0
         self._opened = 0.0
 
@@ -71,8 +86,8 @@ class Spool:
             if complete < size:
                 os.truncate(path, complete)
 
-    def append(self, elements: Iterable[Element | BadElement]) -> None:
-        """Write good and bad elements; they are on disk when this returns."""
+    def append(self, elements: Iterable[Element | BadElement]) -> tuple[str, int]:
+        """Write good and bad elements; gives the file in which they stand, and the place behind them."""
         lines: list[str] = []
         for one in elements:
             if isinstance(one, Element):
@@ -80,11 +95,14 @@ class Spool:
             else:
                 lines.append(_UNREADABLE + _pack_unreadable(one) + "\n")
         if lines:
-            self._write("".join(lines).encode("utf-8", "surrogatepass"))
+            data = "".join(lines).encode("utf-8", "surrogatepass")
+            append_durably(self._open_current_file(), data, self.folder, is_forced=self._is_durable)
+            self._size += len(data)
+        return self._name, self._size
 
-    def _write(self, data: bytes) -> None:
-        append_durably(self._open_current_file(), data, self.folder)
-        self._size += len(data)
+    def end_stream(self) -> None:
+        """Note that nothing follows: a run that has read everything ends the stream."""
+        replace_file(self.folder / _CLOSED, b"")
 
     def _open_current_file(self) -> int:
         """The descriptor of the file to append to; a full or old file is closed and a new one begun."""
@@ -95,6 +113,7 @@ class Spool:
         if self._file is None:
             newest = max((int(path.stem) for path in self.folder.glob("*.tnq") if path.stem.isdigit()), default=0)
             path = self.folder / f"{max(time.time_ns(), newest + 1):020d}.tnq"
+            self._name = str(path)
             self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
             sync_folder(self.folder)
             self._size, self._opened = 0, time.monotonic()
@@ -152,6 +171,11 @@ class SpoolSource:
         """The files that hold the spooled elements."""
         return FileSource((self.folder,))
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing follows what is there now."""
+        return os.path.exists(os.path.join(self.folder, _CLOSED))
+
     def check(self) -> None:
         return
 
@@ -197,6 +221,11 @@ class SpoolSource:
                     os.unlink(item.name)
             except FileNotFoundError:
                 continue
+
+
+def ended_streams(sources: Mapping[str, Source]) -> set[str]:
+    """The streams to which nothing is added any more."""
+    return {stream for stream, source in sources.items() if isinstance(source, SpoolSource) and source.has_ended}
 
 
 def release_read_items(sources: Mapping[str, Source], offset: Offset) -> None:

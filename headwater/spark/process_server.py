@@ -21,19 +21,17 @@ import os
 import runpy
 import selectors
 import shlex
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import traceback
 import warnings
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, NoReturn
 
 from headwater.spark import process_client
+from headwater.terms.scratch_folders import ScratchFolder
 
 _REQUEST_SECONDS = 10.0
 _BACKLOG = 64
@@ -43,7 +41,8 @@ class Launcher:
     """A server of this process, and the program that Spark starts in place of Python."""
 
     def __init__(self, variables: Mapping[str, str]) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="headwater-processes-"))
+        self._scratch = ScratchFolder("processes")
+        self._folder = self._scratch.path
         atexit.register(self.close)
         address = self._folder / "socket"
         self.program = self._folder / "python"
@@ -69,7 +68,7 @@ class Launcher:
         self.server.stdin.close()
         self.server.terminate()
         self.server.wait()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._scratch.remove()
 
     @staticmethod
     def is_possible() -> bool:

@@ -5,14 +5,12 @@ Java is checked before Spark is started, because Spark itself only reports that 
 
 from __future__ import annotations
 
-import atexit
 import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -23,6 +21,7 @@ from headwater.errors import HeadwaterError
 from headwater.spark.java_class_archive import archive_path, option_to_use
 from headwater.spark.process_server import Launcher
 from headwater.spark.spark_settings import LOCAL_SETTINGS, STATEFUL_SETTINGS, session_settings
+from headwater.terms.scratch_folders import ScratchFolder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -117,9 +116,7 @@ def _start_session(settings: dict[str, str]) -> SparkSession:
 
     conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     if SparkContext._gateway is None and os.environ.get("HEADWATER_DEBUG") != "1":
-        handle, log = tempfile.mkstemp(prefix="headwater-spark-", suffix=".log")
-        atexit.register(Path(log).unlink, missing_ok=True)
-        with open(handle, "wb") as output:
+        with open(ScratchFolder("spark").path / "spark.log", "wb") as output:
             launch: Any = launch_gateway
             gateway = launch(conf, {"stdout": output, "stderr": output})
         SparkContext(conf=conf, gateway=gateway)
@@ -165,9 +162,9 @@ def _delay_interrupts() -> Iterator[None]:
         raise KeyboardInterrupt
 
 
-def configure_session(session: SparkSession) -> SparkSession:
+def configure_session(session: SparkSession, settings: Mapping[str, str] = STATEFUL_SETTINGS) -> SparkSession:
     """Set what the stateful step needs in a session of the caller, who starts the query; gives the session."""
-    for name, value in STATEFUL_SETTINGS.items():
+    for name, value in settings.items():
         session.conf.set(name, value)
     return session
 

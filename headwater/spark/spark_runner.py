@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 import logging
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -19,6 +19,7 @@ from headwater.running.program_description import ProgramDescription
 from headwater.running.shipping import share_folder, ship
 from headwater.running.workload import Workload, WorkloadChanges
 from headwater.sharding.answer_merging import AnswerMerger
+from headwater.sources.offsets import Offset
 from headwater.sources.outages import BackOff, is_outage
 from headwater.sources.records import ReadBySpark, RecordSource
 from headwater.sources.source import Source
@@ -26,6 +27,7 @@ from headwater.sources.stream_patterns import WantedPatterns
 from headwater.spark.record_chunks import record_chunks
 from headwater.spark.run_error import WORKER_DIED, to_run_error
 from headwater.spark.spark_settings import query_settings
+from headwater.terms.scratch_folders import ScratchFolder
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -108,10 +110,14 @@ def run_on_spark(
     accept_state: Callable[[], None] = lambda: None,
     batch_bytes: int | None = None,
     trigger_seconds: float = 1.0,
+    on_read: Callable[[Offset], None] = lambda offset: None,
+    is_finished: Callable[[], bool] | None = None,
 ) -> None:
     """Read, evaluate and deliver until everything is read or, when following, until `stop` is set.
 
-    `accept_state` is called with the first batch: then the state of the checkpoint was read.
+    `accept_state` is called with the first batch: then the state of the checkpoint was read. A run without a query
+    waits for one; it ends where it does not follow. `on_read` is called when a batch was delivered. A run that follows
+    only until `is_finished` then answers what is left, and ends.
     """
     failures: list[BaseException] = []
     drains = drain and not follow
@@ -119,12 +125,16 @@ def run_on_spark(
     turns = [False, True] if drains and _separate_records(workload.sources, drain)[1] else [drains]
 
     def deliver(batch: DataFrame, batch_id: int) -> None:
-        from headwater.spark.stateful_step import rows_to_outcome
-
         # A second action would run the stateful step a second time.
         rows: list[Any] = batch.toArrow().to_pylist()
-        if not rows:
-            return
+        if rows:
+            deliver_rows(rows, batch_id)
+        if (offset := read_planned_offset(folder, batch_id)) is not None:
+            on_read(offset)
+
+    def deliver_rows(rows: list[Any], batch_id: int) -> None:
+        from headwater.spark.stateful_step import rows_to_outcome
+
         description = workload.description
         merger = None if description.sharding is None else AnswerMerger(description.queries, description.sharding)
         try:
@@ -135,7 +145,7 @@ def run_on_spark(
             failures.append(error)
             raise
 
-    def start(folder: Path, ends: bool) -> StreamingQuery:
+    def start(ends: bool) -> StreamingQuery:
         description = workload.description
         rows = outcome_rows(
             spark,
@@ -155,24 +165,48 @@ def run_on_spark(
         with _set_query_settings(spark, description):
             return trigger.start()
 
-    with tempfile.TemporaryDirectory(prefix="headwater-", ignore_cleanup_errors=True) as temporary:
-        folder = checkpoint / SPARK_STATE if checkpoint is not None else Path(temporary)
+    def is_at_end() -> bool:
+        return follow and is_finished is not None and is_finished()
 
-        def may_change() -> bool:
-            # What was delivered but not committed will be run again, and must have the same answers then.
-            return changes.is_requested and _last_commit(folder) >= delivery.delivered
+    def may_change() -> bool:
+        # What was delivered but not committed will be run again, and must have the same answers then.
+        return changes.is_requested and _last_commit(folder) >= delivery.delivered
 
+    with ScratchFolder("run") as temporary:
+        folder = checkpoint / SPARK_STATE if checkpoint is not None else temporary
         for ends in turns:
             while not stop.is_set():
+                if not workload.description.queries:
+                    begun = changes.wait_for_queries(workload, stop) if follow else None
+                    if begun is None:
+                        return
+                    workload = begun
                 _run_query(
-                    partial(start, folder, ends), failures, stop, follow, may_change, lambda: delivery.progress.batches
+                    partial(start, ends),
+                    failures,
+                    stop,
+                    follow,
+                    lambda: may_change() or is_at_end(),
+                    lambda: delivery.progress.batches,
                 )
-                if stop.is_set() or not changes.is_requested:
-                    break
                 if may_change():
                     workload = changes.take() or workload
+                elif is_at_end():
+                    follow, ends = False, drain
+                elif stop.is_set() or not changes.is_requested:
+                    break
         if failures:
             raise failures[0]
+
+
+def read_planned_offset(checkpoint: Path, batch: int) -> Offset | None:
+    """How far a batch reads, as Spark wrote it down before the batch; None where that is not there."""
+    try:
+        # A version, the settings of the batch, then a line for each source: ours is the first.
+        lines = (checkpoint / "offsets" / str(batch)).read_text("utf-8").splitlines()
+        return Offset.from_json(json.loads(lines[2]))
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
 
 
 def _last_commit(checkpoint: Path) -> int:

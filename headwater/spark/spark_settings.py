@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
+STATE_PARTITIONS = "spark.sql.streaming.internal.stateStore.partitions"
+"""In how many parts Spark cuts the state of streaming queries, where that is not the number of shuffle partitions.
+
+Spark calls it internal; there is no other setting that leaves the rest of a session as it is. A test holds it.
+"""
 _ARROW_BYTES = 4 << 20
 STATEFUL_SETTINGS = {
     # The state may be larger than the memory of Java.
@@ -48,12 +53,21 @@ def session_settings(master: str, java_megabytes: int, java_options: str, shuffl
     }
 
 
+def dataframe_settings() -> dict[str, str]:
+    """What a session must have when somebody else starts a query over the stateful step, which is not cut there.
+
+    The session of another has 200 shuffle partitions, each of which would be a task of the stateful step.
+    """
+    return {**STATEFUL_SETTINGS, STATE_PARTITIONS: "1"}
+
+
 def query_settings(shards: int) -> dict[str, str]:
     """The settings that a streaming query takes at its start."""
     return {
         **STATEFUL_SETTINGS,
         # One partition for each shard.
         SHUFFLE_PARTITIONS: str(shards),
+        STATE_PARTITIONS: str(shards),
         # Chunks go to the stateful step in packets of this size: while Python takes one, Java makes the next.
         "spark.sql.execution.arrow.maxBytesPerBatch": str(_ARROW_BYTES),
     }

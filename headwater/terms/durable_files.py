@@ -86,11 +86,12 @@ def replace_file(path: Path, data: bytes, *, sync: Sync = Sync.CONTENT_AND_NAME,
         stream.write(data)
 
 
-def append_durably(descriptor: int, data: bytes, path: Path) -> None:
-    """Append bytes to an open file and force them to disk; errors name the `path`."""
+def append_durably(descriptor: int, data: bytes, path: Path, *, is_forced: bool = True) -> None:
+    """Append bytes to an open file and force them to disk, unless that is not needed; errors name the `path`."""
     with _naming(path):
         _write_all(descriptor, data)
-        os.fsync(descriptor)
+        if is_forced:
+            os.fsync(descriptor)
 
 
 def _write_all(descriptor: int, data: bytes) -> None:

@@ -17,7 +17,7 @@ True
 from __future__ import annotations
 
 import re
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 
 from headwater.errors import SettingError
 from headwater.terms.model import MILLISECOND, SECOND, Literal, Term
@@ -101,6 +101,21 @@ def check_in_calendar(instant: int, text: str) -> int:
     if EARLIEST <= instant <= LATEST:
         return instant
     raise SettingError(f"{text!r} lies outside the years 0001 to 9999 (an integer counts milliseconds since 1970)")
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def time_to_datetime(instant: int) -> datetime:
+    """The instant as Python's datetime in UTC; a `SettingError` where its year is not one of 0001 to 9999."""
+    return _EPOCH + timedelta(microseconds=check_in_calendar(instant, str(instant)))
+
+
+def datetime_to_time(value: datetime) -> int:
+    """Microseconds since 1970; a `SettingError` for a datetime without a time zone, which may mean any of them."""
+    if value.tzinfo is None:
+        raise SettingError(f"{value} has no time zone: give one, such as datetime(…, tzinfo=UTC)")
+    return (value - _EPOCH) // timedelta(microseconds=1)
 
 
 def format_time(instant: int) -> str:

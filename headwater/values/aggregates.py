@@ -27,7 +27,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
 from headwater.terms.model import Literal, NamedNode, Term
+from headwater.terms.own_functions import own_aggregate
 from headwater.values.numeric import ExactSum, integer_literal
+from headwater.values.own_function_calls import call_aggregate
 from headwater.values.query_guard import current_guard
 from headwater.values.term_order import order_key, text_key
 
@@ -41,7 +43,8 @@ def aggregate(function: str, values: Multiset, *, distinct: bool = False, separa
         values = dict.fromkeys(values, 1)
     if function == "GROUP_CONCAT":
         return group_concat(values, " " if separator is None else separator)
-    return _FUNCTIONS[function](values)
+    own = own_aggregate(function)
+    return _FUNCTIONS[function](values) if own is None else call_aggregate(own, values)
 
 
 def count(values: Multiset) -> Literal:

@@ -18,9 +18,10 @@ from headwater.algebra.plan import QueryKind
 from headwater.execution.answer_batch import AnswerBatch, merge_answers
 from headwater.execution.answer_bytes import pack_answers, unpack_answers
 from headwater.execution.answer_columns import AnswerColumns, union_columns
-from headwater.execution.answers import Answer, plain_text
+from headwater.execution.answers import Answer
 from headwater.execution.program import Program
 from headwater.execution.registered import RegisteredQuery
+from headwater.execution.typed_cells import plain_text
 from headwater.kernel import kernel_evaluator
 from headwater.language.parser import parse
 from headwater.language.stream_clauses import StreamOperator

@@ -11,10 +11,11 @@ from pyoxigraph import Quad, Store
 from headwater.algebra.build import plan_query
 from headwater.algebra.nodes import Filter
 from headwater.algebra.scope import nodes_of
-from headwater.execution.answers import Answer, plain_text
+from headwater.execution.answers import Answer
 from headwater.execution.evaluator import Evaluator, EvaluatorState
 from headwater.execution.program import Program
 from headwater.execution.registered import RegisteredQuery
+from headwater.execution.typed_cells import plain_text
 from headwater.kernel.compiling.unsupported import UnsupportedByKernel
 from headwater.kernel.families.family_compiler import FamilyCompiler
 from headwater.kernel.families.family_evaluator import FamilyEvaluator, find_families

@@ -8,7 +8,7 @@ import pytest
 
 from headwater.algebra.partitioning import OneShard
 from headwater.algebra.wanted_patterns import wanted_patterns_of
-from headwater.execution.answers import plain_text
+from headwater.execution.typed_cells import plain_text
 from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.sharding.shard_plan import ShardPlan
 from headwater.sharding.shard_planning import plan_shards

@@ -10,7 +10,7 @@ import headwater as hw
 from headwater.sources.addresses import is_address, source_at
 from headwater.sources.kafka import KafkaSource
 from headwater.sources.payloads import PayloadFormat
-from headwater.sources.receivers import ReceivedSource
+from headwater.sources.receivers import NetworkSource
 
 
 def test_an_address_is_told_from_a_file() -> None:
@@ -35,14 +35,14 @@ def test_received_addresses(tmp_path: Path) -> None:
     template = tmp_path / "row.template"
     template.write_text('<http://ex/s> <http://ex/p> "{value}" .\n')
     source = source_at("mqtt://host/a/+/%23?format=text&qos=2&client=me&keep=7", template=template)
-    assert isinstance(source, ReceivedSource)
+    assert isinstance(source, NetworkSource)
     assert (source.address, source.keep_seconds) == ("mqtt://host:1883/a/+/#", 7.0)
     assert (source.decoder.format, source.decoder.template is None) == (PayloadFormat.TEXT, False)
     lines = source_at("tcp://host:99?spool=kept")
-    assert isinstance(lines, ReceivedSource)
+    assert isinstance(lines, NetworkSource)
     assert (lines.address, lines.decoder.format, lines.spool) == ("tcp://host:99", PayloadFormat.TNQ, Path("kept"))
     web = source_at("ws://host:80/x?format=jsonld&token=abc")
-    assert isinstance(web, ReceivedSource)
+    assert isinstance(web, NetworkSource)
     assert (web.address, web.decoder.format) == ("ws://host:80/x", PayloadFormat.JSON_LD)
 
 

@@ -196,6 +196,29 @@ def test_a_query_is_a_streaming_dataframe(spark: SparkSession, tmp_path: Path) -
         missing.register(TUMBLING).to_dataframe()
 
 
+def test_a_dataframe_in_a_session_with_default_settings_has_one_part_of_state(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    session = spark.newSession()
+    session.conf.set("spark.sql.shuffle.partitions", "200")
+    engine = hw.Engine(session)
+    engine.stream(SENSORS, write(tmp_path / "a.tnq", sensor_lines(12)))
+    frame = engine.register(TUMBLING).to_dataframe()
+    writer = frame.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "checkpoint"))
+    written = writer.trigger(availableNow=True).start()
+    try:
+        written.awaitTermination(120)
+        progress = [one for one in written.recentProgress if one.stateOperators]
+        assert {state.numShufflePartitions for one in progress for state in one.stateOperators} == {1}
+    finally:
+        written.stop()
+    assert session.conf.get("spark.sql.shuffle.partitions") == "200"
+    durable = hw.Engine(session, checkpoint=tmp_path / "other")
+    durable.stream(SENSORS, tmp_path / "a.tnq")
+    with pytest.raises(hw.StateError, match="checkpointLocation"):
+        durable.register(TUMBLING).to_dataframe()
+
+
 def test_strict_stops_with_the_place_and_the_reason(spark: SparkSession, tmp_path: Path) -> None:
     engine = hw.Engine(spark, strict=True)
     engine.stream(SENSORS, write(tmp_path / "a.tnq", [*sensor_lines(5), "oops"]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 import weakref
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -18,6 +17,7 @@ from headwater.datasets.loading.publish import publish_version
 from headwater.terms.model import NamedNode, Quad
 from headwater.terms.scanning.formats import LineFormat
 from headwater.terms.scanning.scanner import scan
+from headwater.terms.scratch_folders import ScratchFolder
 from headwater.terms.text_lines import shorten_text
 
 
@@ -30,8 +30,9 @@ class TemporaryFolder:
     @property
     def folder(self) -> Path:
         if self._folder is None:
-            self._folder = Path(tempfile.mkdtemp(prefix="headwater-data-"))
-            weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+            scratch = ScratchFolder("data")
+            self._folder = scratch.path
+            weakref.finalize(self, scratch.remove)
         return self._folder / "data"
 
 

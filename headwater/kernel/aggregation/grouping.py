@@ -43,6 +43,7 @@ from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.operators.operator import Operator
 from headwater.terms.compiled_code import compiled
 from headwater.terms.ids.inline_layout import INTEGER_ZERO
+from headwater.terms.own_functions import own_aggregate
 
 _FEW_ROWS = 64
 """Up to so many rows, equal ones are found sooner in Python than in tables that are made for them."""
@@ -289,6 +290,9 @@ class GroupOperator(Operator):
             case "GROUP_CONCAT":
                 bags = self._accumulator_for(spec, "bag", partial(BagAccumulator, vocabulary), has_gate=False)
                 return lambda groups: bags.concatenate(groups, distinct=spec.distinct, separator=spec.separator)
+            case own if own_aggregate(own) is not None:
+                bags = self._accumulator_for(spec, "bag", partial(BagAccumulator, vocabulary), has_gate=False)
+                return lambda groups: bags.aggregate(groups, own, distinct=spec.distinct)
             case unknown:
                 raise ValueError(f"{unknown} is not an aggregate")
 

@@ -17,7 +17,7 @@ from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.row_counts import RowCounts
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.terms.model import Term
-from headwater.values.aggregates import group_concat
+from headwater.values.aggregates import aggregate, group_concat
 
 
 class BagAccumulator:
@@ -47,11 +47,19 @@ class BagAccumulator:
         between = " " if separator is None else separator
         return np.array([self._concatenate(n, distinct, between) for n in groups.tolist()], dtype=np.int64)
 
-    def _concatenate(self, group_id: int, distinct: bool, separator: str) -> int:
-        values: dict[Term | None, int] = {
+    def aggregate(self, groups: Ints, function: str, *, distinct: bool) -> Ints:
+        """An aggregate of some groups that is computed from all values of a group."""
+        found = (aggregate(function, self._values(group, distinct)) for group in groups.tolist())
+        return np.array([UNBOUND if one is None else self._vocabulary.id_of(one) for one in found], dtype=np.int64)
+
+    def _values(self, group_id: int, distinct: bool) -> dict[Term | None, int]:
+        return {
             self._vocabulary.term_of(value): 1 if distinct else times
             for value, times in self._groups.get(group_id, {}).items()
         }
+
+    def _concatenate(self, group_id: int, distinct: bool, separator: str) -> int:
+        values = self._values(group_id, distinct)
         return UNBOUND if None in values else self._vocabulary.id_of(group_concat(values, separator))
 
     def ids(self) -> Ints:

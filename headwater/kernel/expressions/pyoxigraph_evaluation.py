@@ -34,6 +34,7 @@ from headwater.terms.model import XSD, BlankNode, Literal, NamedNode, Row, Term,
 from headwater.terms.stored_forms import is_kept, restore_term, to_stored_term
 from headwater.values import stored_form_queries as exact
 from headwater.values.checked_functions import CheckedFunctions, with_checked_functions
+from headwater.values.own_function_calls import scalar_functions
 from headwater.values.query_guard import current_guard
 
 Key: TypeAlias = int | tuple[int, ...]
@@ -154,7 +155,12 @@ class PyoxigraphExpression:
         solutions = _EMPTY_STORE.query(
             self._query_text(rows, by_function, text),
             base_iri=self._base,
-            custom_functions={**exact.FUNCTIONS, **cells, **(checked.functions if checked else {})},
+            custom_functions={
+                **exact.FUNCTIONS,
+                **scalar_functions(),
+                **cells,
+                **(checked.functions if checked else {}),
+            },
         )
         results: list[Term | None] = [None] * len(rows)
         for row_number, term in cast(QuerySolutions, solutions):
