@@ -99,10 +99,8 @@ class KernelEvaluator(Evaluator):
         self._compile()
         labelled = zip(settings.windows, (source.label for source in plan.windows), strict=True)
         self._graph_rows = GraphRows.of(plan, self.vocabulary)
-        has_times, has_graphs = self._compiler.is_timed, self._compiler.has_graphs
-        self._buffers = [
-            TripleBuffer(*one, settings.cap, has_times=has_times, has_graphs=has_graphs) for one in labelled
-        ]
+        extra = self._compiler.is_timed, self._compiler.has_graphs
+        self._buffers = [TripleBuffer(*one, settings.cap, *extra) for one in labelled]
         self._has_steps = any(isinstance(one, CountWindow) and one.step is not None for one in settings.windows)
         watched = settings.windows if settings.report is Report.CHANGE else ()
         self._contents: list[Counter[tuple[int, ...]]] = [Counter() for _ in watched]

@@ -31,7 +31,7 @@ class TripleBuffer:
     """
 
     def __init__(
-        self, definition: Window, label: str, cap: int, *, has_times: bool = False, has_graphs: bool = False
+        self, definition: Window, label: str, cap: int, has_times: bool = False, has_graphs: bool = False
     ) -> None:
         self.definition = definition
         self._label = label
