@@ -7,6 +7,7 @@
 
     [stream :gates]
     0    :g1 :registers "156" .         a time (milliseconds, or 5s, or a date and time), then Turtle
+    1s   :n { :g1 :registers "157" . }  the same with the name of the element's graph
     [data]  or  [data :graph]
     :g1 :placedIn :s1 .
     [query NAME dialect=cqels emit=rstream bounds=[) report=close content=bag t0=0]
@@ -39,6 +40,7 @@ from headwater.execution.answers import Answer
 from headwater.terms.durations import parse_duration
 from headwater.terms.model import Element, Row, Triple
 from headwater.terms.names import name_to_iri
+from headwater.terms.statements import graph_label
 from headwater.terms.stored_forms import to_stored_quad
 from headwater.terms.timestamps import parse_time
 
@@ -127,8 +129,10 @@ def _close_section(scenario: Scenario, section: list[str], body: list[str]) -> N
             elements = scenario.streams.setdefault(_iri(scenario, words[0]), [])
             for line in lines:
                 time, text = line.split(None, 1)
-                triples = tuple(dict.fromkeys(_turtle(scenario, text)))
-                elements.append(Element(time_of(time), triples, None, (len(elements),)))
+                quads = list(_trig(scenario, text))
+                triples = tuple(dict.fromkeys(quad.triple for quad in quads))
+                label = graph_label(quads[0].graph_name) if quads else None
+                elements.append(Element(time_of(time), triples, label, (len(elements),)))
         case "data":
             graph = name_to_iri(_iri(scenario, words[0])) if words[0] else None
             for triple in _turtle(scenario, "\n".join(lines)):
@@ -157,8 +161,12 @@ def _iri(scenario: Scenario, word: str) -> str:
 
 
 def _turtle(scenario: Scenario, text: str) -> list[Triple]:
+    return [quad.triple for quad in _trig(scenario, text)]
+
+
+def _trig(scenario: Scenario, text: str) -> list[Quad]:
     head = "".join(f"@prefix {prefix}: <{iri}> .\n" for prefix, iri in scenario.prefixes.items())
-    return [quad.triple for quad in parse((head + text).encode(), RdfFormat.TURTLE)]
+    return list(parse((head + text).encode(), RdfFormat.TRIG))
 
 
 def _with_prefixes(scenario: Scenario, text: str) -> str:

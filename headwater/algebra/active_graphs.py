@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from headwater.algebra.nodes import Graph, GraphName, Node, Service, Window
+from headwater.algebra.nodes import Graph, GraphName, Node, Service, Window, WindowGraph
 from headwater.algebra.plan import QueryPlan
 from headwater.terms.model import NamedNode, Variable
 
@@ -61,6 +61,8 @@ def active_graph_inside(plan: QueryPlan, node: Node, around: ActiveGraph) -> Act
     match node:
         case Window(windows, name, _):
             return ActiveGraph(windows, (), name)
+        case WindowGraph(name, _):
+            return ActiveGraph(around.windows, (), name if isinstance(name, Variable) else None)
         case Service(endpoint, _, _):
             return ActiveGraph((), (StaticGraph("SERVICE", endpoint),))
         case Graph(Variable() as name, _):

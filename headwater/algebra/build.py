@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from headwater.algebra.named_graphs import reads_graph_times, reads_window_graphs
 from headwater.algebra.nodes import Distinct, Node, Project, Unit, Values
 from headwater.algebra.plan import QueryKind, QueryPlan, WindowSource
 from headwater.algebra.plan_depth import check_depth, too_deep_query
@@ -50,6 +51,8 @@ def plan_query(query: ParsedQuery, *, name: str | None = None, streams: Iterable
         base=query.base,
         text=query.text,
         notes=tuple(notes),
+        reads_window_graphs=reads_window_graphs(root),
+        reads_graph_times=reads_graph_times(root),
     )
 
 

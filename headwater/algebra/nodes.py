@@ -136,6 +136,28 @@ class Window(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class WindowGraph(Node):
+    """GRAPH inside the clause of a window: the pattern matched against a named graph that the window holds at the tick.
+
+    For a variable, against each of them in turn. Which window it is says the node around it.
+    """
+
+    name: GraphName
+    inner: Node
+
+
+@dataclass(frozen=True, slots=True)
+class QuadPattern(Node):
+    """Triple patterns matched together in one named graph that a window holds; `name` is bound to its name.
+
+    Without a triple pattern it is the names of the graphs, each once.
+    """
+
+    name: GraphName
+    triples: tuple[TriplePattern, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Service(Node):
     """The pattern evaluated by a remote SPARQL endpoint; `options` say how fast and fresh it has to be."""
 

@@ -29,11 +29,13 @@ from headwater.algebra.nodes import (
     Node,
     OrderBy,
     Project,
+    QuadPattern,
     Reduced,
     Slice,
     Union,
     Values,
     Window,
+    WindowGraph,
 )
 from headwater.algebra.scope import certain_variables, visible_variables
 from headwater.language.expressions import Constant, Expression, VariableReference
@@ -58,6 +60,8 @@ def non_literal_variables(node: Node) -> VariableNames:
         case Bgp(triples):
             plain = (triple for triple in triples if not isinstance(triple.predicate, Path))
             return _names(term for triple in plain for term in (triple.subject, triple.predicate))
+        case QuadPattern(name, triples):
+            return non_literal_variables(Bgp(triples)) | _names([name])
         case Values(variables, rows):
             columns = zip(variables, zip(*rows, strict=True), strict=True) if rows else ()
             return _names(v for v, column in columns if all(isinstance(term, NamedNode | None) for term in column))
@@ -79,7 +83,7 @@ def non_literal_variables(node: Node) -> VariableNames:
             return _names(v for v, e in keys if _is_non_literal(VariableReference(v) if e is None else e, below))
         case Aggregation(inner, clauses, _):
             return non_literal_variables(inner) - _names(v for v, _, _ in clauses)
-        case Graph(name, inner) | Window(_, name, inner):
+        case Graph(name, inner) | WindowGraph(name, inner) | Window(_, name, inner):
             return non_literal_variables(inner) | _names([name])
     # A path of length zero leads from a literal to itself, and nothing is known of what an endpoint binds.
     return frozenset()

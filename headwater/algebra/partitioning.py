@@ -33,6 +33,7 @@ from headwater.algebra.nodes import (
     Reduced,
     Union,
     Window,
+    WindowGraph,
 )
 from headwater.algebra.plan import QueryKind, QueryPlan
 from headwater.algebra.scope import expressions_of, nodes_of, sub_expressions, visible_variables
@@ -137,6 +138,8 @@ class _KeyCheck:
 
     def find_routes(self, operator: StreamOperator) -> Routes:
         root = self._plan.root
+        if self._plan.reads_graph_times:
+            raise _NotPartitionable("the times of graphs would be repeated in every shard")
         if not self._is_keyed(_below_projection(root), self._default):
             raise _NotPartitionable("no triple pattern over a stream")
         if operator is not StreamOperator.RSTREAM and self._key not in visible_variables(root):
@@ -163,6 +166,11 @@ class _KeyCheck:
                 return self._is_each_keyed(left, right, streams)
             case Graph(name, inner):
                 return self._is_keyed(inner, self._streams_of(name))
+            case WindowGraph(_, inner):
+                # Every shard knows the names of all graphs, but has only some of their triples.
+                if not self._is_keyed(inner, streams):
+                    raise _NotPartitionable("GRAPH in a window would be repeated in every shard")
+                return True
             case Window(numbers, _, inner):
                 return self._is_keyed(inner, [self._plan.windows[n].stream.value for n in numbers])
             case Distinct(inner) | Reduced(inner) | Project(inner, _):

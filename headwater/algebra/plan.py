@@ -64,3 +64,8 @@ class QueryPlan:
     text: str = ""
     notes: tuple[str, ...] = ()
     """Readings that the text did not spell out, for `explain`."""
+    reads_window_graphs: bool = False
+    """Whether GRAPH stands in the clause of a window. Like the next, it is decided by the text: what windows hold must
+    not depend on patterns that a rewrite takes away."""
+    reads_graph_times: bool = False
+    """Whether some pattern has the property that gives the time of a graph."""

@@ -18,11 +18,13 @@ from headwater.algebra.nodes import (
     Node,
     PathMatch,
     Project,
+    QuadPattern,
     Service,
     Union,
     Unit,
     Values,
     Window,
+    WindowGraph,
 )
 from headwater.language.expressions import (
     Expression,
@@ -46,6 +48,8 @@ def visible_variables(node: Node) -> tuple[Variable, ...]:
     match node:
         case Bgp(triples):
             return _unique(v for t in triples for v in _of_terms(t.subject, t.predicate, t.object))
+        case QuadPattern(name, triples):
+            return _unique([*_of_terms(name), *visible_variables(Bgp(triples))])
         case PathMatch(subject, _, object_):
             return _unique(_of_terms(subject, object_))
         case Values(variables, _):
@@ -60,7 +64,7 @@ def visible_variables(node: Node) -> tuple[Variable, ...]:
             return _unique([*visible_variables(inner), *(v for v, _, _ in clauses)])
         case Minus(left, _):
             return visible_variables(left)
-        case Graph(name, inner):
+        case Graph(name, inner) | WindowGraph(name, inner):
             return _unique([*_of_terms(name), *visible_variables(inner)])
         case Window(_, name, inner):
             return _unique([*_of_terms(name), *visible_variables(inner)])
@@ -74,7 +78,7 @@ def visible_variables(node: Node) -> tuple[Variable, ...]:
 def certain_variables(node: Node) -> frozenset[Variable]:
     """The variables bound in every solution of the node."""
     match node:
-        case Bgp() | PathMatch():
+        case Bgp() | PathMatch() | QuadPattern():
             return frozenset(visible_variables(node))
         case Values(variables, rows):
             bound = (i for i in range(len(variables)) if all(row[i] is not None for row in rows))
@@ -87,7 +91,7 @@ def certain_variables(node: Node) -> frozenset[Variable]:
             return certain_variables(left) & certain_variables(right)
         case LeftJoin(left, _, _) | Minus(left, _):
             return certain_variables(left)
-        case Graph(name, inner) | Window(_, name, inner):
+        case Graph(name, inner) | WindowGraph(name, inner) | Window(_, name, inner):
             return certain_variables(inner) | frozenset(_of_terms(name))
         case Service(_, inner, silent):
             return frozenset() if silent else certain_variables(inner)

@@ -30,6 +30,7 @@ from headwater.algebra.nodes import (
     Unit,
     Values,
     Window,
+    WindowGraph,
 )
 from headwater.algebra.plan import WindowSource
 from headwater.algebra.scope import map_expression, visible_variables
@@ -85,6 +86,8 @@ class Translator:
     windows: list[WindowSource] = field(default_factory=list)
     named: dict[NamedNode, int] = field(default_factory=dict)
     _variable_count: int = 0
+    _is_in_window: bool = False
+    """Whether the pattern at work stands in the clause of a window: there GRAPH names the graphs of the window."""
 
     def new_variable(self) -> Variable:
         """A new variable that does not occur in the text."""
@@ -128,9 +131,10 @@ class Translator:
             case UnionPattern(branches):
                 return join_nodes(before, combine_chain(Union, [self.translate_group(branch) for branch in branches]))
             case GraphPattern(name, pattern):
-                return join_nodes(before, Graph(name, self.translate_group(pattern)))
+                return join_nodes(before, self._translate_graph(name, pattern))
             case ServicePattern(endpoint, pattern, silent):
-                return join_nodes(before, Service(endpoint, self.translate_group(pattern), silent, item.options))
+                asked = self._translate_in(pattern, is_window=False)
+                return join_nodes(before, Service(endpoint, asked, silent, item.options))
             case InlineData(variables, rows):
                 return join_nodes(before, Values(variables, rows))
             case SubSelect(query):
@@ -141,22 +145,37 @@ class Translator:
                 return join_nodes(before, self._translate_window(name, pattern, item.at))
         raise TypeError(f"no translation for {type(item).__name__}")
 
+    def _translate_graph(self, name: NamedNode | Variable, pattern: GroupPattern) -> Node:
+        """GRAPH; in the clause of a window it names graphs of the window, and so it does in GRAPH of a stream."""
+        if self._is_in_window:
+            return WindowGraph(name, self.translate_group(pattern))
+        is_stream = any(source.graph == name for source in self.windows)
+        return Graph(name, self._translate_in(pattern, is_window=is_stream))
+
+    def _translate_in(self, pattern: GroupPattern, *, is_window: bool) -> Node:
+        """The group of a clause that is, or is not, that of a window."""
+        around, self._is_in_window = self._is_in_window, is_window
+        try:
+            return self.translate_group(pattern)
+        finally:
+            self._is_in_window = around
+
     def _translate_stream(self, stream: NamedNode | Variable, spec: WindowSpec, pattern: GroupPattern) -> Node:
         if isinstance(stream, Variable):
             windows = tuple(self.add_window(WindowSource(s, spec, s.value)) for s in self.streams)
-            return Window(windows, stream, self.translate_group(pattern))
+            return Window(windows, stream, self._translate_in(pattern, is_window=True))
         source = WindowSource(stream, spec, stream.value)
-        return Window((self.add_window(source),), None, self.translate_group(pattern))
+        return Window((self.add_window(source),), None, self._translate_in(pattern, is_window=True))
 
     def _translate_window(self, name: NamedNode | Variable, pattern: GroupPattern, at: int) -> Node:
         if isinstance(name, Variable):
-            return Window(tuple(self.named.values()), name, self.translate_group(pattern))
+            return Window(tuple(self.named.values()), name, self._translate_in(pattern, is_window=True))
         if name not in self.named:
             declared = ", ".join(f"<{known.value}>" for known in self.named) or "none"
             raise QueryError(
                 f"window <{name.value}> is not declared; declared by FROM NAMED WINDOW: {declared}", self.text, at
             )
-        return Window((self.named[name],), None, self.translate_group(pattern))
+        return Window((self.named[name],), None, self._translate_in(pattern, is_window=True))
 
     def add_window(self, source: WindowSource) -> int:
         """Add a window, unless an equal one is there; return its index."""

@@ -7,18 +7,23 @@ whose id is only compared needs no text; one that can reach an answer or an expr
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
+from headwater.algebra.named_graphs import reads_empty_matches
 from headwater.algebra.nodes import Bgp, Graph, Group, Node, PathMatch, Service, Window
 from headwater.algebra.plan import QueryKind, QueryPlan
 from headwater.algebra.scope import expression_variables, expressions_of, nodes_of
 from headwater.language.patterns import Link, NegatedSet, Path, ZeroOrMore, ZeroOrOne
 from headwater.terms.model import Literal, NamedNode, Term, Variable
+from headwater.terms.timed_graphs import GENERATED_AT_TIME
 
 
 @dataclass(frozen=True, slots=True)
 class WantedPattern:
-    """A triple pattern (None matches any term); `texts` are the places (of `spo`) whose text is needed."""
+    """A triple pattern (None matches any term); `texts` are the places (of `spo`) whose text is needed.
+
+    With a `g` in `texts`, the names of the graphs of elements are needed, too.
+    """
 
     subject: Term | None
     predicate: Term | None
@@ -28,8 +33,10 @@ class WantedPattern:
 
 def wanted_patterns_of(plan: QueryPlan, *, all_texts: bool = False) -> frozenset[WantedPattern] | None:
     """Patterns that cover every triple that a plan reads; None: it may read any triple."""
-    if plan.kind is QueryKind.DESCRIBE:
+    if plan.kind is QueryKind.DESCRIBE or reads_empty_matches(plan.root):
         return None
+    has_times = plan.reads_graph_times
+    graphs = "g" if has_times or plan.reads_window_graphs else ""
     variables = _variables_with_text(plan)
     patterns: set[WantedPattern] = set()
     for node in nodes_of(plan.root):
@@ -50,7 +57,10 @@ def wanted_patterns_of(plan: QueryPlan, *, all_texts: bool = False) -> frozenset
                 patterns.update(WantedPattern(None, one, None) for one in predicates)
             else:
                 patterns.add(_pattern((subject, predicate, object_), None if all_texts else variables))
-    return frozenset(patterns)
+    if has_times:
+        # Whether a graph says its time itself decides whether that is added.
+        patterns.add(WantedPattern(None, GENERATED_AT_TIME, None))
+    return frozenset(replace(one, texts=one.texts + graphs) for one in patterns) if graphs else frozenset(patterns)
 
 
 def _variables_with_text(plan: QueryPlan) -> frozenset[Variable]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 from headwater.algebra.plan import QueryPlan, WindowSource
-from headwater.terms.model import NamedNode
+from headwater.terms.model import BlankNode, NamedNode
 
 INTERNAL = "urn:headwater:"
 
@@ -24,6 +26,11 @@ def graphs_with_static_data(plan: QueryPlan) -> frozenset[NamedNode]:
     """
     plain = [source for source in plan.windows if source.in_default_graph]
     return frozenset(graph for source in plain for graph in (DEFAULT, source.graph) if graph is not None)
+
+
+def graph_in_window(window: NamedNode, name: NamedNode | BlankNode) -> NamedNode:
+    """The named graph that holds one graph of a window, given the graph of the window and the name in the stream."""
+    return NamedNode(f"{INTERNAL}graph:{quote(window.value, safe='')}:{quote(str(name), safe='')}")
 
 
 def windows_of(plan: QueryPlan, graph: NamedNode) -> list[int]:

@@ -233,14 +233,16 @@ class IdOwners:
         """The elements with the texts of owners alone: there may be others, of late elements and of other shards."""
         if elements.checks is None or not elements.texts:
             return elements
-        owned = tuple(self._owned_texts(one) for one in elements.texts)
+        owned = tuple(self._owned_texts(one, elements.graphs) for one in elements.texts)
         is_same = all(one is other for one, other in zip(owned, elements.texts, strict=True))
         return elements if is_same else replace(elements, texts=owned)
 
-    def _owned_texts(self, texts: TermTexts) -> TermTexts:
+    def _owned_texts(self, texts: TermTexts, graphs: Ints) -> TermTexts:
+        """The texts of owners, and those of graph names, which nobody need own."""
         places = self._places(texts.ids)
         checks = checks_of_blob(texts.blob, texts.offsets)
-        return select_texts(texts, (places >= 0) & (self._table.checks[places] == checks))
+        is_owned = (places >= 0) & (self._table.checks[places] == checks)
+        return select_texts(texts, is_owned | ((places < 0) & np.isin(texts.ids, graphs)))
 
 
 def _colliding_elements(elements: ElementColumns, is_refused: npt.NDArray[np.bool_]) -> Iterable[LeftOutElement]:

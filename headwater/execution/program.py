@@ -408,8 +408,8 @@ class Program:
             admitted, late = clock.admit(timely)
             step.put_aside(stream, late, ahead)
             if isinstance(admitted, list):
-                # An empty answer of a producing query moves the clock of its stream and nothing else.
-                admitted = [element for element in admitted if element.triples]
+                # An empty answer of a producing query moves the clock of its stream; a named graph has a time to show.
+                admitted = [element for element in admitted if element.triples or element.graph is not None]
             admitted = number_elements(self._all.owners.admit(stream, admitted, step), number)
             arrived[key] = concat_elements((arrived.get(key, []), admitted))
             if self._log is not None:

@@ -18,7 +18,7 @@ from headwater.windows.model import CountWindow
 from headwater.windows.settings import QuerySettings, Report, timestamp_predicate_of
 
 EVERYTHING = WantedPattern(None, None, None)
-"""The pattern of all triples, with the texts of all terms."""
+"""The pattern of all triples, with the texts of all terms and the names of graphs."""
 
 Patterns = Mapping[str, frozenset[WantedPattern]]
 """By stream, the patterns that cover every triple that matters."""
@@ -50,6 +50,8 @@ def union_patterns(all_patterns: Iterable[Patterns]) -> dict[str, frozenset[Want
 
 def covers(one: WantedPattern, other: WantedPattern) -> bool:
     """Whether a stream that is read for one pattern has everything that another one needs."""
+    if one == EVERYTHING:
+        return True
     places = ((one.subject, other.subject), (one.predicate, other.predicate), (one.object, other.object))
     return all(mine is None or mine == yours for mine, yours in places) and set(other.texts) <= set(one.texts)
 

@@ -43,6 +43,7 @@ from headwater.algebra.nodes import (
     Union,
     Values,
     Window,
+    WindowGraph,
 )
 from headwater.algebra.plan import QueryKind, QueryPlan
 from headwater.algebra.scope import conjuncts_of, expression_variables, sub_expressions, visible_variables
@@ -177,7 +178,7 @@ class _Builder:
                 self._add_definition(variable, expression, context)
             case Values(variables, _):
                 self._add_values(node, variables, context)
-            case Graph(name, inner) | Window(_, name, inner) | Service(name, inner, _):
+            case Graph(name, inner) | WindowGraph(name, inner) | Window(_, name, inner) | Service(name, inner, _):
                 within = replace(context, active_graph=active_graph_inside(self.plan, node, context.active_graph))
                 if isinstance(name, Variable):
                     self.variable(name, context.scope, self._place_of(within))

@@ -32,6 +32,7 @@ from headwater.algebra.nodes import (
     Unit,
     Values,
     Window,
+    WindowGraph,
 )
 from headwater.algebra.plan import QueryKind, QueryPlan
 from headwater.algebra.scope import expressions_of, sub_expressions
@@ -119,7 +120,7 @@ class _Builder:
                 return vertex
             case Unit() | Values():
                 return self.shapes.add_vertex(VertexKind.PATTERN, *operator_lines(node, self.notation))
-            case Graph(name, inner) | Window(_, name, inner):
+            case Graph(name, inner) | WindowGraph(name, inner) | Window(_, name, inner):
                 below = self.operator(inner, active_graph_inside(self.plan, node, active_graph))
                 if not isinstance(name, Variable):
                     return below

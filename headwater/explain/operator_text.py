@@ -27,6 +27,7 @@ from headwater.algebra.nodes import (
     Unit,
     Values,
     Window,
+    WindowGraph,
 )
 from headwater.algebra.scope import conjuncts_of, visible_variables
 from headwater.explain.notation import Notation, duration_text
@@ -63,6 +64,8 @@ def operator_lines(node: Node, notation: Notation) -> tuple[str, ...]:
             return ("values", f"({notation.variables(variables)})", *_rows(rows, notation))
         case Graph(name, _):
             return ("graph", f"GRAPH {notation.term(name)}")
+        case WindowGraph(name, _):
+            return ("graph", f"GRAPH {notation.term(name)} of the window")
         case Window(windows, name, _):
             numbers = ", ".join(f"W{number + 1}" for number in windows) or "no window"
             return ("window", numbers if name is None else f"{notation.variable(name)} in {numbers}")

@@ -25,8 +25,9 @@ from headwater.execution.evaluator import Choice, Evaluator
 from headwater.execution.id_owners import IdOwners
 from headwater.execution.static_data import StaticData
 from headwater.execution.window_log import Size
-from headwater.kernel.columns.delta import Delta
+from headwater.kernel.columns.delta import UNBOUND, Delta
 from headwater.kernel.columns.delta_run import DeltaRun
+from headwater.kernel.columns.graph_rows import GraphRows
 from headwater.kernel.columns.ring_index import Ints
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.columns.window_buffers import TripleBuffer
@@ -97,7 +98,9 @@ class KernelEvaluator(Evaluator):
         self._collapsed = CollapseCounts()
         self._compile()
         labelled = zip(settings.windows, (source.label for source in plan.windows), strict=True)
-        self._buffers = [TripleBuffer(*one, settings.cap, has_times=self._compiler.is_timed) for one in labelled]
+        self._graph_rows = GraphRows.of(plan, self.vocabulary)
+        extra = self._compiler.is_timed, self._compiler.has_graphs
+        self._buffers = [TripleBuffer(*one, settings.cap, *extra) for one in labelled]
         self._has_steps = any(isinstance(one, CountWindow) and one.step is not None for one in settings.windows)
         watched = settings.windows if settings.report is Report.CHANGE else ()
         self._contents: list[Counter[tuple[int, ...]]] = [Counter() for _ in watched]
@@ -260,7 +263,10 @@ class KernelEvaluator(Evaluator):
         flat = self._without_unused_terms(
             lambda: [id_of(term) for element in elements for triple in element.triples for term in triple]
         )
-        return ElementColumns.without_texts(elements, np.array(flat, dtype=np.int64).reshape(-1, 3))
+        columns = ElementColumns.without_texts(elements, np.array(flat, dtype=np.int64).reshape(-1, 3))
+        if self._graph_rows is None:
+            return columns
+        return self._without_unused_terms(lambda: columns.with_graphs_of(elements, self.vocabulary.id_of))
 
     def _without_unused_terms(self, add: Callable[[], _Result]) -> _Result:
         """Add terms of elements. Where one has the id of a term that is used no more, that one is forgotten before."""
@@ -272,6 +278,10 @@ class KernelEvaluator(Evaluator):
 
     def _add(self, window_index: int, elements: ElementColumns) -> Ints:
         buffer = self._buffers[window_index]
+        if isinstance(buffer.definition, CountWindow) and buffer.definition.unit == "elements":
+            elements = elements.select(elements.starts[1:] > elements.starts[:-1])
+        if self._graph_rows is not None:
+            elements = self._graph_rows.add_to(elements)
         if isinstance(buffer.definition, CountWindow):
             elements = self._counted_items(buffer.definition, elements)
         if self.plan.windows[window_index].in_default_graph and self._static_patterns.observe(elements.triples):
@@ -288,11 +298,13 @@ class KernelEvaluator(Evaluator):
             elements = elements.split_into_triples()
         if len(elements) < 2 or bool((elements.times[1:] > elements.times[:-1]).all()):
             return elements
-        texts = [" ".join(map(str, row)) for row in self.vocabulary.terms_of_rows(elements.triples)]
+        terms = self.vocabulary.terms_of_rows(elements.triples)
+        texts = [" ".join(map(str, row[:3])) for row in terms]
         starts = elements.starts.tolist()
         graphs = ["\n".join(sorted(texts[low:high])) for low, high in pairwise(starts)]
+        names = [str(row[3] or "") if len(row) > 3 else "" for row in terms]
         times = elements.times.tolist()
-        order = sorted(range(len(elements)), key=lambda i: (times[i], graphs[i]))
+        order = sorted(range(len(elements)), key=lambda i: (times[i], graphs[i], names[starts[i]]))
         return elements.select(np.array(order, dtype=np.int64))
 
     def _refill(self, window_index: int, elements: ElementColumns) -> None:
@@ -507,8 +519,8 @@ class KernelEvaluator(Evaluator):
     def _update_content(self, index: int, delta: Delta) -> bool:
         """Count the triples of a window; whether its content, as set or bag, is another one now."""
         content = self._contents[index]
-        net = Counter(map(tuple, delta.added[:, :3].tolist()))
-        net.subtract(map(tuple, delta.removed[:, :3].tolist()))
+        net = Counter(self._content_keys(delta.added))
+        net.subtract(self._content_keys(delta.removed))
         changed = False
         for triple, difference in net.items():
             if difference:
@@ -518,6 +530,12 @@ class KernelEvaluator(Evaluator):
                     del content[triple]
                 changed |= self.settings.content is Content.BAG or (before == 0) != (after == 0)
         return changed
+
+    def _content_keys(self, rows: Ints) -> Iterator[tuple[int, ...]]:
+        """What the content of a window is counted by: triples, and triples with the names of their graphs."""
+        yield from map(tuple, rows[:, :3].tolist())
+        if self._compiler.has_graphs:
+            yield from map(tuple, rows[rows[:, 3] != UNBOUND, :4].tolist())
 
     @property
     def _has_pending_changes(self) -> bool:

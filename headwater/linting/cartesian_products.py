@@ -28,6 +28,7 @@ from headwater.algebra.nodes import (
     Unit,
     Values,
     Window,
+    WindowGraph,
 )
 from headwater.algebra.scope import expression_variables, visible_variables
 from headwater.linting.lint_subject import LintSubject
@@ -87,7 +88,7 @@ def _collect(node: Node, factors: _Factors, subject: LintSubject, names: frozens
         case Extend(inner, variable, expression):
             _collect(inner, factors, subject, names)
             factors.links.append(expression_variables(expression) | {variable})
-        case Graph(name, inner) | Window(_, name, inner):
+        case Graph(name, inner) | WindowGraph(name, inner) | Window(_, name, inner):
             own = frozenset({name}) if isinstance(name, Variable) else frozenset()
             _collect(inner, factors, subject, names | own)
         case Unit() | Values():

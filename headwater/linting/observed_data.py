@@ -45,6 +45,8 @@ class StreamSample:
     last_time: int | None = None
     bad: int = 0
     first_bad: str = ""
+    graphs: frozenset[Term] = frozenset()
+    """The names of the graphs of elements."""
 
     def has(self, subject: Term | None, predicate: Term | None, object_: Term | None) -> bool:
         """Whether triples have these terms at their places, each for itself; None stands for any."""

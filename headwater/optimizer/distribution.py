@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from headwater.algebra.active_graphs import default_active_graph
-from headwater.algebra.nodes import Aggregation, Graph, Group, Node, PathMatch, Service, Window
+from headwater.algebra.nodes import Aggregation, Graph, Group, Node, PathMatch, Service, Window, WindowGraph
 from headwater.algebra.partitioning import OneShard, partitionings_of
 from headwater.algebra.plan import QueryKind, QueryPlan
 from headwater.algebra.scope import certain_variables, nodes_of
@@ -102,7 +102,7 @@ def _input_in_graph(node: Node, group: Group) -> Node | None:
     for child in node.children:
         inner = _input_in_graph(child, group)
         if inner is not None:
-            return node.with_children(inner) if isinstance(node, Graph | Window) else inner
+            return node.with_children(inner) if isinstance(node, Graph | WindowGraph | Window) else inner
     return None
 
 

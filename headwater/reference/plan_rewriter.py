@@ -34,6 +34,7 @@ from headwater.algebra.nodes import (
     Union,
     Values,
     Window,
+    WindowGraph,
 )
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import (
@@ -62,7 +63,7 @@ from headwater.language.expressions import (
 )
 from headwater.language.patterns import TriplePattern
 from headwater.reference.blank_nodes import make_nodes_per_solution
-from headwater.reference.tick_dataset import OCCURRENCES, OF, STATIC, TIME, stream_time
+from headwater.reference.tick_dataset import NAME, NAMES, OCCURRENCES, OF, STATIC, TIME, GraphsInWindows, stream_time
 from headwater.terms.model import Literal, NamedNode, Variable
 from headwater.windows.settings import Content
 
@@ -76,6 +77,10 @@ class PlanRewriter:
     occurrences: bool
     named_graphs: tuple[NamedNode, ...] = ()
     """The static graphs over which GRAPH ?g ranges."""
+    graphs_in_windows: GraphsInWindows = field(default_factory=dict)
+    """The named graphs of the windows at the tick, over which GRAPH ranges in the clause of a window."""
+    _window: NamedNode = DEFAULT
+    """The graph of the window in whose clause the node at work stands."""
     _fresh: int = 0
     _times: list[PatternTime] = field(default_factory=list)
     _given: frozenset[Variable] = frozenset()
@@ -103,6 +108,8 @@ class PlanRewriter:
                 return self._rewrite_window(windows, name, inner)
             case Graph(name, inner):
                 return self._rewrite_graph(name, inner)
+            case WindowGraph(name, inner):
+                return self._rewrite_window_graph(name, inner)
             case Aggregation():
                 return self._rewrite_aggregation(node, graph)
             case Bgp(triples) if self._is_window_graph(graph):
@@ -159,7 +166,21 @@ class PlanRewriter:
             return False
         if graph == DEFAULT:
             return any(source.in_default_graph for source in self.plan.windows)
+        if any(graph in graphs.values() for graphs in self.graphs_in_windows.values()):
+            return True
         return any(window_graph(n, source) == graph for n, source in enumerate(self.plan.windows))
+
+    def _rewrite_window_graph(self, name: NamedNode | Variable, inner: Node) -> Node:
+        """GRAPH in the clause of a window: the graph of that name, or each of them in turn (18.6)."""
+        graphs = self.graphs_in_windows.get(self._window, {})
+        nothing = Values(visible_variables(WindowGraph(name, inner)), ())
+        if isinstance(name, NamedNode):
+            return self._rewrite_in_window(graphs[name], inner, self._window) if name in graphs else nothing
+        branches: list[Node] = []
+        for graph in graphs.values():
+            called = Graph(NAMES, Bgp((TriplePattern(graph, NAME, name),)))
+            branches.append(Join(self._rewrite_in_window(graph, inner, self._window), called))
+        return combine_chain(Union, branches) if branches else nothing
 
     def _rewrite_window(self, windows: tuple[int, ...], name: Variable | None, inner: Node) -> Node:
         graphs = [window_graph(n, self.plan.windows[n]) for n in windows]
@@ -175,11 +196,15 @@ class PlanRewriter:
     def _label_of(self, window_index: int) -> NamedNode:
         return NamedNode(self.plan.windows[window_index].label)
 
-    def _rewrite_in_window(self, graph: NamedNode, inner: Node) -> Node:
-        """The inner plan with a window's graph as the active one."""
-        if self.occurrences:
-            return self._rewrite_node(inner, graph)
-        return Graph(graph, self._rewrite_in_graph(inner))
+    def _rewrite_in_window(self, graph: NamedNode, inner: Node, window: NamedNode | None = None) -> Node:
+        """The inner plan with a window's graph as the active one, or one of the graphs in a window."""
+        around, self._window = self._window, window or graph
+        try:
+            if self.occurrences:
+                return self._rewrite_node(inner, graph)
+            return Graph(graph, self._rewrite_in_graph(inner))
+        finally:
+            self._window = around
 
     def _rewrite_in_graph(self, inner: Node) -> Node:
         # Inside GRAPH the active graph needs no wrapping of each pattern.
@@ -189,13 +214,14 @@ class PlanRewriter:
         """GRAPH over windows and static graphs; a variable may become a union over all of them."""
         visible_windows = [source.graph for source in self.plan.windows if source.graph is not None]
         if isinstance(name, NamedNode):
-            if self.occurrences and name in visible_windows:
-                return self._rewrite_node(inner, name)
+            if name in visible_windows:
+                return self._rewrite_in_window(name, inner)
             return Graph(name, self._rewrite_in_static_graph(inner))
         if not self.occurrences and is_matched_in_one_graph(inner, name):
             pattern = Graph(name, self._rewrite_in_graph(inner))
             # Bags keep static triples and occurrences in graphs of ours.
-            if len(visible_windows) == len(self.plan.windows) and self.content is Content.SET:
+            is_plain = self.content is Content.SET and not self.plan.reads_window_graphs
+            if len(visible_windows) == len(self.plan.windows) and is_plain:
                 return pattern
             return Filter(pattern, Operation("!", (_starts_with(name, INTERNAL),)))
         graphs = dict.fromkeys([*self.named_graphs, *visible_windows])
@@ -235,10 +261,12 @@ class PlanRewriter:
         """The streams of a graph whose own times some `timestamp(?v, stream)` reads."""
         if not any(isinstance(p, Timestamp) and p.stream is not None for p in self._all_expressions()):
             return []
+        is_in_window = any(graph in graphs.values() for graphs in self.graphs_in_windows.values())
+        place = self._window if is_in_window else graph
         here = (
             source.stream
             for n, source in enumerate(self.plan.windows)
-            if window_graph(n, source) == graph or (graph == DEFAULT and source.in_default_graph)
+            if window_graph(n, source) == place or (place == DEFAULT and source.in_default_graph)
         )
         return list(dict.fromkeys(here))
 

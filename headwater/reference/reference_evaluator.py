@@ -92,6 +92,8 @@ class ReferenceEvaluator(Evaluator):
         self._is_ordered = is_ordered(plan.root)
         self._has_inexact_literals = exact.has_inexact_literals(plan.root)
         self._tick_queries: dict[tuple[bool, bool], TickQuery] = {}
+        self._graphs_of_queries: Mapping[NamedNode, tuple[Term, ...]] = {}
+        """The graphs in the windows for which the queries of ticks were made."""
         called = {
             part.name
             for node in nodes_of(plan.root)
@@ -102,13 +104,18 @@ class ReferenceEvaluator(Evaluator):
         self._base = plan.base if called & _RESOLVING else None
         self._is_unsteady = bool(called & _UNSTEADY) or self._has_services
         windows = zip(settings.windows, (source.label for source in plan.windows), strict=True)
-        self._buffers = [WindowBuffer(window, label, settings.cap) for window, label in windows]
+        reads = (plan.reads_window_graphs, plan.reads_graph_times)
+        self._buffers = [WindowBuffer(window, label, settings.cap, *reads) for window, label in windows]
         self._result: list[object] | None = None
         self._last_result: list[object] = []
         self._is_stale = True
 
     def _tick_query(self, occurrences: bool, has_stored_forms: bool) -> TickQuery:
-        """The query of a tick, made when it is first needed."""
+        """The query of a tick, made when it is first needed for the graphs that are in the windows."""
+        graphs = {window: tuple(inside) for window, inside in self._dataset.graphs_in_windows.items()}
+        if graphs != self._graphs_of_queries:
+            self._tick_queries.clear()
+            self._graphs_of_queries = graphs
         known = self._tick_queries.get((occurrences, has_stored_forms))
         if known is None:
             known = self._make_tick_query(self.plan, occurrences, has_stored_forms)
@@ -116,7 +123,9 @@ class ReferenceEvaluator(Evaluator):
         return known
 
     def _make_tick_query(self, plan: QueryPlan, occurrences: bool, has_stored_forms: bool) -> TickQuery:
-        rewriter = PlanRewriter(plan, self.settings.content, occurrences, self._dataset.named)
+        rewriter = PlanRewriter(
+            plan, self.settings.content, occurrences, self._dataset.named, self._dataset.graphs_in_windows
+        )
         root = work_around_pyoxigraph(rewriter.rewrite(), rewriter.new_variable)
         root = with_total_order(map_plan(root, lambda node: map_expressions(node, _replace_now)))
         root = map_plan(root, lambda node: map_expressions(node, with_checked_functions))

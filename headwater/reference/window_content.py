@@ -8,22 +8,38 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from headwater.execution.answers import WindowView
-from headwater.terms.model import Element, Triple
+from headwater.terms.model import BlankNode, Element, NamedNode, Triple
+from headwater.terms.statements import graph_term
+from headwater.terms.timed_graphs import missing_graph_time
 from headwater.windows.caps import DEFAULT_CAP, check_cap
 from headwater.windows.model import CountWindow, TimeWindow, Window
 
 
 @dataclass(frozen=True, slots=True)
 class WindowItem:
-    """What a window counts: an element, or a single triple of one."""
+    """What a window counts: an element, or a single triple of one.
+
+    `graph` is the named graph of its triples, if they have one. `outside` are triples that are in no named graph.
+    """
 
     time: int
     triples: tuple[Triple, ...]
+    graph: NamedNode | BlankNode | None = None
+    outside: tuple[Triple, ...] = ()
     position: tuple[int, ...] = field(default=(), compare=False)
     """Where its element stands in the stream."""
+
+    @property
+    def size(self) -> int:
+        return len(self.triples) + len(self.outside)
+
+    @property
+    def order(self) -> tuple[int, str, str]:
+        """What orders items independently of their arrival: time, triples, name of the graph."""
+        return self.time, canonical_text([*self.triples, *self.outside]), str(self.graph or "")
 
 
 def canonical_text(triples: Iterable[Triple]) -> str:
@@ -38,6 +54,10 @@ class WindowBuffer:
     definition: Window
     label: str = ""
     cap: int = DEFAULT_CAP
+    has_graphs: bool = False
+    """Whether the names of graphs are kept."""
+    has_graph_times: bool = False
+    """Whether each named graph comes with the statement that gives its time."""
     items: list[WindowItem] = field(default_factory=list)
     times: list[int] = field(default_factory=list)
     low: int = 0
@@ -50,17 +70,24 @@ class WindowBuffer:
     def add(self, elements: Iterable[Element]) -> list[int]:
         """Elements in time order; gives the timestamps of the items that they make."""
         if isinstance(self.definition, TimeWindow):
-            added = [WindowItem(element.time, element.triples, element.position) for element in elements]
+            added = [self._item(element) for element in elements]
         elif self.definition.unit == "elements":
-            added = [WindowItem(one.time, one.triples, one.position) for one in elements if one.triples]
-            added.sort(key=lambda item: (item.time, canonical_text(item.triples)))
+            added = [self._item(element) for element in elements if element.triples]
+            added.sort(key=lambda item: item.order)
         else:
-            added = [WindowItem(one.time, (triple,), one.position) for one in elements for triple in one.triples]
-            added.sort(key=lambda item: (item.time, str(item.triples[0])))
+            items = [self._item(element) for element in elements]
+            added = [replace(item, triples=(triple,), outside=()) for item in items for triple in item.triples]
+            added += [WindowItem(one.time, (triple,), position=one.position) for one in items for triple in one.outside]
+            added.sort(key=lambda item: item.order)
         self.items.extend(added)
         times = [item.time for item in added]
         self.times.extend(times)
         return times
+
+    def _item(self, element: Element) -> WindowItem:
+        graph = graph_term(element.graph) if self.has_graphs and element.graph is not None else None
+        outside = missing_graph_time(element) if self.has_graph_times else ()
+        return WindowItem(element.time, element.triples, graph, outside, element.position)
 
     def closings(self, tick: int) -> int:
         """How often a stepped count window closes at this very instant; 1 for all others."""
@@ -76,7 +103,7 @@ class WindowBuffer:
         entered = self.items[max(self.high, low) : high]
         left = self.items[self.low : min(low, self.high)]
         self.low, self.high = low, high
-        self.triples += sum(len(item.triples) for item in entered) - sum(len(item.triples) for item in left)
+        self.triples += sum(item.size for item in entered) - sum(item.size for item in left)
         check_cap(self.label, self.triples, self.cap)
         self._forget()
         return entered, left
@@ -118,7 +145,7 @@ class WindowBuffer:
         self.forgotten = counted - len(self.items) if isinstance(self.definition, CountWindow) else 0
         if tick is not None:
             self.low, self.high = self._view(tick, self.closings(tick) - 1)
-            self.triples = sum(len(item.triples) for item in self.shown)
+            self.triples = sum(item.size for item in self.shown)
 
     def needed_from(self, tick: int | None) -> int | None:
         """The time of the oldest item that can still be shown; None while that is any."""

@@ -138,6 +138,10 @@ def dataframe(frame: DataFrame, *, template: RowTemplate | str | Path, time: str
     if time is not None and time not in frame.columns:
         raise SettingError(f"the DataFrame has no column {time!r} (its columns: {', '.join(frame.columns)})")
     decoder = Decoder.of(PayloadFormat.JSON, template=template, time=None if time is None else "record")
+    if decoder.template is not None and decoder.template.lists:
+        raise SettingError(
+            "the template says @each, which is for JSON rows: explode the column of the DataFrame instead"
+        )
     if time is None and decoder.template is not None and TIME_CELL in decoder.template.used_columns:
         raise SettingError("the rows have no time: say time='column', or give the template a line @time {column}")
     return DataFrameSource(frame, decoder, time)

@@ -24,7 +24,8 @@ from headwater.sources.source import ArrivalSource, ItemRange, Source, SourceIte
 from headwater.sources.spool import ended_streams, release_read_items
 from headwater.sources.stream_patterns import ALL_TRIPLES, WantedPatterns, compile_patterns
 from headwater.sources.stream_watch import StreamWatch
-from headwater.terms.element_columns import ElementColumns
+from headwater.terms.element_columns import NO_GRAPHS, ElementColumns
+from headwater.terms.ids.inline_layout import NO_TERM
 from headwater.terms.ids.term_key import ProcessKey
 from headwater.terms.model import BadElement, Element
 from headwater.windows.heartbeat import Heartbeat
@@ -261,6 +262,7 @@ def _columns_of(
 ) -> tuple[ElementColumns, tuple[BadElement, ...]]:
     """What was scanned of an item, elements and bad lines, with their positions in the stream."""
     positions = np.stack([np.full_like(scanned.element_positions, item_index), scanned.element_positions], axis=1)
+    has_graphs = scanned.has_graph_texts and bool((scanned.element_graphs != NO_TERM).any())
     columns = ElementColumns(
         scanned.element_times,
         scanned.element_rows,
@@ -269,6 +271,7 @@ def _columns_of(
         scanned.text_tables(),
         is_whole=is_whole,
         checks=scanned.checks,
+        graphs=scanned.element_graphs if has_graphs else NO_GRAPHS,
     )
     return columns, tuple(replace(one, position=(item_index, *one.position)) for one in scanned.bad)
 

@@ -73,7 +73,7 @@ def scan_item_range(
         limit=item_range.limit,
         after_end=item_range.is_after_end,
         patterns=patterns,
-        texts="spo",
+        texts="spog" if patterns is None or patterns.has_graphs else "spo",
     )
 
 

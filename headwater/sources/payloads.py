@@ -33,7 +33,7 @@ from pyoxigraph import DefaultGraph, RdfFormat
 from headwater.errors import SettingError
 from headwater.terms.model import BadElement, BlankNode, Element, Literal, NamedNode, Quad, Triple
 from headwater.terms.rdf_documents import RdfSyntaxError, read_quads
-from headwater.terms.row_files import cells_by_column, cells_of_json, parse_json_row
+from headwater.terms.row_files import cells_by_column, parse_json_row, rows_of_json
 from headwater.terms.statements import graph_label
 from headwater.terms.template import RowTemplate, read_template
 from headwater.terms.text_lines import line_to_text
@@ -125,6 +125,8 @@ class Decoder:
         if template is None:
             raise SettingError(f"{chosen} messages need a template that says which triples a row means")
         compiled = with_time_rule(template, time)
+        if compiled.lists and chosen is not PayloadFormat.JSON:
+            raise SettingError(f"the template says @each, which is for members of JSON rows, not for {chosen}")
         if chosen is PayloadFormat.CSV and compiled.columns is None:
             raise SettingError("messages have no header line: the template needs a line @columns with their names")
         return cls(chosen, compiled)
@@ -158,25 +160,41 @@ class Decoder:
         if self.format is PayloadFormat.TNQ:
             return read_tnq(payload, message.source)
         if self.template is not None:
-            element = self.element(self._cells(payload, self.template), message)
-            return () if element is None else (element,)
+            return self._elements_of_rows(payload, self.template, message)
         quads = list(read_quads(payload, format=_RDF[self.format], scope=message.scope))
         return _elements_of_graphs(quads, message, self.time)
 
-    def _cells(self, payload: bytes, template: RowTemplate) -> dict[str, str]:
+    def _elements_of_rows(
+        self, payload: bytes, template: RowTemplate, message: ReceivedMessage
+    ) -> Iterator[Element | BadElement]:
+        """The elements of the rows of a message; with several rows, a bad one does not spoil the others."""
+        for index, cells in enumerate(self._rows(payload, template)):
+            try:
+                element = self.element(cells, message, index)
+            except ValueError as error:
+                if not template.lists:
+                    raise
+                yield message.bad(str(error))
+                continue
+            if element is not None:
+                yield element
+
+    def _rows(self, payload: bytes, template: RowTemplate) -> Iterable[dict[str, str]]:
         text = payload.decode()
         if self.format is PayloadFormat.JSON:
-            return cells_of_json(parse_json_row(text), template)
+            return rows_of_json(parse_json_row(text), template)
         if self.format is PayloadFormat.CSV:
-            return cells_by_column(text.rstrip("\r\n"), template.columns or (), template)
-        return {TEXT_CELL: text.strip()}
+            return [cells_by_column(text.rstrip("\r\n"), template.columns or (), template)]
+        return [{TEXT_CELL: text.strip()}]
 
-    def element(self, cells: Mapping[str, str], message: ReceivedMessage) -> Element | None:
+    def element(self, cells: Mapping[str, str], message: ReceivedMessage, index: int = 0) -> Element | None:
         """The element that a row means; None where the template leaves it out, a `ValueError` where it is bad."""
         if self.template is None:
             raise ValueError("a row needs a template")
         row = {**cells, **message.cells, TIME_CELL: str(message.time)}
         prefix = "b" + blake2b(message.scope.encode(errors="surrogatepass"), digest_size=8).hexdigest() + "r"
+        if index:
+            prefix += f"{index}e"
         return self.template.element(row, 0, message.position, prefix)
 
 

@@ -44,5 +44,9 @@ def compile_patterns(patterns: frozenset[WantedPattern] | None) -> ScanPatterns 
         return ANY if term is None else encode(term)
 
     return ScanPatterns(
-        ScanPattern(id_of(one.subject), id_of(one.predicate), id_of(one.object), one.texts) for one in patterns
+        (
+            ScanPattern(id_of(one.subject), id_of(one.predicate), id_of(one.object), one.texts.replace("g", ""))
+            for one in patterns
+        ),
+        has_graphs=any("g" in one.texts for one in patterns),
     )

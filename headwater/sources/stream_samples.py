@@ -8,6 +8,8 @@ from headwater.linting.observed_data import StreamSample, index_triples
 from headwater.sources.files import FileSource, MemorySource
 from headwater.sources.source import ItemRange
 from headwater.terms.model import BadElement, Element
+from headwater.terms.statements import graph_term
+from headwater.terms.timed_graphs import missing_graph_time
 
 SAMPLED_ELEMENTS = 10_000
 """How many elements of a stream a sample has at most."""
@@ -32,11 +34,12 @@ def sample_stream(source: object, most: int = SAMPLED_ELEMENTS) -> StreamSample 
     return StreamSample(
         len(elements),
         is_whole,
-        index_triples(triple for element in elements for triple in element.triples),
+        index_triples(triple for one in elements for triple in (*one.triples, *missing_graph_time(one))),
         min(times, default=None),
         max(times, default=None),
         len(bad),
         _describe_bad(bad[0]) if bad else "",
+        frozenset(graph_term(element.graph) for element in elements if element.graph is not None),
     )
 
 

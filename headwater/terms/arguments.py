@@ -15,6 +15,7 @@ from headwater.errors import SettingError
 from headwater.terms.durable_files import create_folder
 from headwater.terms.durations import parse_duration
 from headwater.terms.model import Element, Quad, Triple
+from headwater.terms.statements import graph_term
 from headwater.terms.timestamps import parse_time
 
 
@@ -123,7 +124,18 @@ def check_elements(name: str, elements: Any) -> list[Element]:
     for one in listed:
         if not isinstance(one.time, int) or not all(isinstance(triple, Triple) for triple in one.triples):
             raise SettingError(f"{name} must be {wanted}, and it has {one!r}")
+        if one.graph is not None and not _is_graph_name(one.graph):
+            raise SettingError(
+                f"{name}: the graph name of an element must be an IRI or _:label, and it is {one.graph!r}"
+            )
     return listed
+
+
+def _is_graph_name(name: Any) -> bool:
+    try:
+        return isinstance(name, str) and bool(graph_term(name))
+    except ValueError:
+        return False
 
 
 def parse_number(name: str, text: str, kind: type[float]) -> float:

@@ -91,6 +91,8 @@ def element_reader(
     if template is not None and chosen not in _ROW_FORMATS:
         raise SettingError(f"{path}: a template is for CSV and JSON rows, not for {chosen}")
     compiled = RowTemplate.load(template) if isinstance(template, str | Path) else template
+    if chosen is StreamFormat.CSV and compiled is not None and compiled.lists:
+        raise SettingError(f"{path}: the template says @each, which is for members of JSON rows, not for CSV")
     return ElementReader(Path(path), chosen, compiled, source or str(path))
 
 

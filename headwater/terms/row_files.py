@@ -43,9 +43,21 @@ class _RowReader:
         self._template = template
         self._blank_scope = "b" + blake2b(source.encode(errors="surrogatepass"), digest_size=8).hexdigest()
 
-    def element(self, cells: Mapping[str, str], number: int, position: int) -> Element | None:
-        blank_prefix = f"{self._blank_scope}r{position}"
-        return self._template.element(cells, number, (position,), blank_prefix)
+    def element(self, cells: Mapping[str, str], number: int, *position: int) -> Element | None:
+        blank_prefix = f"{self._blank_scope}r{'e'.join(map(str, position))}"
+        return self._template.element(cells, number, position, blank_prefix)
+
+    def elements(self, row: object, number: int, position: int) -> Iterator[Element | RowError]:
+        """The elements of a JSON row: one, or one for each value of the lists that the template opens."""
+        for index, cells in enumerate(rows_of_json(row, self._template)):
+            place = (position, index) if self._template.lists else (position,)
+            try:
+                element = self.element(cells, number, *place)
+            except ValueError as error:
+                yield RowError(str(error))
+                continue
+            if element is not None:
+                yield element
 
 
 class CsvHeader(NamedTuple):
@@ -162,14 +174,14 @@ def read_json_lines(
         if not line[2].strip(b" "):
             continue
         try:
-            cells = cells_of_json(parse_json_row(_line_text(line)), template)
+            row = parse_json_row(_line_text(line))
             number = numbers.number(line[1]) if template.uses_row_number else 0
-            element = reader.element(cells, number, line[0])
+            elements = list(reader.elements(row, number, line[0]))
         except (ValueError, RecursionError) as error:
             yield _bad_row(ValueError(str(error)), line, source, numbers)
-        else:
-            if element is not None:
-                yield element
+            continue
+        for element in elements:
+            yield _bad_row(element, line, source, numbers) if isinstance(element, RowError) else element
 
 
 def read_json_array(data: bytes, source: str, template: RowTemplate) -> Iterator[Element | BadElement]:
@@ -184,11 +196,14 @@ def read_json_array(data: bytes, source: str, template: RowTemplate) -> Iterator
             yield BadElement(member.reason, member.text, source, (number - 1,), member.line)
             return
         try:
-            element = reader.element(cells_of_json(member, template), number, number - 1)
+            elements = list(reader.elements(member, number, number - 1))
         except ValueError as error:
-            yield BadElement(str(error), shorten_text(json.dumps(member, ensure_ascii=False)), source, (number - 1,))
-        else:
-            if element is not None:
+            elements = [RowError(str(error))]
+        for element in elements:
+            if isinstance(element, RowError):
+                text = shorten_text(json.dumps(member, ensure_ascii=False))
+                yield BadElement(str(element), text, source, (number - 1,))
+            else:
                 yield element
 
 
@@ -232,6 +247,43 @@ def parse_json_row(text: str) -> object:
     return _JSON.decode(text)
 
 
+def rows_of_json(row: object, template: RowTemplate) -> Iterator[dict[str, str]]:
+    """The cells of a JSON object; where the template opens lists, those of one row for each of their values."""
+    return (cells_of_json(one, template) for one in _open_lists(row, template.lists))
+
+
+def _open_lists(row: object, lists: Sequence[str]) -> Iterator[object]:
+    """The object once for each value of the first list, which stands in its place; and so on for the next ones."""
+    if not lists:
+        yield row
+        return
+    path = lists[0].split(".")
+    values = _member_at(row, path)
+    if values is None:
+        return
+    if not isinstance(values, list):
+        raise RowError(f"the member {lists[0]!r} is no list, but the template says @each {{{lists[0]}}}")
+    for value in values:
+        yield from _open_lists(_with_member(row, path, value), lists[1:])
+
+
+def _member_at(row: object, path: Sequence[str]) -> object:
+    for name in path:
+        if row is None:
+            return None
+        if not isinstance(row, dict):
+            raise RowError(f"a row must be a JSON object, and {'.'.join(path)!r} a member of it")
+        row = row.get(name)
+    return row
+
+
+def _with_member(row: object, path: Sequence[str], value: object) -> object:
+    """The object with another value at a path that it has."""
+    if not path or not isinstance(row, dict):
+        return value
+    return {**row, path[0]: _with_member(row[path[0]], path[1:], value)}
+
+
 def cells_of_json(row: object, template: RowTemplate) -> dict[str, str]:
     """The members of a JSON object as cells; those of inner objects as `outer.inner`; absent ones empty.
 
@@ -251,7 +303,7 @@ def _collect_cells(row: Mapping[str, object], prefix: str, cells: dict[str, str]
             _collect_cells(value, f"{name}.", cells, template)
         elif isinstance(value, list):
             if name in template.used_columns:
-                raise RowError(f"the member {name!r} is a list; a template can use single values only")
+                raise RowError(f"the member {name!r} is a list; say @each {{{name}}} for a row of each of its values")
         elif isinstance(value, bool):
             cells[name] = "true" if value else "false"
         else:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pyoxigraph import DefaultGraph, RdfFormat
 
 from headwater.terms.checking.checked_parsing import parse_quads
-from headwater.terms.model import BlankNode, NamedNode, Quad
+from headwater.terms.model import BlankNode, NamedNode, Quad, Term
 from headwater.terms.rdf_documents import RdfSyntaxError
 from headwater.terms.text_lines import LongLine
 
@@ -46,8 +46,13 @@ def parse_statement(statement: bytes) -> Quad | str:
     return quads[0]
 
 
-def graph_label(graph: NamedNode | BlankNode | DefaultGraph | None) -> str | None:
+def graph_label(graph: Term | DefaultGraph | None) -> str | None:
     """The name of a graph as `Element.graph` holds it: an IRI, `_:label`, or None for the default graph."""
     if isinstance(graph, NamedNode):
         return graph.value
     return str(graph) if isinstance(graph, BlankNode) else None
+
+
+def graph_term(label: str) -> NamedNode | BlankNode:
+    """The name of a graph as a term: the inverse of `graph_label`."""
+    return BlankNode(label.removeprefix("_:")) if label.startswith("_:") else NamedNode(label)

@@ -25,6 +25,10 @@ Lines that say how to read (each begins its line; order does not matter):
   name, rows may have more cells.
 - `@delimiter ;`: what separates the cells, `,` if not said; `tab` for a tab. With several characters each
   of them separates, and quotes have no meaning then.
+- `@default {column} = value`: what an empty or missing cell of the column stands for.
+- `@each {member}`: in JSON rows, a member that is a list. Each of its values is a row of its own, with the other
+  members of the object beside it. `{member.inner}` is a member of an object in the list, `{member}` a plain value.
+  Several lines open lists inside lists. An empty or missing list is no row.
 - `@if {column}` … `@end`: the triples in between are left out where the column is empty.
 
 Placeholders:
@@ -58,7 +62,8 @@ from headwater.terms.rdf_documents import RdfSyntaxError
 from headwater.terms.template_terms import RELATIVE_BASE, Placeholders, TemplateRow, TermBuilder
 from headwater.terms.template_time import ROW_NUMBER, TimeRule, parse_time_rule
 
-_DIRECTIVE = re.compile(r"@(time|where|columns|delimiter|if|end)\b[ \t]*(.*)")
+_DIRECTIVE = re.compile(r"@(time|where|columns|delimiter|default|each|if|end)\b[ \t]*(.*)")
+_DEFAULT = re.compile(r"\{([^{}]+)\}\s*=\s*(.*)")
 _WHERE = re.compile(r"\{([^{}]+)\}\s*(!?=)\s*(.*)")
 _CONDITION = re.compile(r"\{([^{}]+)\}")
 _MORE_COLUMNS = "..."
@@ -101,7 +106,10 @@ class RowTemplate:
         self.columns: tuple[str, ...] | None = None
         self.has_more_columns = False
         self.delimiters = ","
+        self.lists: tuple[str, ...] = ()
+        """The members of JSON rows that are lists, each value of which is a row."""
         self._wheres: list[tuple[str, bool, str]] = []
+        self._defaults: dict[str, str] = {}
         self._placeholders = Placeholders(text)
         time: TimeRule | None = None
         blocks = [_Block(None, 1, [])]
@@ -146,13 +154,23 @@ class RowTemplate:
         return RowTemplate, (self.text, self.name)
 
     def _apply_directive(self, directive: str, rest: str) -> None:
-        """Apply `@where`, `@columns` or `@delimiter`."""
+        """Apply `@where`, `@columns`, `@delimiter`, `@default` or `@each`."""
         if directive == "where":
             match = _WHERE.fullmatch(rest)
             if match is None:
                 raise ValueError("expected @where {column} = value, or != value")
             column, operator, value = match.groups()
             self._wheres.append((column.strip(), operator == "=", value))
+        elif directive == "default":
+            match = _DEFAULT.fullmatch(rest)
+            if match is None or not match.group(2):
+                raise ValueError("expected @default {column} = value")
+            self._defaults[match.group(1).strip()] = match.group(2)
+        elif directive == "each":
+            match = _CONDITION.fullmatch(rest)
+            if match is None:
+                raise ValueError("expected @each {member}, a member of JSON rows that is a list")
+            self.lists = (*self.lists, match.group(1).strip())
         elif directive == "columns":
             names = tuple(rest.replace(",", " ").split())
             self.has_more_columns = names[-1:] == (_MORE_COLUMNS,)
@@ -209,6 +227,8 @@ class RowTemplate:
         """The element that a row means, or None where `@where` leaves it out; a `RowError` for a bad row."""
         if self.uses_row_number and ROW_NUMBER not in cells:
             cells = {**cells, ROW_NUMBER: str(number)}
+        if self._defaults:
+            cells = {**cells, **{name: value for name, value in self._defaults.items() if not cells.get(name)}}
         row = TemplateRow(cells, blank_prefix)
         for column, wanted, value in self._wheres:
             if (row.cell(column) == value) is not wanted:

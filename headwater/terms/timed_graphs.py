@@ -21,13 +21,27 @@ from dataclasses import dataclass, field, replace
 
 from pyoxigraph import DefaultGraph, RdfFormat
 
-from headwater.terms.model import BadElement, BlankNode, Element, NamedNode, Quad, Term, Triple
+from headwater.terms.model import XSD, BadElement, BlankNode, Element, Literal, NamedNode, Quad, Term, Triple
 from headwater.terms.rdf_documents import RdfSyntaxError, read_quads
-from headwater.terms.statements import graph_label, parse_statements
+from headwater.terms.statements import graph_label, graph_term, parse_statements
 from headwater.terms.text_lines import LineNumbers, Lines, LongLine, line_to_text, lines_before, offset_lines
 from headwater.terms.timestamps import format_time, parse_time
 
 GENERATED_AT_TIME = NamedNode("http://www.w3.org/ns/prov#generatedAtTime")
+
+
+def graph_time(name: NamedNode | BlankNode, time: int) -> Triple:
+    """The statement that gives the time of a graph."""
+    return Triple(name, GENERATED_AT_TIME, Literal(format_time(time), datatype=NamedNode(XSD + "dateTime")))
+
+
+def missing_graph_time(element: Element) -> tuple[Triple, ...]:
+    """The statement that gives the time of an element's graph; none where it has no name, or says its time itself."""
+    if element.graph is None:
+        return ()
+    name = graph_term(element.graph)
+    has_time = any(one.subject == name and one.predicate == GENERATED_AT_TIME for one in element.triples)
+    return () if has_time else (graph_time(name, element.time),)
 
 
 @dataclass(slots=True)

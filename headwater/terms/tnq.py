@@ -10,7 +10,7 @@
 The timestamp is an integer of milliseconds or an xsd:dateTime. Consecutive lines with the same timestamp and
 graph name are one element. Blank lines and lines that begin with `#` mean nothing. A broken line is one
 `BadElement`; the element around it goes on. Blank nodes keep their labels: a label means the same node
-throughout the file.
+wherever it is read, in this file, in others, and over connections.
 """
 
 from __future__ import annotations

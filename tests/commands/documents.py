@@ -108,9 +108,10 @@ class Folder:
             assert result.exit_code == 0, result.stderr
             return result.stdout
         with tempfile.TemporaryDirectory() as folder:
-            script = Path(folder) / "headwater"
-            script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m headwater "$@"\n')
-            script.chmod(0o755)
+            for name, module in (("headwater", "-m headwater "), ("python", "")):
+                script = Path(folder) / name
+                script.write_text(f'#!/bin/sh\nexec "{sys.executable}" {module}"$@"\n')
+                script.chmod(0o755)
             path = f"{folder}:{environment()['PATH']}"
             run = subprocess.run(
                 ["sh", "-c", command], cwd=self._path, env=environment(PATH=path), capture_output=True, text=True

@@ -53,6 +53,14 @@ def test_the_first_query_shows_its_answers() -> None:
     assert "'evaluator': 'kernel'" in outputs(notebook, "text/plain")[-1]
 
 
+def test_the_averages_are_those_of_the_tutorial() -> None:
+    notebook = executed("averages.ipynb")
+    assert len(outputs(notebook, "image/png")) == 1
+    table, types = outputs(notebook, "text/plain")[:2]
+    assert "21.25" in table and "Server room" in table
+    assert "float64" in types and "int64" in types and "datetime64" in types
+
+
 @pytest.mark.spark
 def test_the_live_chart_gets_all_answers() -> None:
     notebook = executed("spark-live.ipynb")

@@ -20,12 +20,15 @@ from headwater.language.parser import parse
 from headwater.language.stream_clauses import StreamOperator
 from headwater.terms.model import XSD, Element, Literal, NamedNode, Triple
 from headwater.terms.stored_forms import to_stored_quad
+from headwater.terms.timed_graphs import GENERATED_AT_TIME, graph_time
 from headwater.windows.model import Bounds
 from headwater.windows.settings import Content, Options, QuerySettings, Report, resolve_settings
 
 EX = "http://example.org/"
 STREAMS = (EX + "s0", EX + "s1")
 GRAPHS = (EX + "g0", EX + "g1")
+NAMES = (None, EX + "n0", EX + "n1", EX + "a", "_:b0")
+"""The names of graphs in streams."""
 UNIT = 250_000
 """A quarter of a second: times with and without a fraction of a millisecond are in between."""
 
@@ -63,6 +66,13 @@ class Writer:
     timed: bool = False
     fresh: int = 0
     bound: list[str] = field(default_factory=lambda: ["?x", "?y", "?v", "?w"])
+    named: bool = False
+    """Whether GRAPH may stand in the clause of a window."""
+    graph_times: bool = False
+    """Whether the times of graphs may stand in patterns; then nothing is ordered.
+
+    SPARQL leaves open how a date-time and a number are ordered, and the two evaluators decide it differently.
+    """
     inside: bool = False
     """Whether the pattern stands inside a window or graph already."""
 
@@ -90,13 +100,18 @@ class Writer:
         return f"{subject} {self.predicate()} {object_}"
 
     def predicate(self) -> str:
+        if self.graph_times and self.seldom(5):
+            return self.pick(f"<{GENERATED_AT_TIME.value}>", f"^<{GENERATED_AT_TIME.value}>")
         paths = ["^:p", ":p|:q", ":p/:q", "!(:p|^:q)", "!:p", "(:p|^:q)/:r"]
         return self.pick(*paths) if self.seldom(8) else self.pick(":p", ":p", ":q", ":r", "?k")
 
     def placed(self, depth: int) -> str:
-        """A pattern somewhere: in a window, a stream, a static graph or the default graph."""
+        """A pattern somewhere: in a window, a stream, a static graph or the default graph; in a graph of a window."""
         if self.inside:
-            return self.block()
+            if not self.named or not self.seldom(2):
+                return self.block()
+            body = self.group(depth - 1) if depth > 0 and self.seldom(2) else self.block()
+            return f"GRAPH {self.pick('?h', '?h', '?x', ':n0', ':n1')} {{ {body} }}"
         where = {
             "csparql": ["", "", "", "GRAPH :s0", "GRAPH :s1", "GRAPH ?g", "GRAPH :g0"],
             "rspql": ["WINDOW :w0", "WINDOW :w1", "WINDOW :w0", "WINDOW ?g", "", "GRAPH :g0", "GRAPH ?g"],
@@ -242,6 +257,8 @@ class Writer:
 
     def cut(self, nested: bool) -> str:
         """ORDER BY, LIMIT and OFFSET."""
+        if self.graph_times:
+            return ""
         order = f" ORDER BY {self.pick('?x', 'DESC(?x)')} ?v" if self.seldom() else ""
         limit = f" LIMIT {self.random.randint(1, 3)}" if self.seldom(2 if nested else 5) else ""
         return order + limit + (" OFFSET 1" if self.seldom(6) else "")
@@ -291,21 +308,35 @@ def dataset(random: Random, language: str) -> str:
     return ""
 
 
-def a_stream(random: Random) -> tuple[Element, ...]:
+def a_stream(random: Random, graphs: tuple[str | None, ...] = (), *, graph_times: bool = False) -> tuple[Element, ...]:
     times = sorted(
         random.choice([random.randrange(12) * UNIT, 1_000_000, 1_000_250]) for _ in range(random.randint(4, 9))
     )
     return tuple(
-        Element(time, tuple(a_triple(random) for _ in range(random.randint(1, 5))), None, (position,))
-        for position, time in enumerate(times)
+        an_element(random, time, graphs, position, graph_times=graph_times) for position, time in enumerate(times)
     )
 
 
-def a_case(random: Random, depth: int = 2) -> Case:
-    """A query with its streams and data."""
+def an_element(
+    random: Random, time: int, graphs: tuple[str | None, ...], position: int, *, graph_times: bool
+) -> Element:
+    """An element of some triples; a named one may have none, and sometimes it says its time itself."""
+    graph = random.choice(graphs) if graphs else None
+    triples = [a_triple(random) for _ in range(random.randint(1 if graph is None else 0, 5))]
+    if graph_times and graph is not None and not graph.startswith("_:") and random.randrange(4) == 0:
+        triples.append(graph_time(NamedNode(graph), random.choice([time, 0])))
+    return Element(time, tuple(triples), graph, (position,))
+
+
+def a_case(random: Random, depth: int = 2, *, named: bool = False) -> Case:
+    """A query with its streams and data; `named` for streams of named graphs and queries that read them."""
     language = random.choice(["csparql", "rspql", "cqels"])
     timed = random.randrange(2) == 1
-    text = Writer(random, language, timed).query(depth).replace("@DATASET@", dataset(random, language))
+    graph_times = named and random.randrange(2) == 0
+    writer = Writer(random, language, timed, named=named, graph_times=graph_times)
+    if named:
+        writer.bound.append("?h")
+    text = writer.query(depth).replace("@DATASET@", dataset(random, language))
     data = [a_triple(random) for _ in range(random.randrange(5))]
     quads = [Quad(t.subject, t.predicate, t.object) for t in data]
     for graph in GRAPHS:
@@ -318,5 +349,6 @@ def a_case(random: Random, depth: int = 2) -> Case:
         emit=random.choice([None, None, *StreamOperator]),
         content=random.choice([None, *Content]),
     )
-    elements = {stream: a_stream(random) for stream in STREAMS}
+    names = NAMES if named else ()
+    elements = {stream: a_stream(random, names, graph_times=graph_times) for stream in STREAMS}
     return Case(f"PREFIX : <{EX}> {text}", options, elements, tuple(quads))

@@ -23,9 +23,12 @@ from headwater.optimizer.statistics import Statistics
 from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.element_columns import ElementColumns
 from headwater.terms.model import Element
+from headwater.terms.statements import graph_term
+from headwater.terms.timed_graphs import GENERATED_AT_TIME
 from headwater.windows.element_sequences import Elements
-from tests.kernel.generated_queries import STREAMS, Case, a_case
+from tests.kernel.generated_queries import NAMES, RESOURCES, STREAMS, Case, a_case
 
+_NAMES = {graph_term(name) for name in NAMES if name is not None} - set(RESOURCES)
 _WAYS = 0x5EED
 """Turns the number of a case into that of its way."""
 
@@ -118,9 +121,12 @@ def compared(answer: Answer) -> object:
     )
 
 
-def check_case(number: int) -> Counter[str] | None:
-    """What there was to see in a case in which both agree; None where the kernel leaves the query to the reference."""
-    case = a_case(Random(number))
+def check_case(number: int, *, named: bool = False) -> Counter[str] | None:
+    """What there was to see in a case in which both agree; None where the kernel leaves the query to the reference.
+
+    With `named`, the streams are of named graphs, and queries read them.
+    """
+    case = a_case(Random(number), named=named)
     plan, settings = case.plan()
     registered = RegisteredQuery(plan, settings)
     random = Random(number ^ _WAYS)
@@ -137,11 +143,11 @@ def check_case(number: int) -> Counter[str] | None:
     return seen(case, expected)
 
 
-def check_cases(wanted: int, first: int) -> Counter[str]:
+def check_cases(wanted: int, first: int, *, named: bool = False) -> Counter[str]:
     """So many cases in which both evaluators take part, from a number on; gives in how many there was what to see."""
     total: Counter[str] = Counter()
     for number in count(first):
-        there_was = check_case(number)
+        there_was = check_case(number, named=named)
         if there_was is not None:
             total.update(+there_was)
             total["cases"] += 1
@@ -165,5 +171,8 @@ def seen(case: Case, answers: list[Answer]) -> Counter[str]:
         ),
         "unbound variables": any(term is None for row in rows for term in row),
         "operands that may be no numbers": operates,
+        "graphs of windows": "GRAPH ?h" in case.text or "GRAPH :n" in case.text or "GRAPH ?x" in case.text,
+        "times of graphs": GENERATED_AT_TIME.value in case.text,
+        "names of graphs in answers": any(term in _NAMES for row in rows for term in row),
     }
     return Counter({what: 1 for what, is_there in found.items() if is_there})

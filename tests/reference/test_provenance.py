@@ -108,7 +108,7 @@ def _remove(tick: TickSolutions, keep: Callable[[object], bool]) -> TickSolution
     buffers = []
     for number, buffer in enumerate(tick.buffers):
         items = [one for one in buffer.shown if keep(FoundElement(number, one.time, one.position))]
-        kept = WindowBuffer(buffer.definition, buffer.label, buffer.cap, items, [one.time for one in items])
+        kept = WindowBuffer(buffer.definition, buffer.label, buffer.cap, items=items, times=[one.time for one in items])
         kept.high = len(items)
         dataset.change(number, items, [])
         buffers.append(kept)

@@ -71,7 +71,8 @@ def elements(
         triples = [Triple(o, NamedNode(EX + "value"), value(chance))]
         if chance.random() < 0.7:
             triples.append(Triple(o, NamedNode(EX + "by"), NamedNode(f"{EX}s{chance.randrange(5)}")))
-        return Element(number * 300_000 - chance.randrange(2) * 100_000, tuple(triples), position=(0, number))
+        time = number * 300_000 - chance.randrange(2) * 100_000
+        return Element(time, tuple(triples), f"{EX}n{number % 3}" if number % 4 else None, (0, number))
 
     def mentioned(number: int) -> Element:
         o = NamedNode(f"{EX}o{chance.randrange(12)}")

@@ -41,6 +41,11 @@ KEYED = {
         WHERE {{ WINDOW :w {{ ?o :value ?v ; :by ?s }} }} ORDER BY DESC(?v) LIMIT 2""",
     "an ordered group": f"""SELECT ?o (COUNT(*) AS ?n) {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v }} }}
         GROUP BY ?o ORDER BY DESC(?n) LIMIT 2""",
+    "graphs": f"""SELECT ?g ?o ?v ?s {WINDOWS}
+        WHERE {{ WINDOW :w {{ GRAPH ?g {{ ?o :value ?v OPTIONAL {{ ?o :by ?s }} }} }} }}""",
+    "a graph": f"SELECT ?o ?v ?s {WINDOWS} WHERE {{ WINDOW :w {{ GRAPH :n1 {{ ?o :value ?v }} ?o :by ?s }} }}",
+    "groups by graph": f"""SELECT ?g (SUM(?v) AS ?n) {WINDOWS}
+        WHERE {{ WINDOW :w {{ GRAPH ?g {{ ?o :value ?v }} }} }} GROUP BY ?g""",
     # With :o3 in the patterns there would be no key; without the branch that gives nothing there is one.
     "a fixed key": f"SELECT ?o ?v {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v ; :by ?s }} FILTER(?o = :o3) }}",
     "an empty branch": f"""SELECT ?v {WINDOWS} WHERE {{ WINDOW :w {{
@@ -55,6 +60,15 @@ WHOLE = {
         f"""SELECT ?o ?k (COUNT(*) AS ?n) {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v ; :by ?s }} }}
         GROUP BY ?o (EXISTS {{ WINDOW :w {{ ?y :by ?s }} }} AS ?k)""",
         "the groups depend on EXISTS",
+    ),
+    "names of graphs": (
+        f"SELECT ?g ?v {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v GRAPH ?g {{}} }} }}",
+        "GRAPH in a window would be repeated in every shard",
+    ),
+    "times of graphs": (
+        f"""SELECT ?o ?t {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v .
+        ?o <http://www.w3.org/ns/prov#generatedAtTime> ?t }} }}""",
+        "the times of graphs would be repeated in every shard",
     ),
     "no common variable": (
         f"SELECT ?v ?x {WINDOWS} WHERE {{ WINDOW :w {{ ?o :value ?v . ?s :by ?x }} }}",

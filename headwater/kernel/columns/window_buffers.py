@@ -26,19 +26,23 @@ _WORTH_COMPACTING = 256
 class TripleBuffer:
     """The items of a window, each one or more triples. `cap` bounds what an unbounded window may hold.
 
-    With `has_times`, triples have the time of their item as a fourth column, in microseconds.
+    With `has_graphs`, triples have the name of their graph as a fourth column; with `has_times`, the time of their item
+    as the last one, in microseconds.
     """
 
-    def __init__(self, definition: Window, label: str, cap: int, *, has_times: bool = False) -> None:
+    def __init__(
+        self, definition: Window, label: str, cap: int, has_times: bool = False, has_graphs: bool = False
+    ) -> None:
         self.definition = definition
         self._label = label
         self._cap = cap
         self._has_times = has_times
-        self._nothing = Delta.empty(4 if has_times else 3)
+        width = 4 if has_graphs else 3
+        self._nothing = Delta.empty(width + 1 if has_times else width)
         self._times: Ints = no_rows(1)[:, 0]
         self._starts: Ints = no_rows(1)[:, 0]
         """Where the triples of each item begin. Arrays have room for more items than there are."""
-        self._triples: Ints = no_rows(3)
+        self._triples: Ints = no_rows(width)
         self._items = 0
         self._end = 0
         """The number of triples."""
@@ -272,9 +276,9 @@ class TripleBuffer:
         triples = self._triples[start:end]
         if not self._has_times:
             return triples
-        with_times = np.empty((end - start, 4), dtype=np.int64)
-        with_times[:, :3] = triples
-        with_times[:, 3] = np.repeat(self._times[low:high], np.diff(self._starts[low:high], append=end))
+        with_times = np.empty((end - start, triples.shape[1] + 1), dtype=np.int64)
+        with_times[:, :-1] = triples
+        with_times[:, -1] = np.repeat(self._times[low:high], np.diff(self._starts[low:high], append=end))
         return with_times
 
     @property

@@ -29,6 +29,7 @@ from headwater.algebra.nodes import (
     OrderBy,
     PathMatch,
     Project,
+    QuadPattern,
     Reduced,
     Service,
     Slice,
@@ -49,6 +50,7 @@ from headwater.kernel.aggregation.grouping import AggregateSpec, GroupOperator
 from headwater.kernel.columns.delta import no_rows
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.compiling.existence import Variables
+from headwater.kernel.compiling.graph_lifting import lift_window_graphs
 from headwater.kernel.compiling.join_inputs import JoinInput, join_all
 from headwater.kernel.compiling.pattern_inputs import PatternCompiler
 from headwater.kernel.compiling.row_expressions import RowExpressions
@@ -106,13 +108,19 @@ class Compiler:
         return self._pattern_compiler.is_timed
 
     @property
+    def has_graphs(self) -> bool:
+        """Whether the plan reads the names of the graphs of triples."""
+        return self._pattern_compiler.has_graphs
+
+    @property
     def has_unfollowed_data(self) -> bool:
         """Whether some static rows were read once: a change of the data set does not reach them as a delta."""
         return self.static_parts.has_unfollowed_data
 
     def compile(self) -> tuple[Operator, Presenter | None]:
         """The operator whose rows are the solutions of the plan, and what ORDER BY and LIMIT make of them."""
-        presentation, below = Presentation.extract(self._plan.root)
+        root = lift_window_graphs(self._plan.root, lambda: Variable(self.new_name("h")))
+        presentation, below = Presentation.extract(root)
         if presentation is None:
             return self._compile_node(below, DEFAULT), None
         return self._compile_presentation(presentation, below, DEFAULT)
@@ -166,7 +174,11 @@ class Compiler:
         match node:
             case Bgp((triple,)):
                 return self._pattern_compiler.pattern(triple, graph)
-            case Join() | Bgp():
+            case QuadPattern(name, ()):
+                return self._pattern_compiler.graph_names(name, graph)
+            case QuadPattern(name, (triple,)):
+                return self._pattern_compiler.quad_pattern(triple, name, graph)
+            case Join() | Bgp() | QuadPattern():
                 return self._compile_join(node, graph)
             case PathMatch():
                 return self._compile_path(node, graph)
@@ -249,6 +261,8 @@ class Compiler:
                 yield from self._split_join(right, graph)
             case Bgp(triples):
                 yield from ((Bgp((triple,)), graph) for triple in triples)
+            case QuadPattern(name, (_, _, *_) as triples):
+                yield from ((QuadPattern(name, (triple,)), graph) for triple in triples)
             case Graph(NamedNode() as name, inner):
                 yield from self._split_join(inner, name)
             case Window((number,), None, inner):

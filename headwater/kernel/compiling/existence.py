@@ -34,6 +34,7 @@ from headwater.algebra.nodes import (
     OrderBy,
     PathMatch,
     Project,
+    QuadPattern,
     Reduced,
     Slice,
     Union,
@@ -218,7 +219,7 @@ def _is_only_restricted(plan: Node, around: Variables) -> bool:
     """Whether substituting values for `around` keeps just those of its solutions that have these values."""
     shown = around & frozenset(visible_variables(plan))
     match plan:
-        case Bgp() | Values() | Unit():
+        case Bgp() | QuadPattern() | Values() | Unit():
             return True
         case PathMatch(_, path, _):
             return not shown or not can_be_empty(path)

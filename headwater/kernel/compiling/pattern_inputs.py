@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from headwater.algebra.nodes import Node
+from headwater.algebra.nodes import GraphName, Node
 from headwater.algebra.placed_patterns import PlacedPattern
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import expressions_of, nodes_of, sub_expressions
@@ -27,10 +27,13 @@ from headwater.kernel.compiling.unsupported import UnsupportedByKernel
 from headwater.kernel.operators.distinct import DistinctOperator
 from headwater.kernel.operators.extend import ExtendOperator
 from headwater.kernel.operators.operator import Operator
+from headwater.kernel.operators.projection import ProjectionOperator
 from headwater.kernel.operators.star import StarOperator, StarPattern
 from headwater.kernel.operators.triple_patterns import (
+    GRAPH_NAME,
     TIMED_TRIPLE,
     TRIPLE,
+    NamedGraphOperator,
     PatternOperator,
     RenameOperator,
     SharedOperator,
@@ -46,6 +49,8 @@ from headwater.windows.model import TimeWindow
 from headwater.windows.settings import Content, QuerySettings
 
 Pattern = tuple[int | str, int | str, int | str]
+GraphKey = int | bool
+"""The id of the name of a graph; True for a variable, False for the merge of all."""
 
 
 class PatternCompiler:
@@ -72,12 +77,16 @@ class PatternCompiler:
         asked = list(_timestamps(plan.root))
         self.is_timed = bool(asked)
         self._by_stream = any(part.stream is not None for part in asked)
-        self.sources = [TripleSourceOperator(TIMED_TRIPLE if self.is_timed else TRIPLE) for _ in plan.windows]
+        self.has_graphs = plan.reads_window_graphs
+        columns = (*TRIPLE, *([GRAPH_NAME] if self.has_graphs else []), *(TIMED_TRIPLE[3:] if self.is_timed else []))
+        self.sources = [TripleSourceOperator(columns) for _ in plan.windows]
         self._read: list[Operator] = [SharedOperator(source, clock) for source in self.sources]
         self.times: list[PatternTime] = []
         self._graphs_with_static_data = graphs_with_static_data(plan)
         self._graphs: dict[NamedNode, Operator] = {}
-        self._patterns: dict[tuple[NamedNode, Pattern], Operator] = {}
+        self._merged: dict[NamedNode, Operator] = {}
+        self._patterns: dict[tuple[NamedNode, Pattern, GraphKey], Operator] = {}
+        self._names: dict[tuple[NamedNode, GraphKey], Operator] = {}
         self._windows = settings.windows
         self._stars: dict[tuple[NamedNode, tuple[StarPattern, ...]], tuple[Operator, StarOperator]] = {}
         self.star_windows: set[int] = set()
@@ -88,6 +97,13 @@ class PatternCompiler:
 
     def pattern(self, triple: TriplePattern, graph: NamedNode) -> Operator:
         """The solutions of a triple pattern in a graph that some window feeds, with the columns of its times."""
+        return self._pattern(triple, graph, None)
+
+    def quad_pattern(self, triple: TriplePattern, name: GraphName, graph: NamedNode) -> Operator:
+        """The same in the named graph of the window that is called so, or in each for a variable, which is bound."""
+        return self._pattern(triple, graph, name)
+
+    def _pattern(self, triple: TriplePattern, graph: NamedNode, name: GraphName | None) -> Operator:
         if isinstance(triple.predicate, Path):
             raise UnsupportedByKernel("a property path over a stream")
         parts = (triple.subject, triple.predicate, triple.object)
@@ -96,21 +112,36 @@ class PatternCompiler:
             f"v{variables.index(part)}" if isinstance(part, Variable) else self._vocabulary.id_of(part)
             for part in parts
         )
-        key = graph, (first, second, third)
+        key = graph, (first, second, third), self._graph_key(name)
         if key not in self._patterns:
-            self._patterns[key] = SharedOperator(
-                self._match_pattern(triple, graph, key[1], len(variables)), self._clock
-            )
-        if (unique := self._sets.get(key)) is not None:
+            self._patterns[key] = SharedOperator(self._match_pattern(triple, *key, len(variables)), self._clock)
+        if name is None and (unique := self._sets.get(key[:2])) is not None:
             self.collapse_counters[PlacedPattern(graph, triple)] = lambda: unique.collapsed
         shared = self._patterns[key]
-        times = [self._time(name, variables) for name in shared.variables[len(variables) :]]
-        return RenameOperator(shared, (*(variable.value for variable in variables), *times))
+        shown = [variable.value for variable in variables]
+        if isinstance(name, Variable):
+            shown.append(name.value)
+        times = [self._time(column, variables) for column in shared.variables[len(shown) :]]
+        return RenameOperator(shared, (*shown, *times))
+
+    def _graph_key(self, name: GraphName | None) -> GraphKey:
+        return self._vocabulary.id_of(name) if isinstance(name, NamedNode) else isinstance(name, Variable)
+
+    def graph_names(self, name: GraphName, graph: NamedNode) -> Operator:
+        """The names of the graphs of the windows of a graph, each once; only the given one if it is a constant."""
+        key = graph, self._graph_key(name)
+        if key not in self._names:
+            column = ProjectionOperator(self._rows(graph), (GRAPH_NAME,))
+            chosen = NamedGraphOperator(column, name_id=key[1] if isinstance(name, NamedNode) else None)
+            self._names[key] = SharedOperator(DistinctOperator(chosen), self._clock)
+        shown = name.value if isinstance(name, Variable) else f"{self._prefix}n{len(self._names)}"
+        return RenameOperator(self._names[key], (shown,))
 
     def can_match_star(self, graph: NamedNode) -> bool:
         """Whether a graph has the triples of one window alone, which come and go by their times, many at a tick."""
         windows = [self._windows[number] for number in windows_of(self._plan, graph)]
-        is_alone = len(windows) == 1 and graph not in self._graphs_with_static_data and not self.is_timed
+        is_plain = not self.is_timed and not self.has_graphs
+        is_alone = len(windows) == 1 and graph not in self._graphs_with_static_data and is_plain
         return is_alone and isinstance(windows[0], TimeWindow) and windows[0].slide is not None
 
     def star(self, star: Star) -> Operator:
@@ -140,20 +171,40 @@ class PatternCompiler:
         self.times.append((frozenset(variables), stream, Variable(column)))
         return column
 
-    def _match_pattern(self, triple: TriplePattern, graph: NamedNode, pattern: Pattern, width: int) -> Operator:
-        matched: Operator = PatternOperator(self._graph(graph), pattern)
-        if graph in self._graphs_with_static_data:
+    def _match_pattern(
+        self, triple: TriplePattern, graph: NamedNode, pattern: Pattern, name: GraphKey, width: int
+    ) -> Operator:
+        matched: Operator = PatternOperator(self._graph(graph) if name is False else self._rows(graph), pattern)
+        if name is not False:
+            matched = NamedGraphOperator(matched, name_id=None if name is True else name)
+            width += 1
+            if name is not True:
+                matched = ProjectionOperator(matched, tuple(v for v in matched.variables if v != GRAPH_NAME))
+                width -= 1
+        elif graph in self._graphs_with_static_data:
             static = self._static_parts.matches(triple)
             if static is not None:
                 named = RenameOperator(static, matched.variables[:width])
                 matched = UnionOperator([named, matched], matched.variables)
         if self._as_set:
             matched = NewestTimeOperator(matched, width) if self.is_timed else DistinctOperator(matched)
-            self._sets[graph, pattern] = matched
+            if name is False:
+                self._sets[graph, pattern] = matched
         return TimeTermsOperator(matched, width, self._vocabulary) if self.is_timed else matched
 
     def _graph(self, graph: NamedNode) -> Operator:
         """The triples of all windows of a graph, each as often as it came."""
+        if not self.has_graphs:
+            return self._rows(graph)
+        if graph not in self._merged:
+            # Without the names: in a set, triples that are equal but for the graph are one.
+            rows = self._rows(graph)
+            merged = ProjectionOperator(rows, tuple(v for v in rows.variables if v != GRAPH_NAME))
+            self._merged[graph] = SharedOperator(merged, self._clock)
+        return self._merged[graph]
+
+    def _rows(self, graph: NamedNode) -> Operator:
+        """The triples of all windows of a graph, with all columns that the windows have."""
         if graph not in self._graphs:
             numbers = windows_of(self._plan, graph)
             readers = [self._add_time_column(number) for number in numbers]

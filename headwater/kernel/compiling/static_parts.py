@@ -9,7 +9,19 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import reduce
 
-from headwater.algebra.nodes import Bgp, ExistsPlan, Filter, Graph, Join, Node, PathMatch, Project, Service, Window
+from headwater.algebra.nodes import (
+    Bgp,
+    ExistsPlan,
+    Filter,
+    Graph,
+    Join,
+    Node,
+    PathMatch,
+    Project,
+    QuadPattern,
+    Service,
+    Window,
+)
 from headwater.algebra.non_literals import non_literal_variables
 from headwater.algebra.plan import QueryKind, QueryPlan
 from headwater.algebra.scope import certain_variables, expressions_of, nodes_of, sub_expressions, visible_variables
@@ -77,7 +89,7 @@ class StaticParts:
         return graph == DEFAULT and self.assumes_static_patterns and self.patterns.is_static(node)
 
     def _is_static_node(self, node: Node) -> bool:
-        if isinstance(node, Window | Service):
+        if isinstance(node, Window | Service | QuadPattern):
             return False
         if isinstance(node, Graph) and (isinstance(node.name, Variable) or node.name in self.streams) and self.streams:
             return False

@@ -77,8 +77,15 @@ def with_bound_equalities(plan: QueryPlan) -> QueryPlan:
 
 
 def can_be_member(plan: QueryPlan) -> bool:
-    """Whether a query can be a member: one without a stream is answered once, and DESCRIBE is more than rows."""
-    return bool(plan.windows) and plan.kind is not QueryKind.DESCRIBE
+    """Whether a query can be a member: one without a stream is answered once, and DESCRIBE is more than rows.
+
+    Names of graphs are no part of the rows that members share.
+    """
+    return (
+        bool(plan.windows)
+        and plan.kind is not QueryKind.DESCRIBE
+        and not (plan.reads_window_graphs or plan.reads_graph_times)
+    )
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from headwater.kernel.columns.delta import Delta, no_rows
+from headwater.kernel.columns.delta import UNBOUND, Delta, no_rows
 from headwater.kernel.columns.delta_run import DeltaRun
 from headwater.kernel.columns.relation import NO_ROW_IDS
 from headwater.kernel.columns.ring_index import Ints, as_contiguous
@@ -23,6 +23,8 @@ from headwater.terms.compiled_code import compiled
 TRIPLE = ("s", "p", "o")
 TIMED_TRIPLE = (*TRIPLE, "t")
 """With the time in microseconds, for queries with `timestamp()`."""
+GRAPH_NAME = "g"
+"""The column behind the triple that has the name of its graph, for queries with GRAPH in the clause of a window."""
 _FEW_TRIPLES = 4
 """Up to so many triples, a loop in Python is faster than a call of compiled code."""
 
@@ -213,6 +215,41 @@ class PatternOperator(Operator):
         return (
             np.array(bindings, dtype=np.int64).reshape(len(bindings), len(self._columns)) if bindings else self._nothing
         )
+
+    def needs_rows_of(self, source: Operator) -> bool:
+        return self._source.needs_rows_of(source)
+
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        return (self._source,)
+
+
+class NamedGraphOperator(Operator):
+    """The rows of triples whose graph has a name; with a `name_id`, that name. No state."""
+
+    def __init__(self, source: Operator, *, name_id: int | None = None) -> None:
+        self.variables = source.variables
+        self._source = source
+        self._column = source.column_of(GRAPH_NAME)
+        self._name_id = name_id
+
+    def apply(self, deltas: Sequence[Delta]) -> Delta:
+        (delta,) = deltas
+        return delta if delta.is_empty else delta.map_rows(self._select)
+
+    def _select(self, rows: Ints) -> Ints:
+        chosen: Ints = rows[self._is_chosen(rows)]
+        return chosen
+
+    def _is_chosen(self, rows: Ints) -> Ints:
+        names = rows[:, self._column]
+        chosen: Ints = names != UNBOUND if self._name_id is None else names == self._name_id
+        return chosen
+
+    def apply_run(self, runs: Sequence[DeltaRun]) -> DeltaRun:
+        (run,) = runs
+        chosen = self._is_chosen(run.rows)
+        return DeltaRun(run.rows[chosen], run.ticks[chosen], run.signs[chosen])
 
     def needs_rows_of(self, source: Operator) -> bool:
         return self._source.needs_rows_of(source)

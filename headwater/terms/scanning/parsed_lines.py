@@ -15,6 +15,7 @@ from headwater.terms.checking.checked_parsing import parse_quads
 from headwater.terms.model import BadElement, BlankNode, NamedNode, Quad, Triple
 from headwater.terms.rdf_documents import RdfSyntaxError
 from headwater.terms.scanning.formats import LineFormat
+from headwater.terms.statements import graph_term
 from headwater.terms.text_lines import line_to_text
 from headwater.terms.tnq import read_tnq
 
@@ -71,7 +72,7 @@ def _read_timed_lines(lines: Sequence[bytes]) -> list[LineContent]:
     found = list(read_tnq((line + b"\n" for line in lines), "", first_position))
     refused = {item.position[0]: item for item in found if isinstance(item, BadElement)}
     statements = (
-        ParsedStatement(item.time, triple, _graph_name(item.graph))
+        ParsedStatement(item.time, triple, DefaultGraph() if item.graph is None else graph_term(item.graph))
         for item in found
         if not isinstance(item, BadElement)
         for triple in item.triples
@@ -83,13 +84,6 @@ def _read_timed_lines(lines: Sequence[bytes]) -> list[LineContent]:
         contents.append([next(statements)] if bad is None else RefusedLine(bad.reason, bad.text))
         position += len(line) + 1
     return contents
-
-
-def _graph_name(label: str | None) -> NamedNode | BlankNode | DefaultGraph:
-    """The inverse of `headwater.terms.statements.graph_label`."""
-    if label is None:
-        return DefaultGraph()
-    return BlankNode(label.removeprefix("_:")) if label.startswith("_:") else NamedNode(label)
 
 
 def _read_untimed_lines(lines: Sequence[bytes], format: RdfFormat) -> list[LineContent]:

@@ -59,7 +59,9 @@ class PatternTable(NamedTuple):
 class ScanPatterns:
     """Patterns with the hash table in which compiled code looks them up."""
 
-    def __init__(self, patterns: Iterable[ScanPattern]) -> None:
+    def __init__(self, patterns: Iterable[ScanPattern], *, has_graphs: bool = False) -> None:
+        self.has_graphs = has_graphs
+        """Whether the names of graphs are wanted."""
         marks: dict[tuple[int, int, int], int] = {}
         for pattern in patterns:
             ids = (pattern.subject, pattern.predicate, pattern.object)

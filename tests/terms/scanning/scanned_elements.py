@@ -32,7 +32,7 @@ def scanned_elements(scanned: ScannedColumns) -> Iterator[Element | BadElement]:
             strict=True,
         )
     ):
-        name = None if graph == NO_TERM else graph_label(term_of(graph))  # type: ignore[arg-type]
+        name = None if graph == NO_TERM else graph_label(term_of(graph))
         rows = tuple(triples[bounds[number] : bounds[number + 1]])
         found.append(Element(time, rows, name, (position,)))
     found.sort(key=lambda item: item.position)
