@@ -11,6 +11,9 @@ What was sent goes through a spool, as what is received over a network does (`so
 is on disk when `send` returns, and a later run goes on with what was not answered. Before a run reads the stream, and
 between two runs, elements wait in memory.
 
+Elements without a time of their own are stamped when they are sent. As long as all are, the spool has a mark of what
+has settled, as that of a receiver: windows close by the clock, and an eager query answers at once.
+
 A bounded number of elements may wait to be evaluated. Behind that `send` waits, so that a program cannot be faster than
 its queries for long. Where no run reads the stream nobody would end that wait, and `send` raises a `StateError`.
 """
@@ -24,7 +27,7 @@ import threading
 import time as clock
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -32,9 +35,9 @@ from typing import Any, TypeAlias
 from headwater.errors import SettingError, StateError
 from headwater.sources.offsets import StreamOffset
 from headwater.sources.payloads import Decoder, ReceivedMessage
-from headwater.sources.receivers import ReceivedSource, RunSignals
+from headwater.sources.receivers import MARK_SECONDS, ReceivedSource, RunSignals
 from headwater.sources.source import SourceError
-from headwater.sources.spool import Spool, SpoolSource
+from headwater.sources.spool import Spool, SpoolSource, read_mark
 from headwater.terms.arguments import check_elements, check_number, check_time, check_whole
 from headwater.terms.model import BadElement, Element, Triple
 from headwater.terms.template import RowTemplate
@@ -68,6 +71,10 @@ class PushSource(ReceivedSource):
         self._is_closed = False
         self._has_ended = False
         self._last_time = 0
+        self._stamps: bool | None = None
+        """Whether all elements were stamped when they were sent; None before the first one."""
+        self._stamped: set[int] = set()
+        """The stamps of elements that are not written yet."""
         self._sent = 0
 
     @property
@@ -130,13 +137,38 @@ class PushSource(ReceivedSource):
     def _take(self, pairs: Sequence[tuple[Any, Time | None]], timeout: float | None) -> None:
         """Make elements and write them, a buffer at a time."""
         end = None if timeout is None else clock.monotonic() + check_number("timeout", timeout)
-        elements = [element for data, time in pairs for element in self._make_elements(data, time)]
-        for first in range(0, len(elements), self._most):
-            part = elements[first : first + self._most]
+        stamps: set[int] = set()
+        try:
+            elements = [element for data, time in pairs for element in self._make_elements(data, time, stamps)]
+            has_own = any(isinstance(one, Element) and one.time not in stamps for one in elements)
+            for first in range(0, len(elements), self._most):
+                part = elements[first : first + self._most]
+                with self._changed:
+                    self._wait_for_room(len(part), end)
+                    self._stamps = self._stamps is not False and not has_own
+                    self._store(part)
+                self._wake()
+        finally:
             with self._changed:
-                self._wait_for_room(len(part), end)
-                self._store(part)
-            self._wake()
+                self._stamped -= stamps
+                self._mark()
+        self._wake()
+
+    def _mark(self) -> None:
+        """Write into the spool what has settled; later elements are stamped with this instant at the earliest."""
+        if self._spool is None or self._stamps is None:
+            return
+        settled = min(self._stamped, default=max(clock.time_ns() // 1000, self._last_time + 1))
+        if self._stamps and not self._stamped:
+            self._last_time = settled - 1
+        # A mark that cannot be written holds nothing up for ever: elements are written to the same disk.
+        with suppress(OSError):
+            self._spool.mark_settled(settled if self._stamps else None)
+
+    def _mark_until(self, stop: threading.Event) -> None:
+        while not stop.wait(MARK_SECONDS):
+            with self._changed:
+                self._mark()
 
     def _wait_for_room(self, count: int, end: float | None) -> None:
         begin, is_told = clock.monotonic(), False
@@ -162,9 +194,15 @@ class PushSource(ReceivedSource):
                 _LOG.warning("send() waits: %s elements are not evaluated yet; does a query read them?", f"{waiting:,}")
             self._changed.wait(_PATIENCE_SECONDS if end is None else min(_PATIENCE_SECONDS, end - now))
 
-    def _make_elements(self, data: Any, time: Time | None) -> list[Element | BadElement]:
-        """The elements of what was sent; what is no element is refused, an unreadable message is kept as bad."""
+    def _make_elements(self, data: Any, time: Time | None, stamps: set[int]) -> list[Element | BadElement]:
+        """The elements of what was sent; what is no element is refused, an unreadable message is kept as bad.
+
+        `stamps` gets the stamp of an element that is given no time.
+        """
         given = _check_instant(time)
+        if given is None and not isinstance(data, Element | Triple):
+            given = self._arrival()
+            stamps.add(given)
         if isinstance(data, bytes | str | Mapping):
             return list(self._decode(data, given))
         if isinstance(data, Element):
@@ -172,14 +210,14 @@ class PushSource(ReceivedSource):
         else:
             if isinstance(data, Triple):
                 raise SettingError("send takes a list of triples, and this is a triple alone: send([triple])")
-            data = (self._arrival() if given is None else given, data)
+            data = (given, data)
         element = check_elements("what is sent", [data])[0]
         if not element.triples:
             raise SettingError("what is sent has no triples: an element has at least one")
         check_in_calendar(element.time, f"the time {element.time}")
         return [element]
 
-    def _decode(self, data: Message, given: int | None) -> Iterable[Element | BadElement]:
+    def _decode(self, data: Message, arrived: int | None) -> Iterable[Element | BadElement]:
         if self._decoder is None:
             raise SettingError(
                 "send takes triples or an Element; for texts and rows say what they are: push(format=…, template=…)"
@@ -187,7 +225,7 @@ class PushSource(ReceivedSource):
         if isinstance(data, Mapping):
             data = json.dumps(data, default=str)
         payload = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
-        arrived = self._arrival() if given is None else given
+        assert arrived is not None
         with self._changed:
             self._sent += 1
             position = (arrived, self._sent)
@@ -197,6 +235,7 @@ class PushSource(ReceivedSource):
         """The time now, in whole microseconds that only grow."""
         with self._changed:
             self._last_time = max(clock.time_ns() // 1000, self._last_time + 1)
+            self._stamped.add(self._last_time)
             return self._last_time
 
     def _store(self, elements: Sequence[Element | BadElement]) -> None:
@@ -219,14 +258,20 @@ class PushSource(ReceivedSource):
                 raise StateError("another run reads this push source: give each engine its own")
             self._spool = Spool(folder.absolute(), is_durable=is_durable)
             self._wake, self._has_ended = signals.wake, False
+            self._last_time = max(self._last_time, (read_mark(folder) or 0) - 1)
             waiting, self._unspooled = self._unspooled, []
             if waiting:
                 self._store(waiting)
             if self._is_closed:
                 self._spool.end_stream()
+        stop = threading.Event()
+        marking = threading.Thread(target=self._mark_until, args=(stop,), name="headwater-push", daemon=True)
+        marking.start()
         try:
             yield SpoolSource(str(folder.absolute()))
         finally:
+            stop.set()
+            marking.join()
             with self._changed:
                 self._spool.close()
                 self._spool, self._wake = None, lambda: None

@@ -30,7 +30,7 @@ from headwater.terms.scratch_folders import ScratchFolder
 
 INSTALL_CONNECTORS = "Type in the source tree: pip install '.[connectors]'"
 _STOP_SECONDS = 10.0
-_MARK_SECONDS = 0.2
+MARK_SECONDS = 0.2
 _LOG = logging.getLogger("headwater.connectors")
 
 
@@ -118,7 +118,7 @@ class Receiver(ABC):
                 self.failure = SourceError(f"{self.address}: {reason}")
                 if self.on_failure is not None:
                     self.on_failure()
-            self.stopping.wait(_MARK_SECONDS)
+            self.stopping.wait(MARK_SECONDS)
 
     def _mark(self) -> None:
         """Write the mark; later messages are stamped with this instant at the earliest."""

@@ -16,6 +16,8 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
 import headwater as hw
 from headwater.execution.answers import Answer
+from headwater.sources.offsets import ItemOffset, StreamOffset
+from headwater.sources.receivers import RunSignals
 from headwater.terms.model import Element
 
 SECOND = 1_000_000
@@ -118,6 +120,44 @@ def test_without_a_time_the_time_of_arrival_counts_and_grows() -> None:
     assert summary.late == 0
     newest = summary.watermarks["s"]
     assert newest is not None and newest >= before + 19
+
+
+def test_what_is_stamped_when_it_is_sent_is_answered_without_a_later_element(engine: hw.Engine) -> None:
+    source = hw.push()
+    engine.stream("s", source)
+    eager = engine.register("SELECT ?v WHERE { STREAM <s> [NOW] { ?x <urn:v> ?v } }")
+    sliding = engine.register(COUNT)
+    seen: dict[str, list[Answer]] = {eager.name: [], sliding.name: []}
+    engine.start(on_answer=lambda answer: seen[answer.query].append(answer))
+    source.send([triple(7)])
+    deadline = time.monotonic() + 60
+    while not (any(one.rows for one in seen[eager.name]) and seen[sliding.name]) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    before_the_end = {name: list(answers) for name, answers in seen.items()}
+    engine.stop()
+    engine.wait()
+    assert [str(row[0]) for one in before_the_end[eager.name] for row in one.rows] == [str(Literal(7))]
+    assert before_the_end[sliding.name], "the clock closes the window"
+
+
+def test_a_stamp_that_is_not_written_yet_holds_the_mark_back(tmp_path: Path) -> None:
+    source = hw.push(buffer=1)
+    with source.open_spool(tmp_path, RunSignals(lambda: None, lambda: None), is_durable=False) as spool:
+        assert spool.settled_before() is None, "elements may have times of their own"
+        source.send([triple(1)])
+        first = spool.settled_before()
+        assert first is not None
+        thread = threading.Thread(target=lambda: source.send([triple(2)], timeout=2), daemon=True)
+        thread.start()
+        time.sleep(1)
+        held = spool.settled_before()
+        assert held is not None and held <= time.time_ns() // 1000 - 500_000, "the second element waits for room"
+        source.note_read(StreamOffset((ItemOffset(source._unread[0][0], source._unread[0][1]),)))
+        thread.join()
+        assert spool.settled_before() > held  # type: ignore[operator]
+        source.note_read(StreamOffset((ItemOffset(source._unread[0][0], source._unread[0][1]),)))
+        source.send([triple(3)], time=5)
+        assert spool.settled_before() is None
 
 
 def test_rows_and_messages_are_decoded_and_bad_ones_are_counted(tmp_path: Path) -> None:
