@@ -15,7 +15,7 @@ from tests.commands.running import EXAMPLES, PROJECT
 DOCUMENTS = (PROJECT / "README.md", EXAMPLES / "README.md", *sorted((PROJECT / "docs").rglob("*.md")))
 SHOWING = [path for path in DOCUMENTS if any(block.is_executed for block in blocks_of(path))]
 LANGUAGES = {"console", "csv", "json", "python", "sh", "sparql", "template", "text", "toml", "turtle"}
-MOST_NOT_EXECUTED = 10
+MOST_NOT_EXECUTED = 11
 
 
 def name_of(path: Path) -> str:

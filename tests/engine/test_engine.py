@@ -333,7 +333,9 @@ def test_answers_written_as_n_quads_are_a_stream_again(city: Path, tmp_path: Pat
     answers: list[Answer] = []
     engine.run(on_answer=answers.append)
     path = tmp_path / "hot.nq"
-    path.write_text("".join(format_answer_nquads(answer) for answer in answers if answer.query == "hot"))
+    # An empty answer is an empty graph, which is an element of a file; queries produce no empty elements.
+    hot = [answer for answer in answers if answer.query == "hot" and not answer.is_empty]
+    path.write_text("".join(map(format_answer_nquads, hot)))
     reader = hw.Engine(in_process=True)
     reader.stream("hot", path)
     reader.register(HOT_COUNT)

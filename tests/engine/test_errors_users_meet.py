@@ -329,7 +329,7 @@ def test_an_empty_folder_may_become_a_checkpoint() -> None:
 
 STREAM = ("--stream", "s=a.tnq")
 COMMANDS: dict[str, tuple[tuple[str, ...], int, str]] = {
-    "out-scheme": (("--out", "redis://x", *STREAM), 2, "a folder or to kafka://host:port/topic"),
+    "out-scheme": (("--out", "redis://x", *STREAM), 2, "a folder, to kafka://host"),
     "out-file": (("--out", "a.tnq", *STREAM), 2, "name a folder"),
     "out-kafka": (("--out", "kafka://h:1/t", *STREAM), 2, "leave out in_process"),
     "stream-scheme": (("--stream", "s=amqp://h/x"), 2, "kafka://"),

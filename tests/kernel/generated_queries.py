@@ -69,10 +69,7 @@ class Writer:
     named: bool = False
     """Whether GRAPH may stand in the clause of a window."""
     graph_times: bool = False
-    """Whether the times of graphs may stand in patterns; then nothing is ordered.
-
-    SPARQL leaves open how a date-time and a number are ordered, and the two evaluators decide it differently.
-    """
+    """Whether the times of graphs may stand in patterns."""
     inside: bool = False
     """Whether the pattern stands inside a window or graph already."""
 
@@ -224,6 +221,8 @@ class Writer:
         """A SELECT query without its dataset clauses: `WHERE` and what follows, the head in front."""
         where = self.group(depth)
         head, tail = self.grouped(depth) if self.seldom(3) else self.listed(depth)
+        if "GRAPH ?h" in where and not tail and head != "*" and "?h" not in head.split():
+            head += " ?h"
         distinct = self.pick("", "", "DISTINCT ", "REDUCED ")
         dataset = "" if nested else "@DATASET@ "
         if self.language == "csparql" and not nested and head[0] == "?" and "(" not in head and self.seldom(3):
@@ -257,8 +256,6 @@ class Writer:
 
     def cut(self, nested: bool) -> str:
         """ORDER BY, LIMIT and OFFSET."""
-        if self.graph_times:
-            return ""
         order = f" ORDER BY {self.pick('?x', 'DESC(?x)')} ?v" if self.seldom() else ""
         limit = f" LIMIT {self.random.randint(1, 3)}" if self.seldom(2 if nested else 5) else ""
         return order + limit + (" OFFSET 1" if self.seldom(6) else "")

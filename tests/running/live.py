@@ -97,7 +97,7 @@ class LiveRuns:
                 raise RuntimeError("not taken")
 
         engine = self.engine = self._make()
-        engine._stop = Stop(self.clock)
+        engine._stop, engine._woken = Stop(self.clock), Stop(self.clock)
         self.happen(until, engine.stop)
         summary = engine.run(
             follow=True,
