@@ -81,6 +81,8 @@ class PlanRewriter:
     """The named graphs of the windows at the tick, over which GRAPH ranges in the clause of a window."""
     _window: NamedNode = DEFAULT
     """The graph of the window in whose clause the node at work stands."""
+    _is_static: bool = False
+    """Whether the node at work stands in a static graph: nothing in it occurs in time."""
     _fresh: int = 0
     _times: list[PatternTime] = field(default_factory=list)
     _given: frozenset[Variable] = frozenset()
@@ -162,7 +164,7 @@ class PlanRewriter:
 
     def _is_window_graph(self, graph: NamedNode | Variable) -> bool:
         """Whether occurrences decide what a pattern matches in this graph."""
-        if not self.occurrences:
+        if not self.occurrences or self._is_static:
             return False
         if graph == DEFAULT:
             return any(source.in_default_graph for source in self.plan.windows)
@@ -198,13 +200,14 @@ class PlanRewriter:
 
     def _rewrite_in_window(self, graph: NamedNode, inner: Node, window: NamedNode | None = None) -> Node:
         """The inner plan with a window's graph as the active one, or one of the graphs in a window."""
-        around, self._window = self._window, window or graph
+        around = self._window, self._is_static
+        self._window, self._is_static = window or graph, False
         try:
             if self.occurrences:
                 return self._rewrite_node(inner, graph)
             return Graph(graph, self._rewrite_in_graph(inner))
         finally:
-            self._window = around
+            self._window, self._is_static = around
 
     def _rewrite_in_graph(self, inner: Node) -> Node:
         # Inside GRAPH the active graph needs no wrapping of each pattern.
@@ -231,11 +234,11 @@ class PlanRewriter:
 
     def _rewrite_in_static_graph(self, inner: Node) -> Node:
         """A pattern over a static graph of the dataset: nothing in it occurs in time."""
-        keep, self.occurrences = self.occurrences, False
+        around, self._is_static = self._is_static, True
         try:
             return self._rewrite_node(inner, DEFAULT)
         finally:
-            self.occurrences = keep
+            self._is_static = around
 
     def _match_occurrences(self, triple: TriplePattern, graph: NamedNode | Variable) -> Node:
         """A triple pattern that matches occurrences, each in a graph of its own, and binds their times."""

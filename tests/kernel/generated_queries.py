@@ -118,7 +118,10 @@ class Writer:
         if not place:
             return self.block()
         self.inside = True
-        body = self.group(depth - 1) if depth > 0 and self.seldom(3) else self.block()
+        if depth > 0 and self.seldom(3):
+            body = self.group(depth - 1)
+        else:
+            body = self.placed(depth - 1) if self.named else self.block()
         self.inside = False
         return f"{place} {{ {body} }}"
 

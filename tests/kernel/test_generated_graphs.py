@@ -1,6 +1,6 @@
 """The kernel equals the reference on streams of named graphs: GRAPH in the clauses of windows, the times of graphs.
 
-180 cases, in `make soak` 20,000. `check_case(number, named=True)` runs one alone.
+240 cases, in `make soak` 20,000. `check_case(number, named=True)` runs one alone.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import pytest
 from headwater.kernel import kernel_evaluator
 from tests.kernel.generated_runs import check_cases
 
-BLOCKS, BLOCK = 3, 60
+BLOCKS, BLOCK = 2, 120
 SOAK_BLOCKS, SOAK_BLOCK = 10, 2_000
 SOAK_FIRST = 3_000_000
 APART = 10_000
