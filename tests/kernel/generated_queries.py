@@ -223,8 +223,9 @@ class Writer:
     def select(self, depth: int, *, nested: bool = False) -> str:
         """A SELECT query without its dataset clauses: `WHERE` and what follows, the head in front."""
         where = self.group(depth)
-        head, tail = self.grouped(depth) if self.seldom(3) else self.listed(depth)
-        if "GRAPH ?h" in where and not tail and head != "*" and "?h" not in head.split():
+        is_grouped = self.seldom(3)
+        head, tail = self.grouped(depth) if is_grouped else self.listed(depth)
+        if "GRAPH ?h" in where and not is_grouped and head != "*" and "?h" not in head.split():
             head += " ?h"
         distinct = self.pick("", "", "DISTINCT ", "REDUCED ")
         dataset = "" if nested else "@DATASET@ "

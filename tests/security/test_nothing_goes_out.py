@@ -218,7 +218,7 @@ def test_the_command_line_and_the_settings_file_say_what_may_be_asked(tmp_path: 
             done = headwater(*command, *allowed)
             assert done.exit_code == 0 and "7" in done.stdout, done.stderr
     settings.write_text("[outgoing]\n")
-    assert "known are egress and limits" in headwater(*command, "--settings", str(settings)).stderr
+    assert "known are egress, limits and run" in headwater(*command, "--settings", str(settings)).stderr
 
 
 STORE_CALLS = {

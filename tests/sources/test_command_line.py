@@ -70,7 +70,7 @@ def test_answers_go_to_a_folder_instead_of_stdout(format: str, tmp_path: Path) -
         (("--stream", "http://city/tollgates=kafka://host/topic"), "expected host:port"),
         (("--stream", "http://city/tollgates=tcp://host:1", *TOLLGATES), "one address"),
         ((*TOLLGATES, "--format", "parquet"), "--out DIR"),
-        ((*TOLLGATES, "--out", "mqtt://host/topic"), "to a folder or to kafka"),
+        ((*TOLLGATES, "--out", "mqtt://host/topic"), "to a folder, to kafka"),
         ((*TOLLGATES, "--out", "kafka://host:1/topic?por=row"), "known are format"),
     ],
 )
