@@ -18,7 +18,8 @@ def gates(connection: ServerConnection) -> None:
     for message in messages():
         connection.send(message)
         time.sleep(0.1)
-    time.sleep(60)
+    for _ in connection:
+        """Nothing is sent back: this waits until the other side has gone."""
 
 
 with serve(gates, "127.0.0.1", 0) as server:
