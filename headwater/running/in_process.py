@@ -21,8 +21,8 @@ from headwater.running.saved_runs import SavedRun
 from headwater.running.version_choice import VersionChoice
 from headwater.running.workload import Workload, WorkloadChanges
 from headwater.sources.feed import Chunk, Feed
+from headwater.sources.following.stream_watch import StreamWatch
 from headwater.sources.offsets import Offset
-from headwater.sources.stream_watch import StreamWatch
 from headwater.values.query_guard import Interruption, RunStopped
 
 _BATCH_BYTES = 1 << 20

@@ -16,8 +16,8 @@ from headwater.running.counting import initial_progress
 from headwater.running.program_description import ProgramDescription, ProgramOutline
 from headwater.running.progress import QueryProgress
 from headwater.sources.feed import Feed
+from headwater.sources.following.stream_watch import StreamWatch
 from headwater.sources.source import ArrivalSource, Source
-from headwater.sources.stream_watch import StreamWatch
 
 _POLL_SECONDS = 0.5
 

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from headwater.datasets.version_watch import VersionWatch
-from headwater.sources.file_identity import identify
-from headwater.sources.followed_items import FollowedItems
+from headwater.sources.following.file_identity import identify
+from headwater.sources.following.followed_items import FollowedItems
+from headwater.sources.following.stream_watch import StreamWatch
 from headwater.sources.offsets import ItemOffset, Offset, StreamOffset
 from headwater.sources.source import ArrivalSource, ItemRange, Source, SourceItem
 from headwater.sources.spool import ended_streams, release_read_items
 from headwater.sources.stream_patterns import ALL_TRIPLES, WantedPatterns, compile_patterns
-from headwater.sources.stream_watch import StreamWatch
 from headwater.terms.element_columns import NO_GRAPHS, ElementColumns
 from headwater.terms.ids.inline_layout import NO_TERM
 from headwater.terms.ids.term_key import ProcessKey

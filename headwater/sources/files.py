@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from headwater.sources.file_identity import files_beside, find_file
+from headwater.sources.following.file_identity import files_beside, find_file
 from headwater.sources.item_ranges import can_read_lines, line_numbers, read_item_range, scan_item_range
 from headwater.sources.read_faults import report_read_faults
 from headwater.sources.source import ItemRange, SourceError, SourceItem

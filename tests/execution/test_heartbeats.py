@@ -15,7 +15,7 @@ from headwater.execution.program import Program
 from headwater.execution.registered import RegisteredQuery
 from headwater.language.parser import parse
 from headwater.running.program_description import ProgramDescription
-from headwater.sources.stream_watch import StreamWatch
+from headwater.sources.following.stream_watch import StreamWatch
 from headwater.terms.model import SECOND, Element, Literal, NamedNode, Triple
 from headwater.windows.heartbeat import Heartbeat
 from headwater.windows.settings import resolve_settings

@@ -11,7 +11,7 @@ import pytest
 
 import headwater as hw
 from headwater.execution.answers import Answer
-from headwater.sources.stream_watch import StreamWatch
+from headwater.sources.following.stream_watch import StreamWatch
 
 TRIGGER = 0.25
 

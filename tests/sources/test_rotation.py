@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import headwater as hw
-from headwater.sources import followed_items
 from headwater.sources.feed import Feed
-from headwater.sources.file_identity import Recognition, identify, recognise
+from headwater.sources.following import followed_items
+from headwater.sources.following.file_identity import Recognition, identify, recognise
 from headwater.sources.offsets import Offset
 from headwater.terms.model import BadElement
 from headwater.windows.element_sequences import elements_of

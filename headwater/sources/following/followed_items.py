@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from headwater.sources.file_identity import (
+from headwater.sources.following.file_identity import (
     Recognition,
     beginning_of,
     end_of,
