@@ -586,7 +586,7 @@ class Engine(RunsInBackground):
         return explain_query(query.plan, query.settings, self._data, **how)
 
     def why(self, name: str, tick: int, row: RowChoice = None) -> Explanation:
-        """What `Query.why` gives."""
+        """Explain the answer of a query at a tick, for `Query.why`."""
         return explain_answer(self._description(), self._sources, name, tick, row)
 
     def dataframe(self, name: str, *, follow: bool = False, **how: Any) -> DataFrame:

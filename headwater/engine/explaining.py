@@ -15,7 +15,7 @@ from headwater.terms.names import iri_to_name
 def explain_answer(
     description: ProgramDescription, streams: StreamSources, name: str, tick: int, row: RowChoice
 ) -> Explanation:
-    """What `Query.why` gives."""
+    """Explain the answer of a query at a tick: the elements and static triples behind it (`Query.why`)."""
     outline = description.outline()
     sources: dict[str, Source] = {}
     for stream in outline.inputs:

@@ -20,7 +20,7 @@ from headwater.terms.names import iri_to_name
 
 @dataclass(frozen=True, slots=True)
 class CollapsedTriples:
-    """How many triples of a pattern collapsed in some windows.
+    """How many triples of a pattern were not counted, because a set window held an equal one already.
 
     `is_aggregated` says that an aggregate would have counted them. `window` names the windows, by their labels.
     """

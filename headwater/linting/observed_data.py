@@ -24,7 +24,7 @@ class LoadedGraphs:
 
 @dataclass(frozen=True)
 class PredicateTerms:
-    """The subjects and objects that triples with one predicate have."""
+    """The different subjects and objects of the sampled triples that have one predicate."""
 
     subjects: set[Term] = field(default_factory=set)
     objects: set[Term] = field(default_factory=set)

@@ -170,7 +170,7 @@ class StreamTroubles:
     watermark: int | None = None
 
     def count(self, letter: DeadLetter) -> None:
-        """Add an element that was put aside."""
+        """Count a dead letter by its kind, and keep the place and reason of the first one."""
         line = "" if letter.line is None else f", line {letter.line}"
         what = f"{letter.source}{line}: {letter.reason}"
         if letter.kind == "late":

@@ -59,11 +59,11 @@ class Interruption:
         self._drop_at[query] = time.monotonic() + _GRACE_SECONDS
 
     def keep(self, query: str) -> None:
-        """A query of that name is there again."""
+        """Take back a `drop`, because a query of that name was registered again."""
         self._drop_at.pop(query, None)
 
     def check(self, names: Collection[str], now: float) -> None:
-        """Raise what was asked for, once its moment has passed."""
+        """Raise the error of a `stop` or a `drop` whose time of grace has passed."""
         if now > self._stop_at:
             raise RunStopped("the run was stopped before its batch was evaluated")
         if self._drop_at and all(now > self._drop_at.get(name, inf) for name in names):
