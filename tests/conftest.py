@@ -82,13 +82,11 @@ def collide() -> Iterator[Callable[..., None]]:
 
     A seed chooses which bits; without one they are the lowest.
     """
-    from headwater.spark.chunk_bytes import forget_ids
     from headwater.terms.ids.term_key import use_hash_bits
 
     def use_bits(bits: int, seed: int | None = None) -> None:
         places = range(bits) if seed is None else Random(seed).sample(range(63), bits)
         use_hash_bits(sum(1 << place for place in places))
-        forget_ids()
 
     yield use_bits
     use_bits(63)

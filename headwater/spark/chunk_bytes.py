@@ -11,7 +11,8 @@ from functools import lru_cache
 
 from headwater.sources.feed import Chunk
 from headwater.terms.element_columns import ElementColumns
-from headwater.terms.ids.term_ids import encode_with_check, forget_hashes
+from headwater.terms.ids.term_ids import encode_with_check
+from headwater.terms.ids.term_key import forget_with_hash
 from headwater.terms.model import BadElement
 from headwater.terms.packing import pack, unpack
 from headwater.windows.heartbeat import Heartbeat
@@ -19,12 +20,7 @@ from headwater.windows.heartbeat import Heartbeat
 _REMEMBERED_TERMS = 1 << 16
 
 _encode = lru_cache(_REMEMBERED_TERMS)(encode_with_check)
-
-
-def forget_ids() -> None:
-    """Forget the ids of terms that were remembered, where ids are made otherwise from now on."""
-    _encode.cache_clear()
-    forget_hashes()
+forget_with_hash(_encode.cache_clear)
 
 
 def with_columns(chunk: Chunk) -> Chunk:

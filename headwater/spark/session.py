@@ -152,13 +152,13 @@ def _delay_interrupts() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    interrupted = threading.Event()
-    before = signal.signal(signal.SIGINT, lambda *_: interrupted.set())
+    interrupted: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: interrupted.append(number))
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-    if interrupted.is_set():
+    if interrupted:
         raise KeyboardInterrupt
 
 

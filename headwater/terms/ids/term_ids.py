@@ -28,6 +28,7 @@ from headwater.terms.ids.inline_layout import (
     is_inline,
 )
 from headwater.terms.ids.inline_numbers import InlineValue
+from headwater.terms.ids.term_key import forget_with_hash
 from headwater.terms.ids.text_hash import hash_and_check
 from headwater.terms.model import XSD, Literal, NamedNode, Term, Triple
 
@@ -46,6 +47,7 @@ _ENCODERS: dict[str, Callable[[str], InlineValue | None]] = {
 
 _REMEMBERED_HASHES = 1 << 12
 _last_hashes: dict[Term, tuple[int, int]] = {}
+forget_with_hash(_last_hashes.clear)
 
 _TEXTS: tuple[tuple[InlineType, str, Callable[[int], str]], ...] = (
     (InlineType.STRING, "string", inline_numbers.decode_string),
@@ -112,11 +114,6 @@ def _hash_and_check(term: Term) -> tuple[int, int]:
     return known
 
 
-def forget_hashes() -> None:
-    """Forget the hashes that are remembered, because the hash is another one from now on."""
-    _last_hashes.clear()
-
-
 def decode_inline(term_id: int) -> Literal:
     """The term inside an inline id; a `ValueError` where the id is a hash or no id of a term."""
     found = _DECODERS.get((term_id & PAYLOAD_MASK) >> VALUE_BITS) if term_id < 0 else None
@@ -126,4 +123,4 @@ def decode_inline(term_id: int) -> Literal:
     return Literal(text(term_id & VALUE_MASK), datatype=datatype)
 
 
-__all__ = ["decode_inline", "encode", "encode_with_check", "forget_hashes", "is_inline", "term_text"]
+__all__ = ["decode_inline", "encode", "encode_with_check", "is_inline", "term_text"]

@@ -31,6 +31,7 @@ ALL_HASH_BITS = (1 << 63) - 1
 KEY_WORDS = (ctypes.c_uint64 * 5)(0, 0, 0, 0, ALL_HASH_BITS)
 """The key as compiled code reads it, zeros until it is chosen; then the bits of a hash that ids have."""
 _chosen: bytes | None = None
+_remembered: list[Callable[[], object]] = []
 
 
 class ProcessKey:
@@ -43,13 +44,21 @@ class ProcessKey:
 def _adopt_from_sender(key: bytes, hash_bits: int) -> ProcessKey:
     if not adopt_key(key):
         raise SettingError(other_key_message("what this worker has to do"))
-    KEY_WORDS[4] = hash_bits
+    if KEY_WORDS[4] != hash_bits:
+        use_hash_bits(hash_bits)
     return ProcessKey()
 
 
 def use_hash_bits(bits: int = ALL_HASH_BITS) -> None:
     """Have ids keep only some bits of the hash. Tests make terms collide so; ids from before mean nothing then."""
     KEY_WORDS[4] = bits
+    for forget in _remembered:
+        forget()
+
+
+def forget_with_hash(forget: Callable[[], object]) -> None:
+    """Have `forget` called when hashes are made otherwise from then on: it empties what remembers ids or hashes."""
+    _remembered.append(forget)
 
 
 def term_key() -> bytes:
