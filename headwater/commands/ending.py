@@ -22,11 +22,9 @@ import select
 import signal
 import sys
 import textwrap
-import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from queue import SimpleQueue
 from types import FrameType
 from typing import ParamSpec
 
@@ -59,30 +57,21 @@ class Terminated(KeyboardInterrupt):
 def end_on_signals(stop: Callable[[], object]) -> Iterator[Callable[[], int | None]]:
     """A context in which Ctrl-C and SIGTERM call `stop` the first time, and interrupt the second time.
 
-    It gives a function that says with which exit code the command ends; None where no signal came. A thread calls
-    `stop`: a handler runs in the midst of whatever the main thread does, which may hold a lock that `stop` takes. A
-    simple queue may be filled there.
+    It gives a function that says with which exit code the command ends; None where no signal came. `stop` is called in
+    the midst of whatever the main thread does, so it must not take a lock that this thread may have.
     """
     received: list[int] = []
-    calls: SimpleQueue[bool] = SimpleQueue()
 
     def handle(number: int, _: FrameType | None) -> None:
         received.append(number)
         if len(received) > 1:
             raise Terminated if number == signal.SIGTERM else KeyboardInterrupt
-        calls.put(True)
+        stop()
 
-    def stop_when_called() -> None:
-        if calls.get():
-            stop()
-
-    waiting = threading.Thread(target=stop_when_called, name="headwater-signals", daemon=True)
-    waiting.start()
     before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield lambda: 128 + received[0] if received else None
     finally:
-        calls.put(False)
         for number, handler in before.items():
             signal.signal(number, handler)
 

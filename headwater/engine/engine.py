@@ -563,7 +563,7 @@ class Engine(RunsInBackground):
         )
 
     def stop(self) -> None:
-        """End the run after the current batch. May be called from any thread, and from `on_answer`.
+        """End the run after the current batch. Any thread may call it, a signal handler, and `on_answer`.
 
         A batch that does not end in a few seconds is given up; a run from the checkpoint repeats it.
         """

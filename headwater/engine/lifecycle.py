@@ -22,6 +22,7 @@ from headwater.engine.stream_sources import AnySource
 from headwater.errors import StateError
 from headwater.running.delivery import OnAnswer, OnBatch, OnProgress
 from headwater.running.progress import RunSummary
+from headwater.running.signal_events import SignalEvent
 from headwater.running.subscriptions import Answers, AsyncAnswers, Subscription, Taken
 from headwater.sinks.sink import Sink
 from headwater.sources.push import PushSource
@@ -113,8 +114,8 @@ class RunsInBackground(ABC):
         self._background: BackgroundRun | None = None
         self._running = threading.Lock()
         """Held by the run that is at work."""
-        self._stop = threading.Event()
-        self._woken = threading.Event()
+        self._stop: threading.Event = SignalEvent()
+        self._woken: threading.Event = SignalEvent()
         """Something happened that a run at rest should look at."""
         self._subscriptions: list[Subscription[Any]] = []
 
