@@ -16,6 +16,9 @@ from headwater.windows.element_sequences import Elements, elements_of
 _STEP_SECONDS = 0.02
 """A step with several ticks should take no longer than this, about."""
 
+_LEAST_STEPS = 4
+"""A step may take so many times as long as the shortest one."""
+
 _MOST_TICKS = 1 << 16
 
 ChooseStep: TypeAlias = Callable[[int], tuple[int, Version]]
@@ -62,18 +65,22 @@ class TickPace:
     """How many ticks a step takes: more while the data stays as it is, so that no step takes long.
 
     A change of the data is seen by the next step. After it a step has one tick, because more changes may follow.
+    A step costs something whatever it takes. Where that is much, steps take several times as long, and are not shorter.
     """
 
     def __init__(self) -> None:
         self.ticks = 1
+        self._least_seconds = 0.0
 
     def record(self, seconds: float, *, is_other_version: bool) -> None:
         """A step has taken so long; `is_other_version` says that it was the first with its version."""
+        self._least_seconds = seconds if self.ticks == 1 else min(seconds, self._least_seconds)
+        enough = max(_STEP_SECONDS, _LEAST_STEPS * self._least_seconds)
         if is_other_version:
             self.ticks = 1
-        elif seconds < _STEP_SECONDS:
+        elif seconds < enough:
             self.ticks = min(2 * self.ticks, _MOST_TICKS)
-        elif seconds > 2 * _STEP_SECONDS:
+        elif seconds > 2 * enough:
             self.ticks = max(1, self.ticks // 2)
 
 

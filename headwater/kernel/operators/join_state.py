@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from math import inf
 
 from headwater.kernel.columns.delta import Condition, Delta
@@ -42,6 +43,7 @@ ENOUGH_PROBES = 32
 _LEAST_ROOM = 64
 """A `TickJoiner` has room for so many changes at first, and for twice as many each time that it had no more."""
 
+_MOST_KEPT_STEPS = 4096
 _TICKS_BETWEEN_REVIEWS = 64
 """After so many ticks unused indexes are dropped."""
 
@@ -103,6 +105,8 @@ class JoinState(Operator):
         self._joiner: RunJoiner | None = None
         self._joiner_key: tuple[object, ...] = ()
         self._partners_per_probe: dict[JoinStep, float] = {}
+        self._equal_steps: dict[tuple[int, int], JoinStep] = {}
+        """The probes on equal values alone, by the inputs that were joined before and the input that is probed."""
 
     @property
     def _relations(self) -> list[Relation]:
@@ -253,12 +257,21 @@ class JoinState(Operator):
         for j in self.order or range(len(self._inputs)):
             if joined >> j & 1:
                 continue
-            candidate = self._candidate(joined, j)
-            key, places = ((), ()) if candidate is None else (candidate.key, candidate.places())
-            bounds = self.ranges.bounds_of(joined, j) if self.range_choice.is_ordered else None
-            (possible if key or bounds else unrelated).append(JoinStep(j, key, places, bounds))
+            step = self._equal_steps.get((joined, j)) or self._equal_step(joined, j)
+            if self.range_choice.is_ordered:
+                step = replace(step, bounds=self.ranges.bounds_of(joined, j))
+            (possible if step.key or step.bounds else unrelated).append(step)
         listed = possible or unrelated
         return listed[0] if self.order is not None else min(listed, key=self._expected_partners)
+
+    def _equal_step(self, joined: int, j: int) -> JoinStep:
+        """The probe of an input on the values that it shares with some inputs. It is kept for the next choices."""
+        if len(self._equal_steps) == _MOST_KEPT_STEPS:
+            self._equal_steps.clear()
+        candidate = self._candidate(joined, j)
+        key, places = ((), ()) if candidate is None else (candidate.key, candidate.places())
+        step = self._equal_steps[joined, j] = JoinStep(j, key, places)
+        return step
 
     def _expected_partners(self, step: JoinStep) -> float:
         """How many partners a probe finds in the mean: as measured, or all rows divided among the keys."""
