@@ -19,7 +19,7 @@ from headwater.kernel.operators.multiway_join import MultiwayJoinOperator
 from headwater.kernel.operators.operator import Operator
 from headwater.kernel.operators.triple_patterns import RenameOperator, SharedOperator, TickClock
 from tests.kernel import naive_algebra as naive
-from tests.kernel.manual_input import ManualInput, ResultBag, as_bag
+from tests.kernel.manual_input import Bag, ManualInput, ResultBag, as_bag
 from tests.kernel.operator_trees import Leaf
 
 NO_PAIRS: Ints = np.zeros((0, 2), dtype=np.int64)
@@ -95,12 +95,26 @@ def test_self_joins_equal_joins_of_separate_inputs(shape: str, data: st.DataObje
     order = data.draw(st.sampled_from([None, *permutations(range(len(inputs)))]))
     variables = tuple(dict.fromkeys(v for one in inputs for v in one.variables))
     results = ResultBag(MultiwayJoinOperator(inputs, variables, order=order))
-    for _ in range(6):
-        clock.tick += 1
+
+    def feed_tick() -> Bag:
         for leaf in leaves:
             leaf.feed(data.draw)
         tables = [naive.Table(one.variables, leaf.bag) for one, leaf in zip(inputs, bags, strict=False)]
-        assert results.advance() == naive.project(reduce(naive.join, [*tables, *static]), variables).bag
+        return naive.project(reduce(naive.join, [*tables, *static]), variables).bag
+
+    with patch("headwater.kernel.operators.multiway_join._WORTH_TABLES", data.draw(st.sampled_from([1, 8]))):
+        for ticks in data.draw(st.lists(st.integers(1, 4), min_size=3, max_size=5)):
+            clock.tick += 1
+            if ticks == 1:
+                expected = feed_tick()
+                assert results.advance() == expected
+                continue
+            all_expected: list[Bag] = []
+            for _ in range(ticks):
+                all_expected.append(Counter(feed_tick()))
+                for leaf in leaves:
+                    leaf.operator.end_tick()
+            assert results.advance_run(ticks) == all_expected
 
 
 def test_a_self_join_is_reset_with_thousands_of_rows() -> None:

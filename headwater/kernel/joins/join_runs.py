@@ -42,8 +42,9 @@ from headwater.kernel.joins.relation_tables import (
 from headwater.terms.compiled_code import compiled
 from headwater.values.query_guard import check_rows, current_guard
 
-_LEAF, _TWIN, _STEP, _LAST_STEP = range(4)
-"""The fields of a way through the join: where it begins, the leaf that must be another row, its first and last step."""
+_LEAF, _TWIN, _MIRROR, _STEP, _LAST_STEP = range(5)
+"""The fields of a way through the join: where it begins, the leaf that must be another row, the one that makes a second
+result of each if it is another row, its first and last step."""
 _TO, _INDEX, _KEY_SOURCE, _LOWER, _UPPER = range(5)
 """The fields of a step: the input that is probed, by which index, where the values of the key come from, and how many
 lower and upper bounds follow them."""
@@ -112,7 +113,8 @@ def join_changes(  # type: ignore[no-untyped-def]
     found = np.empty(1024, np.int64)
     found_end = np.zeros(leaf_relations.shape[0] + 1, np.int64)
     stack = np.empty(128, np.int64)
-    width = outputs.shape[0]
+    # Behind the outputs of a result are those of the result with its leaves exchanged.
+    width = outputs.shape[0] // 2
     results = np.empty((1024, width), np.int64)
     makers = np.empty(1024, np.int64)
     count = 0
@@ -155,7 +157,7 @@ def join_changes(  # type: ignore[no-untyped-def]
                     return results[:count], makers[:count], n
         for w in range(way, of_source[source, 2]):
             leaf_rows[ways[w, _LEAF]] = row
-            twin = ways[w, _TWIN]
+            twin, mirror = ways[w, _TWIN], ways[w, _MIRROR]
             first, last = ways[w, _STEP], ways[w, _LAST_STEP]
             depth = np.int64(0)
             is_probed = False
@@ -223,17 +225,19 @@ def join_changes(  # type: ignore[no-untyped-def]
                     depth += 1
                     is_probed = False
                     continue
-                if count == makers.shape[0]:
-                    more_results = np.empty((2 * count, width), np.int64)
-                    more_makers = np.empty(2 * count, np.int64)
-                    more_results[:count] = results
-                    more_makers[:count] = makers
+                made = 2 if mirror >= 0 and leaf_rows[mirror] != row else 1
+                if count + made > makers.shape[0]:
+                    more_results = np.empty((2 * makers.shape[0], width), np.int64)
+                    more_makers = np.empty(2 * makers.shape[0], np.int64)
+                    more_results[:count] = results[:count]
+                    more_makers[:count] = makers[:count]
                     results, makers = more_results, more_makers
-                for c in range(width):
-                    leaf = outputs[c, 0]
-                    results[count, c] = rows_of(relations, leaf_relations[leaf])[leaf_rows[leaf], outputs[c, 1]]
-                makers[count] = n
-                count += 1
+                for result in range(made):
+                    for c in range(width):
+                        leaf, column = outputs[result * width + c, 0], outputs[result * width + c, 1]
+                        results[count, c] = rows_of(relations, leaf_relations[leaf])[leaf_rows[leaf], column]
+                    makers[count] = n
+                    count += 1
         if not is_added:
             remove_from_indexes(relations, indexes, keys, relation, rows, row)
             free_row_id(relations, relation, row)
@@ -270,11 +274,16 @@ class JoinStep:
 
 @dataclass(frozen=True, slots=True)
 class JoinWay:
-    """How a row of one input is joined with all the others. `twin` is an input that must have another row, or -1."""
+    """How a row of one input is joined with all the others.
+
+    `twin` is an input that must have another row, or -1. In a symmetric join (`operators.self_joins`), `mirror` is the
+    input with the same rows: where it has another row, the result with its leaves exchanged is a result, too.
+    """
 
     leaf: int
-    twin: int
     steps: tuple[JoinStep, ...]
+    twin: int = -1
+    mirror: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,16 +331,26 @@ def _steps_of(sources: Iterable[JoinSource]) -> Iterator[JoinStep]:
 
 
 class RunJoiner:
-    """Joins changes of the inputs of a join. `outputs` has the leaf and column of each value of a result."""
+    """Joins changes of the inputs of a join.
+
+    `outputs` has the leaf and column of each value of a result, and `mirrored` those of the values of the result with
+    its leaves exchanged, where the join is symmetric.
+    """
 
     def __init__(
-        self, relations: Sequence[Relation], sources: Sequence[JoinSource], outputs: Sequence[tuple[int, int]]
+        self,
+        relations: Sequence[Relation],
+        sources: Sequence[JoinSource],
+        outputs: Sequence[Place],
+        mirrored: Sequence[Place],
     ) -> None:
         self._relations = list({id(relation): relation for relation in relations}.values())
         numbers = {id(relation): number for number, relation in enumerate(self._relations)}
         self._leaf_relations: Ints = np.array([numbers[id(relation)] for relation in relations])
         self._sources = sources
-        self._outputs = np.array(outputs, np.int32).reshape(len(outputs), 2)
+        self.width = len(outputs)
+        """The number of columns of results."""
+        self._outputs = np.array([*outputs, *mirrored], np.int32).reshape(2 * len(outputs), 2)
         self.steps = [
             (depth, step) for source in sources for way in source.ways for depth, step in enumerate(way.steps, 1)
         ]
@@ -398,11 +417,6 @@ class RunJoiner:
             for step in _steps_of(self._sources)
         )
 
-    @property
-    def width(self) -> int:
-        """The number of columns of results."""
-        return int(self._outputs.shape[0])
-
     def relation_number(self, source: int) -> int:
         """The place of the relation of an input that changes among the relations."""
         return int(self._leaf_relations[self._sources[source].input_index])
@@ -447,7 +461,7 @@ class RunJoiner:
         screens: list[tuple[int, int]] = []
         screen_bounds = [0]
         screen_columns: list[int] = []
-        ways: list[tuple[int, int, int, int]] = []
+        ways: list[tuple[int, ...]] = []
         steps: list[tuple[int, ...]] = []
         key_sources: list[tuple[int, int]] = []
         for source in self._sources:
@@ -458,7 +472,7 @@ class RunJoiner:
                 screen_columns.extend(column for _, column in screen.key_sources)
             screen_bounds.append(len(screens))
             for way in source.ways:
-                ways.append((way.leaf, way.twin, len(steps), len(steps) + len(way.steps) - 1))
+                ways.append((way.leaf, way.twin, way.mirror, len(steps), len(steps) + len(way.steps) - 1))
                 for step in way.steps:
                     steps.append(
                         (step.input_index, self._index_number(tables, step), len(key_sources), *step.bound_counts)

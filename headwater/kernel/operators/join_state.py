@@ -121,6 +121,11 @@ class JoinState(Operator):
             self._tick_joiner.store()
         return self._all_relations
 
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether each result is found with its leaves exchanged, too; ordered indexes may find only one of the two."""
+        return self._symmetry is not None and not self.range_choice.is_ordered
+
     def fix_order(self, order: tuple[int, ...]) -> None:
         """Probe in this order from now on."""
         self._close_tick_joiner()
@@ -217,7 +222,9 @@ class JoinState(Operator):
         relations = tuple(map(id, self._relations))
         if self._joiner is None or (joiner_sources, relations) != self._joiner_key:
             outputs = places_of(self._sources, len(self.variables))
-            self._joiner = RunJoiner(self._relations, joiner_sources, outputs)
+            leaves = range(len(self._inputs)) if self._symmetry is None else self._symmetry.tolist()
+            mirrored = [(leaves[leaf], column) for leaf, column in outputs]
+            self._joiner = RunJoiner(self._relations, joiner_sources, outputs, mirrored)
             self._joiner_key = (joiner_sources, relations)
         return self._joiner
 
@@ -236,11 +243,12 @@ class JoinState(Operator):
         screens = tuple(
             JoinStep(one.input_index, one.key, one.places()) for one in self._reducers[i] if one is not None
         )
-        second = self._self_joins.get(i)
-        ways = [JoinWay(i, -1, self._best_steps(i))]
-        if second is not None:
-            ways.append(JoinWay(second, i, self._best_steps(second)))
-        return JoinSource(i, tuple(ways), screens)
+        second, steps = self._self_joins.get(i), self._best_steps(i)
+        if second is None:
+            return JoinSource(i, (JoinWay(i, steps),), screens)
+        if self.is_symmetric:
+            return JoinSource(i, (JoinWay(i, steps, mirror=second),), screens)
+        return JoinSource(i, (JoinWay(i, steps), JoinWay(second, self._best_steps(second), twin=i)), screens)
 
     def _best_steps(self, i: int) -> tuple[JoinStep, ...]:
         """The probes that join a row of an input with all others, those with the fewest partners first."""

@@ -331,9 +331,7 @@ class MultiwayJoinOperator(JoinState):
         relation, second = self._relations[i], self._self_joins.get(i)
         leaf_rows = self._join_rows(i, row_ids, probes)
         if second is not None and row_ids.shape[0] < relation.size:
-            # The other way round, a comparison does not hold for the same pairs.
-            is_symmetric = self._symmetry is not None and not self.range_choice.is_ordered
-            others = leaf_rows[:, self._symmetry] if is_symmetric else self._join_rows(second, row_ids, probes)
+            others = leaf_rows[:, self._symmetry] if self.is_symmetric else self._join_rows(second, row_ids, probes)
             is_given = np.zeros(relation.rows.shape[0], dtype=np.bool_)
             is_given[row_ids] = True
             leaf_rows = np.concatenate((leaf_rows, others[~is_given[others[:, i]]]))
