@@ -38,7 +38,7 @@ lint: $(STAMP) ## ruff and mypy --strict
 	@echo "mypy --strict" && $(BIN)/mypy --strict --no-error-summary
 
 test: lint $(SPARK_STAMP) ## lint, then every test that is not marked slow or soak
-	@echo "pytest" && $(WITH_JAVA) $(BIN)/python -m pytest -q -m "not slow and not soak"
+	@echo "pytest" && $(WITH_JAVA) $(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "not slow and not soak"
 
 docs: $(STAMP) ## build the site into build/site, strictly and without a network
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet && echo "Built build/site/index.html"

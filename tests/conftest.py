@@ -2,6 +2,8 @@
 
 A session takes 8 to 20 seconds to start, so there is one, started by the first test that asks for it. A test
 that takes the fixture `spark` carries the marker of the same name, so `pytest -m "not spark"` needs no Java.
+Two processes may share the tests (`pytest -n 2 --dist loadgroup`): one of them has all that need Spark, and the tests
+of a file stay together.
 An ordinary run generates the same examples each time, so that it says something about the change and not about chance.
 `HYPOTHESIS_PROFILE=soak` (what `make soak` sets) generates far more, and others each time.
 """
@@ -37,10 +39,12 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the tests that need Spark, before `-m` looks at the markers."""
+    """Marks the tests that need Spark, before `-m` looks at the markers, and those that one process has to take."""
     for item in items:
-        if "spark" in getattr(item, "fixturenames", ()):
+        needs_spark = "spark" in getattr(item, "fixturenames", ())
+        if needs_spark:
             item.add_marker("spark")
+        item.add_marker(pytest.mark.xdist_group("spark" if needs_spark else item.path.stem))
 
 
 @pytest.fixture(scope="session")
