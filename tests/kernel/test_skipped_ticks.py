@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from pyoxigraph import Quad, Store
 
@@ -13,8 +15,8 @@ from headwater.kernel.kernel_evaluator import KernelEvaluator
 from headwater.language.parser import parse
 from headwater.language.stream_clauses import StreamOperator
 from headwater.reference.reference_evaluator import ReferenceEvaluator
-from headwater.terms.model import MILLISECOND, Element, NamedNode, Triple
-from headwater.windows.settings import Options, resolve_settings
+from headwater.terms.model import MILLISECOND, SECOND, Element, NamedNode, Triple
+from headwater.windows.settings import Content, Options, resolve_settings
 
 STREAM = "http://example.org/s"
 QUERY = f"""SELECT ?a ?b ?name WHERE {{
@@ -132,3 +134,28 @@ def test_a_state_that_is_saved_after_such_a_tick() -> None:
     for one in ELEMENTS[20:]:
         found += after.advance({key: [one]}, one.time + 1)
     assert [(one.time, one.rows) for one in found] == [(one.time, one.rows) for one in expected]
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (Content.BAG, f"SELECT DISTINCT ?a WHERE {{ STREAM <{STREAM}> [NOW] {{ ?a <urn:at> ?p . ?b <urn:at> ?p }} }}"),
+        (Content.SET, f"SELECT ?a WHERE {{ STREAM <{STREAM}> [RANGE 1s] {{ ?a <urn:at> ?p . ?b <urn:at> ?p }} }}"),
+    ],
+    ids=["DISTINCT over a join", "a join of sets"],
+)
+def test_what_comes_back_after_a_tick_that_was_skipped_is_new_also_where_equal_rows_are_one(
+    content: Content, text: str
+) -> None:
+    """So many small ticks that the join has tables for them: a row that leaves and comes in one step is no news there."""
+    elements = [replace(seen(0, 0), time=number * 2 * SECOND) for number in range(30)]
+    answers: list[list[Answer]] = []
+    for kind in (ReferenceEvaluator, KernelEvaluator):
+        plan = plan_query(parse(text))
+        evaluator: Evaluator = kind(plan, resolve_settings(plan, Options(content=content)), Store())
+        found: list[Answer] = []
+        for first in range(0, len(elements), 3):
+            found += evaluator.advance({evaluator.keys[0]: elements[first : first + 3]}, elements[first].time)
+        answers.append([*found, *evaluator.advance({}, None, ended=True)])
+    assert answers[0] == answers[1]
+    assert [len(answer.rows) for answer in answers[1]] == [1] * len(elements)

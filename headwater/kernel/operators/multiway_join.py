@@ -110,7 +110,7 @@ class MultiwayJoinOperator(JoinState):
                 return self._nothing
             results = joiner.join(deltas) if self._are_few(deltas) else None
             if results is not None:
-                return self._apply_results(*results)
+                return self._apply_results(*results, is_reset=any([delta.is_reset for delta in deltas]))
             self._tick_room = min(2 * self._tick_room, _MOST_ROOM)
             deltas = [
                 one.advance() if is_window else delta
@@ -139,8 +139,11 @@ class MultiwayJoinOperator(JoinState):
                 changes += self._all_relations[self._changing_inputs[place]].size
         return changes <= _FEW_CHANGES
 
-    def _apply_results(self, removed: Ints, added: Ints) -> Delta:
-        """The change of the results, where those that are removed and added are known."""
+    def _apply_results(self, removed: Ints, added: Ints, *, is_reset: bool) -> Delta:
+        """The change of the results, where those that are removed and added are known.
+
+        With `is_reset`, an input lost all its rows. So did the join: rows that come back are news to those who read it.
+        """
         if self.condition is not None:
             removed = removed[self.condition(removed)] if removed.shape[0] else removed
             added = added[self.condition(added)] if added.shape[0] else added
@@ -148,7 +151,7 @@ class MultiwayJoinOperator(JoinState):
             return self._nothing
         self.result_count += added.shape[0] - removed.shape[0]
         self._few_results = None if self.result_count else []
-        return Delta(added, removed)
+        return Delta(added, removed, is_reset=is_reset)
 
     def apply(self, deltas: Sequence[Delta]) -> Delta:
         """The change of the results, from the deltas of the inputs that can change."""

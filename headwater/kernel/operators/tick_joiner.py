@@ -125,7 +125,7 @@ class TickJoiner:
         room, counts = self._room, self._counts
         for place, delta in enumerate(deltas):
             removed, added = delta.removed, delta.added
-            if removed.shape[0] and added.shape[0] and not self.reads_windows[place]:
+            if removed.shape[0] and added.shape[0] and not (delta.is_reset or self.reads_windows[place]):
                 removed, added = _without_common_rows(removed, added)
             counts[place, 0] = left = removed.shape[0]
             counts[place, 1] = entered = added.shape[0]
