@@ -48,6 +48,9 @@ class ManualInput(Operator):
         delta, self._next = self._next, Delta.empty(len(self.variables))
         return delta
 
+    def needs_rows_of(self, source: Operator) -> bool:
+        return source is self
+
     def end_tick(self) -> None:
         """Keep what was fed as a tick of the next run."""
         self._ticks.append(self.advance())
@@ -69,11 +72,14 @@ class ResultBag:
     def __init__(self, operator: Operator) -> None:
         self.operator = operator
         self.bag: Bag = Counter()
+        self.added: Bag = Counter()
+        """What the last delta added."""
 
     def advance(self) -> Bag:
         delta = self.operator.advance()
         assert delta.added.shape[1] == delta.removed.shape[1] == len(self.operator.variables)
-        self.bag.update(as_bag(delta.added))
+        self.added = as_bag(delta.added)
+        self.bag.update(self.added)
         self.bag.subtract(as_bag(delta.removed))
         assert min(self.bag.values(), default=0) >= 0
         self.bag = +self.bag

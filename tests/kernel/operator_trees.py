@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from operator import eq, ge, gt, le, lt
 
@@ -43,6 +43,8 @@ class Leaf:
     operator: ManualInput
     unbound: bool
     bag: Bag = field(default_factory=Counter)
+    has_lost_all: bool = False
+    """Whether the last delta removed all old rows at once, and there were some."""
 
     def feed(self, draw) -> None:
         """Feed a random delta: it adds rows, removes some old ones, and sometimes adds and removes a row; or it removes
@@ -51,9 +53,9 @@ class Leaf:
         row = st.tuples(*(st.sampled_from(values) for _ in self.operator.variables))
         added = draw(st.lists(row, max_size=5))
         there = sorted(self.bag.elements())
+        self.has_lost_all = False
         if draw(st.integers(0, 7)) == 0:
-            self.operator.replace_all(added, there)
-            self.bag = Counter(added)
+            self.replace_all(added)
             return
         removed = draw(st.lists(st.sampled_from(range(len(there))), unique=True, max_size=6)) if there else []
         gone = [there[i] for i in removed]
@@ -62,6 +64,13 @@ class Leaf:
         self.bag.update(added)
         self.bag.subtract(gone)
         self.bag = +self.bag
+
+    def replace_all(self, added: Iterable[tuple[int, ...]]) -> None:
+        """Remove all old rows at once, and add some."""
+        there, new = sorted(self.bag.elements()), list(added)
+        self.has_lost_all = bool(there)
+        self.operator.replace_all(new, there)
+        self.bag = Counter(new)
 
 
 @dataclass

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -12,24 +13,34 @@ from hypothesis import strategies as st
 
 from headwater.kernel.joins import join_runs
 from headwater.kernel.operators import join_state, multiway_join
+from headwater.kernel.operators.distinct import DistinctOperator
+from headwater.kernel.operators.multiway_join import MultiwayJoinOperator
 from headwater.kernel.operators.operator import Operator
-from tests.kernel.manual_input import ResultBag
-from tests.kernel.operator_trees import Tree, trees
+from tests.kernel import naive_algebra as naive
+from tests.kernel.manual_input import ManualInput, ResultBag
+from tests.kernel.operator_trees import VALUES, Leaf, Tree, trees
 
 
 def all_operators(root: Operator) -> list[Operator]:
     return [root, *(below for one in root.inputs for below in all_operators(one))]
 
 
+def check_tick(tree: Tree, fed: Sequence[Leaf], results: ResultBag) -> None:
+    """The result is right; and all of it is news if a leaf was empty without which there is none."""
+    expected = tree.twin()
+    assert tree.operator.variables == expected.variables
+    assert results.advance() == expected.bag
+    if any(leaf.has_lost_all and tree.operator.needs_rows_of(leaf.operator) for leaf in fed):
+        assert results.added == expected.bag
+
+
 def check_each_tick(tree: Tree, data: st.DataObject) -> None:
     results = ResultBag(tree.operator)
     for _ in range(data.draw(st.integers(1, 5))):
-        for leaf in tree.leaves:
-            if data.draw(st.integers(0, 3)):
-                leaf.feed(data.draw)
-        expected = tree.twin()
-        assert tree.operator.variables == expected.variables
-        assert results.advance() == expected.bag
+        fed = [leaf for leaf in tree.leaves if data.draw(st.integers(0, 3))]
+        for leaf in fed:
+            leaf.feed(data.draw)
+        check_tick(tree, fed, results)
     assert all(one.nbytes >= 0 for one in all_operators(tree.operator))
 
 
@@ -70,6 +81,36 @@ def test_small_ticks_equal_the_slow_twin(data: st.DataObject) -> None:
     with open_tables_at_once():
         check_each_tick(data.draw(trees(depth=4)), data)
         check_runs(data.draw(trees(depth=3)), data)
+
+
+def narrow_join(*, inside: bool, above: bool) -> Tree:
+    """A join of two inputs; DISTINCT stands over each of them, over the join, or both."""
+    leaves = [Leaf(ManualInput(*variables), unbound=False) for variables in (("a", "b"), ("b",))]
+
+    def twin() -> naive.Table:
+        one, other = (naive.Table(leaf.operator.variables, leaf.bag) for leaf in leaves)
+        joined = naive.join(*map(naive.distinct, (one, other))) if inside else naive.join(one, other)
+        return naive.distinct(joined) if above else joined
+
+    inputs = [DistinctOperator(leaf.operator) if inside else leaf.operator for leaf in leaves]
+    join = MultiwayJoinOperator(inputs, ("a", "b"))
+    return Tree(DistinctOperator(join) if above else join, twin, leaves, frozenset("ab"))
+
+
+@pytest.mark.parametrize(("inside", "above"), [(False, False), (False, True), (True, False), (True, True)])
+def test_rows_that_come_back_after_all_went_are_news(inside: bool, above: bool) -> None:
+    random = Random(7)
+
+    for _ in range(30):
+        with open_tables_at_once():
+            tree = narrow_join(inside=inside, above=above)
+            results = ResultBag(tree.operator)
+            for _ in range(12):
+                fed = [leaf for leaf in tree.leaves if random.randrange(3)]
+                for leaf in fed:
+                    width = len(leaf.operator.variables)
+                    leaf.replace_all([tuple(random.choices(VALUES[:2], k=width)) for _ in range(random.randrange(3))])
+                check_tick(tree, fed, results)
 
 
 @settings(max_examples=200)
