@@ -147,7 +147,7 @@ def test_a_state_that_is_saved_after_such_a_tick() -> None:
 def test_what_comes_back_after_a_tick_that_was_skipped_is_new_also_where_equal_rows_are_one(
     content: Content, text: str
 ) -> None:
-    """So many small ticks that the join has tables for them: a row that leaves and comes in one step is no news there."""
+    """After so many small ticks the join has tables, where a row that leaves and comes in one step is no news."""
     elements = [replace(seen(0, 0), time=number * 2 * SECOND) for number in range(30)]
     answers: list[list[Answer]] = []
     for kind in (ReferenceEvaluator, KernelEvaluator):
