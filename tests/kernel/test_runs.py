@@ -152,6 +152,7 @@ QUERIES = (
     "SELECT (MIN(?v) AS ?a) (MAX(?v) AS ?b) (SAMPLE(?v) AS ?c) WHERE { STREAM :s [RANGE 2s] { ?x :v ?v } }",
     "SELECT ?x ?v WHERE { STREAM :s [RANGE 2s] { ?x :v ?v } } ORDER BY DESC(?v) ?x LIMIT 2",
     "ASK { STREAM :s [TRIPLES 4] { ?x :p ?y . ?y :q ?z } }",
+    "SELECT DISTINCT ?x WHERE { STREAM :s [RANGE 1s] { ?x :p ?y . ?z :p ?y } }",
     "SELECT ?x ?y WHERE { STREAM :s [TRIPLES 5 SLIDE 2] { ?x :p ?y } }",
     "SELECT ?x ?z WHERE { STREAM :s [RANGE 1s SLIDE 1s] { ?x ?k ?y . ?y ?l ?z } }",
     "SELECT ?x (MIN(?v) AS ?m) WHERE { STREAM :s [TRIPLES 4 SLIDE 3] { ?x :v ?v } STREAM :s [RANGE 1s] { ?x :p ?y } } "
@@ -170,11 +171,12 @@ VALUES = (
 
 @st.composite
 def streams(draw: st.DrawFn) -> list[Element]:
-    """Elements of one or two triples, several at some instants, with repeated triples."""
+    """Elements of one or two triples, several at some instants, with repeated triples; some have pauses in between."""
     time, elements = 0, []
-    has_numbers = draw(st.booleans())
+    has_numbers, has_pauses = draw(st.booleans()), draw(st.booleans())
+    distances = [0, 2 * SECOND, 5 * SECOND] if has_pauses else [0, 1, 250_000, 400_000, SECOND]
     for _ in range(draw(st.integers(10, 40))):
-        time += draw(st.sampled_from([0, 1, 250_000, 400_000, SECOND]))
+        time += draw(st.sampled_from(distances))
         triples = []
         for _ in range(draw(st.integers(1, 2))):
             subject = NamedNode(f"{EX}n{draw(st.integers(0, 3))}")
