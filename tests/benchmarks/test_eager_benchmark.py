@@ -13,7 +13,7 @@ from headwater.kernel.kernel_evaluator import KernelEvaluator
 BENCHES = {"srbench": ["1", "4", "5", "8", "10"], "lsbench": ["1", "2", "3", "4", "5", "6", "10"]}
 
 
-def test_the_queries_are_those_of_both_tables_of_the_paper() -> None:
+def test_tables_1_and_2_have_the_queries_of_the_paper() -> None:
     numbers = {bench: [name.partition("_q")[2] for name in QUERIES if name.startswith(bench)] for bench in BENCHES}
     assert numbers == BENCHES
     assert [query.paper_mb for query in QUERIES.values()] == [
@@ -22,7 +22,7 @@ def test_the_queries_are_those_of_both_tables_of_the_paper() -> None:
     ]
 
 
-def test_each_query_has_its_rates_and_its_memory() -> None:
+def test_tables_1_and_2_have_rates_and_memory_for_each_query() -> None:
     names = ["srbench_q1", "lsbench_q6"]
     found: dict[str, Any] = eager.measure(4000, names, spark=False)
     for key in ("triples_per_s", "vs_paper", "vs_before"):

@@ -128,7 +128,7 @@ def test_a_part_gives_its_keys_and_figures(part: str, tmp_path: Path) -> None:
             assert len(drawn) < MOST_BYTES
 
 
-def test_only_inserts_and_probes_one_at_a_time_are_compared_with_the_paper() -> None:
+def test_figures_9_to_12_only_inserts_and_probes_one_at_a_time_are_compared_with_the_paper() -> None:
     values: dict[str, Any] = kernel.PARTS["index"](TINY).values
     assert set(values["index_inserts_per_s_by_way"]) == {"loop", "calls", "batches", "ordered_loop"}
     for key in ("index_inserts_vs_paper", "index_probe_vs_paper"):
@@ -138,7 +138,7 @@ def test_only_inserts_and_probes_one_at_a_time_are_compared_with_the_paper() -> 
 
 
 @pytest.mark.parametrize("is_ordered", [False, True])
-def test_a_window_has_the_same_rows_whichever_way_they_are_replaced(is_ordered: bool) -> None:
+def test_figures_9_to_12_a_window_has_the_same_rows_whichever_way_they_are_replaced(is_ordered: bool) -> None:
     rows = draw_rows(np.random.default_rng(1), 2000, 30)
     for way in WAYS:
         window = IndexedWindow(rows, 100, is_ordered=is_ordered)
@@ -150,7 +150,7 @@ def test_a_window_has_the_same_rows_whichever_way_they_are_replaced(is_ordered: 
             window.probe("loop", np.array([1]))
 
 
-def test_many_ticks_in_one_step_are_compared_with_each_in_its_own() -> None:
+def test_figure_13_many_ticks_in_one_step_are_compared_with_each_in_its_own() -> None:
     rows = np.arange(40).reshape(20, 2)
 
     def make_window(*, skipped: int) -> TickingOperator:
@@ -164,7 +164,7 @@ def test_many_ticks_in_one_step_are_compared_with_each_in_its_own() -> None:
         check_ways(lambda: make_window(skipped=next(others)), 6)
 
 
-def test_the_results_of_a_run_of_slides_are_those_of_the_windows() -> None:
+def test_figure_13_the_results_of_a_run_of_slides_are_those_of_the_windows() -> None:
     joined = kernel_joins._make_ticking_join(60, 20, 90)
     before = joined.results
     run = joined.advance_run(90)

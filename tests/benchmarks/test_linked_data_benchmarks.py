@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pyoxigraph import RdfFormat, parse
 
-from benchmarks import dblp, linked_data, pushdown
+from benchmarks import dblp, linked_data, merged_graphs, pushdown
 from headwater.algebra.nodes import Bgp, Filter, Group, Join, Node
 from headwater.algebra.scope import nodes_of
 from tests.language.paper_queries import CSPARQL
@@ -42,6 +42,14 @@ def filters_below_the_grouping(root: Node) -> dict[str, int]:
     join = next(node for node in nodes_of(group) if isinstance(node, Join | Bgp))
     every, below = ([n for n in nodes_of(top) if isinstance(n, Filter)] for top in (group, join))
     return {"above": len(every) - len(below), "below": len(below)}
+
+
+def test_section_4_static_data_in_both_forms_of_c_sparql(tmp_path: Path) -> None:
+    """The benchmark compares the answers of `FROM <data>` with those of GRAPH, also after changes."""
+    found = merged_graphs.measure(2000, 1, tmp_path)
+    assert set(found) == {"triples", *merged_graphs.MEASURES, "own_vs_graph"}
+    ratios = found["own_vs_graph"]
+    assert isinstance(ratios, dict) and set(ratios) == set(merged_graphs.MEASURES)
 
 
 def test_figure_7_has_the_query_of_the_paper() -> None:

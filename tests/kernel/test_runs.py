@@ -11,18 +11,21 @@ from hypothesis import strategies as st
 from pyoxigraph import Store
 
 from headwater.algebra.build import plan_query
+from headwater.execution.answer_batch import AnswerPart
 from headwater.execution.answers import Answer
+from headwater.federation.service_evaluator import ServiceEvaluator
 from headwater.kernel import kernel_evaluator as kernel
 from headwater.kernel.columns.delta_run import DeltaRun, concat_runs
 from headwater.kernel.columns.row_counts import RowCounts
 from headwater.kernel.columns.window_buffers import TripleBuffer
+from headwater.kernel.families.family_evaluator import FamilyEvaluator
 from headwater.kernel.kernel_evaluator import KernelEvaluator
 from headwater.language.parser import parse
 from headwater.language.stream_clauses import StreamOperator
 from headwater.terms.model import SECOND, XSD, Element, Literal, NamedNode, Triple
 from headwater.windows.caps import WindowCapError
 from headwater.windows.model import Bounds, CountWindow, TimeWindow, Window
-from headwater.windows.settings import Options, resolve_settings
+from headwater.windows.settings import Options, Report, resolve_settings
 from tests.kernel.manual_input import as_bag
 
 Change = tuple[int, int, int]
@@ -219,3 +222,40 @@ def test_any_cut_into_steps_gives_the_answers_of_single_ticks(
         one_by_one = _answers(text, emit, elements, [])
     assert in_runs == one_by_one
     assert [answer.inputs for answer in in_runs] == [answer.inputs for answer in one_by_one]
+
+
+@pytest.mark.parametrize(
+    ("text", "report", "takes_runs"),
+    [
+        ("SELECT * WHERE { STREAM :s [TRIPLES 3] { ?x :p ?y } }", None, True),
+        ("SELECT ?x (SAMPLE(?y) AS ?s) WHERE { STREAM :s [TRIPLES 3] { ?x :p ?y } } GROUP BY ?x", None, True),
+        ("SELECT ?x (GROUP_CONCAT(?y) AS ?s) WHERE { STREAM :s [TRIPLES 3] { ?x :p ?y } } GROUP BY ?x", None, True),
+        ("SELECT (MAX(?y) AS ?m) WHERE { STREAM :s [TRIPLES 3] { ?x :p ?y } }", None, True),
+        ("SELECT ?x WHERE { STREAM :s [TRIPLES 3] { ?x :p ?y } } ORDER BY ?x LIMIT 1", None, True),
+        ("SELECT * WHERE { STREAM :s [TRIPLES 3] { ?x :p ?y } }", Report.NONEMPTY, False),
+        ("SELECT * WHERE { STREAM :s [TRIPLES 3] { ?x :p ?y } }", Report.CHANGE, False),
+        ("DESCRIBE ?x WHERE { STREAM :s [TRIPLES 3] { ?x :p ?y } }", None, False),
+    ],
+)
+def test_which_queries_take_many_ticks_in_one_step(
+    text: str, report: Report | None, takes_runs: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Decision 33 has the list. Families and SERVICE say it of themselves."""
+    steps: list[int] = []
+    answer_run = KernelEvaluator._answer_run
+
+    def counting(evaluator: KernelEvaluator, ticks: list[int], watermark: int | None) -> AnswerPart:
+        steps.append(len(ticks))
+        return answer_run(evaluator, ticks, watermark)
+
+    monkeypatch.setattr(KernelEvaluator, "_answer_run", counting)
+    plan = plan_query(parse(f"PREFIX : <{EX}> {text}"))
+    evaluator = KernelEvaluator(
+        plan, resolve_settings(plan, Options(report=report, emit=StreamOperator.RSTREAM)), Store()
+    )
+    node, predicate = NamedNode(f"{EX}n"), NamedNode(f"{EX}p")
+    elements = [Element(number, (Triple(node, predicate, VALUES[number % 6]),)) for number in range(40)]
+    answers = evaluator.advance({evaluator.keys[0]: elements}, None, ended=True)
+    assert len(answers) == 40
+    assert (sum(steps) >= 30) == takes_runs == bool(steps)
+    assert not ServiceEvaluator._takes_runs and not FamilyEvaluator._takes_runs
