@@ -587,7 +587,8 @@ class Engine(RunsInBackground):
 
     def why(self, name: str, tick: int, row: RowChoice = None) -> Explanation:
         """Explain the answer of a query at a tick, for `Query.why`."""
-        return explain_answer(self._description(), self._sources, name, tick, row)
+        max_ahead = choose_max_ahead(self._max_ahead, is_live=self._follows)
+        return explain_answer(replace(self._description(), max_ahead=max_ahead), self._sources, name, tick, row)
 
     def dataframe(self, name: str, *, follow: bool = False, **how: Any) -> DataFrame:
         """What `Query.to_dataframe` gives."""
