@@ -70,7 +70,7 @@ class QueryWarnings:
             for stream, source in workload.sources.items()
             if (iri := name_to_iri(stream)) in unclear
             and (sample := sample_stream(source, _SAMPLED_ELEMENTS)) is not None
-            and sample.elements
+            and (sample.elements or not (sample.bad or sample.is_empty))
         }
         observed = data.observe() if samples else NOTHING_OBSERVED
         self.tell("", summary.warnings)

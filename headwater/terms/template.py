@@ -145,6 +145,16 @@ class RowTemplate:
             | {group.condition for group in self._groups if group.condition is not None}
         )
 
+    @property
+    def expected_columns(self) -> frozenset[str]:
+        """The columns of which some row should have each: those that are read, unless a `@default` stands for them.
+
+        A default of a column that nothing reads has no other use than to be misspelt.
+        """
+        defaults = self._defaults.keys()
+        read = self.used_columns | frozenset(self.lists)
+        return (read - defaults - {ROW_NUMBER}) | (defaults - read)
+
     @classmethod
     def load(cls, path: str | Path) -> RowTemplate:
         """The template in a file."""
