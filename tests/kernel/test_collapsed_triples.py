@@ -76,6 +76,13 @@ class _KernelThatMovesAlways(KernelEvaluator):
         return False
 
 
+def test_an_aggregate_of_a_user_counts_copies() -> None:
+    hw.Engine(in_process=True).function("http://x/median", len, aggregate=True)
+    text = "PREFIX : <http://x/> SELECT (:median(@?v) AS ?m) FROM STREAM <s> [RANGE 5s STEP 5s] WHERE { ?s :value ?v }"
+    assert len(aggregated_patterns(plan_query(parse(text.replace("@", ""))).root)) == 1
+    assert not aggregated_patterns(plan_query(parse(text.replace("@", "DISTINCT "))).root)
+
+
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
