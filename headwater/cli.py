@@ -105,7 +105,8 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="TARGET",
-            help="Write answers to a folder (files by query and batch) or to kafka://host:port/topic, not to stdout.",
+            help="Write answers to a folder (files by query and batch), to kafka://host:port/topic or to https://…, "
+            "not to stdout.",
         ),
     ] = None,
     in_process: Annotated[
@@ -370,7 +371,14 @@ def check(
 )
 @report_failures
 def why(
-    query: Annotated[str, typer.Argument(metavar="QUERY.rq", help="The query file; - reads standard input.")],
+    queries: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="QUERY.rq",
+            help="The query file, and behind it those of queries whose streams it reads; - reads standard input.",
+            show_default=False,
+        ),
+    ],
     tick: Annotated[str, typer.Option(metavar="TIME", help="The time of the answer: milliseconds or an xsd:dateTime.")],
     row: Annotated[
         list[str] | None,
@@ -385,16 +393,39 @@ def why(
         typer.Option(metavar="IRI=FILE", help="For CSV or JSON rows: the template that says what a row means."),
     ] = None,
     output: Annotated[Literal["text", "json"], typer.Option("--format", help="How it is written.")] = "text",
+    bounds: Annotated[Bounds | None, typer.Option(help="Which end of a time window belongs to it, as for run.")] = None,
+    report: Annotated[Report | None, typer.Option(help="When queries are evaluated, as for run.")] = None,
     content: Annotated[Content | None, typer.Option(help="Whether equal triples of a window collapse.")] = None,
+    t0: Annotated[
+        str | None, typer.Option("--t0", metavar="TIME", help="When the first window opens, as for run.")
+    ] = None,
     delay: Annotated[str, typer.Option(metavar="DURATION", help="How late elements may come, such as 5s.")] = "0s",
+    max_ahead: Annotated[
+        str | None,
+        typer.Option(metavar="DURATION|off", help="How far elements may be ahead of those before them, as for run."),
+    ] = None,
     dialect: DialectOption = None,
 ) -> None:
     """Say what led to an answer: the elements and static triples behind its rows, or where solutions end."""
     from headwater.commands.why_command import WhyOptions, explain_answer
 
     explain_answer(
-        query,
-        WhyOptions(tick, row or (), stream or (), data or (), template or (), output, content, delay, dialect),
+        WhyOptions(
+            queries=queries,
+            tick=tick,
+            row=row or (),
+            streams=stream or (),
+            data=data or (),
+            templates=template or (),
+            format=output,
+            bounds=bounds,
+            report=report,
+            content=content,
+            t0=t0,
+            delay=delay,
+            max_ahead=max_ahead,
+            dialect=dialect,
+        )
     )
 
 

@@ -1,4 +1,4 @@
-"""Triple patterns whose copies an aggregate would count: AVG, SUM, COUNT and GROUP_CONCAT without DISTINCT.
+"""Triple patterns whose copies an aggregate would count: AVG, SUM, COUNT, GROUP_CONCAT and own ones without DISTINCT.
 
     SELECT (AVG(?v) AS ?mean) { ?sensor a :Thermometer ; :value ?v }         ?sensor :value ?v
 
@@ -17,6 +17,7 @@ from headwater.algebra.scope import expression_variables, nodes_of
 from headwater.language.expressions import Aggregate
 from headwater.language.patterns import TriplePattern
 from headwater.terms.model import Variable
+from headwater.terms.own_functions import own_aggregate
 
 _COUNTING = frozenset({"COUNT", "SUM", "AVG", "GROUP_CONCAT", "PARTIAL_SUM"})
 
@@ -28,7 +29,7 @@ def aggregated_patterns(root: Node) -> frozenset[TriplePattern]:
         for node in nodes_of(root)
         if isinstance(node, Group | Aggregation)
         for aggregate in _aggregates_of(node)
-        if aggregate.function in _COUNTING and not aggregate.distinct
+        if (aggregate.function in _COUNTING or own_aggregate(aggregate.function)) and not aggregate.distinct
         for pattern in _patterns_behind(aggregate, node.inner)
     )
 

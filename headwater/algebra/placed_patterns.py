@@ -5,19 +5,39 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from headwater.algebra.nodes import Bgp, ExistsPlan, Graph, Node, Service, Window
+from headwater.algebra.nodes import Bgp, ExistsPlan, Graph, GraphName, Node, Service, Window, WindowGraph
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import expressions_of, sub_expressions
-from headwater.algebra.window_graphs import DEFAULT, window_graph
+from headwater.algebra.window_graphs import DEFAULT, graph_in_window, is_in_window, window_graph
 from headwater.language.patterns import TriplePattern
-from headwater.terms.model import NamedNode
+from headwater.terms.model import NamedNode, Variable
+
+EACH = Variable("graph")
+"""Stands for every variable that GRAPH names in a window."""
 
 
 class PlacedPattern(NamedTuple):
-    """A triple pattern, and the graph in which it is matched (`window_graphs`)."""
+    """A triple pattern, and the graph in which it is matched (`window_graphs`).
+
+    Where GRAPH stands in the clause of a window, `name` is that of the window's graph, or `EACH` for a variable.
+    """
 
     graph: NamedNode
     triple: TriplePattern
+    name: GraphName | None = None
+
+    @classmethod
+    def of(cls, graph: NamedNode, triple: TriplePattern, name: GraphName | None = None) -> PlacedPattern:
+        """The pattern, whatever the variable of GRAPH is called."""
+        return cls(graph, triple, EACH if isinstance(name, Variable) else name)
+
+    def is_matched_in(self, graph: NamedNode) -> bool:
+        """Whether the pattern is matched in a graph, which may be that of a window, or one of its graphs."""
+        if self.name is None:
+            return graph == self.graph
+        if isinstance(self.name, NamedNode):
+            return graph == graph_in_window(self.graph, self.name)
+        return is_in_window(self.graph, graph)
 
 
 def placed_patterns(plan: QueryPlan) -> tuple[PlacedPattern, ...]:
@@ -25,18 +45,23 @@ def placed_patterns(plan: QueryPlan) -> tuple[PlacedPattern, ...]:
     return tuple(dict.fromkeys(_patterns_in(plan, plan.root, DEFAULT)))
 
 
-def _patterns_in(plan: QueryPlan, node: Node, graph: NamedNode) -> Iterator[PlacedPattern]:
+def _patterns_in(
+    plan: QueryPlan, node: Node, graph: NamedNode, name: GraphName | None = None
+) -> Iterator[PlacedPattern]:
     match node:
         case Bgp(triples):
-            yield from (PlacedPattern(graph, triple) for triple in triples)
+            yield from (PlacedPattern.of(graph, triple, name) for triple in triples)
         case Service():
             return
         case Window(windows, _, inner):
             for number in windows:
                 yield from _patterns_in(plan, inner, window_graph(number, plan.windows[number]))
             return
-        case Graph(NamedNode() as name, inner):
-            yield from _patterns_in(plan, inner, name)
+        case WindowGraph(inside, inner):
+            yield from _patterns_in(plan, inner, graph, inside)
+            return
+        case Graph(NamedNode() as outside, inner):
+            yield from _patterns_in(plan, inner, outside)
             return
         case Graph(_, inner):
             for source in plan.windows:
@@ -46,6 +71,6 @@ def _patterns_in(plan: QueryPlan, node: Node, graph: NamedNode) -> Iterator[Plac
     for expression in expressions_of(node):
         for part in sub_expressions(expression):
             if isinstance(part, ExistsPlan):
-                yield from _patterns_in(plan, part.plan, graph)
+                yield from _patterns_in(plan, part.plan, graph, name)
     for child in node.children:
-        yield from _patterns_in(plan, child, graph)
+        yield from _patterns_in(plan, child, graph, name)

@@ -30,7 +30,16 @@ def graphs_with_static_data(plan: QueryPlan) -> frozenset[NamedNode]:
 
 def graph_in_window(window: NamedNode, name: NamedNode | BlankNode) -> NamedNode:
     """The named graph that holds one graph of a window, given the graph of the window and the name in the stream."""
-    return NamedNode(f"{INTERNAL}graph:{quote(window.value, safe='')}:{quote(str(name), safe='')}")
+    return NamedNode(f"{_prefix_in(window)}{quote(str(name), safe='')}")
+
+
+def is_in_window(window: NamedNode, graph: NamedNode) -> bool:
+    """Whether `graph_in_window` gave a graph for a window."""
+    return graph.value.startswith(_prefix_in(window))
+
+
+def _prefix_in(window: NamedNode) -> str:
+    return f"{INTERNAL}graph:{quote(window.value, safe='')}:"
 
 
 def windows_of(plan: QueryPlan, graph: NamedNode) -> list[int]:

@@ -20,6 +20,7 @@ import typer
 import headwater as hw
 from headwater.errors import SettingError
 from headwater.linting.observed_data import StreamSample
+from headwater.running.ahead_limits import OFF
 from headwater.sinks.sink import Sink
 from headwater.sinks.sink_addresses import sink_at
 from headwater.sources.addresses import is_address, is_stream_address, source_at
@@ -28,7 +29,9 @@ from headwater.sources.receivers import ReceivedSource
 from headwater.sources.source import Source
 from headwater.sources.stream_samples import sample_stream
 from headwater.terms.arguments import check_idle, parse_number
+from headwater.terms.durations import parse_duration
 from headwater.terms.redaction import mask_user_info, redact_url
+from headwater.terms.timestamps import parse_time
 
 _SETTING = re.compile(r"(.+),\s*([a-z_]+)=([^,=]*)")
 _ENDPOINT_SETTINGS: dict[str, type[float] | None] = {
@@ -54,6 +57,32 @@ def parse_template_option(text: str) -> tuple[str, Path]:
     if not Path(file).is_file():
         raise typer.BadParameter(f"there is no file {file}", param_hint="--template")
     return stream, Path(file)
+
+
+def read_t0(text: str | None) -> int | None:
+    """The time of `--t0`, where it was given."""
+    return None if text is None else read_time("--t0", text)
+
+
+def read_time(option: str, text: str) -> int:
+    """A time, in microseconds since 1970."""
+    try:
+        return parse_time(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint=option) from None
+
+
+def read_duration(option: str, text: str) -> int:
+    """A duration, in microseconds."""
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint=option) from None
+
+
+def read_max_ahead(text: str | None) -> int | str | None:
+    """The limit of `--max-ahead`: microseconds, `off`, or None where it was not given."""
+    return text if text is None or text == OFF else read_duration("--max-ahead", text)
 
 
 def _pair(text: str, option: str, wanted: str) -> tuple[str, str]:

@@ -24,6 +24,9 @@ from headwater.commands.option_values import (
     parse_endpoint_option,
     parse_idle_option,
     parse_template_option,
+    read_duration,
+    read_max_ahead,
+    read_t0,
 )
 from headwater.commands.progress_line import ProgressLine, show_warnings, summary_text
 from headwater.commands.query_files import QueryFile
@@ -31,12 +34,9 @@ from headwater.commands.settings_file import choose_egress, choose_idle, choose_
 from headwater.execution.answers import Answer
 from headwater.explain.notation import Notation
 from headwater.language.stream_clauses import Dialect, StreamOperator
-from headwater.running.ahead_limits import OFF
 from headwater.running.overload import Overload
 from headwater.sinks.answer_text import answer_writer
-from headwater.terms.durations import parse_duration
 from headwater.terms.model import SECOND
-from headwater.terms.timestamps import parse_time
 from headwater.windows.model import Bounds
 from headwater.windows.settings import Content, Report
 
@@ -90,8 +90,8 @@ def run(options: RunOptions) -> None:
 
 
 def _run(options: RunOptions, line: ProgressLine) -> None:
-    t0 = _time(options.t0)
-    delay = _duration("--delay", options.delay)
+    t0 = read_t0(options.t0)
+    delay = read_duration("--delay", options.delay)
     sources = group_sources(options.streams)
     templates = dict(parse_template_option(text) for text in options.templates)
     locate_streams("--template", templates, sources)
@@ -100,11 +100,11 @@ def _run(options: RunOptions, line: ProgressLine) -> None:
     locate_streams("--idle", [stream for stream, _ in given_idle if stream is not None], sources)
     idle_of_all, idle = choose_idle(settings, given_idle)
     trigger = settings.trigger if options.trigger is None else options.trigger
-    trigger_seconds = _duration("--trigger", trigger or "1s") / SECOND
+    trigger_seconds = read_duration("--trigger", trigger or "1s") / SECOND
     engine = hw.Engine(
         in_process=options.in_process,
         delay=delay,
-        max_ahead=None if options.max_ahead is None else _max_ahead(options.max_ahead),
+        max_ahead=read_max_ahead(options.max_ahead),
         checkpoint=options.checkpoint,
         dead_letters=options.dead_letters,
         strict=options.strict,
@@ -203,24 +203,6 @@ def _register(engine: hw.Engine, file: QueryFile, options: RunOptions, t0: int |
         )
     except hw.QueryError as error:
         raise WrongInput(f"{file.shown}: {error}") from None
-
-
-def _time(text: str | None) -> int | None:
-    try:
-        return None if text is None else parse_time(text)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--t0") from None
-
-
-def _duration(option: str, text: str) -> int:
-    try:
-        return parse_duration(text)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint=option) from None
-
-
-def _max_ahead(text: str) -> int | str:
-    return text if text == OFF else _duration("--max-ahead", text)
 
 
 class Output:

@@ -16,63 +16,84 @@ from headwater.commands.option_values import (
     make_source,
     parse_data_option,
     parse_template_option,
+    read_duration,
+    read_max_ahead,
+    read_t0,
+    read_time,
 )
 from headwater.commands.query_files import QueryFile
 from headwater.commands.settings_file import choose_egress, choose_limits, read_settings
 from headwater.explain.notation import Notation
 from headwater.language.stream_clauses import Dialect
 from headwater.running.tick_explaining import Explanation, RowChoice
-from headwater.terms.durations import parse_duration
 from headwater.terms.model import NamedNode, Term
 from headwater.terms.names import iri_to_name
-from headwater.terms.timestamps import format_time, parse_time
-from headwater.windows.settings import Content
+from headwater.terms.timestamps import format_time
+from headwater.windows.model import Bounds
+from headwater.windows.settings import Content, Report
 
 
 @dataclass(frozen=True)
 class WhyOptions:
-    """What was typed."""
+    """What was typed; the first of the queries is explained."""
 
+    queries: Sequence[str]
     tick: str
     row: Sequence[str] = ()
     streams: Sequence[str] = ()
     data: Sequence[str] = ()
     templates: Sequence[str] = ()
     format: str = "text"
+    bounds: Bounds | None = None
+    report: Report | None = None
     content: Content | None = None
+    t0: str | None = None
     delay: str = "0s"
+    max_ahead: str | None = None
     dialect: Dialect | None = None
 
 
-def explain_answer(path: str, options: WhyOptions) -> None:
+def explain_answer(options: WhyOptions) -> None:
     """Print what led to the rows of a query at a tick."""
-    try:
-        tick, delay = parse_time(options.tick), parse_duration(options.delay)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--tick, --delay") from None
+    tick, t0 = read_time("--tick", options.tick), read_t0(options.t0)
     sources = group_sources(options.streams)
     templates = dict(parse_template_option(text) for text in options.templates)
     locate_streams("--template", templates, sources)
     settings = read_settings()
     engine = hw.Engine(
-        in_process=True, delay=delay, egress=choose_egress(settings, (), (), False), limits=choose_limits(settings, ())
+        in_process=True,
+        delay=read_duration("--delay", options.delay),
+        max_ahead=read_max_ahead(options.max_ahead),
+        egress=choose_egress(settings, (), (), False),
+        limits=choose_limits(settings, ()),
     )
     for stream, named in sources.items():
         engine.stream(stream, make_source(named, templates.get(stream)))
     for text in options.data:
         file, graph = parse_data_option(text)
         engine.dataset(file, graph=graph)
-    file_of_query = QueryFile.read(path)
-    plan = file_of_query.plan(options.dialect)
-    try:
-        query = engine.register(file_of_query.text, name=plan.name, dialect=options.dialect, content=options.content)
-    except hw.QueryError as error:
-        raise WrongInput(f"{file_of_query.shown}: {error}") from None
+    query, *_ = [_register(engine, QueryFile.read(path), options, t0) for path in options.queries]
+    plan = query.plan
     explanation = query.why(tick, _parse_row(options.row, plan))
     if options.format == "json":
         print(explanation.to_json())
     else:
         print("\n".join(_lines(explanation, Notation.of(plan))))
+
+
+def _register(engine: hw.Engine, file: QueryFile, options: WhyOptions, t0: int | None) -> hw.Query:
+    try:
+        return engine.register(
+            file.text,
+            name=file.plan(options.dialect).name,
+            dialect=options.dialect,
+            bounds=options.bounds,
+            report=options.report,
+            content=options.content,
+            t0=t0,
+        )
+    except hw.QueryError as error:
+        raise WrongInput(f"{file.shown}: {error}") from None
 
 
 def _parse_row(texts: Sequence[str], plan: QueryPlan) -> RowChoice:

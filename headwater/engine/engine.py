@@ -286,7 +286,7 @@ class Engine(RunsInBackground):
         """Forget a query; the iterators over its answers end."""
         name = query.name if isinstance(query, Query) else query
         with self._changing:
-            self._check_known(name)
+            self._find_query(name)
             self._change({other: one for other, one in self._queries.items() if other != name})
             self._resumed.pop(name, None)
             self._interruption.drop(name)
@@ -294,16 +294,17 @@ class Engine(RunsInBackground):
             self._subscriptions.remove(subscription)
             subscription.end(None)
 
-    def _check_known(self, name: str) -> None:
-        if name not in self._queries:
-            known = ", ".join(map(repr, self._queries)) or "none"
-            raise RegistrationError(f"no query is named {name!r}; registered: {known}")
+    def _find_query(self, name: str) -> Query:
+        if name in self._queries:
+            return self._queries[name]
+        known = ", ".join(map(repr, self._queries)) or "none"
+        raise RegistrationError(f"no query is named {name!r}; registered: {known}")
 
     def resume(self, query: Query | str) -> None:
         """Have a suspended query go on, as one that is registered now; while nothing runs, in the next run."""
         name = query.name if isinstance(query, Query) else query
         with self._changing:
-            self._check_known(name)
+            self._find_query(name)
             if self._workload is not None and name not in self._progress.suspended:
                 raise StateError(f"the query {name!r} is not suspended")
             self._resumed[name] = uuid.uuid4().hex
@@ -373,10 +374,7 @@ class Engine(RunsInBackground):
             failure = error
             raise
         finally:
-            subscriptions, self._subscriptions = self._subscriptions, []
-            for subscription in subscriptions:
-                subscription.end(failure)
-            self._running.release()
+            self._end_run(failure)
 
     def _open_and_run(
         self, follow: bool, drain: bool, takers: Takers, trigger_seconds: float, on_open: Callable[[], None]
@@ -582,12 +580,13 @@ class Engine(RunsInBackground):
         """What `Query.explain` gives."""
         from headwater.engine.query_explanation import explain_query
 
-        query = self._queries[name]
+        query = self._find_query(name)
         return explain_query(query.plan, query.settings, self._data, **how)
 
     def why(self, name: str, tick: int, row: RowChoice = None) -> Explanation:
         """Explain the answer of a query at a tick, for `Query.why`."""
-        return explain_answer(self._description(), self._sources, name, tick, row)
+        query, max_ahead = self._find_query(name), choose_max_ahead(self._max_ahead, is_live=self._follows)
+        return explain_answer(replace(self._description(), max_ahead=max_ahead), self._sources, query.name, tick, row)
 
     def dataframe(self, name: str, *, follow: bool = False, **how: Any) -> DataFrame:
         """What `Query.to_dataframe` gives."""

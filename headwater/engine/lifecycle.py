@@ -114,6 +114,8 @@ class RunsInBackground(ABC):
         self._background: BackgroundRun | None = None
         self._running = threading.Lock()
         """Held by the run that is at work."""
+        self._ending = threading.Lock()
+        """Held while a run lets go of its iterators and of `_running`."""
         self._stop: threading.Event = SignalEvent()
         self._woken: threading.Event = SignalEvent()
         """Something happened that a run at rest should look at."""
@@ -150,6 +152,14 @@ class RunsInBackground(ABC):
     def _claim_run(self) -> None:
         if not self._running.acquire(blocking=False):
             raise StateError("this engine is running already: stop it, or wait for its end")
+
+    def _end_run(self, failure: BaseException | None) -> None:
+        """Let another run begin, and end the iterators of this one."""
+        with self._ending:
+            subscriptions, self._subscriptions = self._subscriptions, []
+            self._running.release()
+        for subscription in subscriptions:
+            subscription.end(failure)
 
     def start(
         self,
@@ -229,8 +239,10 @@ class RunsInBackground(ABC):
 
     def _start_for_iterator(self) -> None:
         """Run in the background, unless a run is at work; the failure is raised where the answers are taken."""
-        if self._running.locked():
-            return
+        with self._ending:
+            # A run that has not taken the iterators yet will end this one, too.
+            if self._running.locked():
+                return
         if len(self._subscriptions) == 1 and self._subscriptions[0].when_full is None:
             # The run is for this iterator alone.
             self._subscriptions[0].when_full = "block"

@@ -15,9 +15,11 @@ from headwater.linting.implausible_times import implausible_time_text, is_implau
 from headwater.linting.lint_rules import lint_query
 from headwater.linting.lint_subject import LintSubject
 from headwater.linting.observed_data import NOTHING_OBSERVED, ObservedData, StreamSample
+from headwater.linting.unfitting_values import find_unfitting_values
 from headwater.linting.unknown_functions import refuse_unknown_functions
 from headwater.running.progress import RunSummary
 from headwater.running.workload import Workload
+from headwater.sources.files import FileSource
 from headwater.sources.stream_samples import sample_stream
 from headwater.terms.model import NamedNode
 from headwater.terms.names import name_to_iri
@@ -27,6 +29,10 @@ logger = logging.getLogger(__name__)
 
 _SAMPLED_ELEMENTS = 1_000
 """How many elements of each stream are looked at again after a run."""
+
+
+_SAMPLED_ROWS = 100
+"""How many rows are looked at for values with which nothing can be computed."""
 
 
 class QueryWarnings:
@@ -70,18 +76,34 @@ class QueryWarnings:
             for stream, source in workload.sources.items()
             if (iri := name_to_iri(stream)) in unclear
             and (sample := sample_stream(source, _SAMPLED_ELEMENTS)) is not None
-            and sample.elements
+            and (sample.elements or not (sample.bad or sample.is_empty))
         }
         observed = data.observe() if samples else NOTHING_OBSERVED
         self.tell("", summary.warnings)
         for query in workload.description.queries:
             own = _conclusive_samples(samples, query.plan, summary)
             self.check_data([query], replace(observed, samples=own))
+            self._check_rows(query, workload, data)
             for source in query.plan.windows:
                 time = summary.watermarks.get(source.stream.value)
                 if source.stream not in samples and time is not None and is_implausible(time):
                     self.tell(query.plan.name, [implausible_time_text(source.stream.value, time)])
         return replace(summary, warnings=tuple(self._told))
+
+    def _check_rows(self, query: RegisteredQuery, workload: Workload, data: EngineData) -> None:
+        """Tell which values of rows nothing can be computed with: the first rows are as good as any."""
+        streams = {source.stream for source in query.plan.windows}
+        rows = {
+            iri: sample
+            for stream, source in workload.sources.items()
+            if (iri := name_to_iri(stream)) in streams
+            and isinstance(source, FileSource)
+            and source.template is not None
+            and (sample := sample_stream(source, _SAMPLED_ROWS)) is not None
+        }
+        if rows:
+            observed = replace(data.observe(), samples=rows)
+            self.tell(query.plan.name, find_unfitting_values(LintSubject(query.plan, query.settings, observed)))
 
 
 def _conclusive_samples(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from headwater.algebra.aggregated_patterns import aggregated_patterns
-from headwater.algebra.placed_patterns import PlacedPattern
+from headwater.algebra.placed_patterns import EACH, PlacedPattern
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.window_graphs import windows_of
 from headwater.explain.notation import Notation
@@ -65,10 +65,11 @@ def describe_collapsed(plan: QueryPlan, counts: Mapping[PlacedPattern, int]) -> 
     if not any(counts.values()):
         return
     notation, aggregated = Notation.of(plan), aggregated_patterns(plan.root)
-    for (graph, triple), count in counts.items():
+    for (graph, triple, name), count in counts.items():
         if count:
             labels = ", ".join(iri_to_name(plan.windows[number].label) for number in windows_of(plan, graph))
-            yield CollapsedTriples(labels, notation.triple(triple), count, triple in aggregated)
+            where = "" if name is None else " in one graph" if name == EACH else f" in the graph {notation.term(name)}"
+            yield CollapsedTriples(labels, notation.triple(triple) + where, count, triple in aggregated)
 
 
 def add_collapsed(one: Iterable[CollapsedTriples], other: Iterable[CollapsedTriples]) -> tuple[CollapsedTriples, ...]:

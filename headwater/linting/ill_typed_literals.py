@@ -25,6 +25,7 @@ _WHOLE_TYPES = (
     *("integer", "long", "int", "short", "byte", "nonPositiveInteger", "negativeInteger", "nonNegativeInteger"),
     *("positiveInteger", "unsignedLong", "unsignedInt", "unsignedShort", "unsignedByte"),
 )
+NUMERIC_TYPES = frozenset(XSD + name for name in (*_WHOLE_TYPES, "decimal", "double", "float"))
 _FORMS: dict[str, re.Pattern[str]] = {
     **{XSD + name: _WHOLE for name in _WHOLE_TYPES},
     XSD + "decimal": re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"),

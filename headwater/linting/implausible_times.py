@@ -25,8 +25,9 @@ def implausible_time_text(stream: str, time: int) -> str:
     """What is said about such a stream; `time` is one of its timestamps."""
     return (
         f"the times of the stream {iri_to_name(stream)} are in 1970 (one is {format_time(time)}, and would be "
-        f"{format_time(time * 1_000)} if its number meant seconds): seconds were probably read as milliseconds. Write "
-        "`@time {column} as seconds` in the template, or milliseconds into the file"
+        f"{format_time(time * 1_000)} if its number meant seconds, or milliseconds where Python takes microseconds): "
+        "seconds were probably read as milliseconds. Write `@time {column} as seconds` in the template, milliseconds "
+        "into the file, or give microseconds in Python"
     )
 
 

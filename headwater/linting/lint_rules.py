@@ -10,6 +10,7 @@ from headwater.linting.ill_typed_literals import find_ill_typed_literals
 from headwater.linting.implausible_times import find_implausible_times
 from headwater.linting.lint_subject import LintSubject
 from headwater.linting.unbound_variables import find_unbound_variables
+from headwater.linting.unfitting_values import find_unfitting_values
 from headwater.linting.unloaded_graphs import find_unloaded_graphs
 from headwater.linting.unmatchable_patterns import find_unmatchable_patterns
 from headwater.linting.unreadable_elements import find_unreadable_elements
@@ -31,6 +32,7 @@ LINT_RULES: tuple[LintRule, ...] = (
     find_unreadable_elements,
     find_implausible_times,
     find_unseen_terms,
+    find_unfitting_values,
 )
 
 

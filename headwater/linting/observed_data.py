@@ -47,6 +47,12 @@ class StreamSample:
     first_bad: str = ""
     graphs: frozenset[Term] = frozenset()
     """The names of the graphs of elements."""
+    columns: frozenset[str] = frozenset()
+    """The columns of JSON rows."""
+    absent_columns: frozenset[str] = frozenset()
+    """The columns that the template reads and no JSON row has."""
+    is_empty: bool = False
+    """Whether there is nothing to read yet, not a byte."""
 
     def has(self, subject: Term | None, predicate: Term | None, object_: Term | None) -> bool:
         """Whether triples have these terms at their places, each for itself; None stands for any."""

@@ -186,7 +186,11 @@ class ReferenceEvaluator(Evaluator):
             return ()
         counts = {
             placed: sum(
-                count for triple, count in collapsed.get(placed.graph, {}).items() if _matches(placed.triple, triple)
+                count
+                for graph, triples in collapsed.items()
+                if placed.is_matched_in(graph)
+                for triple, count in triples.items()
+                if _matches(placed.triple, triple)
             )
             for placed in placed_patterns(self.plan)
         }

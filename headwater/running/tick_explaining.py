@@ -107,6 +107,8 @@ def _choose_rows(rows: Sequence[Row], row: RowChoice, variables: tuple[str, ...]
         if not 1 <= row <= len(rows):
             raise SettingError(f"there is no row {row}: the result has {len(rows)} different rows at this tick")
         return [rows[row - 1]]
+    if not isinstance(row, Mapping):
+        raise SettingError(f"row must be the number of a row, or values of variables such as {{'x': 5}}, not {row!r}")
     if unknown := set(row) - set(variables):
         shown = ", ".join(variables) or "none"
         raise SettingError(f"the query shows no variable {', '.join(sorted(unknown))}; it shows {shown}")

@@ -83,6 +83,14 @@ class FileSource:
                 items.append(_item_of(name, path, os.stat(path)))
         return items
 
+    def list_columns(self, most: int) -> frozenset[str]:
+        """The columns of the JSON rows among the first bytes of each file."""
+        found: set[str] = set()
+        for item in self.list_items() if self.template is not None else ():
+            with suppress(OSError, ValueError), report_read_faults(item.path):
+                found |= self._reader(item.name, item.path).list_columns(most)
+        return frozenset(found)
+
     def items_beside(self, name: str) -> list[SourceItem]:
         beside: list[SourceItem] = []
         for entry in files_beside(self._path(name)):

@@ -14,6 +14,9 @@ from headwater.terms.timed_graphs import missing_graph_time
 SAMPLED_ELEMENTS = 10_000
 """How many elements of a stream a sample has at most."""
 
+_SAMPLED_BYTES = 4 << 20
+"""In so many bytes of each file JSON rows are looked at for the columns that they have."""
+
 _LARGEST_WHOLE = 32 << 20
 """Larger files that can only be read as a whole are left out."""
 
@@ -28,6 +31,8 @@ def sample_stream(source: object, most: int = SAMPLED_ELEMENTS) -> StreamSample 
     arrivals = chain.from_iterable(source.read(one) for one in chosen)
     read = list(islice(arrivals, most))
     is_whole = len(chosen) == len(ranges) and next(arrivals, None) is None
+    template = source.template if isinstance(source, FileSource) else None
+    columns = source.list_columns(_SAMPLED_BYTES) if isinstance(source, FileSource) else frozenset()
     elements = [one for one in read if isinstance(one, Element)]
     bad = [one for one in read if isinstance(one, BadElement)]
     times = [element.time for element in elements if element.time is not None]
@@ -40,6 +45,9 @@ def sample_stream(source: object, most: int = SAMPLED_ELEMENTS) -> StreamSample 
         len(bad),
         _describe_bad(bad[0]) if bad else "",
         frozenset(graph_term(element.graph) for element in elements if element.graph is not None),
+        columns,
+        template.expected_columns - columns if template is not None and columns else frozenset(),
+        is_empty=not any(item.size for item in items),
     )
 
 

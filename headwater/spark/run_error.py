@@ -16,15 +16,18 @@ class RunError(HeadwaterError, RuntimeError):
 WORKER_DIED = "Python worker exited unexpectedly"
 DISK_FULL = "No space left on device"
 OTHER_PYTHON = "PYTHON_VERSION_MISMATCH"
-NO_MODULE = "No module named 'headwater'"
+NO_PROGRAM = 'Cannot run program "python'
+_NEEDED = ("headwater", "numba", "numpy", "pandas", "pyarrow", "pyoxigraph", "pyspark")
+NO_MODULE = tuple(f"No module named '{name}'" for name in _NEEDED)
 NO_TOPIC = "UnknownTopicOrPartitionException"
 _SET_PYTHON = (
-    "Spark's workers run another Python than this one, or one without Headwater: set PYSPARK_PYTHON to the path of "
-    "this Python (sys.executable) before the SparkSession is made, or let hw.Engine() make the session"
+    "Spark's workers run another Python than this one, or one without Headwater and what it needs: set PYSPARK_PYTHON "
+    "to the path of this Python (sys.executable) before the SparkSession is made, or let hw.Engine() make the session"
 )
 _ADVICE = {
     OTHER_PYTHON: _SET_PYTHON,
-    NO_MODULE: _SET_PYTHON,
+    NO_PROGRAM: _SET_PYTHON,
+    **dict.fromkeys(NO_MODULE, _SET_PYTHON),
     NO_TOPIC: "the broker has no topic of that name: check the topic in --stream or kafka(…), or make it",
     WORKER_DIED: "a Python worker process of Spark died: it was killed, or the machine ran out of memory. Look for the "
     "reason in the system's log, give the machine more memory or the engine more shards or a smaller batch_bytes",

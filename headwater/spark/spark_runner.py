@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.datasource import DataSource
     from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamReader
 
 logger = logging.getLogger(__name__)
 
@@ -70,13 +71,23 @@ def outcome_rows(
     read_here, records = _separate_records(sources, drain)
     feed = FeedSettings(read_here, drain, wanted, description.sharding, description.watched, description.key, live)
     options = source_options(feed, batch_bytes=size, task_bytes=task_bytes)
-    chunks = spark.readStream.format(FORMAT).options(**options).load()
+    chunks = load_stream(spark.readStream.format(FORMAT).options(**options))
     for stream, source in records.items():
         chunks = chunks.union(record_chunks(spark, stream, source, description.sharding))
     processor = EvaluationProcessor(ship(spark, description))
     return observe_counts(
         chunks.groupBy("shard").transformWithStateInPandas(processor, OUTPUT_SCHEMA, "Append", "None")
     )
+
+
+def load_stream(reader: DataStreamReader) -> DataFrame:
+    """What a source gives; Spark makes the source in another process of Python, and says so if that fails."""
+    from pyspark.errors import PySparkException
+
+    try:
+        return reader.load()
+    except PySparkException as error:
+        raise to_run_error(error) from error
 
 
 def _register(spark: SparkSession, source: type[DataSource]) -> None:

@@ -126,7 +126,7 @@ def check_elements(name: str, elements: Any) -> list[Element]:
             raise SettingError(f"{name} must be {wanted}, and it has {one!r}")
         if one.graph is not None and not _is_graph_name(one.graph):
             raise SettingError(
-                f"{name}: the graph name of an element must be an IRI or _:label, and it is {one.graph!r}"
+                f"{name}: the graph name of an element must be the text of an IRI, or _:label, and it is {one.graph!r}"
             )
     return listed
 

@@ -31,7 +31,14 @@ from pyoxigraph import RdfFormat
 from headwater.errors import SettingError
 from headwater.terms.model import BadElement, Element
 from headwater.terms.rdf_documents import BROKEN_COMPRESSION, compression_of, file_ending, is_compressed, open_bytes
-from headwater.terms.row_files import read_csv, read_csv_header, read_json_array, read_json_lines
+from headwater.terms.row_files import (
+    columns_of_json,
+    read_csv,
+    read_csv_header,
+    read_json_array,
+    read_json_lines,
+    read_json_rows,
+)
 from headwater.terms.template import RowTemplate
 from headwater.terms.text_lines import LineNumbers, byte_ranges, count_lines_before, offset_lines, seek_line
 from headwater.terms.timed_graphs import read_jsonld_lines, read_timed_nquads, read_timed_trig
@@ -155,6 +162,13 @@ class ElementReader:
     def read(self) -> Iterator[Element | BadElement]:
         """All elements of the file, in the order of their positions."""
         return self.read_range(0, None)
+
+    def list_columns(self, most: int) -> set[str]:
+        """The columns that the JSON rows among the first bytes of the file have; none for other formats."""
+        if self.format is not StreamFormat.JSON_ROWS:
+            return set()
+        with open_bytes(self.path) as stream:
+            return {name for row in read_json_rows(stream.read(most)) for name in columns_of_json(row)}
 
     def read_range(self, start: int, end: int | None) -> Iterator[Element | BadElement]:
         """The elements that begin in the bytes from `start` to before `end`; to the end of the file if None.

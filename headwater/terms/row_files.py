@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -245,6 +246,28 @@ def _broken_array(text: str, place: int, reason: str) -> BadElement:
 def parse_json_row(text: str) -> object:
     """A JSON text as Python objects, each number as the digits that it was written with."""
     return _JSON.decode(text)
+
+
+def columns_of_json(row: object, prefix: str = "") -> Iterator[str]:
+    """The names by which a template can read a JSON value and what is inside, those of lists with `@each`."""
+    if prefix:
+        yield prefix
+    if isinstance(row, dict):
+        for key, value in row.items():
+            yield from columns_of_json(value, f"{prefix}.{key}" if prefix else key)
+    elif isinstance(row, list):
+        for value in row:
+            yield from columns_of_json(value, prefix)
+
+
+def read_json_rows(data: bytes) -> Iterator[object]:
+    """The rows of JSON lines or of an array that are JSON at all."""
+    if data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
+        yield from (one for one in _array_members(data) if not isinstance(one, BadElement))
+        return
+    for line in data.splitlines():
+        with suppress(ValueError, RecursionError):
+            yield parse_json_row(line.decode())
 
 
 def rows_of_json(row: object, template: RowTemplate) -> Iterator[dict[str, str]]:

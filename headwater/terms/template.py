@@ -49,6 +49,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -62,7 +63,10 @@ from headwater.terms.rdf_documents import RdfSyntaxError
 from headwater.terms.template_terms import RELATIVE_BASE, Placeholders, TemplateRow, TermBuilder
 from headwater.terms.template_time import ROW_NUMBER, TimeRule, parse_time_rule
 
-_DIRECTIVE = re.compile(r"@(time|where|columns|delimiter|default|each|if|end)\b[ \t]*(.*)")
+_DIRECTIVES = ("time", "where", "columns", "delimiter", "default", "each", "if", "end")
+_DIRECTIVE = re.compile(rf"@({'|'.join(_DIRECTIVES)})\b[ \t]*(.*)")
+_WORD = re.compile(r"@(?!(?i:prefix|base|version)\b)(\w{4,})")
+"""What may be a misspelt line; shorter words are languages."""
 _DEFAULT = re.compile(r"\{([^{}]+)\}\s*=\s*(.*)")
 _WHERE = re.compile(r"\{([^{}]+)\}\s*(!?=)\s*(.*)")
 _CONDITION = re.compile(r"\{([^{}]+)\}")
@@ -117,10 +121,14 @@ class RowTemplate:
             match = _DIRECTIVE.match(line)
             if match is None:
                 blocks[-1].lines.append(line)
+                if (word := _WORD.match(line)) is not None and (near := get_close_matches(word[1], _DIRECTIVES, 1)):
+                    raise TemplateError(f"{name}:{number}: no line begins with @{word[1]}; did you mean @{near[0]}?")
                 continue
             try:
                 directive, rest = match.group(1), match.group(2).strip()
                 if directive == "time":
+                    if time is not None:
+                        raise ValueError("a second @time line: a row happens once")
                     time = parse_time_rule(rest, self._placeholders)
                 elif directive in ("if", "end"):
                     blocks.append(_Block(_parse_condition(directive, rest, blocks[-1]), number + 1, []))
@@ -144,6 +152,16 @@ class RowTemplate:
             | {column for column, _, _ in self._wheres}
             | {group.condition for group in self._groups if group.condition is not None}
         )
+
+    @property
+    def expected_columns(self) -> frozenset[str]:
+        """The columns of which some row should have each: those that are read, unless a `@default` stands for them.
+
+        A default of a column that nothing reads has no other use than to be misspelt.
+        """
+        defaults = self._defaults.keys()
+        read = self.used_columns | frozenset(self.lists)
+        return (read - defaults - {ROW_NUMBER}) | (defaults - read)
 
     @classmethod
     def load(cls, path: str | Path) -> RowTemplate:

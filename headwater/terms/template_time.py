@@ -69,6 +69,8 @@ def _parse_every_rule(text: str, placeholders: Placeholders) -> TimeRule:
             "@time 2014-08-01T00:00:00Z every 5s"
         )
     start, step = parse_time(match.group(1)), parse_duration(match.group(2))
+    if step <= 0:
+        raise ValueError("the step of @time is longer than nothing, such as every 5s")
     placeholders.hide(f"{{{ROW_NUMBER}}}")
 
     def rule(row: TemplateRow) -> int:

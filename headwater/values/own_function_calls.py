@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 _INTEGERS = frozenset(XSD + name for name in ("integer", "int", "long", "short", "byte", "nonNegativeInteger"))
 _REALS = frozenset(XSD + name for name in ("double", "float"))
-_told: set[str] = set()
+_told: set[tuple[str, str]] = set()
 
 
 def scalar_functions() -> dict[NamedNode, Callable[..., Term | None]]:
@@ -59,8 +59,8 @@ def _call(function: OwnFunction, arguments: list[Any]) -> Term | None:
     try:
         return to_term(function.call(*arguments))
     except Exception as error:
-        if function.iri not in _told:
-            _told.add(function.iri)
+        if (function.iri, type(error).__name__) not in _told:
+            _told.add((function.iri, type(error).__name__))
             shown = ", ".join(map(repr, arguments))
             shown = shown if len(shown) <= 200 else shown[:200] + "…"
             reason = f"{type(error).__name__}: {error}"

@@ -12,6 +12,7 @@ from pyoxigraph import Store
 
 import headwater as hw
 from headwater.execution.answers import Answer
+from headwater.running.subscriptions import Subscription
 from headwater.sinks.answer_text import format_answer_nquads
 from headwater.terms.model import Literal, NamedNode, Quad, Triple
 from tests.engine.programs import (
@@ -217,6 +218,36 @@ def test_two_queries_can_be_iterated_in_one_run() -> None:
     pairs = list(zip(first.answers(), second.answers(), strict=True))
     assert len(pairs) == 6
     assert all(a.rows == b.rows and a.query != b.query for a, b in pairs)
+
+
+def test_an_iterator_that_begins_while_a_run_ends_begins_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = engine_of_numbers()
+    query = engine.register(COUNT)
+    found: list[int] = []
+    second = threading.Thread(target=lambda: found.append(len(list(query.answers()))), daemon=True)
+    end = Subscription.end
+
+    def end_slowly(self: Subscription[Answer], failure: BaseException | None) -> None:
+        end(self, failure)
+        if second.ident is None:
+            second.start()
+            second.join(1)
+
+    monkeypatch.setattr(Subscription, "end", end_slowly)
+    first = len(list(query.answers()))
+    while second.ident is None:
+        time.sleep(0.01)
+    second.join(30)
+    assert found == [first]
+
+
+def test_a_query_that_was_dropped_is_not_explained() -> None:
+    engine = engine_of_numbers()
+    query = engine.register(COUNT)
+    engine.drop(query)
+    for ask in (query.explain, lambda: query.why(0)):
+        with pytest.raises(hw.HeadwaterError, match="no query is named 'query'; registered: none"):
+            ask()
 
 
 def test_an_iterator_that_is_dropped_does_not_hold_up_the_run() -> None:

@@ -112,6 +112,14 @@ def test_what_a_function_raises_is_an_error_of_the_expression_and_told_once(
     assert zeros and all(row[1] is None for row in zeros)
 
 
+def test_another_kind_of_error_is_told_too(caplog: pytest.LogCaptureFixture) -> None:
+    for function in (lambda value: value.missing, lambda: 1):
+        hw.Engine(in_process=True).function("urn:f:mended", function)
+        with caplog.at_level(logging.WARNING, "headwater"):
+            answers_of(f"SELECT (<urn:f:mended>(?v) AS ?n) {FROM} WHERE {{ ?x <urn:v> ?v }}")
+    assert [word for word in ("AttributeError", "TypeError") if word in caplog.text] == ["AttributeError", "TypeError"]
+
+
 @pytest.mark.parametrize(
     ("iri", "function", "words"),
     [

@@ -87,12 +87,26 @@ def test_rows_of_a_template_and_istream(tmp_path: Path) -> None:
     assert [one.line for one in query.why(4_000_000).elements] == [3, 4]
 
 
+def test_what_the_run_put_aside_explains_nothing(tmp_path: Path) -> None:
+    engine = make_engine(tmp_path, max_ahead="1h")
+    lines = GATES.splitlines(keepends=True)
+    ahead = "90000000\t<http://x/g0> <http://x/registers> <http://x/car9> .\n"
+    (tmp_path / "gates.tnq").write_text("".join([*lines[:7], ahead, *lines[7:]]))
+    query = engine.register(QUERY)
+    (answer,) = [one for one in query.answers() if one.time == 10_000_000]
+    found = query.why(10_000_000)
+    assert found.rows == answer.rows
+    assert [one.line for one in found.elements] == [6, 7, 9, 10, 11]
+
+
 def test_what_cannot_be_explained(tmp_path: Path) -> None:
     query = make_engine(tmp_path).register(QUERY)
     with pytest.raises(hw.SettingError, match="is no tick of the query query; ticks near it: 1970"):
         query.why(6_000_000)
     with pytest.raises(hw.SettingError, match="no row has these values"):
         query.why(5_000_000, {"street": "http://x/ash"})
+    with pytest.raises(hw.SettingError, match="row must be the number of a row, or values of variables"):
+        query.why(5_000_000, ["oak"])  # type: ignore[arg-type]
     engine = hw.Engine(in_process=True)
     engine.stream("gates", hw.tcp("127.0.0.1", 9))
     with pytest.raises(hw.SourceError, match="cannot be read twice"):

@@ -21,6 +21,7 @@ from headwater.kernel.compiling.unsupported import UnsupportedByKernel
 from headwater.kernel.kernel_evaluator import KernelEvaluator
 from headwater.language.parser import parse
 from headwater.reference.reference_evaluator import ReferenceEvaluator
+from headwater.terms.model import NamedNode, Triple
 from headwater.windows.settings import Content
 from tests.kernel.generated_queries import STREAMS, Case, a_case
 from tests.kernel.generated_runs import Way, pieces
@@ -75,6 +76,13 @@ class _KernelThatMovesAlways(KernelEvaluator):
         return False
 
 
+def test_an_aggregate_of_a_user_counts_copies() -> None:
+    hw.Engine(in_process=True).function("http://x/median", len, aggregate=True)
+    text = "PREFIX : <http://x/> SELECT (:median(@?v) AS ?m) FROM STREAM <s> [RANGE 5s STEP 5s] WHERE { ?s :value ?v }"
+    assert len(aggregated_patterns(plan_query(parse(text.replace("@", ""))).root)) == 1
+    assert not aggregated_patterns(plan_query(parse(text.replace("@", "DISTINCT "))).root)
+
+
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
@@ -109,6 +117,21 @@ def test_a_run_counts_and_warns_once(evaluator: str, tmp_path: Path, caplog: pyt
     assert '"collapsed": [{"window": "values"' in summary.to_json()
     assert [record.message for record in caplog.records if "--content bag" in record.message] == [*summary.warnings]
     assert len(summary.warnings) == 1
+
+
+@pytest.mark.parametrize("evaluator", ["auto", "reference"])
+@pytest.mark.parametrize(("name", "count"), [("?g", 3), ("<urn:north>", 2)])
+def test_triples_collapse_in_each_graph_of_a_window(evaluator: str, name: str, count: int) -> None:
+    triples = (Triple(NamedNode("urn:x"), NamedNode("urn:p"), NamedNode("urn:y")),)
+    graphs = ("urn:north", "urn:north", "urn:south", "urn:north", "urn:south", None)
+    engine = hw.Engine(in_process=True, evaluator=evaluator)  # type: ignore[arg-type]
+    engine.stream("s", hw.memory([hw.Element(1000 + i, triples, graph) for i, graph in enumerate(graphs)]))
+    query = engine.register(
+        "SELECT (COUNT(*) AS ?n) FROM NAMED WINDOW <w> ON <s> [RANGE PT5S STEP PT5S] "
+        f"WHERE {{ WINDOW <w> {{ GRAPH {name} {{ ?x ?p ?y }} }} }}"
+    )
+    assert len(engine.run().warnings) == 1
+    assert [one.count for one in query.progress.collapsed] == [count]
 
 
 def test_a_bag_collapses_nothing(tmp_path: Path) -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import signal
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
+from pyspark.errors import AnalysisException
 
 import headwater as hw
 from headwater.spark.run_error import to_run_error
 from headwater.spark.session import _delay_interrupts, check_java, java_version
+from headwater.spark.spark_runner import load_stream
 
 
 @pytest.mark.parametrize(
@@ -68,6 +71,17 @@ def test_the_innermost_reason_of_a_failure_on_spark() -> None:
     )
     assert str(to_run_error(RuntimeError(text))) == "HashCollision: two terms share the id 7"
     assert str(to_run_error(RuntimeError("[STREAM_FAILED] lost\nmore"))) == "[STREAM_FAILED] lost"
+
+
+@pytest.mark.parametrize("module", ["headwater", "pyarrow"])
+def test_a_session_with_another_python_is_said_where_the_source_is_made(module: str) -> None:
+    class Reader:
+        def load(self) -> NoReturn:
+            text = f"Failed to create Python data source instance\nModuleNotFoundError: No module named '{module}'"
+            raise AnalysisException(text)
+
+    with pytest.raises(hw.RunError, match=r"set PYSPARK_PYTHON to the path of this Python \(sys.executable\)"):
+        load_stream(Reader())  # type: ignore[arg-type]
 
 
 def test_an_interrupt_while_java_starts_waits_until_it_has_started() -> None:

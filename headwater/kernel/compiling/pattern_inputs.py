@@ -91,7 +91,7 @@ class PatternCompiler:
         self._stars: dict[tuple[NamedNode, tuple[StarPattern, ...]], tuple[Operator, StarOperator]] = {}
         self.star_windows: set[int] = set()
         """The windows that some star reads."""
-        self._sets: dict[tuple[NamedNode, Pattern], DistinctOperator | NewestTimeOperator] = {}
+        self._sets: dict[tuple[NamedNode, Pattern, GraphKey], DistinctOperator | NewestTimeOperator] = {}
         self.collapse_counters: dict[PlacedPattern, Callable[[], int]] = {}
         """For each pattern over a set, how many triples have come while an equal one was there."""
 
@@ -115,8 +115,8 @@ class PatternCompiler:
         key = graph, (first, second, third), self._graph_key(name)
         if key not in self._patterns:
             self._patterns[key] = SharedOperator(self._match_pattern(triple, *key, len(variables)), self._clock)
-        if name is None and (unique := self._sets.get(key[:2])) is not None:
-            self.collapse_counters[PlacedPattern(graph, triple)] = lambda: unique.collapsed
+        if (unique := self._sets.get(key)) is not None:
+            self.collapse_counters[PlacedPattern.of(graph, triple, name)] = lambda: unique.collapsed
         shared = self._patterns[key]
         shown = [variable.value for variable in variables]
         if isinstance(name, Variable):
@@ -188,8 +188,7 @@ class PatternCompiler:
                 matched = UnionOperator([named, matched], matched.variables)
         if self._as_set:
             matched = NewestTimeOperator(matched, width) if self.is_timed else DistinctOperator(matched)
-            if name is False:
-                self._sets[graph, pattern] = matched
+            self._sets[graph, pattern, name] = matched
         return TimeTermsOperator(matched, width, self._vocabulary) if self.is_timed else matched
 
     def _graph(self, graph: NamedNode) -> Operator:
