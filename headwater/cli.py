@@ -179,7 +179,7 @@ def run(
         typer.Option(
             "--limit",
             metavar="NAME=NUMBER",
-            help="What each query may take: seconds, rows, bytes, state_bytes or literal; may be repeated.",
+            help="What each query may take: seconds, rows, bytes, state_bytes, literal or ticks; may be repeated.",
         ),
     ] = None,
     resume: Annotated[

@@ -122,7 +122,9 @@ def parse_endpoint_option(text: str) -> tuple[str, dict[str, float | int | str]]
             kind = _ENDPOINT_SETTINGS[name]
             found[name] = value if kind is None else parse_number(name, value, kind)
         except SettingError as error:
-            raise typer.BadParameter(f"{redact_url(address)!r}: {error}", param_hint="--endpoint") from None
+            # Behind the first comma may stand what is secret.
+            shown = redact_url(text.strip().partition(",")[0])
+            raise typer.BadParameter(f"{shown!r}: {error}", param_hint="--endpoint") from None
     return address, found
 
 

@@ -29,6 +29,7 @@ from headwater.errors import SettingError
 VARIABLE = "HEADWATER_AUTH_"
 FILE_VARIABLE = "HEADWATER_AUTH_FILE"
 _HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\r\n]*)")
+_SENDABLE = re.compile(r"[\t\r\n\x20-\x7e]*")
 _FORMS = "`Bearer TOKEN`, `Basic USER:PASSWORD`, `Header-Name: value`"
 
 
@@ -110,7 +111,9 @@ def _by_line(text: str) -> tuple[str, str, str]:
 def parse_credentials(place: str, text: str) -> Credentials:
     """Credentials from their text; a `SettingError` that names the place, and not the text."""
     scheme, _, value = text.strip().partition(" ")
-    if scheme.lower() == "bearer" and value:
+    if scheme.lower() != "basic" and not _SENDABLE.fullmatch(text):
+        raise SettingError(f"{place} holds characters that no HTTP header can have")
+    if scheme.lower() == "bearer" and value and value.isprintable():
         return Credentials(bearer=value.strip())
     if scheme.lower() == "basic" and ":" in value:
         user, _, password = value.strip().partition(":")

@@ -150,12 +150,14 @@ def remove_dot_segments(path: str) -> str:
 def readings_of(path: str) -> Iterator[str]:
     """The path in every way in which a server may read it: with percent encodings decoded once, twice, and so on.
 
-    A backslash may be read as a slash, and several slashes as one. Dot segments are removed from each reading.
+    A backslash may be read as a slash, and several slashes as one; what stands behind a semicolon in a segment may be
+    left out, so that `..;a` is `..`. Dot segments are removed from each reading.
     """
     for _ in range(_MOST_DECODINGS):
         slashed = path.replace("\\", "/")
         yield remove_dot_segments(slashed)
         yield remove_dot_segments(re.sub("/+", "/", slashed))
+        yield remove_dot_segments(re.sub("/+", "/", re.sub(";[^/]*", "", slashed)))
         decoded = unquote(path, errors="replace")
         if decoded == path:
             return

@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from headwater.algebra.build import plan_query
 from headwater.algebra.nodes import Node
 from headwater.datasets.dataset import DataSet
 from headwater.datasets.remote_updates import RemoteAccess
@@ -270,7 +269,7 @@ class Engine(RunsInBackground):
         called = name or (parsed.registration.name if parsed.registration else make_query_name(self._queries))
         goals = read_service_options(service)
         allowed = QueryLimits.of(limits, self._limits)
-        plan = apply_service_options(plan_query(parsed, name=called, streams=sorted(self._sources.bound)), goals)
+        plan = apply_service_options(self._sources.plan_query(parsed, called), goals)
         self._warnings.check_query(plan, resolve_settings(plan, options))
         check_service_addresses(plan, self._egress)
         self._rate_files |= {one: read_rates_file(one) for one in rate_sources_of([plan]) if isinstance(one, str)}

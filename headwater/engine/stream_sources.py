@@ -11,10 +11,14 @@ from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import urlsplit, urlunsplit
 
+from headwater.algebra.build import plan_query
+from headwater.algebra.plan import QueryPlan
 from headwater.egress.host_resolution import resolve_allowed
 from headwater.egress.policy import EgressError, EgressPolicy
 from headwater.errors import SettingError
 from headwater.execution.registered import RegisteredQuery, RegistrationError
+from headwater.federation.rate_reading import rate_sources_of
+from headwater.language.query import ParsedQuery
 from headwater.sources.addresses import READABLE, find_source_at, is_address, source_at
 from headwater.sources.files import files
 from headwater.sources.receivers import ReceivedSource
@@ -103,6 +107,16 @@ class StreamSources:
     def __getitem__(self, stream: str) -> AnySource:
         """The source of a stream that `locate` has found."""
         return self._bound[stream] if stream in self._bound else self._located[stream]
+
+    def plan_query(self, parsed: ParsedQuery, name: str) -> QueryPlan:
+        """The plan of a query; a `RegistrationError` where it names a file, and queries may not say what is read."""
+        plan = plan_query(parsed, name=name, streams=sorted(self._bound))
+        if not self._locates and any(isinstance(one, str) for one in rate_sources_of([plan])):
+            raise RegistrationError(
+                f"query {name!r} names a file with change rates, and this engine reads no files that queries name "
+                "(locate_streams=False): give it as service={'rates': …}, or load the rates as a graph"
+            )
+        return plan
 
     def locate(self, stream: str, query: str, known: Collection[str]) -> None:
         """Find the source of a stream that nothing feeds; a `RegistrationError` where there is none.

@@ -263,6 +263,7 @@ class Evaluator(ABC):
             return self._answer_once()
         limit = None if ended else watermark
         self._feed_windows(limit)
+        self.guard.check_ticks(self.ticker.count_ticks(limit, floor, until))
         due = self._due_ticks(limit, floor, until)
         if self.tick_thinner is None or limit is None:
             return self._answer_ticks(due, watermark)

@@ -18,13 +18,13 @@ from headwater.execution.id_owners import IdOwners
 from headwater.execution.late_queries import LateStart
 from headwater.execution.registered import RegisteredQuery, order_producers_first
 from headwater.execution.static_data import IdentifiedData, StaticData
-from headwater.execution.suspension import SuspendedEvaluator, Suspension, reason_of, suspension_notice
+from headwater.execution.suspension import SuspendedEvaluator, Suspension, is_caused_by_query, suspension_notice
 from headwater.execution.window_log import StreamKey
 from headwater.terms.ids.hash_collisions import HashCollision
 from headwater.terms.ids.term_ids import encode
 from headwater.terms.model import Quad
 from headwater.values.query_guard import Interruption, QueryDropped, QueryGuard, RunStopped
-from headwater.values.query_limits import LimitError, QueryLimits
+from headwater.values.query_limits import QueryLimits
 from headwater.windows.element_sequences import Elements
 from headwater.windows.settings import QuerySettings
 
@@ -131,7 +131,9 @@ class QueryEvaluators:
                     found = families(alike, self._static)
                     for evaluator in found:
                         self._own_ids(evaluator)
-            except (LimitError, MemoryError, HashCollision):
+            except Exception as error:
+                if not is_caused_by_query(error):
+                    raise
                 # Whose fault it is shows when each is made alone.
                 continue
             for evaluator in found:
@@ -140,14 +142,16 @@ class QueryEvaluators:
         return shared
 
     def make(self, query: RegisteredQuery) -> Evaluator:
-        """The evaluator of one query alone; one that exceeds its limits with its static parts is suspended."""
+        """The evaluator of one query alone; a query is suspended whose evaluator cannot be made within its limits."""
         guard = QueryGuard(query.limits, (query.plan.name,), self._interruption)
         try:
             with guard:
                 evaluator = self._make_evaluator(query.plan, query.settings, self._static)
                 self._own_ids(evaluator)
-        except (LimitError, MemoryError, HashCollision) as error:
-            return self._suspend(query, Suspension(reason_of(error), query.settings.t0 or 0, error))
+        except Exception as error:
+            if not is_caused_by_query(error):
+                raise
+            return self._suspend(query, Suspension.because_of(error, query.settings.t0 or 0))
         evaluator.guard = guard
         return evaluator
 
@@ -165,7 +169,7 @@ class QueryEvaluators:
         """Suspend the queries of an evaluator because of an error; gives what stands in their places."""
         places = []
         for name in evaluator.names:
-            place = self._suspend(self._queries[name], Suspension(reason_of(error), time, error))
+            place = self._suspend(self._queries[name], Suspension.because_of(error, time))
             self.by_name[name] = place
             places.append(place)
         self._put(evaluator, places)
@@ -212,7 +216,7 @@ class QueryEvaluators:
                     raise
                 except Exception as error:
                     last = family.ticker.last_tick or 0
-                    single = self._suspend(self._queries[name], Suspension(reason_of(error), last, error))
+                    single = self._suspend(self._queries[name], Suspension.because_of(error, last))
             single.data_version = family.data_version
             self.by_name[name] = single
             singles.append(single)

@@ -17,7 +17,10 @@ from headwater.execution.answers import Answer
 from headwater.execution.evaluator import Evaluator
 from headwater.execution.registered import RegisteredQuery
 from headwater.execution.window_log import Size, StreamKey
+from headwater.terms.ids.hash_collisions import HashCollision
 from headwater.terms.packing import Plain
+from headwater.values.query_guard import QueryDropped
+from headwater.values.query_limits import LimitError
 from headwater.windows.element_sequences import Elements
 
 _NEVER = 1 << 62
@@ -45,6 +48,12 @@ class Suspension:
     error: Exception | None = None
     """What was raised; None in another process, and after a restart."""
 
+    @classmethod
+    def because_of(cls, error: Exception, time: int) -> Suspension:
+        """The suspension of a query whose plan could not be made or evaluated."""
+        error = _with_sentence(error)
+        return cls(reason_of(error), time, error)
+
     def to_plain(self) -> Plain:
         return [self.reason, self.time]
 
@@ -55,6 +64,25 @@ class Suspension:
     def to_error(self, query: str) -> Exception:
         """What is raised where nothing of a run is left but this query."""
         return QuerySuspended(query, self.reason) if self.error is None else self.error
+
+
+def is_caused_by_query(error: Exception) -> bool:
+    """Whether an error at the making of an evaluator is of its query alone, and not of the settings of a run."""
+    is_known = isinstance(error, HeadwaterError | OSError)
+    return not is_known or isinstance(error, LimitError | HashCollision | QueryDropped)
+
+
+def _with_sentence(error: Exception) -> Exception:
+    """The error itself; where Python gave up, one that says so."""
+    if isinstance(error, RecursionError):
+        said = "the query has too many operators or conditions within each other: make several queries of it"
+    elif isinstance(error, MemoryError):
+        said = "there was not enough memory for the query: make it narrower, or lower its limit `state_bytes`"
+    else:
+        return error
+    sentence = LimitError(said)
+    sentence.__cause__ = error
+    return sentence
 
 
 def reason_of(error: Exception) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -12,7 +13,9 @@ from pyoxigraph import Store
 from headwater.execution.query_evaluators import FindFamilies, MakeEvaluator, no_families
 from headwater.execution.registered import RegisteredQuery
 from headwater.execution.stream_reads import Patterns, needed_patterns
+from headwater.execution.suspension import is_caused_by_query
 from headwater.reference.reference_evaluator import ReferenceEvaluator
+from headwater.values.query_guard import QueryGuard
 
 if TYPE_CHECKING:
     from headwater.federation.service_settings import ServiceSettings
@@ -75,7 +78,8 @@ def outline_queries(
 ) -> dict[str, QueryOutline]:
     """By query: the kind of its evaluator, why it is no faster one, and the triples of its streams that it needs.
 
-    Plans are compiled over no data: whether the kernel can evaluate a plan does not depend on the data.
+    Plans are compiled over no data: whether the kernel can evaluate a plan does not depend on the data. A query whose
+    plan cannot be compiled at all is suspended when its evaluator is made (`QueryEvaluators.make`), and not here.
     """
     if name == "reference":
         return {
@@ -86,13 +90,26 @@ def outline_queries(
     from headwater.federation.services import Services
 
     no_data = Store()
-    members = {member for family in families_by_name(name)(queries, no_data) for member in family.names}
+    members: set[str] = set()
+    with _leave_failing_queries_to_their_making():
+        members.update(member for family in families_by_name(name)(queries, no_data) for member in family.names)
     outlines: dict[str, QueryOutline] = {}
     for query in queries:
         plan, kind, reason = query.plan, "kernel", None
         if plan.name not in members:
-            choice = choose_evaluator(plan, query.settings, no_data, statistics, Services(services))
-            plan, kind, reason = choice.plan, "kernel" if choice.is_kernel else "reference", choice.reason
+            with _leave_failing_queries_to_their_making(), QueryGuard(query.limits, (plan.name,)):
+                choice = choose_evaluator(plan, query.settings, no_data, statistics, Services(services))
+                plan, kind, reason = choice.plan, "kernel" if choice.is_kernel else "reference", choice.reason
         patterns = needed_patterns(plan, query.settings, all_texts=kind == "reference")
         outlines[query.plan.name] = QueryOutline(kind, reason, patterns)
     return outlines
+
+
+@contextmanager
+def _leave_failing_queries_to_their_making() -> Iterator[None]:
+    """Pass over what `QueryEvaluators.make` will suspend a query for."""
+    try:
+        yield
+    except Exception as error:
+        if not is_caused_by_query(error):
+            raise

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from concurrent import futures
 from math import inf
+from traceback import clear_frames
 from typing import Any, TypeVar
 
 from headwater.errors import HeadwaterError
@@ -108,6 +109,11 @@ class QueryGuard:
             raise limit_error("bytes", self.limits.bytes, f"the query makes {count:,} rows ({size:,} bytes) at a tick")
         self.check_time()
 
+    def check_ticks(self, count: int) -> None:
+        """Check the number of ticks of a batch, before any is evaluated."""
+        if count > self.limits.ticks:
+            raise limit_error("ticks", self.limits.ticks, f"the query is due at {count:,} ticks of one batch")
+
     def check_answer(self, count: int) -> None:
         """Check the number of rows of an answer."""
         if count > self.limits.rows:
@@ -138,6 +144,8 @@ class QueryGuard:
             try:
                 done.set_result(work())
             except BaseException as error:
+                # What pyoxigraph made in this thread must not be freed in another one.
+                clear_frames(error.__traceback__)
                 done.set_exception(error)
 
         threading.Thread(target=run, name="headwater-native-call", daemon=True).start()

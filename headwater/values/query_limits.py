@@ -24,7 +24,8 @@ class QueryLimits:
     `seconds` is the time of one tick; ticks that are taken in one step have it together. `rows` are those of one
     answer, triples of a CONSTRUCT included. `bytes` are those of one answer, and of the rows that a join or another
     operator makes at one tick. `state_bytes` is what windows and operators hold after a batch. `literal` is the length
-    of a literal that an expression computes, in characters.
+    of a literal that an expression computes, in characters. `ticks` are those that one batch makes due: many where a
+    window that slides by little meets a large gap in the times of its stream.
     """
 
     seconds: float = 300.0
@@ -32,10 +33,11 @@ class QueryLimits:
     bytes: int = 1 << 30
     state_bytes: int = 8 << 30
     literal: int = 16 << 20
+    ticks: int = 10_000_000
 
     def __post_init__(self) -> None:
         check_number("the limit seconds", self.seconds, can_be_zero=False)
-        for name in ("rows", "bytes", "state_bytes", "literal"):
+        for name in ("rows", "bytes", "state_bytes", "literal", "ticks"):
             check_whole(f"the limit {name}", getattr(self, name), 1)
 
     @classmethod

@@ -182,6 +182,11 @@ class Ticker:
             self._last_tick = events[-1]
         return events
 
+    def count_ticks(self, watermark: int | None, floor: int | None = None, until: int | None = None) -> int:
+        """How many ticks are due that come by the clock, at most; those that are events are not counted."""
+        end = self._end(watermark, floor)
+        return sum(map(len, self._progressions(end if until is None else min(until, end))))
+
     def next_tick(self, watermark: int | None, floor: int | None = None) -> int | None:
         """The first tick that is due, if there is one."""
         candidates = [progression[0] for progression in self._progressions(self._end(watermark, floor))]

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -19,6 +23,7 @@ from headwater.federation.endpoint.protocol import (
 )
 from headwater.terms.model import XSD, BlankNode, Literal, NamedNode, Row, Triple
 from headwater.terms.writing import bindings_to_json, boolean_to_json, write_xml, write_xml_boolean
+from headwater.values.query_guard import QueryGuard
 
 URL = "http://example.org/sparql"
 QUERY = 'SELECT * WHERE { ?s ?p "ä&b=c+d %" }'
@@ -154,6 +159,18 @@ def test_what_engines_add_to_their_results_does_no_harm(body: bytes) -> None:
 
 def test_a_comment_may_stand_at_the_end() -> None:
     assert read_results(write_xml(["x"], [(A,)]).encode() + b" <!-- 3 ms --> \n") == ResultTable(("x",), ((A,),))
+
+
+def test_what_was_read_in_a_thread_is_freed_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """pyoxigraph prints an error where one of its iterators is freed in another thread than its own."""
+    complaints: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", complaints.append)
+    body = b'{"head":{"vars":["x"]},"results":{"bindings":[{"x":{"type":"uri","value":"a b"}}]}}'
+    for read in (ThreadPoolExecutor(1).submit, lambda *work: QueryGuard().call(partial(*work))):
+        with pytest.raises(NotResults):
+            read(read_results, body).result()
+        gc.collect()
+    assert not complaints
 
 
 def test_columns_are_picked_by_name() -> None:

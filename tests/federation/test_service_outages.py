@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from pyoxigraph import Quad, Store
 
+from headwater.egress.credentials import Credentials
 from headwater.execution.answers import Answer
 from headwater.federation.endpoint.endpoint_settings import EndpointSettings
 from headwater.federation.service_settings import ServiceSettings
@@ -133,6 +134,14 @@ def nobody() -> str:
 def test_an_endpoint_that_never_answered_is_an_error_of_plain_sparql() -> None:
     (notice,) = Run(query(nobody(), ""), Services()).feed([mention(0.5, "anna"), heartbeat(1.5)])
     assert notice.suspended is not None and "check the address" in notice.suspended
+
+
+def test_a_request_that_cannot_be_sent_is_an_error_of_plain_sparql() -> None:
+    """No header has such a character; without an error the query would answer nothing for ever."""
+    url = nobody()
+    settings = ServiceSettings((EndpointSettings(url, Credentials(headers=(("X-Key", "é"),))),))
+    (notice,) = Run(query(url, ""), Services(settings)).feed([mention(0.5, "anna"), heartbeat(1.5)])
+    assert notice.suspended is not None
 
 
 def test_with_options_the_query_goes_on_and_says_what_is_missing() -> None:

@@ -64,6 +64,8 @@ def test_an_allowed_address_is_allowed_in_every_spelling(url: str) -> None:
         "https://example.org/sparql/%252e%252e/admin",
         "https://example.org/sparql/..%2fadmin",
         "https://example.org/sparql/..%5cadmin",
+        "https://example.org/sparql/..;v=1/admin",
+        "https://example.org/sparql/%2e%2e%3b/admin",
         "https://example.org/sparql\\..\\admin",
         "https://example.org.evil.net/sparql",
         "https://example.org@evil.net/sparql",
@@ -283,6 +285,14 @@ def test_credentials_of_another_time_are_refused_without_showing_them() -> None:
         with pytest.raises(hw.SettingError, match="HEADWATER_AUTH_EXAMPLE_ORG") as caught:
             Credentials.from_environment("https://example.org/", {"HEADWATER_AUTH_EXAMPLE_ORG": text})
         assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["Bearer s3crét", "X-Key: s3crét", "Bearer s3cret\nX-Key", "Bearer s3cret\x7f"])
+def test_credentials_that_cannot_be_sent_are_refused_without_showing_them(text: str) -> None:
+    held = {"HEADWATER_AUTH_X": f"https://example.org {text}"}
+    with pytest.raises(hw.SettingError, match="HEADWATER_AUTH_X") as caught:
+        Credentials.from_environment("https://example.org/", held)
+    assert "s3cr" not in str(caught.value)
 
 
 def test_credentials_come_from_a_file(tmp_path: Any) -> None:

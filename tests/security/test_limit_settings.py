@@ -63,7 +63,7 @@ def test_limits_of_the_settings_file_and_of_the_environment(
     [
         ("rows", "write NAME=NUMBER"),
         ("rows=many", "write NAME=NUMBER"),
-        ("speed=1", "there is no limit speed: use seconds, rows, bytes, state_bytes, literal"),
+        ("speed=1", "there is no limit speed: use seconds, rows, bytes, state_bytes, literal, ticks"),
         ("rows=0", "the limit rows"),
         ("seconds=-1", "the limit seconds"),
         ("seconds=nan", "the limit seconds"),

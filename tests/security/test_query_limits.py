@@ -12,7 +12,9 @@ from pyspark.sql import SparkSession
 
 import headwater as hw
 from headwater.execution.suspension import QuerySuspended
+from headwater.kernel.compiling.compiler import Compiler
 from headwater.running.subscriptions import SlowConsumerError
+from headwater.values.query_guard import QueryDropped
 from headwater.values.query_limits import LimitError
 
 GOOD = "REGISTER QUERY good AS SELECT ?s ?o FROM STREAM <s> [RANGE 1s TUMBLING] WHERE { ?s <urn:p> ?o }"
@@ -71,6 +73,40 @@ def test_a_query_that_fails_is_suspended_and_the_others_go_on(
 def test_a_run_whose_only_query_is_suspended_ends_with_its_error(tmp_path: Path) -> None:
     with pytest.raises(LimitError, match="literal"):
         engine_over(tmp_path, LONG).run()
+
+
+FINE = "REGISTER QUERY bad AS SELECT ?s FROM STREAM <s> [RANGE 1ms TUMBLING] WHERE { ?s <urn:p> ?o }"
+
+
+def test_a_gap_in_time_does_not_fill_the_memory(tmp_path: Path) -> None:
+    """A window that slides by a millisecond, and an element that comes long after the others."""
+    path, answers = write_stream(tmp_path, 12), list[hw.Answer]()
+    path.write_text(path.read_text() + "200000\t<urn:s> <urn:p> 'far' .\n".replace("'", '"'))
+    engine = hw.Engine(in_process=True, limits={"ticks": 100_000})
+    engine.stream("s", path)
+    engine.register(GOOD)
+    engine.register(FINE)
+    assert "limit `ticks`" in engine.run(on_answer=answers.append).suspended["bad"]
+    assert sum(rows_of(answers, "good")) == 13
+
+
+@pytest.mark.parametrize("error", [RecursionError, OverflowError, QueryDropped], ids=lambda one: one.__name__)
+def test_a_query_whose_evaluator_cannot_be_made_is_suspended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    compile_all = Compiler.compile
+
+    def compile_some(compiler: Compiler) -> object:
+        if compiler._plan.name == "bad":
+            raise error("it went wrong")
+        return compile_all(compiler)
+
+    monkeypatch.setattr(Compiler, "compile", compile_some)
+    answers: list[hw.Answer] = []
+    engine = engine_over(tmp_path, GOOD, FINE)
+    summary = engine.run(on_answer=answers.append)
+    assert sum(rows_of(answers, "good")) == 60 and list(summary.suspended) == ["bad"]
+    assert "RecursionError" not in summary.suspended["bad"]
 
 
 def test_limits_hold_per_query(tmp_path: Path) -> None:

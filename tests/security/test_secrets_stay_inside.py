@@ -16,6 +16,7 @@ from pyoxigraph import Literal, NamedNode, Quad, Store
 from websockets.sync.server import ServerConnection, serve
 
 import headwater as hw
+from headwater.commands.option_values import parse_endpoint_option
 from headwater.egress.credentials import Credentials
 from headwater.egress.secret_references import fill_in_secrets
 from headwater.federation.endpoint.client import Endpoint
@@ -134,6 +135,12 @@ def test_endpoints(outputs: Outputs, tmp_path: Path, monkeypatch: pytest.MonkeyP
         again.stream(EX + "s", str(tmp_path / "s.tnq"))
         again.register(query(server.url))
         again.run()
+
+
+@pytest.mark.parametrize("rest", ["bearer={},per=1", "retries=1,password={}", "{},timeout=soon"])
+def test_an_endpoint_of_the_command_line_that_is_wrong(outputs: Outputs, rest: str) -> None:
+    with outputs.of_failure():
+        parse_endpoint_option(f"http://127.0.0.1:1/sparql,{rest.format(SECRET)}")
 
 
 def test_parameters_of_an_endpoint(outputs: Outputs) -> None:

@@ -200,6 +200,18 @@ def test_locating_can_be_forbidden(in_process: bool, tmp_path: Path) -> None:
         engine.run()
 
 
+def test_no_query_names_a_file_with_rates_where_locating_is_forbidden(tmp_path: Path) -> None:
+    (tmp_path / "rates.csv").write_text("user,per_hour\nhttp://example.org/anna,900\n")
+    text = """SELECT * FROM STREAM <cars> [RANGE 1s STEP 1s]
+        WHERE {{ ?user ?p ?post . SERVICE <http://example.org/sparql> {{ ?user ?q ?n }} OPTION ({rates}) }}"""
+    in_query = text.format(rates=f'RATES "{tmp_path / "rates.csv"}"')
+    engine = hw.Engine(in_process=True, locate_streams=False)
+    with pytest.raises(hw.RegistrationError, match="reads no files that queries name"):
+        engine.register(in_query)
+    engine.register(text.format(rates="BUDGET 1"), service={"rates": tmp_path / "rates.csv"})
+    hw.Engine(in_process=True).register(in_query)
+
+
 def test_what_is_bound_is_read_where_locating_is_forbidden(tmp_path: Path) -> None:
     iri = write_stream(tmp_path / "cars.tnq", range(1, 3)).as_uri()
     engine = hw.Engine(in_process=True, locate_streams=False)

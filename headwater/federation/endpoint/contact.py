@@ -31,7 +31,11 @@ class Contact:
         return self._remote.keys_per_request
 
     def fetch(self, keys: Sequence[Row]) -> FetchResult:
-        fetched = self._remote.fetch(keys)
+        try:
+            fetched = self._remote.fetch(keys)
+        except Exception as error:
+            self._record(f"{type(error).__name__}: {error}", has_answered=False)
+            raise
         self._record(fetched.error, bool(fetched.rows))
         return fetched
 

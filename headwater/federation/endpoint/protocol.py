@@ -126,7 +126,11 @@ def _parse(text: bytes | str, format_: QueryResultsFormat, scope: str) -> Result
     rows: Iterable[Row] = map(tuple, results)
     if scope and _can_have_blank_nodes(text):
         rows = (tuple(_scope_blank_nodes(term, scope) for term in row) for row in rows)
-    return ResultTable(names, tuple(rows))
+    try:
+        return ResultTable(names, tuple(rows))
+    finally:
+        # An error keeps this frame, and what pyoxigraph made in this thread must not be freed in another one.
+        del results, rows
 
 
 def _can_have_blank_nodes(text: bytes | str) -> bool:

@@ -51,7 +51,7 @@ from headwater.kernel.columns.delta import no_rows
 from headwater.kernel.columns.vocabulary import Vocabulary
 from headwater.kernel.compiling.existence import Variables
 from headwater.kernel.compiling.graph_lifting import lift_window_graphs
-from headwater.kernel.compiling.join_inputs import JoinInput, join_all
+from headwater.kernel.compiling.join_inputs import JoinInput, join_all, join_multiway
 from headwater.kernel.compiling.pattern_inputs import PatternCompiler
 from headwater.kernel.compiling.row_expressions import RowExpressions
 from headwater.kernel.compiling.stars import Star, find_stars
@@ -356,9 +356,7 @@ class Compiler:
         inputs = [rows.operator]
         for variable, aggregate, group in node.clauses:
             inputs.append(self._compile_group(rows, [(v, None) for v in group], [(variable, aggregate)], graph))
-        result: Operator = MultiwayJoinOperator(
-            inputs, tuple(dict.fromkeys(v for one in inputs for v in one.variables))
-        )
+        result = join_multiway(inputs)
         result = project(result, tuple(v for v in result.variables if v in inner.operator.variables or v not in groups))
         if node.conditions:
             given = JoinInput(result, inner.always_bound, non_literal_variables(node))

@@ -21,6 +21,9 @@ from headwater.kernel.operators.operator import Operator
 UNIT = np.zeros((1, 0), dtype=np.int64)
 """The one empty solution."""
 
+_MOST_INPUTS = 32
+"""Inputs of one multiway join. It weighs every input against every other, and calls itself for each of them."""
+
 
 @dataclass(frozen=True)
 class JoinInput:
@@ -46,7 +49,7 @@ def join_all(inputs: Sequence[JoinInput]) -> JoinInput:
     plain = [one.operator for one, plainly in zip(inputs, is_plain, strict=True) if plainly]
     others = [one.operator for one, plainly in zip(inputs, is_plain, strict=True) if not plainly]
     groups = _group_by_shared_variables(plain) if others else [plain]
-    result, *rest = [*(_multiway(group) for group in groups if group), *others]
+    result, *rest = [*(join_multiway(group) for group in groups if group), *others]
     while rest:
         # A join without a shared variable multiplies its inputs, so it is left for the end.
         nearest = max(rest, key=lambda one: len(set(one.variables) & set(result.variables)))
@@ -56,10 +59,40 @@ def join_all(inputs: Sequence[JoinInput]) -> JoinInput:
     return JoinInput(result, always_bound, non_literals_of_join(one.known for one in inputs))
 
 
-def _multiway(inputs: list[Operator]) -> Operator:
-    if len(inputs) == 1:
-        return inputs[0]
-    return MultiwayJoinOperator(inputs, tuple(dict.fromkeys(variable for one in inputs for variable in one.variables)))
+def join_multiway(inputs: Sequence[Operator]) -> Operator:
+    """One multiway join of inputs that always bind what they share; of many inputs, a join of such joins."""
+    parts = list(inputs)
+    while len(parts) > _MOST_INPUTS:
+        clusters = _cluster_by_shared_variables(parts)
+        if len(clusters) == len(parts):
+            clusters = [parts[i : i + _MOST_INPUTS] for i in range(0, len(parts), _MOST_INPUTS)]
+        parts = list(map(join_multiway, clusters))
+    if len(parts) == 1:
+        return parts[0]
+    return MultiwayJoinOperator(parts, tuple(dict.fromkeys(variable for one in parts for variable in one.variables)))
+
+
+def _cluster_by_shared_variables(inputs: Sequence[Operator]) -> list[list[Operator]]:
+    """The inputs in clusters that one join can take, each connected by variables."""
+    waiting = dict.fromkeys(range(len(inputs)))
+    users: dict[str, list[int]] = {}
+    for number, one in enumerate(inputs):
+        for variable in one.variables:
+            users.setdefault(variable, []).append(number)
+    clusters: list[list[Operator]] = []
+    while waiting:
+        near = dict.fromkeys([next(iter(waiting))])
+        followed: set[str] = set()
+        cluster: list[Operator] = []
+        while near and len(cluster) < _MOST_INPUTS:
+            number = next(iter(near))
+            del near[number], waiting[number]
+            cluster.append(inputs[number])
+            for variable in (one for one in inputs[number].variables if one not in followed):
+                near |= dict.fromkeys(other for other in users[variable] if other in waiting)
+            followed.update(inputs[number].variables)
+        clusters.append(cluster)
+    return clusters
 
 
 def _group_by_shared_variables(inputs: list[Operator]) -> list[list[Operator]]:

@@ -7,7 +7,6 @@ STREAM <rfid> [NOW] {?person :detectedAt ?loc}  GRAPH <floorplan> {?loc :name ?n
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import reduce
 
 from headwater.algebra.nodes import (
     Bgp,
@@ -36,7 +35,7 @@ from headwater.kernel.expressions.compiled_expressions import can_evaluate_node
 from headwater.kernel.operators.constant import ConstantOperator
 from headwater.kernel.operators.operator import Operator
 from headwater.language.expressions import Constant as Written
-from headwater.language.expressions import Operation, VariableReference
+from headwater.language.expressions import Operation, VariableReference, combine_chain
 from headwater.language.patterns import TriplePattern
 from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.terms.model import NamedNode, Row, Variable
@@ -133,7 +132,7 @@ class StaticParts:
 
     def view(self, parts: list[PlacedPart]) -> JoinInput:
         """Several static parts joined."""
-        part = reduce(Join, [with_graph(*part) for part in parts])
+        part = combine_chain(Join, [with_graph(*part) for part in parts])
         return JoinInput(*self._evaluate_part(part), non_literal_variables(part))
 
     def matches(self, triple: TriplePattern) -> Operator | None:

@@ -58,6 +58,7 @@ from headwater.language.expressions import (
     Operation,
     Timestamp,
     VariableReference,
+    combine_chain,
 )
 from headwater.terms.ids.inline_layout import NO_ID
 from headwater.terms.ids.term_texts import TermKind
@@ -146,7 +147,7 @@ class _Compiler:
                 return _not_test(self.test(operand))
             case Operation("IN" | "NOT IN" as operator, (first, *listed)) if listed:
                 tests = [self._comparison_test("=", first, other) for other in listed]
-                is_in = reduce(lambda left, right: _logical_test("||", left, right, True), tests)
+                is_in = combine_chain(lambda left, right: _logical_test("||", left, right, True), tests)
                 return _not_test(is_in) if operator == "NOT IN" else is_in
             case Operation(operator, (left, right)) if operator in OUTCOMES:
                 return self._comparison_test(operator, left, right)

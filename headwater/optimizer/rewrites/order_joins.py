@@ -4,6 +4,8 @@ The smallest input comes first; then always the one with the fewest solutions pe
 share a variable with them. Sizes come from counted triples. Without statistics the order stays as written.
 
     { ?room :in ?floor . ?room :alarm ?a }    →    { ?room :alarm ?a . ?room :in ?floor }    few alarms, many rooms
+
+A join of very many inputs stays as written, too: each choice looks at all that are left.
 """
 
 from __future__ import annotations
@@ -40,6 +42,8 @@ from headwater.terms.model import NamedNode, Variable
 
 _FILTER_SELECTIVITY = 0.3
 """The share of solutions that a filter is assumed to let through."""
+_MOST_ORDERED = 64
+"""Joins of more inputs are not ordered."""
 
 
 def order_joins(plan: QueryPlan, statistics: Statistics | None = None) -> Node:
@@ -73,6 +77,8 @@ class _JoinOrderer:
 
     def _order_inputs(self, inputs: list[Node], graph: ActiveGraph) -> list[Node]:
         """Order inputs greedily: next is one that shares a variable and has the fewest estimated solutions."""
+        if len(inputs) > _MOST_ORDERED:
+            return inputs
         waiting = list(range(len(inputs)))
         chosen: list[int] = []
         bound: frozenset[Variable] = frozenset()
