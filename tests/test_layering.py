@@ -44,6 +44,7 @@ ORDER = (
     "running",
     "spark",
     "engine",
+    "server",
     SURFACE,
     "demo",
     "conformance",
