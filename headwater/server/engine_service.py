@@ -368,9 +368,10 @@ class EngineService:
             self._tell_status()
 
     def _open_source(self, name: str, entry: StreamEntry) -> Source | ReceivedSource | Any:
-        template = None if entry.template is None else RowTemplate(f"{entry.template}\n", "the template")
+        template = None if entry.template is None else f"{entry.template}\n"
         if entry.source != PUSH:
-            return source_at(entry.source, template=template)
+            is_file = entry.source.lower().startswith("file:") and template is not None
+            return source_at(entry.source, template=RowTemplate(template or "") if is_file else template)
         if name not in self._posted:
             is_decoded = template is not None or entry.format is not None or entry.time is not None
             decoder = Decoder.of(entry.format, template=template, time=entry.time) if is_decoded else None
