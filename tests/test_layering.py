@@ -77,11 +77,11 @@ LONGEST_FILE = 600
 INTERNAL_ERRORS = {
     *("UnsupportedByKernel", "RowError", "UnknownTerm", "NotResults", "WrongInput"),
     *("RunStopped", "QueryDropped", "FamilyFailed"),
-    *("StreamBusy", "KeyReused", "UnknownName", "NotAllowedHere", "TooMany"),
+    *("StreamBusy", "KeyReused", "UnknownName", "NotAllowedHere", "TooMany", "NotKept"),
     *("Problem", "EngineDown", "CallError"),
 }
-"""Exceptions that never reach a user: they are caught inside, become bad elements or answers of the server, or belong to
-the command line."""
+"""Exceptions that never reach a user: they are caught inside, become bad elements or replies of the server, or are
+those of the command line."""
 
 
 def public_errors() -> Iterator[tuple[str, Path]]:

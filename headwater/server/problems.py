@@ -12,7 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
-from headwater.server.call_errors import CallError, EngineDown
+from headwater.server.process.call_errors import CallError, EngineDown
 
 logger = logging.getLogger(__name__)
 

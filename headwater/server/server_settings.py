@@ -11,8 +11,8 @@
     name = "busy"
     file = "busy.rq"
 
-`HEADWATER_SERVE_SERVER_PORT=9000` overrides `port` of `[server]`, and so on for every table; `HEADWATER_SERVE_TOKENS` and
-the like have a whole list, in TOML. Relative paths are those from the folder of the file.
+`HEADWATER_SERVE_SERVER_PORT=9000` overrides `port` of `[server]`, and so on for every table; `HEADWATER_SERVE_TOKENS`
+and the like have a whole list, in TOML. Relative paths are those from the folder of the file.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from headwater.egress.policy import EgressPolicy
 from headwater.errors import SettingError
 from headwater.server.access import Token
-from headwater.server.engine_settings import EngineSettings
-from headwater.server.registry import PUSH, QueryEntry, StreamEntry
+from headwater.server.process.engine_settings import EngineSettings
+from headwater.server.process.registry import PUSH, QueryEntry, StreamEntry
 from headwater.server.toml_places import find_place
 from headwater.sources.payloads import Decoder
 from headwater.terms.arguments import check_duration, check_idle

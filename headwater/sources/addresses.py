@@ -79,7 +79,9 @@ def find_source_at(iri: str) -> FileSource | RecordSource | ReceivedSource | Non
     return source_at(iri)
 
 
-def source_at(address: str, *, template: RowTemplate | str | Path | None = None) -> FileSource | RecordSource | ReceivedSource:
+def source_at(
+    address: str, *, template: RowTemplate | str | Path | None = None
+) -> FileSource | RecordSource | ReceivedSource:
     """The source at an address; a `SettingError` that says what is wrong with it."""
     parts = _split(address)
     if parts.scheme not in _SCHEMES:

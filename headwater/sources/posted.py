@@ -55,7 +55,7 @@ class KeyReused(HeadwaterError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class PostReceipt:
-    """What was counted of a body: elements that are good, late, ahead or bad, and the triples of those that are not bad.
+    """What was counted of a body: elements that are good, late, ahead or bad, and triples of those that are not bad.
 
     Late and ahead are judged by the elements that came before; what a query does with them is the same, unless a clock
     closed its windows earlier. `is_repeated` says that the body came before.

@@ -11,9 +11,9 @@ import pytest
 from headwater.algebra.plan import QueryKind
 from headwater.execution.answer_batch import AnswerBatch
 from headwater.execution.answers import Answer
-from headwater.server.answer_log import AnswerLogSink, QueryLog, Retention
-from headwater.server.event_ids import EventId
-from headwater.server.log_files import LogPlace, LogReader, LogRecord, list_segments, log_folder, read_floor
+from headwater.server.answers.answer_log import AnswerLogSink, QueryLog, Retention
+from headwater.server.answers.event_ids import EventId
+from headwater.server.answers.log_files import LogPlace, LogReader, LogRecord, list_segments, log_folder, read_floor
 from headwater.terms.model import Literal
 
 MANY = Retention(bytes=1 << 30)
@@ -43,7 +43,7 @@ def test_ids_are_ordered_and_survive_being_written() -> None:
     assert changed.answer == one
 
 
-@pytest.mark.parametrize("text", ["", "1-2", "1-2-3-4", "a-b-c", "1-2--3", "1-2-3.", "9" * 40 + "-1-1", "١-2-3"])
+@pytest.mark.parametrize("text", ["", "1-2", "1-2-3-4", "a-b-c", "1-2--3", "1-2-3.", "9" * 40 + "-1-1", "\u0661-2-3"])
 def test_what_is_no_id_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is no id"):
         EventId.parse(text)
@@ -77,6 +77,18 @@ def test_a_batch_that_is_written_again_replaces_itself_and_those_behind_it(tmp_p
         assert b"old 3" not in kept
         assert b"old 4" not in kept
         assert log.last == EventId(1, 3, 0)
+
+
+def test_a_batch_that_comes_again_with_the_same_answers_changes_nothing_on_disk(tmp_path: Path) -> None:
+    log = QueryLog(tmp_path, MANY)
+    for batch in range(3):
+        log.append(record(batch, f"answer {batch}"))
+    [path] = [tmp_path / name for name in list_segments(tmp_path)]
+    before = path.read_bytes(), path.stat().st_mtime_ns
+    again = QueryLog(tmp_path, MANY)
+    for batch in range(3):
+        again.append(record(batch, f"answer {batch}"))
+        assert (path.read_bytes(), path.stat().st_mtime_ns) == before
 
 
 def test_what_a_killed_writer_left_is_no_record(tmp_path: Path) -> None:

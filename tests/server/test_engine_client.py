@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from headwater.server.call_errors import CallError, EngineDown
-from headwater.server.engine_client import EngineClient
-from headwater.server.engine_settings import EngineSettings
+from headwater.server.process.call_errors import CallError, EngineDown
+from headwater.server.process.engine_client import EngineClient
+from headwater.server.process.engine_settings import EngineSettings
 from tests.server.test_engine_service import COUNT, lines, logged
 
 PATIENCE = 120.0

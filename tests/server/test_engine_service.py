@@ -13,11 +13,11 @@ import pytest
 
 from headwater.execution.registered import RegistrationError
 from headwater.language.errors import QueryError
-from headwater.server.call_errors import NotAllowedHere, TooMany, UnknownName
-from headwater.server.engine_service import EngineService
-from headwater.server.engine_settings import EngineSettings
-from headwater.server.log_files import LogReader, log_folder
-from headwater.server.registry import QueryEntry, StreamEntry
+from headwater.server.answers.log_files import LogReader, log_folder
+from headwater.server.process.call_errors import NotAllowedHere, TooMany, UnknownName
+from headwater.server.process.engine_service import EngineService
+from headwater.server.process.engine_settings import EngineSettings
+from headwater.server.process.registry import QueryEntry, StreamEntry
 
 COUNT = "SELECT (COUNT(?v) AS ?n) FROM STREAM <s> [RANGE 2s STEP 1s] WHERE { ?x <urn:v> ?v }"
 SUM = "SELECT (SUM(?v) AS ?n) FROM STREAM <s> [RANGE 2s STEP 1s] WHERE { ?x <urn:v> ?v }"
@@ -60,9 +60,7 @@ class Services:
 
     def start(self, **settings: Any) -> EngineService:
         self.close()
-        self.service = EngineService(
-            EngineSettings(str(self.state), **settings), lambda *one: self.told.append(one)
-        )
+        self.service = EngineService(EngineSettings(str(self.state), **settings), lambda *one: self.told.append(one))
         self.service.start()
         return self.service
 

@@ -1,6 +1,6 @@
 """The engine process: an `EngineService` at the other end of a socket that it inherits.
 
-    python -m headwater.server.engine_process NUMBER-OF-THE-SOCKET
+    python -m headwater.server.process.engine_process NUMBER-OF-THE-SOCKET
 
 It ends when it is asked to, and when the HTTP process has gone.
 """
@@ -15,10 +15,10 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from headwater.server.call_errors import error_to_plain
-from headwater.server.engine_service import EngineService
-from headwater.server.engine_settings import EngineSettings
-from headwater.server.frames import FrameSocket
+from headwater.server.process.call_errors import error_to_plain
+from headwater.server.process.engine_service import EngineService
+from headwater.server.process.engine_settings import EngineSettings
+from headwater.server.process.frames import FrameSocket
 
 _WORKERS = 8
 CALLS = (

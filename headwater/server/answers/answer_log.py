@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from headwater.execution.answer_batch import AnswerBatch
 from headwater.execution.answers import Answer
-from headwater.server.event_ids import EventId
-from headwater.server.log_files import (
+from headwater.server.answers.event_ids import EventId
+from headwater.server.answers.log_files import (
     FLOOR,
     LogReader,
     LogRecord,
@@ -81,8 +81,21 @@ class QueryLog:
         """The newest id; None where nothing is logged."""
         return self._last
 
+    def find(self, era: int, batch: int) -> LogRecord | None:
+        """The record of a batch; None where it has none."""
+        if self._last is None or self._last < EventId(era, batch, 0):
+            return None
+        names = [name for name in list_segments(self.folder) if name <= segment_name(era, batch)]
+        records = read_segment(self.folder / names[-1]) if names else iter(())
+        return next((one for one, _ in records if (one.era, one.batch) == (era, batch)), None)
+
     def append(self, record: LogRecord) -> None:
-        """Write the answers of a batch in place of what is there of it, and of batches behind it."""
+        """Write the answers of a batch. A batch that is there with others is replaced, with those behind it.
+
+        One that is there with the same answers stays: nobody sees that it was written again.
+        """
+        if self.find(record.era, record.batch) == record:
+            return
         self.remove_from(record.era, record.batch)
         if self._last is None:
             create_folder(self.folder)
@@ -125,11 +138,9 @@ class QueryLog:
             age = self._clock() - (self.folder / name).stat().st_mtime
             if total <= self._retention.bytes and age <= self._retention.seconds:
                 return
-            last = None
-            for last, _ in read_segment(self.folder / name):
-                pass
-            if last is not None:
-                replace_file(self.folder / FLOOR, str(last.last).encode())
+            removed = [record.last for record, _ in read_segment(self.folder / name)]
+            if removed:
+                replace_file(self.folder / FLOOR, str(removed[-1]).encode())
             remove_files(self.folder / name)
             total -= sizes[name]
 
@@ -175,13 +186,16 @@ class AnswerLogSink:
     def rewrite(self, run: str, batch: int, answers: AnswerBatch) -> None:
         """Log the answers of a batch that may have been logged before, and remove those of it that are not among them.
 
-        Batches behind it are removed, too: they are those that were planned with it, and come again.
+        What is removed takes the batches behind it along: they were planned with it, and come again.
         """
         era = self._era_of(run)
+        answered = {file_name(query) for query in answers.by_query()}
         with report_write_errors(self._folder):
             for folder in self._folder.iterdir():
-                if folder.is_dir():
-                    self._log_at(folder).remove_from(era, batch)
+                if folder.is_dir() and folder.name not in answered:
+                    log = self._log_at(folder)
+                    if log.find(era, batch) is not None:
+                        log.remove_from(era, batch)
         self.write(run, batch, answers)
 
     def forget(self, query: str) -> None:

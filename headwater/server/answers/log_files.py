@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from headwater.server.event_ids import EventId
+from headwater.server.answers.event_ids import EventId
 from headwater.sinks.file_sink import file_name
 
 FLOOR = "floor"

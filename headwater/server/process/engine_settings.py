@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from headwater.server.registry import QueryEntry, StreamEntry
+from headwater.server.process.registry import QueryEntry, StreamEntry
 from headwater.terms.packing import Plain
 
 

@@ -17,8 +17,8 @@ from typing import Any
 from headwater.egress.policy import EgressPolicy
 from headwater.engine.engine import Engine
 from headwater.execution.answers import Answer
-from headwater.server.answer_log import answer_line
-from headwater.server.engine_settings import EngineSettings
+from headwater.server.answers.answer_log import answer_line
+from headwater.server.process.engine_settings import EngineSettings
 from headwater.sources.files import FileSource, files, memory
 from headwater.sources.posted import PostedSource
 from headwater.terms.durable_files import Sync, replace_file

@@ -16,8 +16,8 @@ from headwater.language.stream_clauses import Dialect
 from headwater.linting.lint_rules import lint_query
 from headwater.linting.lint_subject import LintSubject
 from headwater.linting.unknown_functions import refuse_unknown_functions
-from headwater.server.call_errors import query_error_places
-from headwater.server.registry import QueryEntry
+from headwater.server.process.call_errors import query_error_places
+from headwater.server.process.registry import QueryEntry
 from headwater.terms.names import iri_to_name, name_to_iri
 from headwater.windows.settings import QuerySettings, resolve_settings
 

@@ -47,9 +47,7 @@ class StreamEntry:
 
     def is_same(self, other: StreamEntry) -> bool:
         """Whether both describe the same source."""
-        return replace(self, folder="", owner="", is_fixed=False) == replace(
-            other, folder="", owner="", is_fixed=False
-        )
+        return replace(self, folder="", owner="", is_fixed=False) == replace(other, folder="", owner="", is_fixed=False)
 
 
 class Registry:

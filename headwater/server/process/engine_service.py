@@ -18,22 +18,22 @@ from typing import Any
 
 from headwater.algebra.build import plan_query
 from headwater.algebra.plan import QueryPlan
+from headwater.egress.policy import EgressPolicy
 from headwater.engine.engine import Engine
 from headwater.engine.registering import parse_choice
 from headwater.engine.stream_sources import check_stream_address
-from headwater.egress.policy import EgressPolicy
 from headwater.errors import HeadwaterError
 from headwater.execution.registered import RegistrationError
 from headwater.federation.rate_reading import rate_sources_of
 from headwater.language.parser import parse
 from headwater.language.stream_clauses import Dialect, RegistrationKind
 from headwater.running.ahead_limits import OFF, choose_max_ahead
-from headwater.server.answer_log import AnswerLogSink, Retention
-from headwater.server.call_errors import NotAllowedHere, TooMany, UnknownName
-from headwater.server.engine_settings import EngineSettings
-from headwater.server.previewing import preview_query
-from headwater.server.query_checks import check_text, describe_plan
-from headwater.server.registry import PUSH, QueryEntry, Registry, StreamEntry
+from headwater.server.answers.answer_log import AnswerLogSink, Retention
+from headwater.server.process.call_errors import NotAllowedHere, TooMany, UnknownName
+from headwater.server.process.engine_settings import EngineSettings
+from headwater.server.process.previewing import preview_query
+from headwater.server.process.query_checks import check_text, describe_plan
+from headwater.server.process.registry import PUSH, QueryEntry, Registry, StreamEntry
 from headwater.sources.addresses import source_at
 from headwater.sources.payloads import Decoder
 from headwater.sources.posted import PostedSource
@@ -425,6 +425,7 @@ class EngineService:
         """Queries and streams with their counts, and how the run is doing."""
         progress = json.loads(self._engine.progress.to_json())
         counts = progress.pop("queries")
+        emits = {query.name: query.settings.emit.value for query in self._engine.queries}
         queries = {}
         for name, entry in list(self._registry.queries.items()):
             own = counts.get(name, {})
@@ -433,6 +434,7 @@ class EngineService:
                 "status": self._status_of(name, entry, own),
                 "reason": self._failed.get(name) or own.get("suspended"),
                 "fixed": entry.is_fixed,
+                "emit": emits.get(name),
                 "counts": {key: value for key, value in own.items() if key not in ("choices", "suspended")},
             }
         streams = {}

@@ -16,9 +16,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from headwater.server.call_errors import CallError, EngineDown
-from headwater.server.engine_settings import EngineSettings
-from headwater.server.frames import pack_frame, read_frame
+from headwater.server.process.call_errors import CallError, EngineDown
+from headwater.server.process.engine_settings import EngineSettings
+from headwater.server.process.frames import pack_frame, read_frame
 from headwater.terms.packing import Plain
 
 logger = logging.getLogger(__name__)
@@ -94,7 +94,7 @@ class EngineClient:
         with theirs:
             self.starts += 1
             number = theirs.fileno()
-            command = [sys.executable, "-m", "headwater.server.engine_process", str(number)]
+            command = [sys.executable, "-m", "headwater.server.process.engine_process", str(number)]
             self._process = await asyncio.create_subprocess_exec(
                 *command, pass_fds=[number], stdin=asyncio.subprocess.DEVNULL, start_new_session=True
             )
