@@ -39,6 +39,11 @@ class PatientProtocol(H11Protocol):
         if self.cycle is None and not self.transport.is_closing():
             self.transport.close()
 
+    def handle_websocket_upgrade(self, event: Any) -> None:
+        # From now on the connection belongs to another protocol, with limits of its own.
+        self._head_timer.cancel()
+        super().handle_websocket_upgrade(event)
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._head_timer.cancel()
         super().connection_lost(exc)

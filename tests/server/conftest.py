@@ -11,7 +11,7 @@ from tests.server.serving import Server, serving
 
 SETTINGS = """
 [http]
-body_bytes = 100_000
+body_bytes = 400_000
 queries = 30
 streams = 30
 waiting_events = 20

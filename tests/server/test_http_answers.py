@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -90,20 +91,20 @@ def test_changes_begin_with_a_snapshot(followed: Server) -> None:
         assert (empty["event"], empty["rows"]) == ("snapshot", [])
         followed.feed(0, 1, 2, 3, stream="changing")
         seen: list[tuple[str, list[str]]] = []
-        while len(seen) < 5:
+        while len(seen) < 4:
             event = next(events)
             if event["event"] == "progress":
                 assert event["watermark_us"] is not None
             else:
                 seen.append((event["event"], values(event)))
-    assert seen == [("add", ["0"]), ("add", ["1"]), ("remove", ["0"]), ("add", ["2"]), ("remove", ["1"])][: len(seen)]
+    assert seen == [("add", ["0"]), ("add", ["1"]), ("remove", ["0"]), ("add", ["2"])]
 
 
 def test_changes_are_gone_on_with_from_each_of_their_ids(followed: Server) -> None:
     base = followed.events("q", 9, after="first")[1]
     everything: list[dict[str, Any]] = []
     with followed.follow("q", mode="changes", after=base["id"]) as events:
-        while len(everything) < 18:
+        while len(everything) < 21:
             everything.append(next(events))
     assert [one["event"] for one in everything[:6]] == ["remove", "add", "progress"] * 2
     rows = set(values(base))
@@ -174,30 +175,27 @@ def test_one_connection_has_many_subscriptions(followed: Server) -> None:
         wait_for(lambda: followed.client.get("/queries/one").json()["subscribers"] == 0)
 
 
-def test_whoever_reads_too_slowly_ends_with_a_reason_and_holds_up_nobody(followed: Server) -> None:
+def test_whoever_does_not_read_holds_up_nobody_and_misses_nothing(followed: Server) -> None:
     fresh(followed, "many")
     long = VALUES.replace("<s>", "<many>").replace("?v FROM", "?v (CONCAT(STR(?v), ?long) AS ?w) FROM")
-    long = long.replace("?v }", '?v BIND("' + "x" * 50_000 + '" AS ?long) }')
+    long = long.replace("?v }", '?v BIND("' + "x" * 150_000 + '" AS ?long) }')
     assert followed.put_query("many", long).status_code == 201
     quick: list[int] = []
 
     def read() -> None:
         with followed.follow("many") as events:
-            quick.extend(next(events)["time_us"] for _ in range(190))
+            quick.extend(next(events)["time_us"] for _ in range(99))
 
+    expected = [1_000_000 * number for number in range(99)]
     with connect(f"ws://127.0.0.1:{followed.port}/queries/many/answers", max_queue=1) as slow:
         reader = threading.Thread(target=read)
         reader.start()
         wait_for(lambda: followed.client.get("/queries/many").json()["subscribers"] == 2)
-        for second in range(200):
+        for second in range(100):
             followed.feed(second, stream="many")
         reader.join(120)
-        assert len(quick) == 190, "the quick one has everything"
-        events = []
-        while not events or events[-1]["event"] != "end":
-            events.append(json.loads(slow.recv()))
-        assert "too slowly" in events[-1]["reason"]
-        assert len(events) < 190
+        assert quick == expected
+        assert [json.loads(slow.recv())["time_us"] for _ in range(99)] == expected
 
 
 def test_a_query_that_is_dropped_or_replaced_ends_its_subscriptions(followed: Server) -> None:
@@ -215,12 +213,10 @@ def test_a_query_that_is_dropped_or_replaced_ends_its_subscriptions(followed: Se
 
 
 def test_subscriptions_are_counted_and_too_many_are_refused(followed: Server) -> None:
-    sockets = [connect(f"ws://127.0.0.1:{followed.port}/queries/q/answers") for _ in range(40)]
-    try:
+    with ExitStack() as stack:
+        for _ in range(40):
+            stack.enter_context(connect(f"ws://127.0.0.1:{followed.port}/queries/q/answers"))
         wait_for(lambda: followed.client.get("/status").json()["subscriptions"] == 40)
         is_problem(followed.client.get("/queries/q/answers"), 429)
-    finally:
-        for socket in sockets:
-            socket.close()
     wait_for(lambda: followed.client.get("/status").json()["subscriptions"] == 0)
     assert lines(1)

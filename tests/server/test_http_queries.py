@@ -67,7 +67,7 @@ def test_names_may_be_iris(server: Server) -> None:
         (COUNT, {"t0": "soon"}, 400),
         (COUNT, {"seconds": "-1"}, 422),
         ("\xff", {}, 400),
-        ("x" * 100_001, {}, 413),
+        ("x" * 400_001, {}, 413),
     ],
 )
 def test_what_cannot_be_registered_is_a_problem(
@@ -76,8 +76,8 @@ def test_what_cannot_be_registered_is_a_problem(
     server.client.put("/streams/s")
     found = is_problem(server.client.put("/queries/wrong", content=text.encode("latin-1"), params=parameters), status)
     if text.startswith("SELECT ?x"):
-        assert (found["errors"][0]["line"], found["errors"][0]["column"]) == (2, 12)
-        assert found["errors"][0]["expected"]
+        assert (found["errors"][0]["line"], found["errors"][0]["column"]) == (2, 9)
+        assert "expected" in found["errors"][0]
     assert "wrong" not in [one["name"] for one in server.client.get("/queries").json()["queries"]]
 
 
@@ -145,7 +145,7 @@ def test_what_is_no_feed_is_a_problem(server: Server) -> None:
     server.client.put("/streams/s")
     is_problem(server.client.post("/streams/none", content=b"", headers=TNQ), 404)
     is_problem(server.client.post("/streams/s", content=b"", headers={"Content-Type": "image/png"}), 415)
-    is_problem(server.client.post("/streams/s", content=b"x" * 100_001, headers=TNQ), 413)
+    is_problem(server.client.post("/streams/s", content=b"x" * 400_001, headers=TNQ), 413)
     is_problem(server.client.post("/streams/s", content=b"", headers=TNQ, params={"time": "soon"}), 400)
     json = {"Content-Type": "application/json"}
     is_problem(server.client.post("/streams/s", content=b"{}", headers=json), 400)

@@ -1,15 +1,17 @@
 """Answers on their way to many subscribers: read from the log once, made into bytes once, handed to each.
 
 A subscriber that comes back gets what the log has until it has caught up, and then what comes. Each has a bounded
-buffer of its own; one that is too slow ends with a reason, and nobody waits for it.
+buffer of its own. One whose buffer is full is served from the log again, for some time; one that has not caught up then
+is too slow, and ends with a reason. Nobody waits for it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -19,9 +21,10 @@ from headwater.server.answers.log_files import LogPlace, LogReader, LogRecord, l
 
 logger = logging.getLogger(__name__)
 
+_PIECE_BYTES = 1 << 18
 _PAGE = 16
 """So many records are read for one who catches up before others have their turn."""
-_TOO_SLOW = "you read too slowly, and {} events were waiting: come back with the id of your last event"
+_TOO_SLOW = "you read too slowly: come back with the id of your last event"
 
 
 class NotKept(Exception):
@@ -29,10 +32,18 @@ class NotKept(Exception):
 
 
 class Subscriber:
-    """Who takes the events of one query; `most_events` and `most_bytes` may wait."""
+    """Who takes the events of one query; `most_events` and `most_bytes` may wait.
 
-    def __init__(self, mode: Mode, most_events: int, most_bytes: int) -> None:
+    `slow_seconds` is how long it may take to catch up when more were waiting.
+    """
+
+    def __init__(self, mode: Mode, most_events: int, most_bytes: int, slow_seconds: float) -> None:
         self.mode = mode
+        self.slow_seconds = slow_seconds
+        self.taken: EventId | None = None
+        """The last event that was taken, or read from the log."""
+        self.has_lapsed = False
+        """Whether more were waiting than may, so that they are to be read from the log."""
         self.mark: EventId | None = None
         """The last event that was handed over, or read from the log."""
         self._most_events, self._most_bytes = most_events, most_bytes
@@ -43,14 +54,17 @@ class Subscriber:
 
     def put(self, event: Event) -> None:
         """Hand an event over; one that was read from the log before is passed over."""
-        if self.has_ended or (event.id is not None and self.mark is not None and event.id <= self.mark):
+        if self.has_ended or self.has_lapsed:
+            return
+        if event.id is not None and self.mark is not None and event.id <= self.mark:
             return
         if len(self._waiting) >= self._most_events or (
             self._waiting and self._bytes + len(event.data) > self._most_bytes
         ):
-            count = len(self._waiting)
             self._waiting.clear()
-            self.end(_TOO_SLOW.format(f"{count:,}"))
+            self._bytes = 0
+            self.has_lapsed = True
+            self._arrived.set()
             return
         self._waiting.append(event)
         self._bytes += len(event.data)
@@ -78,6 +92,7 @@ class Subscriber:
         found = list(self._waiting)
         self._waiting.clear()
         self._bytes = 0
+        self.taken = next((one.id for one in reversed(found) if one.id is not None), self.taken)
         return found
 
 
@@ -152,15 +167,28 @@ class QueryHub:
 
         Begins behind `after`, or with what comes now. A `NotKept` where that is not in the log any more.
         """
+        read = self._begin_changes if subscriber.mode == "changes" else self._catch_up
         try:
-            if subscriber.mode == "changes":
-                async for events in self._begin_changes(subscriber, after):
-                    yield events
-            else:
-                async for events in self._catch_up(subscriber, after):
-                    yield events
+            async for events in read(subscriber, after):
+                yield events
             while True:
                 events = await subscriber.take(seconds)
+                if subscriber.has_lapsed and not subscriber.has_ended:
+                    self._subscribers.discard(subscriber)
+                    subscriber.has_lapsed = False
+                    end = time.monotonic() + subscriber.slow_seconds
+                    try:
+                        begin = subscriber.taken
+                        if begin is None and subscriber.mode == "answers":
+                            begin = EventId(0, 0, 0)
+                        async for events in read(subscriber, begin):
+                            yield events
+                            if time.monotonic() > end:
+                                subscriber.end(_TOO_SLOW)
+                                break
+                    except NotKept:
+                        subscriber.end(_TOO_SLOW)
+                    continue
                 yield events
                 if subscriber.has_ended and (not events or events[-1].kind == "end"):
                     return
@@ -177,7 +205,7 @@ class QueryHub:
 
     async def _catch_up(self, subscriber: Subscriber, after: EventId | None) -> AsyncIterator[list[Event]]:
         """Read the log up to what is handed over to all, then belong to them."""
-        subscriber.mark = after or self._last
+        subscriber.mark = subscriber.taken = after or self._last
         while after is not None and (self._last is None or subscriber.mark < self._last):  # type: ignore[operator]
             page = await self._read_page(subscriber.mark)
             mark = subscriber.mark
@@ -189,8 +217,9 @@ class QueryHub:
             ]
             if not events:
                 break
-            subscriber.mark = events[-1].id
-            yield events
+            for piece in _cut(events):
+                subscriber.mark = subscriber.taken = piece[-1].id
+                yield piece
         self._subscribers.add(subscriber)
 
     async def _read_page(self, mark: EventId | None) -> list[LogRecord]:
@@ -207,7 +236,7 @@ class QueryHub:
             yield [maker.snapshot()]
         else:
             await self._begin_at(maker, after)
-        subscriber.mark = maker.last if after is None else _end_of(after)
+        subscriber.mark = subscriber.taken = maker.last if after is None else _end_of(after)
         while self._last is not None and (maker.last is None or maker.last.answer < self._last):
             events: list[Event] = []
             for record in await self._read_page(maker.last):
@@ -218,8 +247,9 @@ class QueryHub:
             events = [one for one in events if subscriber.mark is None or (one.id and one.id > subscriber.mark)]
             if not events:
                 break
-            subscriber.mark = events[-1].id
-            yield events
+            for piece in _cut(events):
+                subscriber.mark = subscriber.taken = piece[-1].id
+                yield piece
         if self._changes is None:
             self._changes = maker
         self._subscribers.add(subscriber)
@@ -252,6 +282,20 @@ class QueryHub:
         """End all subscriptions, and read the log no more."""
         self.end(reason)
         self._task.cancel()
+
+
+def _cut(events: list[Event]) -> Iterator[list[Event]]:
+    """Events in pieces that are not too large to be sent at once."""
+    piece: list[Event] = []
+    size = 0
+    for event in events:
+        piece.append(event)
+        size += len(event.data)
+        if size >= _PIECE_BYTES:
+            yield piece
+            piece, size = [], 0
+    if piece:
+        yield piece
 
 
 def _end_of(after: EventId) -> EventId:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import AsyncIterator
 from typing import Annotated, Any, Literal
 
@@ -30,10 +31,12 @@ from headwater.server.routes.negotiation import choose_form
 from headwater.server.services import Services, caller_of, services_of
 
 router = APIRouter(tags=["answers"])
+logger = logging.getLogger(__name__)
 
 FIRST = "first"
 """Stands for the place before the oldest answer that is kept."""
 _POLICY = 1008
+_FAILED = 1011
 _GONE = Problem(
     410,
     "What follows this id is not kept any more",
@@ -67,7 +70,8 @@ async def subscribe(services: Services, query: str, mode: Mode, given: str | Non
     except NotKept:
         raise _GONE from None
     http = services.settings.http
-    return hub.follow(Subscriber(mode, http.waiting_events, http.waiting_bytes), after, QUIET_SECONDS)
+    subscriber = Subscriber(mode, http.waiting_events, http.waiting_bytes, http.slow_seconds)
+    return hub.follow(subscriber, after, QUIET_SECONDS)
 
 
 @router.get(
@@ -174,10 +178,16 @@ async def _until_gone(socket: WebSocket, sending: asyncio.Task[None]) -> None:
     watching = asyncio.create_task(watch())
     try:
         await asyncio.wait({sending, watching}, return_when=asyncio.FIRST_COMPLETED)
-        if sending.done() and sending.exception() is None:
-            await socket.close()
-        if sending.done() and isinstance(sending.exception(), NotKept):
+        if not sending.done():
+            return
+        failure = sending.exception()
+        if isinstance(failure, NotKept):
             await _refuse(socket, _GONE)
+        elif failure is None:
+            await socket.close()
+        elif not isinstance(failure, WebSocketDisconnect | TimeoutError):
+            logger.error("answers over a WebSocket ended", exc_info=failure)
+            await socket.close(_FAILED)
     finally:
         for task in (sending, watching):
             task.cancel()
