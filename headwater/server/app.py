@@ -13,8 +13,8 @@ from headwater.server.guard import Guard
 from headwater.server.metrics import make_registry
 from headwater.server.problems import install_problem_handlers
 from headwater.server.routes import answer_routes, query_routes, status_routes, stream_routes
+from headwater.server.server_services import Services
 from headwater.server.server_settings import ServerSettings
-from headwater.server.services import Services
 from headwater.terms.durable_files import create_folder
 
 DESCRIPTION = """Continuous queries over streams of RDF: register a query, feed streams, follow answers.

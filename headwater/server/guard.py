@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headwater.server.audit_log import AuditLog
 from headwater.server.problems import Problem, problem_response
-from headwater.server.services import CALLER, Services
+from headwater.server.server_services import CALLER, Services
 
 logger = logging.getLogger(__name__)
 

@@ -15,8 +15,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from headwater.errors import SettingError
 from headwater.server.app import make_app
+from headwater.server.server_services import Services
 from headwater.server.server_settings import ServerSettings
-from headwater.server.services import Services
 from headwater.terms.durable_files import create_folder, lock_file
 
 logger = logging.getLogger(__name__)
@@ -36,7 +36,8 @@ class PatientProtocol(H11Protocol):
         self._head_timer = self.loop.call_later(self.head_seconds, self._close_silent)
 
     def _close_silent(self) -> None:
-        if self.cycle is None and not self.transport.is_closing():
+        request: object = self.cycle
+        if request is None:
             self.transport.close()
 
     def handle_websocket_upgrade(self, event: Any) -> None:

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Counter
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from headwater.server.services import Services
+from headwater.server.server_services import Services
 
 _MOST_ROWS = 1_000
 _RUN_COUNTERS = {

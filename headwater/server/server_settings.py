@@ -59,7 +59,7 @@ class ServerTable(_Table):
     """`[server]`: where it listens, and where it keeps everything."""
 
     host: str = "127.0.0.1"
-    port: int = Field(8080, ge=0, le=65535)
+    port: int = Field(default=8080, ge=0, le=65535)
     state: str = "headwater-state"
     in_process: bool = False
     certificate: str | None = None
@@ -80,8 +80,8 @@ class EngineTable(_Table):
     idle: str | None = None
     max_ahead: str | None = None
     trigger: str = "100ms"
-    batch_bytes: int = Field(4 * _MEGABYTE, ge=1)
-    window_cap: int | None = Field(None, ge=1)
+    batch_bytes: int = Field(default=4 * _MEGABYTE, ge=1)
+    window_cap: int | None = Field(default=None, ge=1)
     locate_streams: bool = False
     master: str = "local[*]"
 
@@ -99,26 +99,26 @@ class EngineTable(_Table):
 class HttpTable(_Table):
     """`[http]`: limits on what comes over HTTP."""
 
-    body_bytes: int = Field(16 * _MEGABYTE, ge=1)
-    body_seconds: float = Field(60.0, gt=0)
-    head_seconds: float = Field(10.0, gt=0)
-    requests_per_second: float | None = Field(None, gt=0)
-    burst: int = Field(100, ge=1)
-    queries: int = Field(200, ge=0)
-    streams: int = Field(200, ge=0)
-    subscriptions: int = Field(5_000, ge=0)
-    waiting_events: int = Field(1_000, ge=1)
-    slow_seconds: float = Field(30.0, gt=0)
-    waiting_bytes: int = Field(8 * _MEGABYTE, ge=1)
-    unread_bytes: int = Field(256 * _MEGABYTE, ge=1)
-    preview_seconds: float = Field(10.0, gt=0)
+    body_bytes: int = Field(default=16 * _MEGABYTE, ge=1)
+    body_seconds: float = Field(default=60.0, gt=0)
+    head_seconds: float = Field(default=10.0, gt=0)
+    requests_per_second: float | None = Field(default=None, gt=0)
+    burst: int = Field(default=100, ge=1)
+    queries: int = Field(default=200, ge=0)
+    streams: int = Field(default=200, ge=0)
+    subscriptions: int = Field(default=5_000, ge=0)
+    waiting_events: int = Field(default=1_000, ge=1)
+    slow_seconds: float = Field(default=30.0, gt=0)
+    waiting_bytes: int = Field(default=8 * _MEGABYTE, ge=1)
+    unread_bytes: int = Field(default=256 * _MEGABYTE, ge=1)
+    preview_seconds: float = Field(default=10.0, gt=0)
 
 
 class RetentionTable(_Table):
     """`[retention]`: how much of the answers of each query is kept for subscribers that come back."""
 
     age: str = "1d"
-    bytes: int = Field(64 * _MEGABYTE, ge=1)
+    bytes: int = Field(default=64 * _MEGABYTE, ge=1)
 
     @field_validator("age")
     @classmethod
@@ -211,7 +211,7 @@ class ServerSettings(_Table):
     data: tuple[DataTable, ...] = ()
     endpoints: tuple[dict[str, Any], ...] = ()
     tokens: tuple[TokenTable, ...] = ()
-    folder: str = Field("", exclude=True)
+    folder: str = Field(default="", exclude=True)
 
     @field_validator("limits")
     @classmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import ExitStack
 from typing import Any
 
@@ -30,7 +30,7 @@ def values(event: dict[str, Any]) -> list[str]:
     return sorted(row["v"]["value"] for row in rows)
 
 
-def server_sent(server: Server, query: str, **headers: str) -> Iterator[dict[str, str]]:
+def server_sent(server: Server, query: str, **headers: str) -> Generator[dict[str, str], None, None]:
     """The fields of each Server-Sent Event."""
     accept = {"Accept": "text/event-stream", **headers}
     with server.client.stream("GET", f"/queries/{query}/answers", headers=accept) as response:

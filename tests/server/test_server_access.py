@@ -81,7 +81,7 @@ def test_without_a_token_nothing_but_health_answers(guarded: Server) -> None:
 def test_each_scope_allows_its_own(guarded: Server, method: str, path: str, allowed: set[str]) -> None:
     for who in TOKENS:
         body = lines(1) if path.startswith("/streams") and method == "POST" else COUNT.replace("<s>", "<public/s>")
-        content = None if method == "GET" or path.startswith("/streams") and method == "PUT" else body
+        content = None if method == "GET" or (path.startswith("/streams") and method == "PUT") else body
         found = ask(guarded, who, method, path, content=content, headers=TNQ)
         assert (found < 300) == (who in allowed), (who, found)
         assert who in allowed or found == 403

@@ -1,4 +1,4 @@
-"""Killing the engine and the server: subscribers go on without a gap or a double, and nothing that was taken is lost."""
+"""Killing the engine and the server: subscribers go on without a gap or a double, and what was taken is not lost."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headwater.execution.answer_batch import AnswerBatch
 from headwater.execution.answers import Answer
@@ -216,7 +216,9 @@ class AnswerLogSink:
         """The era of a run; a run that is new begins one, which is later than all before."""
         if run not in self._eras:
             path = self._folder / _RUN
-            known = json.loads(path.read_text("utf-8")) if path.exists() else {"run": "", "era": 0}
+            known: dict[str, Any] = {"run": "", "era": 0}
+            if path.exists():
+                known = json.loads(path.read_text("utf-8"))
             if known["run"] != run:
                 known = {"run": run, "era": max(known["era"] + 1, int(time.time()))}
                 with report_write_errors(self._folder):

@@ -22,12 +22,12 @@ class EventId(NamedTuple):
 
     era: int
     batch: int
-    index: int
+    place: int
     part: int = 0
 
     def __str__(self) -> str:
         part = f".{self.part}" if self.part else ""
-        return f"{self.era}-{self.batch}-{self.index}{part}"
+        return f"{self.era}-{self.batch}-{self.place}{part}"
 
     @property
     def answer(self) -> EventId:
@@ -40,5 +40,5 @@ class EventId(NamedTuple):
         match = _FORM.fullmatch(text.strip())
         if match is None:
             raise ValueError(f"{text[:60]!r} is no id of an event: take one that an event has, such as 1792000000-42-0")
-        era, batch, index, part = match.groups()
-        return cls(int(era), int(batch), int(index), int(part or 0))
+        era, batch, place, part = match.groups()
+        return cls(int(era), int(batch), int(place), int(part or 0))

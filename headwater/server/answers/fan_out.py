@@ -157,7 +157,7 @@ class QueryHub:
             for one in answers:
                 one.put(event)
             if self._changes is not None:
-                for change in self._changes.change(event.id, record.lines[event.id.index]):
+                for change in self._changes.change(event.id, record.lines[event.id.place]):
                     for one in changes:
                         one.put(change)
             self._last = event.id

@@ -157,5 +157,5 @@ class LogReader:
         names = [name for name in list_segments(self.folder) if name <= segment_name(wanted.era, wanted.batch)]
         for record, _ in read_segment(self.folder / names[-1]) if names else ():
             if (record.era, record.batch) == (wanted.era, wanted.batch):
-                return record.lines[wanted.index] if wanted.index < len(record.lines) else None
+                return record.lines[wanted.place] if wanted.place < len(record.lines) else None
         return None

@@ -13,7 +13,7 @@ from headwater.errors import HeadwaterError, SettingError, StateError
 from headwater.execution.registered import RegistrationError
 from headwater.explain.dot import GraphvizError
 from headwater.language.errors import QueryError
-from headwater.sources.posted import KeyReused, StreamBusy
+from headwater.sources.posting.posted import KeyReused, StreamBusy
 from headwater.sources.source import SourceError
 from headwater.terms.durations import DurationError
 from headwater.terms.packing import Plain

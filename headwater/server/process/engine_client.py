@@ -72,7 +72,7 @@ class EngineClient:
 
     async def _keep_going(self) -> None:
         pause = _FIRST_PAUSE
-        while not self._is_closing:
+        while True:
             begun = time.monotonic()
             try:
                 await self._run_once()

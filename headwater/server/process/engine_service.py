@@ -36,7 +36,7 @@ from headwater.server.process.query_checks import check_text, describe_plan
 from headwater.server.process.registry import PUSH, QueryEntry, Registry, StreamEntry
 from headwater.sources.addresses import source_at
 from headwater.sources.payloads import Decoder
-from headwater.sources.posted import PostedSource
+from headwater.sources.posting.posted import PostedSource
 from headwater.sources.receivers import ReceivedSource
 from headwater.sources.source import Source
 from headwater.terms.arguments import check_duration

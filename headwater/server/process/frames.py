@@ -56,7 +56,7 @@ class FrameSocket:
         if head is None:
             return None
         body = self._receive_exactly(_check_size(_LENGTH.unpack(head)[0]))
-        return None if body is None else unpack(body)
+        return None if body is None else unpack(memoryview(body))
 
     def _receive_exactly(self, size: int) -> bytearray | None:
         found = bytearray(size)

@@ -20,7 +20,7 @@ from headwater.execution.answers import Answer
 from headwater.server.answers.answer_log import answer_line
 from headwater.server.process.engine_settings import EngineSettings
 from headwater.sources.files import FileSource, files, memory
-from headwater.sources.posted import PostedSource
+from headwater.sources.posting.posted import PostedSource
 from headwater.terms.durable_files import Sync, replace_file
 from headwater.terms.scanning.scanner import scan
 from headwater.terms.scratch_folders import ScratchFolder

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Query, Request, WebSocket
@@ -24,11 +24,12 @@ from headwater.server.answers.event_streams import (
     send_over_websocket,
 )
 from headwater.server.answers.fan_out import NotKept, Subscriber
+from headwater.server.answers.log_files import LogRecord
 from headwater.server.answers.result_forms import GRAPH_FORMS, JSON, SOLUTION_FORMS, forms_of, write_answer
 from headwater.server.problems import Problem
 from headwater.server.routes.documented import forms, problems
 from headwater.server.routes.negotiation import choose_form
-from headwater.server.services import Services, caller_of, services_of
+from headwater.server.server_services import Services, caller_of, services_of
 
 router = APIRouter(tags=["answers"])
 logger = logging.getLogger(__name__)
@@ -100,13 +101,18 @@ def _latest(services: Services, name: str) -> tuple[EventId, dict[str, Any]] | N
     """The newest answer that is one, and no notice of a suspension."""
     reader = services.fan_out.reader(name)
     last = reader.last_record()
-    records = [] if last is None else [last[0]]
-    for records_from in (lambda: records, lambda: [one for one, _ in reader.read_after(None)]):
-        for record in reversed(records_from()):
-            for index in range(len(record.lines) - 1, -1, -1):
-                answer = json.loads(record.lines[index])
-                if "suspended" not in answer:
-                    return EventId(record.era, record.batch, index), answer
+    if last is None:
+        return None
+
+    def newest_first() -> Iterator[LogRecord]:
+        yield last[0]
+        yield from reversed([one for one, _ in reader.read_after(None)])
+
+    for record in newest_first():
+        for place in range(len(record.lines) - 1, -1, -1):
+            answer = json.loads(record.lines[place])
+            if "suspended" not in answer:
+                return EventId(record.era, record.batch, place), answer
     return None
 
 

@@ -11,7 +11,7 @@ from headwater.server.problems import Problem
 from headwater.server.request_limits import read_text
 from headwater.server.routes.documented import bodies, forms, problems
 from headwater.server.routes.negotiation import choose_form
-from headwater.server.services import Services, caller_of, services_of
+from headwater.server.server_services import Services, caller_of, services_of
 
 router = APIRouter(tags=["queries"])
 

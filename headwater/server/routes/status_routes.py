@@ -11,7 +11,7 @@ from prometheus_client.exposition import choose_encoder
 
 from headwater.server.problems import Problem
 from headwater.server.routes.documented import forms, problems
-from headwater.server.services import caller_of, services_of
+from headwater.server.server_services import caller_of, services_of
 
 router = APIRouter(tags=["status"])
 

@@ -17,7 +17,7 @@ from headwater.server.request_limits import read_body
 from headwater.server.routes.documented import bodies, forms, problems
 from headwater.server.routes.negotiation import choose_form
 from headwater.server.routes.vocals import describe_stream
-from headwater.server.services import Services, caller_of, services_of
+from headwater.server.server_services import Services, caller_of, services_of
 from headwater.terms.timestamps import parse_time
 
 router = APIRouter(tags=["streams"])
@@ -44,11 +44,11 @@ class StreamDescription(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    source: str = Field(PUSH, description="`push`, or an address such as mqtt://host:1883/topic", max_length=2000)
-    template: str | None = Field(None, description="What a row of JSON or CSV means", max_length=100_000)
-    format: str | None = Field(None, description="What a message is", max_length=40)
-    time: str | None = Field(None, description="Where the time of a message is", max_length=500)
-    idle: str | None = Field(None, description="After how much silence it is not waited for", max_length=40)
+    source: str = Field(default=PUSH, description="`push`, or an address: mqtt://host:1883/topic", max_length=2000)
+    template: str | None = Field(default=None, description="What a row of JSON or CSV means", max_length=100_000)
+    format: str | None = Field(default=None, description="What a message is", max_length=40)
+    time: str | None = Field(default=None, description="Where the time of a message is", max_length=500)
+    idle: str | None = Field(default=None, description="After how much silence it is not waited for", max_length=40)
 
 
 def _describe(services: Services, name: str) -> dict[str, Any]:

@@ -29,9 +29,9 @@ from pathlib import Path
 import numpy as np
 
 from headwater.errors import HeadwaterError, StateError
-from headwater.sources.body_decoding import DecodedBody, decode_body
 from headwater.sources.offsets import StreamOffset
 from headwater.sources.payloads import Decoder
+from headwater.sources.posting.body_decoding import DecodedBody, decode_body
 from headwater.sources.receivers import MARK_SECONDS, ReceivedSource, RunSignals
 from headwater.sources.source import SourceError
 from headwater.sources.spool import KEEP_SECONDS, Spool, SpoolSource, read_mark
@@ -93,7 +93,8 @@ class _Post:
             return None
         length, moment, highest, *counts = parts[1:9]
         with suppress(ValueError):
-            receipt = PostReceipt(*map(int, counts))
+            good, late, ahead, bad, triples = map(int, counts)
+            receipt = PostReceipt(good, late, ahead, bad, triples)
             mark = None if highest == _NONE else int(highest)
             return cls(int(length), int(moment), mark, receipt, parts[9], parts[10])
         return None
