@@ -30,7 +30,7 @@ def serve(options: ServeOptions) -> None:
     """Serve until a signal comes, or only check the settings, or make a token."""
     try:
         from headwater.server import http_server, server_settings
-        from headwater.server.access import Token, hash_token, make_token
+        from headwater.server.access import AccessToken, hash_token, make_token
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("headwater"):
             raise
@@ -38,7 +38,7 @@ def serve(options: ServeOptions) -> None:
     if options.make_token is not None:
         token = make_token()
         scopes = options.scopes or ("read",)
-        Token.of(options.make_token, hash_token(token), scopes, None, None)
+        AccessToken.of(options.make_token, hash_token(token), scopes, None, None)
         print(f"the token, for who uses it: {token}", file=sys.stderr)
         listed = ", ".join(f'"{one}"' for one in scopes)
         print(f'[[tokens]]\nname = "{options.make_token}"\nhash = "{hash_token(token)}"\nscopes = [{listed}]')

@@ -31,7 +31,7 @@ _REALM = 'Bearer realm="headwater"'
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class AccessToken:
     """What the settings know of a token: its name, its hash and what it allows."""
 
     name: str
@@ -43,7 +43,7 @@ class Token:
     @classmethod
     def of(
         cls, name: str, hash: str, scopes: Sequence[str], queries: Sequence[str] | None, streams: Sequence[str] | None
-    ) -> Token:
+    ) -> AccessToken:
         """A token as it stands in the settings; a `SettingError` where it cannot be right."""
         if not hash.startswith(_KIND) or len(hash) != len(_KIND) + 64:
             raise SettingError(
@@ -101,7 +101,7 @@ def make_token() -> str:
 class AccessControl:
     """Finds out who makes a request."""
 
-    def __init__(self, tokens: Sequence[Token] = ()) -> None:
+    def __init__(self, tokens: Sequence[AccessToken] = ()) -> None:
         self._tokens = tuple(tokens)
 
     @property
@@ -117,7 +117,7 @@ class AccessControl:
         if self.is_open:
             return Caller()
         kind, _, given = (authorization or "").partition(" ")
-        found: Token | None = None
+        found: AccessToken | None = None
         own = hash_token(given.strip())
         for token in self._tokens:
             if hmac.compare_digest(own, token.hash):

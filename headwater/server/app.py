@@ -13,7 +13,7 @@ from headwater.server.guard import Guard
 from headwater.server.metrics import make_registry
 from headwater.server.problems import install_problem_handlers
 from headwater.server.routes import answer_routes, query_routes, status_routes, stream_routes
-from headwater.server.server_services import Services
+from headwater.server.server_services import ServerServices
 from headwater.server.server_settings import ServerSettings
 from headwater.terms.durable_files import create_folder
 
@@ -28,7 +28,7 @@ ROUTERS = (status_routes.router, answer_routes.router, query_routes.router, stre
 def make_app(settings: ServerSettings) -> FastAPI:
     """The application of a server with these settings; the engine begins and ends with it."""
     create_folder(settings.state, mode=0o700)
-    services = Services.of(settings)
+    services = ServerServices.of(settings)
     registry, answers = make_registry(services)
     audit = AuditLog(settings.state / "audit.jsonl")
 

@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headwater.server.audit_log import AuditLog
 from headwater.server.problems import Problem, problem_response
-from headwater.server.server_services import CALLER, Services
+from headwater.server.server_services import CALLER, ServerServices
 
 logger = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ class Guard:
     `on_answered` is called with the method and the status of each answer.
     """
 
-    def __init__(self, app: ASGIApp, services: Services, audit: AuditLog, on_answered: OnAnswered) -> None:
+    def __init__(self, app: ASGIApp, services: ServerServices, audit: AuditLog, on_answered: OnAnswered) -> None:
         self._app = app
         self._services = services
         self._audit = audit

@@ -15,7 +15,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from headwater.errors import SettingError
 from headwater.server.app import make_app
-from headwater.server.server_services import Services
+from headwater.server.server_services import ServerServices
 from headwater.server.server_settings import ServerSettings
 from headwater.terms.durable_files import create_folder, lock_file
 
@@ -53,7 +53,7 @@ class PatientProtocol(H11Protocol):
 class EndingServer(uvicorn.Server):
     """A server that ends its event streams first when it is asked to end: they would go on for ever."""
 
-    def __init__(self, config: uvicorn.Config, services: Services) -> None:
+    def __init__(self, config: uvicorn.Config, services: ServerServices) -> None:
         super().__init__(config)
         self._services = services
 
@@ -96,7 +96,7 @@ def serve(settings: ServerSettings, *, sockets: list[socket.socket] | None = Non
         host=table.host,
         port=table.port,
         http=protocol,
-        ws="websockets-sansio",
+        ws="auto",
         ssl_certfile=None if table.certificate is None else str(settings.path_of(table.certificate)),
         ssl_keyfile=None if table.key is None else str(settings.path_of(table.key)),
         lifespan="on",

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Counter
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from headwater.server.server_services import Services
+from headwater.server.server_services import ServerServices
 
 _MOST_ROWS = 1_000
 _RUN_COUNTERS = {
@@ -42,7 +42,7 @@ _NUMBERS = ("integer", "decimal", "double", "float", "int", "long", "short", "by
 class ServerCollector(Collector):
     """Makes the metrics from what is known when they are asked for."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: ServerServices) -> None:
         self._services = services
 
     def collect(self) -> Iterator[Any]:
@@ -134,7 +134,7 @@ def _number(term: dict[str, Any]) -> float | None:
         return None
 
 
-def make_registry(services: Services) -> tuple[CollectorRegistry, Counter]:
+def make_registry(services: ServerServices) -> tuple[CollectorRegistry, Counter]:
     """The registry of a server, and the counter of its answers by method and status."""
     registry = CollectorRegistry()
     registry.register(ServerCollector(services))

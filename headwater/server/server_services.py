@@ -25,7 +25,7 @@ CALLER = "headwater.caller"
 
 
 @dataclass
-class Services:
+class ServerServices:
     """Everything that the routes of one server use."""
 
     settings: ServerSettings
@@ -39,7 +39,7 @@ class Services:
     is_ending: asyncio.Event = field(default_factory=asyncio.Event)
 
     @classmethod
-    def of(cls, settings: ServerSettings) -> Services:
+    def of(cls, settings: ServerSettings) -> ServerServices:
         """The services of a server with these settings; nothing is begun."""
         tokens = [one.to_token() for one in settings.tokens]
         found = cls(settings, AccessControl(tokens), RateLimit(settings.http.requests_per_second, settings.http.burst))
@@ -101,9 +101,9 @@ class Services:
         self.fan_out.close("the server stops: come back with the id of your last event")
 
 
-def services_of(request: Request | WebSocket) -> Services:
+def services_of(request: Request | WebSocket) -> ServerServices:
     """The services of the application that a request came to."""
-    found: Services = request.app.state.services
+    found: ServerServices = request.app.state.services
     return found
 
 

@@ -27,7 +27,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from headwater.egress.policy import EgressPolicy
 from headwater.errors import SettingError
-from headwater.server.access import Token
+from headwater.server.access import AccessToken
 from headwater.server.process.engine_settings import EngineSettings
 from headwater.server.process.registry import PUSH, QueryEntry, StreamEntry
 from headwater.server.toml_places import find_place
@@ -188,8 +188,8 @@ class TokenTable(_Table):
     queries: tuple[str, ...] | None = None
     streams: tuple[str, ...] | None = None
 
-    def to_token(self) -> Token:
-        return Token.of(self.name, self.hash, self.scopes, self.queries, self.streams)
+    def to_token(self) -> AccessToken:
+        return AccessToken.of(self.name, self.hash, self.scopes, self.queries, self.streams)
 
     @model_validator(mode="after")
     def _check_token(self) -> TokenTable:

@@ -11,7 +11,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from headwater.errors import SettingError
-from headwater.server.access import AccessControl, Caller, Token, hash_token, make_token
+from headwater.server.access import AccessControl, AccessToken, Caller, hash_token, make_token
 from headwater.server.problems import Problem
 from headwater.server.request_limits import RateLimit
 from tests.server.serving import COUNT, PATIENCE, TNQ, Server, lines, serving
@@ -110,7 +110,7 @@ def test_the_audit_log_says_who_changed_what_and_has_no_secret(guarded: Server) 
 def test_a_token_is_made_and_known_by_its_hash() -> None:
     token = make_token()
     assert token != make_token()
-    access = AccessControl([Token("t", hash_token(token))])
+    access = AccessControl([AccessToken("t", hash_token(token))])
     assert access.identify(f"Bearer {token}") == Caller("t", frozenset({"read"}))
     assert access.identify(f"bearer  {token} ").name == "t"
     for wrong in (None, "", token, f"Basic {token}", f"Bearer {token}x", "Bearer", "Bearer \ud800"):
@@ -122,9 +122,9 @@ def test_a_token_is_made_and_known_by_its_hash() -> None:
 
 def test_settings_of_tokens_that_cannot_be_right_are_refused() -> None:
     with pytest.raises(SettingError, match="not itself"):
-        Token.of("t", "secret", ["read"], None, None)
+        AccessToken.of("t", "secret", ["read"], None, None)
     with pytest.raises(SettingError, match="sing"):
-        Token.of("t", hash_token("x"), ["sing"], None, None)
+        AccessToken.of("t", hash_token("x"), ["sing"], None, None)
 
 
 def test_requests_are_limited_by_caller() -> None:

@@ -29,7 +29,7 @@ from headwater.server.answers.result_forms import GRAPH_FORMS, JSON, SOLUTION_FO
 from headwater.server.problems import Problem
 from headwater.server.routes.documented import forms, problems
 from headwater.server.routes.negotiation import choose_form
-from headwater.server.server_services import Services, caller_of, services_of
+from headwater.server.server_services import ServerServices, caller_of, services_of
 
 router = APIRouter(tags=["answers"])
 logger = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ def read_after(given: str | None) -> EventId | None:
         raise Problem(400, "This is no id of an event", str(error)) from None
 
 
-async def subscribe(services: Services, query: str, mode: Mode, given: str | None) -> AsyncIterator[list[Event]]:
+async def subscribe(services: ServerServices, query: str, mode: Mode, given: str | None) -> AsyncIterator[list[Event]]:
     """The events of a query behind an id; a `Problem` where that cannot be."""
     status = services.query_status(query)
     hub = services.fan_out.hub(query, status.get("emit") or "rstream")
@@ -97,7 +97,7 @@ async def show_latest(request: Request, name: str) -> Response:
     return Response(body, headers=headers, media_type=form)
 
 
-def _latest(services: Services, name: str) -> tuple[EventId, dict[str, Any]] | None:
+def _latest(services: ServerServices, name: str) -> tuple[EventId, dict[str, Any]] | None:
     """The newest answer that is one, and no notice of a suspension."""
     reader = services.fan_out.reader(name)
     last = reader.last_record()

@@ -11,7 +11,7 @@ from headwater.server.problems import Problem
 from headwater.server.request_limits import read_text
 from headwater.server.routes.documented import bodies, forms, problems
 from headwater.server.routes.negotiation import choose_form
-from headwater.server.server_services import Services, caller_of, services_of
+from headwater.server.server_services import ServerServices, caller_of, services_of
 
 router = APIRouter(tags=["queries"])
 
@@ -48,7 +48,7 @@ def _options(**given: Any) -> dict[str, Any]:
     return found | ({"limits": limits} if limits else {})
 
 
-def _describe(services: Services, name: str) -> dict[str, Any]:
+def _describe(services: ServerServices, name: str) -> dict[str, Any]:
     last = services.fan_out.reader(name).last_record()
     return {
         "name": name,

@@ -17,7 +17,7 @@ from headwater.server.request_limits import read_body
 from headwater.server.routes.documented import bodies, forms, problems
 from headwater.server.routes.negotiation import choose_form
 from headwater.server.routes.vocals import describe_stream
-from headwater.server.server_services import Services, caller_of, services_of
+from headwater.server.server_services import ServerServices, caller_of, services_of
 from headwater.terms.timestamps import parse_time
 
 router = APIRouter(tags=["streams"])
@@ -51,7 +51,7 @@ class StreamDescription(BaseModel):
     idle: str | None = Field(default=None, description="After how much silence it is not waited for", max_length=40)
 
 
-def _describe(services: Services, name: str) -> dict[str, Any]:
+def _describe(services: ServerServices, name: str) -> dict[str, Any]:
     return {"name": name, **services.stream_status(name)}
 
 
