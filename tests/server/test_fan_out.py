@@ -34,7 +34,7 @@ def with_hub(folder: Path, work: Callable[[QueryHub, QueryLog], Awaitable[None]]
         hub = QueryHub(folder)
         async with asyncio.timeout(PATIENCE):
             await work(hub, log)
-        hub.close("the test is over")
+        hub.close("the test is over", again=False)
 
     asyncio.run(run())
 
@@ -91,7 +91,7 @@ def test_the_first_burst_loses_nothing_either(tmp_path: Path) -> None:
         hub.note_news()
         async with asyncio.timeout(PATIENCE):
             assert values(await take(events, 50)) == list(range(50))
-        hub.close("")
+        hub.close("", again=False)
 
     asyncio.run(run())
 

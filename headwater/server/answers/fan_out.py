@@ -71,11 +71,11 @@ class Subscriber:
         self.mark = event.id or self.mark
         self._arrived.set()
 
-    def end(self, reason: str) -> None:
-        """Let no more events come, and say why behind those that wait."""
+    def end(self, reason: str, *, again: bool = True) -> None:
+        """Let no more events come, and say why behind those that wait, and whether to come back."""
         if not self.has_ended:
             self.has_ended = True
-            self._waiting.append(make_event("end", reason=reason))
+            self._waiting.append(make_event("end", reason=reason, again=again))
             self._arrived.set()
 
     async def take(self, seconds: float) -> list[Event]:
@@ -273,14 +273,10 @@ class QueryHub:
             raise NotKept
         maker.begin(*found)
 
-    def end(self, reason: str) -> None:
-        """End all subscriptions."""
+    def close(self, reason: str, *, again: bool) -> None:
+        """End all subscriptions, and read the log no more; `again` says whether to come back."""
         for one in list(self._subscribers):
-            one.end(reason)
-
-    def close(self, reason: str) -> None:
-        """End all subscriptions, and read the log no more."""
-        self.end(reason)
+            one.end(reason, again=again)
         self._task.cancel()
 
 
@@ -334,13 +330,13 @@ class FanOut:
     def keep(self, queries: set[str]) -> None:
         """End the subscriptions of queries that are not there any more."""
         for query in [one for one in self._hubs if one not in queries]:
-            self._hubs.pop(query).close("the query was dropped")
+            self._hubs.pop(query).close("the query was dropped", again=False)
 
     def renew(self, query: str) -> None:
         """End the subscriptions of a query that is another one now."""
         hub = self._hubs.pop(query, None)
         if hub is not None:
-            hub.close("the query was replaced by another one of its name: subscribe again")
+            hub.close("the query was replaced by another one of its name: begin anew", again=False)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -350,5 +346,5 @@ class FanOut:
     def close(self, reason: str) -> None:
         """End all subscriptions."""
         for hub in self._hubs.values():
-            hub.close(reason)
+            hub.close(reason, again=True)
         self._hubs = {}
