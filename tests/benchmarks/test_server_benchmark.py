@@ -10,9 +10,9 @@ from benchmarks.server import make_bodies, measure_engine, measure_fan_out, meas
 def test_feed_and_engine_come_to_the_last_answer() -> None:
     bodies, _ = make_bodies(2)
     fed, answered = measure_feed(bodies)
-    assert 0 < fed
-    assert 0 < answered
-    assert 0 < measure_engine(bodies)
+    assert fed > 0
+    assert answered > 0
+    assert measure_engine(bodies) > 0
 
 
 def test_each_answer_comes_to_the_last_subscriber() -> None:

@@ -29,6 +29,7 @@ _SETTLED_SECONDS = 60.0
 _CLOSE_SECONDS = 8.0
 CALL_SECONDS = 60.0
 _STREAM_LIMIT = 1 << 20
+_SOCKET_BYTES = 4 << 20
 
 OnNotice = Callable[[str, Plain], None]
 
@@ -91,6 +92,9 @@ class EngineClient:
         """Begin the process, and take what it sends until it ends."""
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
+        for one in (ours, theirs):
+            # A body of some megabytes goes through at once.
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SOCKET_BYTES)
         with theirs:
             self.starts += 1
             number = theirs.fileno()
@@ -100,7 +104,7 @@ class EngineClient:
             )
         reader, self._writer = await asyncio.open_connection(sock=ours, limit=_STREAM_LIMIT)
         try:
-            self._writer.write(pack_frame({"settings": self._settings.to_plain()}))
+            self._writer.writelines(pack_frame({"settings": self._settings.to_plain()}))
             while True:
                 try:
                     frame = await read_frame(reader)
@@ -146,7 +150,7 @@ class EngineClient:
         number = self._number
         waiting = self._waiting[number] = asyncio.get_running_loop().create_future()
         try:
-            self._writer.write(pack_frame({"id": number, "call": name, "arguments": arguments}))
+            self._writer.writelines(pack_frame({"id": number, "call": name, "arguments": arguments}))
             await self._writer.drain()
             return await asyncio.wait_for(waiting, CALL_SECONDS)
         except TimeoutError:
@@ -161,7 +165,7 @@ class EngineClient:
         self._is_closing = True
         if self._writer is not None:
             with suppress(OSError):
-                self._writer.write(pack_frame({"id": 0, "call": "close", "arguments": {}}))
+                self._writer.writelines(pack_frame({"id": 0, "call": "close", "arguments": {}}))
         if self._keeper is not None:
             try:
                 await asyncio.wait_for(asyncio.shield(self._keeper), _CLOSE_SECONDS)

@@ -21,6 +21,8 @@ from headwater.server.process.engine_settings import EngineSettings
 from headwater.server.process.frames import FrameSocket
 
 _WORKERS = 8
+_SWITCH_SECONDS = 0.0005
+"""How long a thread computes before another one has its turn: a body that is fed should not wait for an evaluation."""
 CALLS = (
     *("put_query", "drop_query", "pause_query", "resume_query", "plan", "validate", "preview"),
     *("put_stream", "drop_stream", "post", "status"),
@@ -34,6 +36,7 @@ def main() -> None:
     # The HTTP process says when to end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    sys.setswitchinterval(_SWITCH_SECONDS)
     connection = socket.socket(fileno=int(sys.argv[1]))
     frames = FrameSocket(connection)
     first = frames.receive()

@@ -21,10 +21,10 @@ _LENGTH = struct.Struct("<Q")
 _LONGEST = 1 << 32
 
 
-def pack_frame(value: Plain) -> bytes:
-    """A message as bytes."""
+def pack_frame(value: Plain) -> tuple[bytes, bytes]:
+    """A message as bytes: its length, and what it is."""
     data = pack(value)
-    return _LENGTH.pack(len(data)) + data
+    return _LENGTH.pack(len(data)), data
 
 
 async def read_frame(reader: asyncio.StreamReader) -> Plain:
@@ -42,10 +42,10 @@ class FrameSocket:
 
     def send(self, value: Plain) -> None:
         """Send a message; nothing happens where the other side has gone."""
-        data = pack_frame(value)
+        head, data = pack_frame(value)
         with self._sending:
             try:
-                self._connection.sendall(data)
+                self._connection.sendall(head + data)
             except OSError:
                 # Whoever receives sees the end, too.
                 return

@@ -203,7 +203,7 @@ class PostedSource(ReceivedSource):
         with another body; then nothing was taken.
         """
         name = _NONE if key is None else _digest(key.encode("utf-8", "surrogatepass"))
-        checksum = _digest(body)
+        checksum = _NONE if key is None else _digest(body)
         with self._storing:
             spool = self._spool
             if spool is None:
