@@ -35,6 +35,7 @@ kinds, too:
      │   ├─ SlowConsumerError  an iterator took answers too slowly, and has missed some
      │   ├─ GraphvizError      a picture of a plan cannot be made
      │   ├─ JavaError          no Java that Spark can use
+     │   ├─ ServerError        a server refused a request, or does not answer
      │   └─ RunError           Spark failed; the message is the innermost reason
      └─ OSError, too
          ├─ EgressError        an address that the egress policy does not allow
@@ -48,6 +49,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from headwater.client.server_client import connect
+    from headwater.client.server_errors import ServerError
     from headwater.datasets.dataset import DataSet
     from headwater.datasets.errors import DataSetError, StrictLoadError
     from headwater.egress.documents import WebError
@@ -104,6 +107,8 @@ if TYPE_CHECKING:
 __version__ = "0.2.0.dev0"
 
 _PLACES = {
+    "connect": "headwater.client.server_client",
+    "ServerError": "headwater.client.server_errors",
     "DataSet": "headwater.datasets.dataset",
     "DataSetError": "headwater.datasets.errors",
     "StrictLoadError": "headwater.datasets.errors",
@@ -217,6 +222,7 @@ __all__ = [
     "RegistrationError",
     "RunError",
     "RunSummary",
+    "ServerError",
     "ServiceError",
     "ServiceOptions",
     "SettingError",
@@ -232,6 +238,7 @@ __all__ = [
     "WebhookSink",
     "WindowCapError",
     "__version__",
+    "connect",
     "dataframe",
     "files",
     "kafka",

@@ -486,6 +486,39 @@ def conformance(
     run_suite(suite, folder)
 
 
+@app.command(
+    epilog=example(
+        "headwater serve --in-process",
+        "headwater serve --config headwater.toml --check",
+        "headwater serve --make-token dashboard --scope read",
+    )
+)
+@report_failures
+def serve(
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The settings file of the server, TOML.", show_default=False)
+    ] = None,
+    in_process: Annotated[
+        bool, typer.Option("--in-process", help="Evaluate without Spark and Java, in one process beside the server.")
+    ] = False,
+    host: Annotated[str | None, typer.Option(help="The address to listen at (127.0.0.1).")] = None,
+    port: Annotated[int | None, typer.Option(min=0, max=65535, help="The port to listen at (8080).")] = None,
+    check: Annotated[bool, typer.Option("--check", help="Only say whether the settings can be right.")] = False,
+    make_token: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Print a new token, and what goes into the settings.")
+    ] = None,
+    scope: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SCOPE", help="For --make-token: read, feed, register, update or admin; may be repeated."),
+    ] = None,
+) -> None:
+    """Serve queries, streams and answers over HTTP, until SIGTERM or Ctrl-C."""
+    from headwater.commands.serve_command import ServeOptions
+    from headwater.commands.serve_command import serve as run_server
+
+    run_server(ServeOptions(config, in_process, host, port, check, make_token, tuple(scope or ())))
+
+
 def main() -> None:
     """The console script."""
     # RDF and JSON are UTF-8, whatever the terminal's language is.

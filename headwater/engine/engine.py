@@ -386,7 +386,7 @@ class Engine(RunsInBackground):
                 stack.enter_context(lock_checkpoint(self._checkpoint))
             self._follows = follow
             open_sources: dict[str, Source] = {}
-            self._has_evaluated = False
+            self._has_evaluated, registered = False, self._queries
             workload = self._open_workload(open_sources, stack)
             stack.enter_context(self._data.refresh_while_running())
             for sink in takers.sinks:
@@ -405,6 +405,8 @@ class Engine(RunsInBackground):
                 return self._workload
 
             self._changes, self._workload = WorkloadChanges(renew, self._woken), workload
+            if self._queries is not registered:  # They were changed while the sources were opened.
+                self._changes.request()
             delivery = self._make_delivery(workload, takers)
             on_open()
             try:
@@ -469,7 +471,6 @@ class Engine(RunsInBackground):
         follow = follow or is_endless
         if not follow:
             workload.feed(drain=drain).check()
-
         if self._in_process:
             run_in_process(
                 workload,
@@ -507,8 +508,8 @@ class Engine(RunsInBackground):
                 on_read=lambda offset: note_read(self._sources_at_work(), offset),
                 is_finished=is_finished,
             )
-        summary = self._warnings.conclude(delivery.summary(stopped=self._stop.is_set()), workload, self._data)
-        self._progress = summary
+        summary = delivery.summary(stopped=self._stop.is_set())
+        self._progress = summary = self._warnings.conclude(summary, workload, self._data)
         if not follow:
             summary.raise_if_all_suspended()
         return summary

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from headwater.sources.files import FileSource
     from headwater.sources.receivers import ReceivedSource
     from headwater.sources.records import RecordSource
+    from headwater.terms.template import RowTemplate
 
 _SCHEMES = {
     "kafka": "kafka://",
@@ -78,7 +79,9 @@ def find_source_at(iri: str) -> FileSource | RecordSource | ReceivedSource | Non
     return source_at(iri)
 
 
-def source_at(address: str, *, template: str | Path | None = None) -> FileSource | RecordSource | ReceivedSource:
+def source_at(
+    address: str, *, template: RowTemplate | str | Path | None = None
+) -> FileSource | RecordSource | ReceivedSource:
     """The source at an address; a `SettingError` that says what is wrong with it."""
     parts = _split(address)
     if parts.scheme not in _SCHEMES:

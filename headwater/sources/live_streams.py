@@ -12,9 +12,9 @@ from headwater.sources.source import Source
 
 
 def note_read(sources: Mapping[str, Source | ReceivedSource], offset: Offset) -> None:
-    """Tell the programs that send streams that these were evaluated up to here."""
+    """Tell those who receive streams that these were evaluated up to here."""
     for stream, source in sources.items():
-        if isinstance(source, PushSource):
+        if isinstance(source, ReceivedSource):
             source.note_read(offset.of(stream))
 
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
+from headwater.sources.offsets import StreamOffset
 from headwater.sources.outages import BackOff
 from headwater.sources.payloads import Decoder, ReceivedMessage
 from headwater.sources.records import RecordSource
@@ -224,6 +225,10 @@ class ReceivedSource(ABC):
 
         With `is_durable`, the folder is there after the run, and what was received has to be, too.
         """
+
+    def note_read(self, offset: StreamOffset) -> None:
+        """The stream was evaluated up to here."""
+        return
 
 
 @dataclass(frozen=True)

@@ -93,12 +93,27 @@ class Spool:
             if isinstance(one, Element):
                 lines.extend(element_lines(one))
             else:
-                lines.append(_UNREADABLE + _pack_unreadable(one) + "\n")
-        if lines:
-            data = "".join(lines).encode("utf-8", "surrogatepass")
+                lines.append(unreadable_line(one))
+        return self.append_bytes("".join(lines).encode("utf-8", "surrogatepass"))
+
+    def append_bytes(self, data: bytes) -> tuple[str, int]:
+        """Write whole lines of timed N-Quads; gives the file in which they stand, and the place behind them."""
+        if data:
             append_durably(self._open_current_file(), data, self.folder, is_forced=self._is_durable)
             self._size += len(data)
         return self._name, self._size
+
+    @property
+    def current(self) -> tuple[str, int]:
+        """The file that is appended to, and where the next bytes go."""
+        return self._name, self._size
+
+    def abandon_file(self) -> None:
+        """Append to another file from now on: the current one ends with what could not be written whole."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+            self._truncate_incomplete_lines()
 
     def end_stream(self) -> None:
         """Note that nothing follows: a run that has read everything ends the stream."""
@@ -235,9 +250,10 @@ def release_read_items(sources: Mapping[str, Source], offset: Offset) -> None:
             source.remove_read_files(offset.of(stream).items)
 
 
-def _pack_unreadable(bad: BadElement) -> str:
-    """A bad element as the rest of a line, short enough to be shown whole in a report."""
-    return json.dumps([bad.reason, shorten_text(bad.text, _SPOOLED), bad.source], ensure_ascii=False)
+def unreadable_line(bad: BadElement) -> str:
+    """A bad element as a line, short enough to be shown whole in a report."""
+    found = json.dumps([bad.reason, shorten_text(bad.text, _SPOOLED), bad.source], ensure_ascii=False)
+    return f"{_UNREADABLE}{found}\n"
 
 
 def _unpack_unreadable(bad: BadElement) -> BadElement:

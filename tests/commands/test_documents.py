@@ -9,6 +9,7 @@ import pytest
 
 from headwater.commands.settings_file import FileSettings, read_settings
 from headwater.language.errors import QueryError
+from headwater.server.server_settings import ServerSettings, read_server_settings
 from tests.commands.documents import Block, blocks_of, folder, renewed
 from tests.commands.running import EXAMPLES, PROJECT
 
@@ -93,5 +94,9 @@ def test_settings_files_that_are_shown_are_read(tmp_path: Path) -> None:
     shown = [block.body for document in DOCUMENTS for block in blocks_of(document) if block.language == "toml"]
     assert shown
     for text in shown:
-        (tmp_path / "headwater.toml").write_text(text)
-        assert read_settings(tmp_path / "headwater.toml") != FileSettings()
+        path = tmp_path / "headwater.toml"
+        path.write_text(text)
+        if "[server]" in text:
+            assert read_server_settings(path, {}) != ServerSettings()
+        else:
+            assert read_settings(path) != FileSettings()

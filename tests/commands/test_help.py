@@ -12,7 +12,7 @@ import pytest
 import headwater as hw
 from tests.commands.running import COMMAND, PROJECT, headwater
 
-COMMANDS = ("run", "explain", "check", "why", "demo", "conformance")
+COMMANDS = ("run", "explain", "check", "why", "demo", "conformance", "serve")
 
 
 def examples(command: str) -> list[list[str]]:

@@ -183,3 +183,26 @@ def test_queries_that_differ_in_constants_are_evaluated_as_one(tmp_path: Path) -
         complete = {tick: answer for tick, answer in running.of(f"x{n}").items() if answer.complete}
         assert len(complete) > 1
         assert complete == {tick: expected[tick] for tick in complete}
+
+
+def test_a_query_that_is_registered_while_a_run_opens_its_sources_is_taken_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = hw.Engine(in_process=True)
+    engine.stream("numbers", hw.push())
+    refresh = engine._data.refresh_while_running
+
+    def register_meanwhile() -> object:
+        engine.register("SELECT ?v FROM STREAM <numbers> [RANGE 1s STEP 1s] WHERE { ?x <urn:value> ?v }", name="late")
+        return refresh()
+
+    monkeypatch.setattr(engine._data, "refresh_while_running", register_meanwhile)
+    engine.start()
+    try:
+        deadline = time.monotonic() + 60
+        while "late" not in engine.progress.queries:
+            assert time.monotonic() < deadline, "the run has not taken it up"
+            time.sleep(0.01)
+    finally:
+        engine.stop()
+        engine.wait()

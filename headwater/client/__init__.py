@@ -1,0 +1,1 @@
+"""A server of `headwater serve` from another program, with the verbs of the engine."""

@@ -1,0 +1,68 @@
+"""What every request passes before its route: who makes it, how many, and a line in the audit log."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from headwater.server.audit_log import AuditLog
+from headwater.server.problems import Problem, problem_response
+from headwater.server.server_services import CALLER, ServerServices
+
+logger = logging.getLogger(__name__)
+
+_OPEN = ("/health",)
+_READING = ("GET", "HEAD", "OPTIONS")
+OnAnswered = Callable[[str, int], None]
+
+
+class Guard:
+    """Middleware: identifies the caller, counts its requests, and notes what may have changed something.
+
+    `on_answered` is called with the method and the status of each answer.
+    """
+
+    def __init__(self, app: ASGIApp, services: ServerServices, audit: AuditLog, on_answered: OnAnswered) -> None:
+        self._app = app
+        self._services = services
+        self._audit = audit
+        self._on_answered = on_answered
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        address = scope["client"][0] if scope.get("client") else ""
+        method = scope.get("method", "WEBSOCKET")
+        name = "anybody"
+        status = 500
+
+        async def note_status(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                self._on_answered(method, status)
+            await send(message)
+
+        try:
+            if scope["path"] not in _OPEN:
+                caller = self._services.access.identify(Headers(scope=scope).get("authorization"))
+                name = caller.name
+                scope[CALLER] = caller
+                self._services.rates.check(f"{name} {address}" if self._services.access.is_open else name)
+        except Problem as problem:
+            if scope["type"] == "websocket":
+                # Before it is accepted, a connection is closed with the status 403.
+                await receive()
+                await send({"type": "websocket.close", "code": 1008, "reason": problem.title})
+                return
+            answer = problem_response(problem.status, problem.title, problem.detail, problem.headers)
+            await answer(scope, receive, note_status)
+        else:
+            await self._app(scope, receive, note_status)
+        finally:
+            if method not in _READING and scope["type"] == "http":
+                self._audit.note(name, address, method, scope["path"], status)

@@ -1,0 +1,117 @@
+"""Serving the application with uvicorn, and ending in order."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+from types import FrameType
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from headwater.errors import SettingError
+from headwater.server.app import make_app
+from headwater.server.server_services import ServerServices
+from headwater.server.server_settings import ServerSettings
+from headwater.terms.durable_files import create_folder, lock_file
+
+logger = logging.getLogger(__name__)
+
+_GRACE_SECONDS = 2
+_BACKLOG = 2048
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+class PatientProtocol(H11Protocol):
+    """HTTP/1.1 that closes connections which do not say in time what they want."""
+
+    head_seconds = 10.0
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._head_timer = self.loop.call_later(self.head_seconds, self._close_silent)
+
+    def _close_silent(self) -> None:
+        request: object = self.cycle
+        if request is None:
+            self.transport.close()
+
+    def handle_websocket_upgrade(self, event: Any) -> None:
+        # From now on the connection belongs to another protocol, with limits of its own.
+        self._head_timer.cancel()
+        super().handle_websocket_upgrade(event)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._head_timer.cancel()
+        super().connection_lost(exc)
+
+
+class EndingServer(uvicorn.Server):
+    """A server that ends its event streams first when it is asked to end: they would go on for ever."""
+
+    def __init__(self, config: uvicorn.Config, services: ServerServices) -> None:
+        super().__init__(config)
+        self._services = services
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        super().handle_exit(sig, frame)
+        self._services.is_ending.set()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._services.end_streams()
+        await super().shutdown(sockets)
+
+
+def check_settings(settings: ServerSettings) -> list[str]:
+    """What a person should know before the server begins; a `SettingError` where it cannot."""
+    told: list[str] = []
+    if not settings.tokens:
+        if settings.server.host not in _LOOPBACK:
+            raise SettingError(
+                f"without tokens anybody could do anything, so the server listens on loopback only, and not on "
+                f"{settings.server.host}: add [[tokens]], or leave out host"
+            )
+        told.append("no tokens are set: everybody on this machine may do everything, and nobody else can connect")
+    settings.to_engine_settings()
+    return told
+
+
+def serve(settings: ServerSettings, *, sockets: list[socket.socket] | None = None) -> None:
+    """Serve until SIGTERM or Ctrl-C, then end in order."""
+    check_settings(settings)
+    create_folder(settings.state, mode=0o700)
+    try:
+        lock = lock_file(settings.state / "lock")
+    except BlockingIOError:
+        raise SettingError(f"another server uses the state {settings.state}: stop it, or name another folder") from None
+    app = make_app(settings)
+    table = settings.server
+    protocol = type("Protocol", (PatientProtocol,), {"head_seconds": settings.http.head_seconds})
+    config = uvicorn.Config(
+        app,
+        host=table.host,
+        port=table.port,
+        http=protocol,
+        ws="auto",
+        ssl_certfile=None if table.certificate is None else str(settings.path_of(table.certificate)),
+        ssl_keyfile=None if table.key is None else str(settings.path_of(table.key)),
+        lifespan="on",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        backlog=_BACKLOG,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+        ws_max_size=1 << 20,
+    )
+    # uvicorn raises the signal again when it has ended; that must not end the process before its time.
+    before = {one: signal.signal(one, lambda *_: None) for one in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        asyncio.run(EndingServer(config, app.state.services).serve(sockets))
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+        os.close(lock)

@@ -1,0 +1,1 @@
+"""The paths of the server: queries, answers, streams, and how it is doing."""
