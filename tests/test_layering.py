@@ -44,6 +44,7 @@ ORDER = (
     "running",
     "spark",
     "engine",
+    "server",
     SURFACE,
     "demo",
     "conformance",
@@ -64,6 +65,7 @@ REFERENCE_USERS = {
     "headwater.kernel.evaluator_choice",
     "headwater.running.named_evaluators",
     "headwater.running.tick_explaining",
+    "headwater.server.protocol.plain_queries",
 }
 """Who imports the definition: the choice of evaluators, the kernel for the static parts of a plan, and what explains
 answers by it."""
@@ -76,8 +78,11 @@ LONGEST_FILE = 600
 INTERNAL_ERRORS = {
     *("UnsupportedByKernel", "RowError", "UnknownTerm", "NotResults", "WrongInput"),
     *("RunStopped", "QueryDropped", "FamilyFailed"),
+    *("StreamBusy", "KeyReused", "UnknownName", "NotAllowedHere", "TooMany"),
+    *("Problem", "EngineDown", "CallError"),
 }
-"""Exceptions that never reach a user: they are caught inside, become bad elements, or belong to the command line."""
+"""Exceptions that never reach a user: they are caught inside, become bad elements or answers of the server, or belong to
+the command line."""
 
 
 def public_errors() -> Iterator[tuple[str, Path]]:
