@@ -78,11 +78,9 @@ LONGEST_FILE = 600
 INTERNAL_ERRORS = {
     *("UnsupportedByKernel", "RowError", "UnknownTerm", "NotResults", "WrongInput"),
     *("RunStopped", "QueryDropped", "FamilyFailed"),
-    *("StreamBusy", "KeyReused", "UnknownName", "NotAllowedHere", "TooMany"),
-    *("Problem", "EngineDown", "CallError"),
+    "Problem",
 }
-"""Exceptions that never reach a user: they are caught inside, become bad elements or answers of the server, or belong to
-the command line."""
+"""Exceptions that never reach a user: they are caught inside, become bad elements, or belong to the command line."""
 
 
 def public_errors() -> Iterator[tuple[str, Path]]:

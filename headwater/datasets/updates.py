@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import re
 import uuid
-from functools import partial
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from pyoxigraph import RdfFormat, Store
 
 from headwater.algebra.wanted_patterns import WantedPattern
 from headwater.datasets.errors import DataSetError, UpdateSyntaxError
-from headwater.datasets.remote_updates import bring_in_remote_data
+from headwater.datasets.remote_updates import bring_in_remote_data, may_have_remote_call, without_remote_calls
 from headwater.datasets.update_patterns import patterns_of
 from headwater.errors import HeadwaterError
 from headwater.language.errors import QueryError
@@ -68,7 +68,11 @@ def _evaluate(data: DataSet, text: str) -> tuple[list[Quad], list[Quad]]:
     if listed is not None:
         return listed
     try:
+        if may_have_remote_call(text):
+            _check_syntax(text)
         update = bring_in_remote_data(text, data.remote)
+    except SyntaxError as error:
+        raise UpdateSyntaxError(f"the update was not done, and nothing is changed: {error}") from None
     except (HeadwaterError, OSError) as error:
         raise DataSetError(f"the update was not done, and nothing is changed: {error}") from None
     before = _copy_statements(data, patterns_of(update.text))
@@ -76,7 +80,7 @@ def _evaluate(data: DataSet, text: str) -> tuple[list[Quad], list[Quad]]:
     store.bulk_extend(before)
     try:
         # In a thread of its own, because it cannot be interrupted when its time is up.
-        current_guard().call(partial(store.update, update.text, custom_functions=dict(update.functions)))
+        current_guard().call(lambda: store.update(update.text, custom_functions=dict(update.functions)))
     except LimitError:
         raise
     except SyntaxError as error:
@@ -85,6 +89,16 @@ def _evaluate(data: DataSet, text: str) -> tuple[list[Quad], list[Quad]]:
         raise DataSetError(f"the update was not done, and nothing is changed: {error}") from None
     after = set(store)
     return [_original_quad(quad) for quad in after - before], [_original_quad(quad) for quad in before - after]
+
+
+def _check_syntax(text: str) -> None:
+    """Raise a `SyntaxError` for an update that is wrong anywhere, before an address in it is asked."""
+    local = without_remote_calls(text)
+    if not may_have_remote_call(local):
+        store = Store()
+        # What it does without data is no mistake of its writer.
+        with suppress(RuntimeError, ValueError, OSError):
+            store.update(local)
 
 
 def _copy_statements(data: DataSet, patterns: frozenset[WantedPattern] | None) -> set[Quad]:

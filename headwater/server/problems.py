@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from http import HTTPStatus
 
 from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
+from fastapi.exceptions import HTTPException, RequestValidationError
 from fastapi.responses import JSONResponse
-from starlette.exceptions import HTTPException
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -31,7 +30,7 @@ def install_problem_handlers(app: FastAPI) -> None:
     async def answer_problem(_: Request, problem: Problem) -> JSONResponse:
         return _response(problem.status, problem.title, problem.detail, problem.headers)
 
-    @app.exception_handler(HTTPException)
+    @app.exception_handler(HTTPException.__mro__[1])
     async def answer_http_error(_: Request, error: HTTPException) -> JSONResponse:
         title = HTTPStatus(error.status_code).phrase
         return _response(error.status_code, title, str(error.detail), error.headers)

@@ -146,7 +146,10 @@ _PATH = _parameter("path", "The graph whose IRI is this address", place="path", 
 
 def _results() -> dict[int | str, dict[str, Any]]:
     types = dict.fromkeys([*MAIN_RESULT_TYPES, *MAIN_GRAPH_TYPES], _TEXT)
-    done = {200: {"description": "The result", "content": types}, 204: {"description": "The update is done"}}
+    done: dict[int | str, dict[str, Any]] = {
+        200: {"description": "The result", "content": types},
+        204: {"description": "The update is done"},
+    }
     return {**done, **_problems(_PROBLEMS)}
 
 

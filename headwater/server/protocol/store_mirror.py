@@ -17,10 +17,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pyoxigraph import DefaultGraph, RdfFormat, Store, parse
+from pyoxigraph import DefaultGraph, RdfFormat, Store
 
 from headwater.datasets.change_log import DataChange
 from headwater.datasets.dataset import DataSet
+from headwater.terms.checking.checked_parsing import read_document
+from headwater.terms.checking.query_texts import check_update
 from headwater.terms.ids.inline_layout import NO_TERM, is_inline
 from headwater.terms.ids.term_ids import decode_inline, term_text
 from headwater.terms.model import BlankNode, Literal, NamedNode, Quad, Term, Triple
@@ -106,7 +108,7 @@ class StoreMirror:
         store = Store()
         self._holds_stored_forms = False
         for block in _statement_blocks(data, self._note_form):
-            store.bulk_extend(parse(block, format=RdfFormat.N_QUADS))
+            store.bulk_extend(read_document(block, RdfFormat.N_QUADS))
         for graph in data.named_graphs():
             store.add_graph(graph)
         self._store = store
@@ -140,7 +142,9 @@ class StoreMirror:
                 self._store.remove(quad)
             self._store.extend(kept)
         else:
-            self._store.update(_change_text(len(gone), len(quads)), custom_functions=_term_functions(quads))
+            text = _change_text(len(gone), len(quads))
+            check_update(text)
+            self._store.update(text, custom_functions=_term_functions(quads))
         for graph in {quad.graph_name for quad in gone}:
             is_empty = next(self._store.quads_for_pattern(None, None, None, graph), None) is None
             if is_empty and not isinstance(graph, DefaultGraph):

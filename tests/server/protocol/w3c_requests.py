@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeAlias
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Store
 
 from headwater.conformance.manifests import file_of
-from headwater.terms.model import RDF, Term
+from headwater.terms.model import RDF
 from headwater.terms.rdf_documents import read_quads
 
 MF = "http://www.w3.org/2001/sw/DataAccess/tests/test-manifest#"
@@ -18,6 +19,8 @@ HT = "http://www.w3.org/2011/http#"
 CNT = "http://www.w3.org/2011/content#"
 STATUSES = "http://www.w3.org/2011/http-statusCodes#"
 RDFS_LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
+Term: TypeAlias = Any
+"""A node of a manifest: an IRI, a blank node or a literal."""
 _NAMED_STATUSES = {"OK": "200", "Created": "201", "NoContent": "204", "NotFound": "404"}
 
 
@@ -45,9 +48,12 @@ class Facts:
             yield first
             node = self.value(node, RDF + "rest")
 
-    def entries(self) -> Iterator[Term]:
-        for quad in self._store.quads_for_pattern(None, NamedNode(MF + "entries"), None):
-            yield from self.listed(quad.object)
+    def entries(self) -> list[Term]:
+        """The tests in their order; behind them those that the manifest describes and forgot to list."""
+        lists = self._store.quads_for_pattern(None, NamedNode(MF + "entries"), None)
+        listed = [entry for quad in lists for entry in self.listed(quad.object)]
+        described = self._store.quads_for_pattern(None, NamedNode(MF + "action"), None)
+        return [*listed, *sorted({quad.subject for quad in described} - {*listed}, key=str)]
 
 
 @dataclass(frozen=True)
