@@ -193,8 +193,8 @@ def _replace_load(text: str, prologue: str, tokens: list[Token], access: RemoteA
     if (into := next(rest, None)) is not None and into.key == "INTO":
         next(rest, None)
         last = next(rest, source)
-        graph = _iri_of(prologue, text[last.start : last.end])
-    address = _iri_of(prologue, text[source.start : source.end]).value
+        graph = resolve_iri(prologue, text[last.start : last.end])
+    address = resolve_iri(prologue, text[source.start : source.end]).value
     try:
         quads = read_web_document(address, access.egress)
     except (HeadwaterError, OSError, ValueError):
@@ -204,7 +204,7 @@ def _replace_load(text: str, prologue: str, tokens: list[Token], access: RemoteA
     return Replacement(tokens[0].start, last.end, _insert_data(quads, graph))
 
 
-def _iri_of(prologue: str, written: str) -> NamedNode:
+def resolve_iri(prologue: str, written: str) -> NamedNode:
     """The IRI that an operation names, with its prefix or its base."""
     root = plan_query(parse(f"{_declarations_of(prologue)} ASK {{ {written} {written} {written} }}")).root
     for node in nodes_of(root):

@@ -16,7 +16,13 @@ from pyoxigraph import RdfFormat, Store
 
 from headwater.algebra.wanted_patterns import WantedPattern
 from headwater.datasets.errors import DataSetError, UpdateSyntaxError
-from headwater.datasets.remote_updates import bring_in_remote_data, may_have_remote_call, without_remote_calls
+from headwater.datasets.graph_operations import evaluate_graph_operations, read_graph_operations
+from headwater.datasets.remote_updates import (
+    bring_in_remote_data,
+    may_have_remote_call,
+    resolve_iri,
+    without_remote_calls,
+)
 from headwater.datasets.update_patterns import patterns_of
 from headwater.errors import HeadwaterError
 from headwater.language.errors import QueryError
@@ -54,6 +60,17 @@ def evaluate_update(data: DataSet, text: str, base_iri: str | None = None) -> tu
         raise UpdateSyntaxError(_without_base(str(error), len(base))) from None
 
 
+def check_update_syntax(text: str, base_iri: str | None = None) -> None:
+    """Raise an `UpdateSyntaxError` for an update that is wrong anywhere; nothing is done, and nobody is asked."""
+    base = "" if base_iri is None else f"BASE {NamedNode(base_iri)} "
+    try:
+        check_update(text)
+        _check_syntax(base + text)
+    except SyntaxError as error:
+        message = _without_base(str(error), len(base))
+        raise UpdateSyntaxError(f"the update was not done, and nothing is changed: {message}") from None
+
+
 def _without_base(message: str, length: int) -> str:
     """The message of an error with the columns of its first line as they are without so many characters before it."""
     return _FIRST_LINE.sub(lambda match: f"{match[1]}{int(match[2]) - length}", message)
@@ -68,6 +85,9 @@ def _evaluate(data: DataSet, text: str) -> tuple[list[Quad], list[Quad]]:
     if listed is not None:
         return listed
     try:
+        operations = read_graph_operations(text, resolve_iri)
+        if operations is not None:
+            return evaluate_graph_operations(data, operations)
         if may_have_remote_call(text):
             _check_syntax(text)
         update = bring_in_remote_data(text, data.remote)

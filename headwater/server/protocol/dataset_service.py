@@ -25,6 +25,7 @@ from headwater.algebra.plan import QueryKind
 from headwater.datasets.dataset import DataSet
 from headwater.datasets.errors import DataSetError, UpdateSyntaxError
 from headwater.datasets.remote_updates import RemoteAccess
+from headwater.datasets.updates import check_update_syntax
 from headwater.egress.documents import WebError
 from headwater.egress.policy import EgressError, EgressPolicy
 from headwater.errors import HeadwaterError
@@ -47,6 +48,7 @@ from headwater.server.protocol.data_service import (
     WrittenGraph,
 )
 from headwater.server.protocol.media_types import GRAPH_FORMATS, MAIN_GRAPH_TYPES, MAIN_RESULT_TYPES
+from headwater.server.protocol.modifications import read_modification
 from headwater.server.protocol.plain_queries import PlainQueries, PlainResult, plan_plain_query
 from headwater.server.protocol.result_texts import write_boolean, write_graph, write_rows
 from headwater.server.protocol.store_mirror import ExtraGraphs, StoreMirror, graph_of, quads_in
@@ -232,8 +234,17 @@ class DataSetService:
 
     def _update(self, request: UpdateRequest) -> int:
         text = with_graph_choice(request.text, request.graphs)
-        with self._guard():
-            return self._data.update(text, base_iri=request.base)
+        check_update_syntax(text, request.base)
+        modification = read_modification(text, request.base)
+        with self._guard() as guard:
+            if modification is None:
+                return self._data.update(text, base_iri=request.base)
+
+            def find_changes(data: DataSet) -> tuple[Collection[Quad], Collection[Quad]]:
+                rows = self._queries.solve(modification.plan, self._mirror.latest(), guard)
+                return modification.changes(data, rows)
+
+            return self._data.revise(find_changes)
 
     def _read_graph(self, graph: str | None, media_type: str) -> WrittenGraph | None:
         triples, version = self._mirror.read_graph(graph_of(graph))

@@ -131,9 +131,7 @@ class PlainQueries:
     def evaluate(self, plan: QueryPlan, version: MirroredVersion, guard: QueryGuard) -> PlainResult:
         """The result of a query; a `LimitError` where it takes more than it may."""
         selected = guard.call(partial(_SelectedGraphs, plan, version))
-        root, functions = self._ask_endpoints(plan, selected, version, guard)
-        rows = _solve(replace(plan, root=root), selected, version, guard, functions)
-        guard.check_time()
+        rows = self._solve(plan, selected, version, guard)
         prefixes = dict(plan.prefixes)
         match plan.kind:
             case QueryKind.ASK:
@@ -148,6 +146,19 @@ class PlainQueries:
                 triples = describe(plan, rows, dataset)
         guard.check_answer(len(triples))
         return PlainResult(plan.kind, triples=triples, prefixes=prefixes)
+
+    def solve(self, plan: QueryPlan, version: MirroredVersion, guard: QueryGuard) -> list[Row]:
+        """The solutions of the pattern of a query."""
+        selected = guard.call(partial(_SelectedGraphs, plan, version))
+        return self._solve(plan, selected, version, guard)
+
+    def _solve(
+        self, plan: QueryPlan, selected: _SelectedGraphs, version: MirroredVersion, guard: QueryGuard
+    ) -> list[Row]:
+        root, functions = self._ask_endpoints(plan, selected, version, guard)
+        rows = _solve(replace(plan, root=root), selected, version, guard, functions)
+        guard.check_time()
+        return rows
 
     def _ask_endpoints(
         self, plan: QueryPlan, selected: _SelectedGraphs, version: MirroredVersion, guard: QueryGuard
