@@ -30,7 +30,7 @@ from headwater.egress.documents import WebError
 from headwater.egress.policy import EgressError, EgressPolicy
 from headwater.errors import HeadwaterError
 from headwater.execution.remote_solutions import ServiceError
-from headwater.federation.endpoint.endpoint_errors import EndpointError
+from headwater.federation.endpoint.endpoint_errors import EndpointError, EndpointForbidden
 from headwater.federation.service_settings import ServiceSettings
 from headwater.federation.services import Services
 from headwater.language.errors import QueryError
@@ -81,7 +81,7 @@ class ServiceLimits:
 class _WorkGuard(QueryGuard):
     """Holds one request to its limits, and counts the calls that go on after its end."""
 
-    def __init__(self, limits: QueryLimits, count: _AbandonedCalls) -> None:
+    def __init__(self, limits: QueryLimits, count: NativeCalls) -> None:
         super().__init__(limits)
         self._count = count
 
@@ -89,7 +89,7 @@ class _WorkGuard(QueryGuard):
         return super().call(partial(self._count.run, work))
 
 
-class _AbandonedCalls:
+class NativeCalls:
     """Counts the calls into pyoxigraph that are at work."""
 
     def __init__(self) -> None:
@@ -130,7 +130,8 @@ class DataSetService:
         self._queries = PlainQueries(fetch)
         self._mirror = StoreMirror(self._data.folder, find_extra_graphs)
         self._pool = ThreadPoolExecutor(self._limits.at_work, thread_name_prefix="headwater-sparql")
-        self._calls = _AbandonedCalls()
+        self.calls = NativeCalls()
+        """The calls into pyoxigraph, those whose time is up included."""
         self._requests = 0
         self._description: DataDescription | None = None
 
@@ -168,7 +169,7 @@ class DataSetService:
         limits = self._limits
         if self._requests >= limits.at_work + limits.waiting:
             raise _busy("Too many requests wait for this data set.")
-        if self._calls.at_work >= limits.at_work + limits.abandoned:
+        if self.calls.at_work >= limits.at_work + limits.abandoned:
             raise _busy("Evaluations whose time is up are still at work.")
         self._requests += 1
         try:
@@ -180,33 +181,38 @@ class DataSetService:
         """The result of some work, whose errors become problems."""
         try:
             return work()
-        except Problem:
-            raise
-        except QueryError as error:
-            raise Problem(400, "The text is not valid", str(error)) from None
-        except UpdateSyntaxError as error:
-            raise Problem(400, "The update is not valid", f"{error}.") from None
-        except RdfSyntaxError as error:
-            raise Problem(400, "The document is not valid", str(error)) from None
-        except LimitError as error:
-            raise Problem(422, "A limit is exceeded", f"{error}.") from None
-        except EgressError as error:
-            raise Problem(403, "The address may not be asked", f"{error}.") from None
-        except (ServiceError, EndpointError, WebError) as error:
-            raise Problem(502, "Another server did not answer", f"{error}.") from None
-        except DataSetError as error:
-            if str(self._data.folder) in str(error):
-                _LOG.error("%s", error)
-                raise Problem(
-                    503, "The data set cannot be used", "The log of the server says why.", {"Retry-After": "30"}
-                ) from None
-            raise Problem(409, "The change was not made", f"{error}.") from None
         except HeadwaterError as error:
-            raise Problem(422, "The request cannot be done", f"{error}.") from None
+            raise self._problem_of(error) from None
+
+    def _problem_of(self, error: HeadwaterError) -> Problem:
+        """What the client is told of an error."""
+        # What stopped an update is the context of the error that says that nothing is changed.
+        reason = error.__context__ if isinstance(error, DataSetError) else error
+        match reason:
+            case EgressError() | EndpointForbidden():
+                return Problem(403, "The address may not be asked", f"{error}.")
+            case ServiceError() | EndpointError() | WebError():
+                return Problem(502, "Another server did not answer", f"{error}.")
+        match error:
+            case QueryError():
+                return Problem(400, "The text is not valid", str(error))
+            case UpdateSyntaxError():
+                return Problem(400, "The update is not valid", f"{error}.")
+            case RdfSyntaxError():
+                return Problem(400, "The document is not valid", str(error))
+            case LimitError():
+                return Problem(422, "A limit is exceeded", f"{error}.")
+            case DataSetError() if str(self._data.folder) not in str(error):
+                return Problem(409, "The change was not made", f"{error}.")
+            case DataSetError():
+                _LOG.error("%s", error)
+                text = "The log of the server says why."
+                return Problem(503, "The data set cannot be used", text, {"Retry-After": "30"})
+        return Problem(422, "The request cannot be done", f"{error}.")
 
     @contextmanager
     def _guard(self) -> Iterator[QueryGuard]:
-        guard = _WorkGuard(self._limits.queries, self._calls)
+        guard = _WorkGuard(self._limits.queries, self.calls)
         with guard:
             yield guard
 
