@@ -58,10 +58,13 @@ def boolean_format(media_type: str) -> ResultFormat:
 
 
 def accepted_types(accept: str | None) -> AcceptedTypes:
-    """The types that a client prefers for the three kinds of results."""
-    return AcceptedTypes(
-        choose_type(accept, _ROW_FORMATS), choose_type(accept, _BOOLEAN_FORMATS), choose_graph_type(accept)
-    )
+    """The types that a client prefers for the three kinds of results.
+
+    A truth value has no form in CSV and TSV. Who asks for all results in these gets it in JSON, and not an error.
+    """
+    rows = choose_type(accept, _ROW_FORMATS)
+    boolean = choose_type(accept, _BOOLEAN_FORMATS) or (None if rows is None else MAIN_RESULT_TYPES[0])
+    return AcceptedTypes(rows, boolean, choose_graph_type(accept))
 
 
 def choose_graph_type(accept: str | None) -> str | None:

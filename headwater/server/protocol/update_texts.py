@@ -30,12 +30,12 @@ def with_graph_choice(text: str, graphs: GraphChoice) -> str:
         if token.key == "{":
             if depth == 0 and short_form is not None:
                 short_form = token.start
+            before = ""
             depth += 1
         elif token.key == "}":
             depth -= 1
             if depth == 0 and short_form is not None:
-                pattern = text[short_form : token.end]
-                parts += [text[done:short_form], f"{pattern} {using}WHERE "]
+                parts.append(f" {text[short_form : token.end]} {using}WHERE ")
                 done, short_form = short_form, None
         elif depth == 0 and token.key in ("USING", "WITH"):
             raise Problem(
@@ -49,7 +49,8 @@ def with_graph_choice(text: str, graphs: GraphChoice) -> str:
             done = token.start
             if before == "DELETE":
                 # The pattern is the template, too, and both are written out.
-                done, short_form = token.end, token.end
+                parts[-1] = parts[-1].rstrip()
+                short_form = token.end
             else:
                 parts.append(using)
         if depth == 0 and token.is_word:
