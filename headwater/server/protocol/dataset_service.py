@@ -72,7 +72,7 @@ class ServiceLimits:
     a time others wait, at most `waiting` of them. `abandoned` is how many evaluations whose time is up may go on.
     """
 
-    queries: QueryLimits = field(default_factory=lambda: QueryLimits(60.0, rows=2_000_000, bytes=256 << 20))
+    queries: QueryLimits = field(default_factory=lambda: QueryLimits(30.0, rows=2_000_000, bytes=256 << 20))
     at_work: int = 4
     waiting: int = 64
     abandoned: int = 2
@@ -133,11 +133,17 @@ class DataSetService:
         self.calls = NativeCalls()
         """The calls into pyoxigraph, those whose time is up included."""
         self._requests = 0
+        # Calls may come from event loops of several threads.
+        self._counting = threading.Lock()
         self._description: DataDescription | None = None
 
     def close(self) -> None:
         """Take no more requests; those at work are waited for."""
         self._pool.shutdown(cancel_futures=True)
+
+    def prepare(self) -> None:
+        """Read the data set into the store that queries are asked of; otherwise the first query does."""
+        self._mirror.latest()
 
     async def query(self, request: QueryRequest) -> QueryResult:
         return await self._work(partial(self._query, request))
@@ -171,11 +177,13 @@ class DataSetService:
             raise _busy("Too many requests wait for this data set.")
         if self.calls.at_work >= limits.at_work + limits.abandoned:
             raise _busy("Evaluations whose time is up are still at work.")
-        self._requests += 1
+        with self._counting:
+            self._requests += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._pool, self._explain_errors, work)
         finally:
-            self._requests -= 1
+            with self._counting:
+                self._requests -= 1
 
     def _explain_errors(self, work: Callable[[], Result]) -> Result:
         """The result of some work, whose errors become problems."""

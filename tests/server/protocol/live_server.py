@@ -58,6 +58,20 @@ class LiveServer:
 
 
 @contextmanager
+def serve_app(app: FastAPI) -> Iterator[str]:
+    """The address of an application while it is served."""
+    server = _Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="error"))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    assert server.is_listening.wait(60)
+    try:
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(30)
+
+
+@contextmanager
 def serve(folder: Path, **settings: Any) -> Iterator[LiveServer]:
     """A live server over a new data set in a folder; `settings` are those of the service."""
     create_dataset(folder)
@@ -66,14 +80,6 @@ def serve(folder: Path, **settings: Any) -> Iterator[LiveServer]:
     app = FastAPI()
     install_problem_handlers(app)
     app.include_router(make_protocol_router(service, largest_body=largest_body))
-    server = _Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="error"))
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    assert server.is_listening.wait(60)
-    try:
-        port = server.servers[0].sockets[0].getsockname()[1]
-        yield LiveServer(f"http://127.0.0.1:{port}", DataSet.open(folder), service)
-    finally:
-        server.should_exit = True
-        thread.join(30)
-        service.close()
+    with serve_app(app) as address:
+        yield LiveServer(address, DataSet.open(folder), service)
+    service.close()
