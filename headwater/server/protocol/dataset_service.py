@@ -29,7 +29,6 @@ from headwater.datasets.updates import check_update_syntax
 from headwater.egress.documents import WebError
 from headwater.egress.policy import EgressError, EgressPolicy
 from headwater.errors import HeadwaterError
-from headwater.execution.remote_solutions import ServiceError
 from headwater.federation.endpoint.endpoint_errors import EndpointError, EndpointForbidden
 from headwater.federation.service_settings import ServiceSettings
 from headwater.federation.services import Services
@@ -199,7 +198,7 @@ class DataSetService:
         match reason:
             case EgressError() | EndpointForbidden():
                 return Problem(403, "The address may not be asked", f"{error}.")
-            case ServiceError() | EndpointError() | WebError():
+            case EndpointError() | WebError():
                 return Problem(502, "Another server did not answer", f"{error}.")
         match error:
             case QueryError():
