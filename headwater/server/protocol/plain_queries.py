@@ -214,9 +214,10 @@ def _take_rows(
         rows: list[Row] = []
         for solution in solutions:
             rows.append(tuple([solution[place] for place in wanted]))
-            guard.check_answer(len(rows))
             if len(rows) % _ROWS_BETWEEN_CHECKS == 0:
+                guard.check_answer(len(rows))
                 guard.check_time()
+        guard.check_answer(len(rows))
         return rows
     finally:
         # An error keeps its frames, and another thread must not be the one that drops the solutions.

@@ -9,7 +9,7 @@ from pyoxigraph import RdfFormat, serialize
 
 from headwater.server.problems import Problem
 from headwater.server.protocol.media_types import GRAPH_FORMATS, ResultFormat, boolean_format, row_format
-from headwater.terms.model import Row, Term, Triple
+from headwater.terms.model import XSD, Literal, NamedNode, Row, Term, Triple
 from headwater.terms.writing import (
     boolean_to_json,
     term_to_json,
@@ -22,6 +22,8 @@ from headwater.terms.writing import (
 )
 
 _REMEMBERED_TERMS = 1 << 16
+_STRING = XSD + "string"
+_quoted = json.encoder.encode_basestring
 
 
 def write_rows(variables: Sequence[str], rows: Iterable[Row], media_type: str) -> bytes:
@@ -52,11 +54,22 @@ def _json_parts(variables: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
             if text is None:
                 if len(texts) >= _REMEMBERED_TERMS:
                     texts.clear()
-                text = texts[term] = json.dumps(term_to_json(term), ensure_ascii=False)
+                text = texts[term] = _json_term(term)
             cells.append(name + text)
         yield f"{separator}{{{', '.join(cells)}}}"
         separator = ",\n"
     yield "\n]}}\n"
+
+
+def _json_term(term: Term) -> str:
+    """A term as the value of a binding, with a short way for the most frequent kinds."""
+    if isinstance(term, NamedNode):
+        return f'{{"type": "uri", "value": {_quoted(term.value)}}}'
+    if isinstance(term, Literal) and term.language is None:
+        datatype = term.datatype.value
+        shown = "" if datatype == _STRING else f', "datatype": {_quoted(datatype)}'
+        return f'{{"type": "literal", "value": {_quoted(term.value)}{shown}}}'
+    return json.dumps(term_to_json(term), ensure_ascii=False)
 
 
 def write_boolean(value: bool, media_type: str) -> bytes:
