@@ -56,7 +56,7 @@ from headwater.terms.ids.inline_layout import NO_TERM
 from headwater.terms.model import NamedNode, Quad, Triple
 from headwater.terms.rdf_documents import RdfSyntaxError, read_quads
 from headwater.values.query_guard import QueryGuard
-from headwater.values.query_limits import LimitError, QueryLimits
+from headwater.values.query_limits import LimitError, QueryLimits, limit_error
 
 Result = TypeVar("Result")
 _LOG = logging.getLogger(__name__)
@@ -83,6 +83,12 @@ class _WorkGuard(QueryGuard):
     def __init__(self, limits: QueryLimits, count: NativeCalls) -> None:
         super().__init__(limits)
         self._count = count
+
+    def check_time(self) -> None:
+        try:
+            super().check_time()
+        except LimitError:
+            raise limit_error("seconds", self.limits.seconds, "the request takes longer than it may") from None
 
     def call(self, work: Callable[[], Result]) -> Result:
         return super().call(partial(self._count.run, work))
@@ -219,6 +225,8 @@ class DataSetService:
 
     @contextmanager
     def _guard(self) -> Iterator[QueryGuard]:
+        """A context in which the limits of one request hold; making the store takes none of its time."""
+        self.prepare()
         guard = _WorkGuard(self._limits.queries, self.calls)
         with guard:
             yield guard

@@ -213,26 +213,41 @@ def test_openapi_lists_every_path(server: LiveServer) -> None:
             assert MEDIA_TYPE in operation["responses"]["400"]["content"]
 
 
-def test_a_query_that_takes_too_much_is_ended_and_others_go_on(tmp_path: Path) -> None:
-    limits = ServiceLimits(QueryLimits(seconds=0.3, rows=1000, bytes=50_000), at_work=2, waiting=4, abandoned=0)
+def ask(server: LiveServer, query: str) -> tuple[int, str]:
+    """The status and the detail of the answer to a query."""
+    answer = server.request("POST", "/sparql", data={"query": query})
+    return answer.status_code, answer.json().get("detail", "")
+
+
+def numbers(count: int) -> list[Triple]:
+    return [Triple(NamedNode(f"{EX}s{n}"), NamedNode(EX + "p"), Literal(n)) for n in range(count)]
+
+
+def test_a_result_that_is_too_large_is_refused(tmp_path: Path) -> None:
+    limits = ServiceLimits(QueryLimits(rows=1000, bytes=50_000))
     with serve(tmp_path / "data", limits=limits) as server:
-        p = NamedNode(EX + "p")
-        server.data.insert([Triple(NamedNode(f"{EX}s{n}"), p, Literal(n)) for n in range(400)])
-        assert server.request("GET", f"/sparql?query={ASK}").status_code == 200
-
-        def ask(query: str) -> tuple[int, str]:
-            answer = server.request("POST", "/sparql", data={"query": query})
-            return answer.status_code, answer.json().get("detail", "")
-
-        status, detail = ask("SELECT * { ?a ?b ?c . ?d ?e ?f }")
+        server.data.insert(numbers(400))
+        status, detail = ask(server, "SELECT * { ?a ?b ?c . ?d ?e ?f }")
         assert status == 422 and "raise the limit `rows`" in detail
-        status, detail = ask("SELECT ?a ?b ?c { ?a ?b ?c }")
+        status, detail = ask(server, "SELECT ?a ?b ?c { ?a ?b ?c }")
         assert status == 422 and "raise the limit `bytes`" in detail
+        assert server.request("GET", "/data?default", headers={"Accept": "text/turtle"}).status_code == 200
+        assert ask(server, "ASK {}")[0] == 200
+
+
+def test_a_query_that_takes_too_long_is_ended_and_others_go_on(tmp_path: Path) -> None:
+    with serve(tmp_path / "data", limits=ServiceLimits(QueryLimits(seconds=0.5))) as server:
+        server.data.insert(numbers(400))
         # 64,000,000 solutions are counted in one call, which cannot be interrupted.
-        endless = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i }"
-        status, detail = ask(endless)
-        assert status == 422 and "raise the limit `seconds`" in detail
-        assert ask("ASK {}")[0] == 200
+        many = "{ ?a ?b ?c . ?d ?e ?f . ?g ?h ?i }"
+        status, detail = ask(server, f"SELECT (COUNT(*) AS ?n) {many}")
+        assert status == 422 and "the request takes longer than it may" in detail
+        update = f"INSERT {{ <x> <n> ?n }} WHERE {{ SELECT (COUNT(*) AS ?n) {many} }}"
+        answer = server.request("POST", "/sparql", data={"update": update})
+        assert answer.status_code == 422 and "the request takes longer than it may" in answer.text
+        assert server.request("GET", "/data?default").status_code == 200
+        server.data.advance()
+        assert server.data.statements == 400
 
 
 def test_requests_are_refused_while_calls_that_nobody_waits_for_are_at_work(tmp_path: Path) -> None:

@@ -9,12 +9,12 @@ from pyoxigraph import BaseDirection, RdfFormat
 
 from headwater.server.problems import Problem
 from headwater.server.protocol.result_texts import write_graph, write_rows
-from headwater.terms.model import XSD, BlankNode, Literal, NamedNode, Row, Triple
+from headwater.terms.model import XSD, BlankNode, Literal, NamedNode, Row, Term, Triple
 from headwater.terms.rdf_documents import read_quads
 from headwater.terms.writing import bindings_to_json
 
 IRI = NamedNode("http://example.org/é\u2028")
-TERMS = [
+TERMS: list[Term | None] = [
     IRI,
     BlankNode("b"),
     Literal("plain"),
@@ -30,7 +30,7 @@ TERMS = [
 
 
 def test_json_is_that_of_bindings() -> None:
-    rows: list[Row] = [(term, TERMS[0]) for term in TERMS] * 2
+    rows: list[Row] = [*((term, TERMS[0]) for term in TERMS), (None, None)]
     written = write_rows(["x", 'a"b'], rows, "application/sparql-results+json")
     assert json.loads(written) == bindings_to_json(["x", 'a"b'], rows)
     assert json.loads(write_rows([], [(), ()], "application/json")) == bindings_to_json([], [(), ()])
