@@ -25,7 +25,7 @@ from headwater.algebra.plan import QueryKind
 from headwater.datasets.dataset import DataSet
 from headwater.datasets.errors import DataSetError, UpdateSyntaxError
 from headwater.datasets.remote_updates import RemoteAccess
-from headwater.datasets.updates import check_update_syntax
+from headwater.datasets.updates import check_update_syntax, evaluate_update
 from headwater.egress.documents import WebError
 from headwater.egress.policy import EgressError, EgressPolicy
 from headwater.errors import HeadwaterError
@@ -133,6 +133,7 @@ class DataSetService:
         fetch = Services(replace(settings, egress=egress)).fetch_solutions
         self._data.remote = RemoteAccess(fetch, egress)
         self._queries = PlainQueries(fetch)
+        self._find_extra_graphs = find_extra_graphs
         self._mirror = StoreMirror(self._data.folder, find_extra_graphs)
         self._pool = ThreadPoolExecutor(self._limits.at_work, thread_name_prefix="headwater-sparql")
         self.calls = NativeCalls()
@@ -258,14 +259,23 @@ class DataSetService:
         check_update_syntax(text, request.base)
         modification = read_modification(text, request.base)
         with self._guard() as guard:
-            if modification is None:
-                return self._data.update(text, base_iri=request.base)
 
             def find_changes(data: DataSet) -> tuple[Collection[Quad], Collection[Quad]]:
-                rows = self._queries.solve(modification.plan, self._mirror.latest(), guard)
-                return modification.changes(data, rows)
+                if modification is None:
+                    changes = evaluate_update(data, text, request.base)
+                else:
+                    rows = self._queries.solve(modification.plan, self._mirror.latest(), guard)
+                    changes = modification.changes(data, rows)
+                self._check_targets({quad.graph_name for quad in changes[0]})
+                return changes
 
             return self._data.revise(find_changes)
+
+    def _check_targets(self, graphs: Collection[object]) -> None:
+        """Refuse to put statements into a graph that stands for a window."""
+        shown = {} if self._find_extra_graphs is None else self._find_extra_graphs()
+        if any(graph in shown for graph in graphs):
+            raise Problem(409, "The graph is that of a window", "Choose another name: windows change by themselves.")
 
     def _read_graph(self, graph: str | None, media_type: str) -> WrittenGraph | None:
         triples, version = self._mirror.read_graph(graph_of(graph))
@@ -290,6 +300,7 @@ class DataSetService:
             old = set(_quads_of(data, name))
             existed = bool(old) or isinstance(name, DefaultGraph)
             _check_condition(condition, existed, tag)
+            self._check_targets({name} if new else ())
             removed = set() if keeps_old else old - new
             added = new - old
             change = GraphChange(existed, bool(new) or (keeps_old and bool(old)) or isinstance(name, DefaultGraph), tag)

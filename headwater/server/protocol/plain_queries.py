@@ -9,7 +9,7 @@ graphs are copied as far as the query reads them.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations
@@ -44,6 +44,8 @@ from headwater.values.templates import ConstructTemplate
 from headwater.windows.settings import Content
 
 _ROWS_BETWEEN_CHECKS = 4096
+_MOST_COMPARED = 16
+"""Of more graphs that FROM merges it is not asked whether they share triples: they are copied."""
 _Functions = Mapping[NamedNode, Callable[..., Term | None]]
 _FUNCTIONS: _Functions = {**exact.FUNCTIONS, **blank_nodes.FUNCTIONS}
 
@@ -81,7 +83,8 @@ def plan_plain_query(text: str, base: str, graphs: GraphChoice) -> QueryPlan:
 class _SelectedGraphs:
     """The graphs of a store that a query sees, as the store of its own that it would have by the definition."""
 
-    def __init__(self, plan: QueryPlan, version: MirroredVersion) -> None:
+    def __init__(self, plan: QueryPlan, version: MirroredVersion, guard: QueryGuard) -> None:
+        self._guard = guard
         self._store = version.store
         default, named = plan.default_graphs, plan.named_graphs
         self.default: list[NamedNode | DefaultGraph] = [DefaultGraph()]
@@ -91,7 +94,7 @@ class _SelectedGraphs:
         self._options: dict[str, Any] = {"default_graph": self.default}
         if named is not None:
             self._options["named_graphs"] = list(self.named)
-        if len(self.default) > 1 and self._share_triples():
+        if len(self.default) > _MOST_COMPARED or (len(self.default) > 1 and self._share_triples()):
             self._copy_graphs(plan)
 
     def _share_triples(self) -> bool:
@@ -105,13 +108,20 @@ class _SelectedGraphs:
         original = cast(Any, self._store)
         self._store = Store()
         for graph in self.default:
-            quads = select_statements(original, plan, graph)
+            quads = self._in_time(select_statements(original, plan, graph))
             self._store.extend(Quad(quad.subject, quad.predicate, quad.object) for quad in quads)
         for graph in self.named:
             self._store.add_graph(graph)
-            self._store.extend(select_statements(original, plan, graph))
+            self._store.extend(self._in_time(select_statements(original, plan, graph)))
         self.default = [DefaultGraph()]
         self._options = {"default_graph": self.default}
+
+    def _in_time(self, quads: Iterator[Quad]) -> Iterator[Quad]:
+        """Statements, until the time of the query is over."""
+        for number, quad in enumerate(quads):
+            if number % _ROWS_BETWEEN_CHECKS == 0:
+                self._guard.check_time()
+            yield quad
 
     def query(self, text: str, **options: Any) -> QuerySolutions:
         """The solutions of a query."""
@@ -130,7 +140,7 @@ class PlainQueries:
 
     def evaluate(self, plan: QueryPlan, version: MirroredVersion, guard: QueryGuard) -> PlainResult:
         """The result of a query; a `LimitError` where it takes more than it may."""
-        selected = guard.call(partial(_SelectedGraphs, plan, version))
+        selected = guard.call(partial(_SelectedGraphs, plan, version, guard))
         rows = self._solve(plan, selected, version, guard)
         prefixes = dict(plan.prefixes)
         match plan.kind:
@@ -149,7 +159,7 @@ class PlainQueries:
 
     def solve(self, plan: QueryPlan, version: MirroredVersion, guard: QueryGuard) -> list[Row]:
         """The solutions of the pattern of a query."""
-        selected = guard.call(partial(_SelectedGraphs, plan, version))
+        selected = guard.call(partial(_SelectedGraphs, plan, version, guard))
         return self._solve(plan, selected, version, guard)
 
     def _solve(

@@ -71,7 +71,7 @@ class StoreMirror:
         with self._lock:
             data = self._advance()
             if self.find_extra_graphs is not None:
-                self._show_extra_graphs(self.find_extra_graphs())
+                self._show_extra_graphs(data, self.find_extra_graphs())
             named = tuple(one for one in self._store.named_graphs() if isinstance(one, NamedNode))
             return MirroredVersion(self._store, data.version, self._holds_stored_forms, named)
 
@@ -150,8 +150,10 @@ class StoreMirror:
             if is_empty and not isinstance(graph, DefaultGraph):
                 self._store.remove_graph(graph)
 
-    def _show_extra_graphs(self, graphs: ExtraGraphs) -> None:
-        """Put what the extra graphs hold now in place of what they held."""
+    def _show_extra_graphs(self, data: DataSet, found: ExtraGraphs) -> None:
+        """Put what the extra graphs hold now in place of what they held; a graph of the data set comes first."""
+        own = {*data.named_graphs()}
+        graphs = {name: triples for name, triples in found.items() if name not in own}
         added: list[Quad] = []
         removed: list[Quad] = []
         for name in {*graphs, *self._extra}:
@@ -169,7 +171,10 @@ class StoreMirror:
                 self._store.add_graph(name)
             else:
                 del self._extra[name]
-                self._store.remove_graph(name)
+                if name in own:
+                    self._store.extend(map(to_stored_quad, data.quads(graph=name)))
+                else:
+                    self._store.remove_graph(name)
 
 
 def _change_text(removed: int, all_quads: int) -> str:

@@ -11,7 +11,14 @@ import pytest
 
 from headwater.datasets.dataset import DataSet
 from headwater.datasets.loading.new_dataset import create_dataset
-from headwater.server.protocol.data_service import GraphChoice, QueryRequest, UpdateRequest
+from headwater.server.problems import Problem
+from headwater.server.protocol.data_service import (
+    GraphChoice,
+    Precondition,
+    QueryRequest,
+    RdfDocument,
+    UpdateRequest,
+)
 from headwater.server.protocol.dataset_service import DataSetService
 from headwater.server.protocol.media_types import accepted_types
 from headwater.server.protocol.store_mirror import ExtraGraphs
@@ -184,6 +191,40 @@ def test_windows_are_named_graphs_that_no_update_reaches(asked: Asked) -> None:
     assert asked.rows("SELECT ?g { GRAPH ?g {} }") == [[G.value]]
     asked.data.advance()
     assert [quad.graph_name for quad in asked.data.quads()] == [G]
+
+
+def test_a_graph_of_the_data_set_comes_before_a_window_of_its_name(asked: Asked) -> None:
+    asked.windows.graphs[WINDOW] = [Triple(A, P, Literal("both")), Triple(A, P, Literal("window"))]
+    query = "SELECT ?o { GRAPH <window> { ?s ?p ?o } }"
+    assert asked.rows(query) == [["both"], ["window"]]
+    asked.data.insert([Quad(A, P, Literal("both"), WINDOW)])
+    assert asked.rows(query) == [["both"]]
+    asked.data.insert([Quad(A, P, Literal("more"), WINDOW)])
+    assert asked.rows(query) == [["both"], ["more"]]
+
+
+def test_nothing_is_put_into_the_graph_of_a_window(asked: Asked) -> None:
+    asked.windows.graphs[WINDOW] = []
+    for text in (
+        "INSERT DATA { GRAPH <window> { <a> <p> 1 } }",
+        "INSERT { GRAPH <window> { <a> <p> 1 } } WHERE {}",
+        "CLEAR SILENT GRAPH <x> ; INSERT DATA { GRAPH <window> { <a> <p> 1 } }",
+    ):
+        with pytest.raises(Problem, match="Choose another name"):
+            asked.update(text)
+    document = RdfDocument("text/turtle", b"<a> <p> 1 .", BASE)
+    with pytest.raises(Problem, match="Choose another name"):
+        asyncio.run(asked.service.merge_graph(WINDOW.value, [document], Precondition()))
+    asked.update("INSERT { GRAPH <copy> { ?s ?p ?o } } WHERE { GRAPH <window> { ?s ?p ?o } }")
+    asked.data.advance()
+    assert asked.data.statements == 0
+
+
+def test_many_graphs_are_merged_too(asked: Asked) -> None:
+    graphs = [NamedNode(f"{BASE}g{n}") for n in range(20)]
+    asked.data.insert([Quad(A, P, Literal(n % 3), graph) for n, graph in enumerate(graphs)])
+    assert asked.rows(ALL, default=tuple(graph.value for graph in graphs)) == [["0"], ["1"], ["2"]]
+    assert asked.rows(ALL, default=(graphs[0].value, graphs[3].value), named=(graphs[1].value,)) == [["0"]]
 
 
 def test_a_graph_without_statements_is_not_there(asked: Asked) -> None:
