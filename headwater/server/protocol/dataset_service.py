@@ -24,6 +24,8 @@ from pyoxigraph import DefaultGraph
 from headwater.algebra.plan import QueryKind
 from headwater.datasets.dataset import DataSet
 from headwater.datasets.errors import DataSetError, UpdateSyntaxError
+from headwater.datasets.folder import MANIFEST
+from headwater.datasets.loading.new_dataset import create_dataset
 from headwater.datasets.remote_updates import RemoteAccess
 from headwater.datasets.updates import check_update_syntax, evaluate_update
 from headwater.egress.documents import WebError
@@ -142,6 +144,13 @@ class DataSetService:
         # Calls may come from event loops of several threads.
         self._counting = threading.Lock()
         self._description: DataDescription | None = None
+
+    @classmethod
+    def open_or_create(cls, folder: Path, services: ServiceSettings | None = None) -> DataSetService:
+        """The service over the data set of a folder; a new one where there is none."""
+        if not (folder / MANIFEST).exists():
+            create_dataset(folder)
+        return cls(folder, services=services)
 
     def close(self) -> None:
         """Take no more requests; those at work are waited for."""

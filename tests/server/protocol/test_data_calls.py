@@ -14,7 +14,7 @@ from fastapi import FastAPI, Request
 from headwater.datasets.loading.new_dataset import create_dataset
 from headwater.server.problems import Problem, install_problem_handlers
 from headwater.server.protocol.data_calls import RemoteData, answer_data_call, from_plain, to_plain
-from headwater.server.protocol.data_service import GraphChoice, Precondition, RdfDocument
+from headwater.server.protocol.data_service import GraphChoice, Precondition, RdfDocument, UpdateRequest
 from headwater.server.protocol.dataset_service import DataSetService
 from headwater.server.protocol.protocol_router import make_protocol_router
 from headwater.server.protocol.sparql_routes import Right
@@ -86,6 +86,15 @@ def test_values_come_back_as_they_were() -> None:
         (RdfDocument("text/turtle", b"\x00\xff", "base"),),
     )
     assert from_plain(unpack(pack(to_plain(values)))) == values
+
+
+def test_a_folder_is_made_once(tmp_path: Path) -> None:
+    folder = tmp_path / "state" / "data"
+    for version in (1, 2):
+        service = DataSetService.open_or_create(folder)
+        request = UpdateRequest(f"INSERT DATA {{ <urn:a> <urn:p> {version} }}", "urn:base", GraphChoice())
+        assert answer_data_call(service, "update", to_plain((request,))) == {"result": version + 1}
+        service.close()
 
 
 def test_only_methods_of_the_service_are_called(tmp_path: Path) -> None:
