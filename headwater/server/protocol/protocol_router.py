@@ -30,17 +30,19 @@ VOID_PATH = "/.well-known/void"
 _TEXT: dict[str, Any] = {"schema": {"type": "string"}}
 _PROBLEMS = {
     400: "The request is not understood",
-    403: "An address that the egress policy does not allow",
+    401: "A token is needed, and none that is known came",
+    403: "The token does not allow this, or the egress policy does not allow an address in the text",
     406: "No format that the client accepts",
     409: "A change that cannot be made",
     413: "The body is too large",
     415: "A body of another type",
     422: "A limit of queries is exceeded",
+    429: "Too many requests of one caller",
     502: "Another server, which the query asks, gave no answer",
     503: "Too much is at work",
 }
 _GRAPH_PROBLEMS = {
-    **{status: _PROBLEMS[status] for status in (400, 406, 409, 413, 415, 422, 503)},
+    **{status: _PROBLEMS[status] for status in (400, 401, 403, 406, 409, 413, 415, 422, 429, 503)},
     404: "No graph of this name",
     412: "The graph is another one by now",
 }
