@@ -27,7 +27,8 @@ kinds, too:
      │   ├─ SinkError          answers or dead letters that cannot be written
      │   ├─ CheckpointError    a checkpoint folder that cannot be used
      │   ├─ DataSetError       a data set that cannot be used, loaded or changed
-     │   │   └─ StrictLoadError    with strict, the first line or file that cannot be read
+     │   │   ├─ StrictLoadError    with strict, the first line or file that cannot be read
+     │   │   └─ UpdateSyntaxError  a SPARQL Update that is not written as the language wants it
      │   ├─ StrictError        with strict, the first bad or late element
      │   ├─ WindowCapError     a window holds more than it may
      │   ├─ LimitError         a query would exceed one of its limits
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from headwater.client.server_client import connect
     from headwater.client.server_errors import ServerError
     from headwater.datasets.dataset import DataSet
-    from headwater.datasets.errors import DataSetError, StrictLoadError
+    from headwater.datasets.errors import DataSetError, StrictLoadError, UpdateSyntaxError
     from headwater.egress.documents import WebError
     from headwater.egress.policy import EgressError, EgressPolicy
     from headwater.engine.engine import Engine
@@ -112,6 +113,7 @@ _PLACES = {
     "DataSet": "headwater.datasets.dataset",
     "DataSetError": "headwater.datasets.errors",
     "StrictLoadError": "headwater.datasets.errors",
+    "UpdateSyntaxError": "headwater.datasets.errors",
     "Engine": "headwater.engine.engine",
     "Query": "headwater.engine.query_handle",
     "HeadwaterError": "headwater.errors",
@@ -234,6 +236,7 @@ __all__ = [
     "StrictLoadError",
     "TemplateError",
     "UnsendableKey",
+    "UpdateSyntaxError",
     "WebError",
     "WebhookSink",
     "WindowCapError",

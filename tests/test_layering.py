@@ -66,9 +66,10 @@ REFERENCE_USERS = {
     "headwater.kernel.evaluator_choice",
     "headwater.running.named_evaluators",
     "headwater.running.tick_explaining",
+    "headwater.server.protocol.plain_queries",
 }
-"""Who imports the definition: the choice of evaluators, the kernel for the static parts of a plan, and what explains
-answers by it."""
+"""Who imports the definition: the choice of evaluators, the kernel for the static parts of a plan, what explains
+answers by it, and plain queries over HTTP, which it evaluates."""
 SAME_NAMES = {"__init__", "errors", "model"}
 ARCHITECTURE = PROJECT / "docs" / "architecture.md"
 FOLDERS = ("headwater", "tests", "benchmarks", "examples")

@@ -24,7 +24,13 @@ if TYPE_CHECKING:
 
 PROJECT = Path(__file__).resolve().parent.parent
 SYSTEM_COMMANDS = ("bash", "cat", "dirname", "env", "head", "ln", "readlink", "sed")
-IMPORT_NAMES = {"grpcio": "grpc", "paho_mqtt": "paho", "protobuf": "google", "pytest_timeout": "pytest"}
+IMPORT_NAMES = {
+    "grpcio": "grpc",
+    "paho_mqtt": "paho",
+    "protobuf": "google",
+    "pytest_timeout": "pytest",
+    "sparqlwrapper": "SPARQLWrapper",
+}
 
 OPENJDK_17 = 'openjdk version "17.0.15" 2025-04-15\nOpenJDK Runtime Environment (build 17.0.15+6)'
 ORACLE_8 = 'java version "1.8.0_392"\nJava(TM) SE Runtime Environment (build 1.8.0_392-b08)'

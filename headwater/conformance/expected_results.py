@@ -63,7 +63,7 @@ Expected: TypeAlias = Solutions | bool | tuple[Triple, ...]
 def read_expected(path: Path) -> Expected:
     """The result that a file of the suites holds."""
     if path.suffix in _WRITERS:
-        return _parse_result(path.read_bytes().decode("utf-8"), path.suffix)
+        return parse_result(path.read_bytes().decode("utf-8"), path.suffix)
     quads = list(read_quads(path))
     described = _described_result(quads)
     return tuple(quad.triple for quad in quads) if described is None else described
@@ -73,12 +73,13 @@ def through_writer(found: Solutions, suffix: str) -> Solutions:
     """The table written in the format of a file and read back: what the file says of it."""
     if suffix not in _WRITERS:
         return found
-    read = _parse_result(_WRITERS[suffix](found.variables, found.rows), suffix)
+    read = parse_result(_WRITERS[suffix](found.variables, found.rows), suffix)
     assert isinstance(read, Solutions)
     return read
 
 
-def _parse_result(text: str, suffix: str) -> Solutions | bool:
+def parse_result(text: str, suffix: str) -> Solutions | bool:
+    """The result that a text holds, in the format of files with such a name."""
     if suffix == ".csv":
         head, *lines = list(csv.reader(StringIO(text, newline="")))
         return Solutions(tuple(head), tuple(tuple(_csv_term(cell) for cell in line) for line in lines))

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from pyoxigraph import BlankNode, DefaultGraph
 
@@ -42,6 +42,10 @@ _AT_A_TIME = 4096
 
 _SAMPLED_OBJECTS = 16
 """How many objects of a predicate are sampled to find out whether there are literals."""
+
+
+FindChanges: TypeAlias = Callable[["DataSet"], tuple[Collection[Quad], Collection[Quad]]]
+"""Finds the statements to add and to remove in the newest version of a data set."""
 
 
 class DataSet:
@@ -179,6 +183,18 @@ class DataSet:
             self._write(added, removed)
         return self.version
 
+    def revise(self, find_changes: FindChanges) -> int:
+        """Add and remove what a function finds in the newest version; gives the version that has it.
+
+        Nobody else changes the data set meanwhile. Where it finds nothing, no version is made.
+        """
+        with self._write_lock, lock_dataset(self.folder, LOCK_WAIT_SECONDS):
+            self.advance()
+            added, removed = find_changes(self)
+            if added or removed:
+                self._write(added, removed)
+        return self.version
+
     def _write(self, added: Iterable[Quad], removed: Iterable[Quad]) -> None:
         new = tuple(added)
         self.columns.check_terms(new)
@@ -187,15 +203,13 @@ class DataSet:
             self._log.append(change, sync=self._sync)
         self._apply(change)
 
-    def update(self, text: str) -> int:
-        """Execute a SPARQL Update, all of it or, if it fails, nothing; gives the version that it made."""
+    def update(self, text: str, *, base_iri: str | None = None) -> int:
+        """Execute a SPARQL Update, all of it or, if it fails, nothing; gives the version that it made.
+
+        Relative IRIs are resolved against `base_iri` where the text has no BASE before them.
+        """
         check_text("an update", text)
-        with self._write_lock, lock_dataset(self.folder, LOCK_WAIT_SECONDS):
-            self.advance()
-            added, removed = evaluate_update(self, text)
-            if added or removed:
-                self._write(added, removed)
-        return self.version
+        return self.revise(lambda newest: evaluate_update(newest, text, base_iri))
 
     def verify(self) -> None:
         """Compare every byte on disk with its checksum; a `DataSetError` names the file that is damaged."""
@@ -263,12 +277,17 @@ class DataSet:
         return self._manifest.base
 
     def quads(
-        self, subject: Term | None = None, predicate: Term | None = None, object: Term | None = None
+        self,
+        subject: Term | None = None,
+        predicate: Term | None = None,
+        object: Term | None = None,
+        *,
+        graph: NamedNode | BlankNode | DefaultGraph | None = None,
     ) -> Iterator[Quad]:
-        """The statements that match, in all graphs, as they were written; None stands for anything."""
+        """The statements that match, as they were written; None stands for anything, also for any graph."""
         wanted = (id_or_none(subject), id_or_none(predicate), id_or_none(object))
-        for graph, s, p, o in self.id_quads(*wanted, None):
-            name: Any = DefaultGraph() if graph == NO_TERM else self.term_of(graph)
+        for graph_id, s, p, o in self.id_quads(*wanted, id_or_none(graph)):
+            name: Any = DefaultGraph() if graph_id == NO_TERM else self.term_of(graph_id)
             subject_term: Any = self.term_of(s)
             predicate_term: Any = self.term_of(p)
             yield Quad(subject_term, predicate_term, self.term_of(o), name)

@@ -12,6 +12,10 @@ class DataSetError(HeadwaterError, RuntimeError):
     """A folder that is no data set, or not one that this version can use; a load or a change that cannot be done."""
 
 
+class UpdateSyntaxError(DataSetError):
+    """A SPARQL Update that is not written as the language wants it."""
+
+
 class StrictLoadError(DataSetError):
     """With `strict`, the first line or file that cannot be read."""
 

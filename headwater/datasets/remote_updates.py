@@ -49,6 +49,7 @@ _NEVER_KEYWORDS = re.compile(
       | [?$]\w+ | (?<=:)(?:[\w.:-]|%[0-9A-Fa-f]{2}|\\[^uU\s])+""",
     re.VERBOSE | re.DOTALL,
 )
+_LOAD = re.compile(r"LOAD (?:SILENT )?(?:iri|pname) (?:INTO GRAPH (?:iri|pname) )?")
 _ESCAPE = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
 _ESCAPE_OR_BACKSLASH = re.compile(r"\\\\|" + _ESCAPE.pattern)
 
@@ -89,6 +90,29 @@ def bring_in_remote_data(text: str, access: RemoteAccess) -> LocalUpdate:
             "an operation of its own, and no prefix with one of these names"
         )
     return LocalUpdate(local, remote.functions)
+
+
+def without_remote_calls(text: str) -> str:
+    """The update with other operations in place of what would ask the network: as well or badly written as it is.
+
+    A `SyntaxError` where a LOAD is wrong.
+    """
+    tokens = tokenize(text).tokens
+    parts: list[str] = []
+    done = depth = 0
+    for index, token in enumerate(tokens):
+        depth += {"{": 1, "}": -1}.get(token.key, 0)
+        if depth == 0 and token.key == "LOAD":
+            found = _LOAD.match(" ".join(one.key for one in tokens[index : index + 6]) + " ")
+            if found is None:
+                raise SyntaxError("LOAD takes the address of a document, and perhaps INTO GRAPH with the name of one")
+            parts += [text[done : token.start], "CLEAR SILENT ALL"]
+            done = tokens[index + found[0].count(" ") - 1].end
+        elif depth and token.key == "SERVICE":
+            parts += [text[done : token.start], "GRAPH "]
+            is_silent = index + 1 < len(tokens) and tokens[index + 1].key == "SILENT"
+            done = tokens[index + is_silent].end
+    return "".join([*parts, text[done:]])
 
 
 def may_have_remote_call(text: str) -> bool:
@@ -169,8 +193,8 @@ def _replace_load(text: str, prologue: str, tokens: list[Token], access: RemoteA
     if (into := next(rest, None)) is not None and into.key == "INTO":
         next(rest, None)
         last = next(rest, source)
-        graph = _iri_of(prologue, text[last.start : last.end])
-    address = _iri_of(prologue, text[source.start : source.end]).value
+        graph = resolve_iri(prologue, text[last.start : last.end])
+    address = resolve_iri(prologue, text[source.start : source.end]).value
     try:
         quads = read_web_document(address, access.egress)
     except (HeadwaterError, OSError, ValueError):
@@ -180,7 +204,7 @@ def _replace_load(text: str, prologue: str, tokens: list[Token], access: RemoteA
     return Replacement(tokens[0].start, last.end, _insert_data(quads, graph))
 
 
-def _iri_of(prologue: str, written: str) -> NamedNode:
+def resolve_iri(prologue: str, written: str) -> NamedNode:
     """The IRI that an operation names, with its prefix or its base."""
     root = plan_query(parse(f"{_declarations_of(prologue)} ASK {{ {written} {written} {written} }}")).root
     for node in nodes_of(root):

@@ -243,7 +243,11 @@ FAULTS: dict[str, tuple[Callable[[], object], type[hw.HeadwaterError], str]] = {
     "data-graph": (lambda: engine().dataset("c.ttl", graph=5), hw.SettingError, "a name must be a text"),  # type: ignore[arg-type]
     "insert": (lambda: engine().dataset("c.ttl").insert([1]), hw.SettingError, "statements must be quads"),  # type: ignore[list-item]
     "update": (lambda: engine().dataset("c.ttl").update(5), hw.SettingError, "an update must be a text"),  # type: ignore[arg-type]
-    "update-wrong": (lambda: engine().dataset("c.ttl").update("DELETE WHAT"), hw.DataSetError, "nothing is changed"),
+    "update-wrong": (
+        lambda: engine().dataset("c.ttl").update("DELETE WHAT"),
+        hw.UpdateSyntaxError,
+        "nothing is changed",
+    ),
     "data-cut": (
         lambda: damaged(lambda ds: all(map(cut_to_five, (ds / "base-1").iterdir()))),
         hw.DataSetError,

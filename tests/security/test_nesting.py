@@ -257,6 +257,8 @@ CHECKED_QUERIES = {
     "headwater/reference/reference_evaluator.py": "check_text_of_plan",
     "headwater/kernel/expressions/pyoxigraph_evaluation.py": "check_text_of_plan",
     "headwater/optimizer/constant_values.py": "check_text_of_plan",
+    "headwater/server/protocol/plain_queries.py": "check_text_of_plan",
+    "headwater/server/protocol/store_mirror.py": "check_update",
 }
 """Who gives text to a store, and the check that it makes before."""
 

@@ -227,6 +227,8 @@ STORE_CALLS = {
     "optimizer/constant_values.py": "Store().query",
     "reference/reference_evaluator.py": "self._dataset.store.query",
     "algebra/pyoxigraph_expressions.py": "_EMPTY_STORE.query",
+    "server/protocol/plain_queries.py": "self._store.query",
+    "server/protocol/store_mirror.py": "self._store.update",
 }
 """Who asks pyoxigraph: each sees to it that no SERVICE and no LOAD reaches it."""
 
