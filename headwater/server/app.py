@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 from starlette.middleware.cors import CORSMiddleware
 
+from headwater.server.access import Caller
 from headwater.server.audit_log import AuditLog
 from headwater.server.guard import Guard
 from headwater.server.metrics import make_registry
 from headwater.server.problems import install_problem_handlers
+from headwater.server.protocol.data_calls import RemoteData
+from headwater.server.protocol.protocol_router import make_protocol_router
+from headwater.server.protocol.sparql_routes import Right
 from headwater.server.routes import answer_routes, query_routes, status_routes, stream_routes
-from headwater.server.server_services import ServerServices
+from headwater.server.server_services import CALLER, ServerServices
 from headwater.server.server_settings import ServerSettings
 from headwater.terms.durable_files import create_folder
 
@@ -23,6 +27,12 @@ Errors are `application/problem+json`. Where the server has tokens, every path b
 
 ROUTERS = (status_routes.router, answer_routes.router, query_routes.router, stream_routes.router)
 """The routes of answers come before those of queries, whose names may have slashes."""
+
+
+async def authorize_data(request: Request, right: Right) -> None:
+    """Refuse a caller who may not read or change the linked data."""
+    caller: Caller = request.scope[CALLER]
+    caller.check(right)
 
 
 def make_app(settings: ServerSettings) -> FastAPI:
@@ -55,7 +65,7 @@ def make_app(settings: ServerSettings) -> FastAPI:
     install_problem_handlers(app)
     for router in ROUTERS:
         app.include_router(router)
-    # The routes of the linked data, /sparql and /data, are included here.
+    app.include_router(make_protocol_router(RemoteData(services.engine.call), authorize=authorize_data))
 
     def count(method: str, status: int) -> None:
         answers.labels(method, str(status)).inc()

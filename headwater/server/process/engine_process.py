@@ -25,7 +25,7 @@ _SWITCH_SECONDS = 0.0005
 """How long a thread computes before another one has its turn: a body that is fed should not wait for an evaluation."""
 CALLS = (
     *("put_query", "drop_query", "pause_query", "resume_query", "plan", "validate", "preview"),
-    *("put_stream", "drop_stream", "post", "status"),
+    *("put_stream", "drop_stream", "post", "status", "data"),
 )
 """The methods of the service that may be called."""
 
@@ -56,10 +56,13 @@ def main() -> None:
 def serve(frames: FrameSocket, service: EngineService) -> None:
     """Answer calls until `close` is called, or nobody is there any more."""
     slow = ThreadPoolExecutor(2, "headwater-previews")
+    data = ThreadPoolExecutor(_WORKERS, "headwater-data")
+    pools = {"preview": slow, "data": data}
     with ThreadPoolExecutor(_WORKERS, "headwater-calls") as pool:
         while (request := frames.receive()) is not None and request["call"] != "close":
-            (slow if request["call"] == "preview" else pool).submit(_answer, frames, service, request)
-    slow.shutdown(wait=False, cancel_futures=True)
+            pools.get(request["call"], pool).submit(_answer, frames, service, request)
+    for one in pools.values():
+        one.shutdown(wait=False, cancel_futures=True)
 
 
 def _answer(frames: FrameSocket, service: EngineService, request: dict[str, Any]) -> None:

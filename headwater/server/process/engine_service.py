@@ -21,10 +21,12 @@ from headwater.algebra.plan import QueryPlan
 from headwater.egress.policy import EgressPolicy
 from headwater.engine.engine import Engine
 from headwater.engine.registering import parse_choice
+from headwater.engine.service_arguments import read_endpoint_settings
 from headwater.engine.stream_sources import check_stream_address
 from headwater.errors import HeadwaterError
 from headwater.execution.registered import RegistrationError
 from headwater.federation.rate_reading import rate_sources_of
+from headwater.federation.service_settings import ServiceSettings
 from headwater.language.parser import parse
 from headwater.language.stream_clauses import Dialect, RegistrationKind
 from headwater.running.ahead_limits import OFF, choose_max_ahead
@@ -34,6 +36,8 @@ from headwater.server.process.engine_settings import EngineSettings
 from headwater.server.process.previewing import preview_query
 from headwater.server.process.query_checks import check_text, describe_plan
 from headwater.server.process.registry import PUSH, QueryEntry, Registry, StreamEntry
+from headwater.server.protocol.data_calls import answer_data_call
+from headwater.server.protocol.dataset_service import DataSetService
 from headwater.sources.addresses import source_at
 from headwater.sources.payloads import Decoder
 from headwater.sources.posting.posted import PostedSource
@@ -78,6 +82,7 @@ class EngineService:
         self._failed: dict[str, str] = {}
         self._changing = threading.RLock()
         self._closing = threading.Event()
+        self._data = self._open_data()
         self._engine = self._make_engine()
         self._run_failure: str | None = None
         self._restarts = 0
@@ -89,6 +94,19 @@ class EngineService:
         """Begin the run."""
         self._runner.start()
         self._teller.start()
+
+    # The linked data of the server itself
+
+    def _open_data(self) -> DataSetService:
+        """The data set that is changed over HTTP; queries join with it, too."""
+        settings = self._settings
+        endpoints = tuple(read_endpoint_settings(**one) for one in settings.endpoints)
+        services = ServiceSettings(endpoints, EgressPolicy.of(settings.egress))
+        return DataSetService.open_or_create(self._state / "data", services)
+
+    def data(self, method: str, values: Plain) -> Plain:
+        """What a method of the data service gives (`protocol.data_calls`)."""
+        return answer_data_call(self._data, method, values)
 
     # The run
 
@@ -106,6 +124,7 @@ class EngineService:
             engine.endpoint(**endpoint)
         for data in settings.data:
             engine.dataset(**data)
+        engine.dataset(self._state / "data")
         self._failed = {}
         for name, stream in self._registry.streams.items():
             try:
@@ -205,6 +224,7 @@ class EngineService:
         with self._changing:
             self._engine.stop()
         self._runner.join(_STOP_SECONDS)
+        self._data.close()
         for source in self._posted.values():
             source.__exit__()
 
