@@ -122,7 +122,10 @@ class Compilations:
 COMPILATIONS = Compilations()
 
 
-class _SourceCache(caching.FunctionCache):
+_FunctionCache: Any = caching.FunctionCache
+
+
+class _SourceCache(_FunctionCache):  # type: ignore[misc]
     _impl_class = _CacheFiles
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
