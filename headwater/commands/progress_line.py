@@ -45,7 +45,12 @@ def status_text(progress: Progress, now: float) -> str:
         for stream, since in query.waits_for.items():
             if now - since / 1_000_000 >= _SHORTEST_WAIT:
                 waits.setdefault((stream, since), []).append(name)
+    # Commands that run nothing have no use for what compiles.
+    from headwater.terms.compiled_code import COMPILATIONS
+
     text = progress_text(progress)
+    if COMPILATIONS.is_at_work:
+        text = f"compiling, at the first use only: {COMPILATIONS.done:,} functions so far · {text}"
     for (stream, since), names in waits.items():
         who = f"{names[0]} waits" if len(names) == 1 else f"{len(names):,} queries wait"
         seconds = now - since / 1_000_000

@@ -21,6 +21,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from inspect import getfile
 from pathlib import Path
@@ -105,8 +106,36 @@ class _CacheFiles(caching.CompileResultCacheImpl):
     _locator_classes: list[Any] = [_Locator]  # noqa: RUF012 (as numba declares it)
 
 
-class _SourceCache(caching.FunctionCache):
+@dataclass
+class Compilations:
+    """How many functions this process began to compile, and how many of them it has."""
+
+    begun: int = 0
+    done: int = 0
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether something is being compiled just now."""
+        return self.begun > self.done
+
+
+COMPILATIONS = Compilations()
+
+
+_FunctionCache: Any = caching.FunctionCache
+
+
+class _SourceCache(_FunctionCache):  # type: ignore[misc]
     _impl_class = _CacheFiles
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        found = super().load_overload(sig, target_context)
+        COMPILATIONS.begun += found is None
+        return found
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        COMPILATIONS.done += 1
+        super().save_overload(sig, data)
 
 
 _open_cache: Any = _SourceCache

@@ -5,8 +5,11 @@ from __future__ import annotations
 import io
 import time
 
+import pytest
+
 from headwater.commands.progress_line import ProgressLine, progress_text, status_text, summary_text
 from headwater.running.progress import Progress, QueryProgress, RunSummary
+from headwater.terms import compiled_code
 
 PROGRESS = Progress(elements=12_400, late=2, bad=1, ticks=12, rate=3_100.4, watermarks={"a": 5_000_000, "b": 9_000_000})
 SHOWN = "12,400 elements (3,100/s) · watermark 1970-01-01T00:00:05Z · 12 ticks · 2 late · 1 bad"
@@ -27,6 +30,13 @@ class Clock:
 def test_the_line_says_how_far_the_slowest_stream_is() -> None:
     assert progress_text(PROGRESS) == SHOWN
     assert "watermark none yet" in progress_text(Progress(watermarks={"a": None}))
+
+
+def test_the_line_says_when_functions_are_compiled_at_the_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled_code, "COMPILATIONS", compiled_code.Compilations(begun=8, done=7))
+    assert status_text(PROGRESS, 0.0) == f"compiling, at the first use only: 7 functions so far · {SHOWN}"
+    compiled_code.COMPILATIONS.done += 1
+    assert status_text(PROGRESS, 0.0) == SHOWN
 
 
 def test_the_summary_tells_stopped_from_done() -> None:

@@ -35,6 +35,9 @@ if len(sys.argv) > 2:
     os.utime(folder / "callee.py", (2**32, 2**32))
 assert not add_twice.signatures
 count = add_twice.stats
+add_twice(1)
+assert compiled_code.COMPILATIONS.begun == compiled_code.COMPILATIONS.done
+assert compiled_code.COMPILATIONS.done == 0 or sum(count.cache_misses.values())
 print(add_twice(1), sum(count.cache_hits.values()), sum(count.cache_misses.values()), add_twice.stats.cache_path)
 """
 IMPORT_ALL = """
