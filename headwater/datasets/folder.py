@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -32,6 +33,8 @@ FORMAT = ID_FORMAT
 MANIFEST = "dataset.json"
 TEMPORARY = "temporary"
 _KIND = "headwater data set"
+_CHECKSUM = "checksum"
+"""The member of the manifest that says whether the others are as they were written; older versions wrote none."""
 _BASE, _LOG = re.compile(r"base-\d+"), re.compile(r"changes-\d+\.log")
 _OF_LOAD = re.compile(r"loading|lock|bad-lines\.jsonl|base-\d+|changes-\d+\.log|\..*\.part")
 
@@ -71,6 +74,8 @@ def read_manifest(folder: Path) -> Manifest:
             raise DataSetError(_missing_manifest_message(folder)) from None
     try:
         fields = json.loads(text)
+        written_checksum = fields.pop(_CHECKSUM, None)
+        is_whole = written_checksum in (None, _checksum_of(fields))
         kind, version = fields.pop("kind"), int(fields.pop("format"))
     except (ValueError, KeyError, AttributeError, TypeError):
         raise DataSetError(f"{folder / MANIFEST} is no manifest of a data set: name another folder") from None
@@ -93,6 +98,11 @@ def read_manifest(folder: Path) -> Manifest:
         manifest = Manifest(**{**fields, "graphs": tuple(fields["graphs"]), "files": files})
         if _BASE.fullmatch(manifest.base) is None or _LOG.fullmatch(manifest.log) is None:
             raise DataSetError(f"{folder / MANIFEST} is damaged: {manifest.base} and {manifest.log} are no files of it")
+        if not is_whole:
+            raise DataSetError(
+                f"{folder / MANIFEST} is damaged: its checksum is not that of what was written. Put it back from a "
+                "copy of the data set, or load the files again into a new folder"
+            )
         if not adopt_key(bytes.fromhex(manifest.key)):
             raise DataSetError(other_key_message(f"the data set {folder}"))
         return manifest
@@ -117,8 +127,12 @@ def _missing_manifest_message(folder: Path) -> str:
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Make a state the one that readers see. Its files must be on disk."""
     written = {"kind": _KIND, "format": FORMAT, **asdict(manifest)}
-    content = json.dumps(written, indent=1, ensure_ascii=False).encode()
+    content = json.dumps({**written, _CHECKSUM: _checksum_of(written)}, indent=1, ensure_ascii=False).encode()
     replace_file(folder / MANIFEST, content, sync=sync_of(folder))
+
+
+def _checksum_of(fields: Mapping[str, object]) -> int:
+    return zlib.crc32(json.dumps(fields, sort_keys=True).encode())
 
 
 def sync_of(folder: Path) -> Sync:

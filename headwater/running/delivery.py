@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from headwater.sinks.dead_letters import (
 )
 from headwater.sinks.sink import RewritingSink, Sink
 from headwater.terms.timestamps import format_time
+from headwater.values.query_guard import QueryGuard
 
 logger = logging.getLogger(__name__)
 
@@ -90,11 +92,13 @@ class Delivery:
         self._types = types
         self._counts.change_queries(queries)
 
-    def deliver(self, batch: int, outcome: BatchOutcome, *, is_repeated: bool = False) -> None:
+    def deliver(
+        self, batch: int, outcome: BatchOutcome, *, is_repeated: bool = False, guard: QueryGuard | None = None
+    ) -> None:
         """Hand over one batch, once. What raises here fails the batch, and a later run repeats it.
 
         `is_repeated` says that another run may have delivered it, which ended before it was committed; so may the first
-        batch of a run, and one that was tried before.
+        batch of a run, and one that was tried before. `guard` ends what a sink waits for when the run is stopped.
         """
         if batch <= self._delivered:
             return
@@ -111,11 +115,12 @@ class Delivery:
             raise StrictError(letters[0])
         outcome.answers.set_types(self._types)
         # Sinks come first: a batch that fails here is tried again, with the same answers.
-        for sink in self._sinks:
-            if is_repeated and isinstance(sink, RewritingSink):
-                sink.rewrite(self._run, batch, outcome.answers)
-            elif len(outcome.answers):
-                sink.write(self._run, batch, outcome.answers)
+        with guard or nullcontext():
+            for sink in self._sinks:
+                if is_repeated and isinstance(sink, RewritingSink):
+                    sink.rewrite(self._run, batch, outcome.answers)
+                elif len(outcome.answers):
+                    sink.write(self._run, batch, outcome.answers)
         self._hand_over(outcome.answers)
         self._delivered = batch
         before = self.progress

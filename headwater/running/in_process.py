@@ -5,6 +5,7 @@ With a checkpoint (`saved_runs`) a batch is planned on disk before it is deliver
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,7 +24,8 @@ from headwater.running.workload import Workload, WorkloadChanges
 from headwater.sources.feed import Chunk, Feed
 from headwater.sources.following.stream_watch import StreamWatch
 from headwater.sources.offsets import Offset
-from headwater.values.query_guard import Interruption, RunStopped
+from headwater.values.query_guard import Interruption, QueryGuard, RunStopped
+from headwater.values.query_limits import QueryLimits
 
 _BATCH_BYTES = 1 << 20
 
@@ -92,6 +94,7 @@ def run_in_process(
         return tick, version
 
     read_ahead = _ReadAhead()
+    sink_guard = QueryGuard(QueryLimits(seconds=math.inf), interruption=interruption)
     while not stop.is_set():
         if (other := changes.take()) is not None:
             next_one = changes.wait_for_queries(other, stop) if follow or other.description.queries else None
@@ -138,7 +141,7 @@ def run_in_process(
                 if not follow and evaluation.suspensions:
                     # A run from the checkpoint tries this batch again, perhaps with higher limits.
                     evaluation.raise_if_all_suspended()
-                delivery.deliver(batch, outcome, is_repeated=is_repeated)
+                delivery.deliver(batch, outcome, is_repeated=is_repeated, guard=sink_guard)
                 batch += 1
                 if choice.is_behind(evaluation.data_version):
                     evaluation.prepare_newest()

@@ -10,8 +10,8 @@ at the connection, too; redirects are not followed.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
+from threading import Event
 from typing import TYPE_CHECKING
 
 import httpx
@@ -27,6 +27,7 @@ from headwater.sinks.answer_text import format_answer_json
 from headwater.sinks.errors import SinkError
 from headwater.terms.arguments import check_number, check_text, check_whole
 from headwater.terms.redaction import redact_url
+from headwater.values.query_guard import current_guard
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -72,13 +73,26 @@ class WebhookSink:
 
     def write(self, run: str, batch: int, answers: AnswerBatch) -> None:
         lines = [format_answer_json(answer, with_query=True).rstrip("\n") + "\n" for answer in answers]
-        with make_client(self._policy) as client:
-            for number, first in enumerate(range(0, len(lines), _MOST_ANSWERS)):
-                body = "".join(lines[first : first + _MOST_ANSWERS]).encode("utf-8", "surrogatepass")
-                self._post(client, body, f"{run}-{batch}-{number}")
+        bodies = [
+            "".join(lines[first : first + _MOST_ANSWERS]).encode("utf-8", "surrogatepass")
+            for first in range(0, len(lines), _MOST_ANSWERS)
+        ]
 
-    def _post(self, client: httpx.Client, body: bytes, key: str) -> None:
-        """Send a request until it is taken."""
+        given_up = Event()
+
+        def post_all() -> None:
+            with make_client(self._policy) as client:
+                for number, body in enumerate(bodies):
+                    self._post(client, body, f"{run}-{batch}-{number}", given_up)
+
+        try:
+            # A run that is stopped does not wait for the address.
+            current_guard().call(post_all)
+        finally:
+            given_up.set()
+
+    def _post(self, client: httpx.Client, body: bytes, key: str, given_up: Event) -> None:
+        """Send a request until it is taken, or given up by the run."""
         credentials = self._own if self._own is not None else Credentials.from_environment(self._url)
         headers = {
             "Content-Type": "application/x-ndjson",
@@ -104,7 +118,8 @@ class WebhookSink:
                 # Texts of httpx may have the address in them, with all its parameters.
                 reason = str(error).replace(self._url, self._shown) or type(error).__name__
             if attempt < self._retries:
-                time.sleep(min(max(wait, asked), _LONGEST_WAIT_SECONDS))
+                if given_up.wait(min(max(wait, asked), _LONGEST_WAIT_SECONDS)):
+                    return
                 wait = min(2 * wait, _LONGEST_WAIT_SECONDS)
         raise SinkError(
             f"{self._shown} did not take the answers ({reason}): check the address and who may write there, and run "

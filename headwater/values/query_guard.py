@@ -67,7 +67,7 @@ class Interruption:
         """Raise the error of a `stop` or a `drop` whose time of grace has passed."""
         if now > self._stop_at:
             raise RunStopped("the run was stopped before its batch was evaluated")
-        if self._drop_at and all(now > self._drop_at.get(name, inf) for name in names):
+        if names and self._drop_at and all(now > self._drop_at.get(name, inf) for name in names):
             raise QueryDropped("the query was dropped")
 
 

@@ -148,6 +148,8 @@ def test_a_last_line_without_its_end_is_of_a_writer_that_died(folder: Path) -> N
         (lambda fields: {**fields, "base": "../../elsewhere"}, r"are no files of it"),
         (lambda fields: {key: fields[key] for key in fields if key != "graphs"}, r"dataset.json is damaged"),
         (lambda fields: {**fields, "files": 5}, r"dataset.json is damaged"),
+        (lambda fields: {**fields, "version": 9}, r"dataset.json is damaged: its checksum"),
+        (lambda fields: {**fields, "statements": 1}, r"dataset.json is damaged: its checksum"),
         (lambda fields: [], r"is no manifest"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -96,6 +97,16 @@ def test_stop_while_an_endpoint_hangs(tmp_path: Path, hanging: Served) -> None:
     wait_until(lambda: hanging.heard)
     assert run.seconds_until(engine.stop) < MOST_SECONDS
     assert run.failure is None
+
+
+def test_stop_while_a_sink_hangs(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(180)
+        sink = hw.WebhookSink(f"http://127.0.0.1:{silent.getsockname()[1]}/")
+        run = Run(engine := engine_over(tmp_path, GOOD, in_process=True), sinks=[sink])
+        with silent.accept()[0]:
+            assert run.seconds_until(engine.stop) < MOST_SECONDS
+    assert run.failure is None and not run.answers
 
 
 def test_drop_while_an_endpoint_hangs(tmp_path: Path, hanging: Served) -> None:
