@@ -59,7 +59,9 @@ def line(time_ms: int, sensor: int, value: int) -> str:
 
 def make_bodies(count: int) -> tuple[list[bytes], int]:
     """Bodies of about 1 MB, one behind the other in event time, and how many triples they have."""
-    bodies, lines, size, element, triples = [], [], 0, 0, 0
+    bodies: list[bytes] = []
+    lines: list[str] = []
+    size = element = triples = 0
     while len(bodies) < count:
         moment = element * 1000 // _PER_SECOND
         for place in range(_TRIPLES):

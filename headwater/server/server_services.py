@@ -11,6 +11,7 @@ from fastapi import Request, WebSocket
 
 from headwater.server.access import AccessControl, Caller
 from headwater.server.answers.fan_out import FanOut
+from headwater.server.callbacks import Callbacks
 from headwater.server.problems import Problem
 from headwater.server.process.engine_client import EngineClient
 from headwater.server.process.registry import Registry
@@ -33,6 +34,7 @@ class ServerServices:
     rates: RateLimit
     engine: EngineClient = field(init=False)
     fan_out: FanOut = field(init=False)
+    callbacks: Callbacks = field(init=False)
     status: dict[str, Any] = field(default_factory=dict)
     """What the engine told last: queries, streams, and how the run is doing."""
     subscriptions: int = 0
@@ -45,6 +47,7 @@ class ServerServices:
         found = cls(settings, AccessControl(tokens), RateLimit(settings.http.requests_per_second, settings.http.burst))
         found.engine = EngineClient(settings.to_engine_settings(), found._take_notice)
         found.fan_out = FanOut(settings.state / "answers")
+        found.callbacks = Callbacks(settings, found.fan_out)
         registry = Registry(settings.state / "registry.json")
         found.status = {
             "queries": {name: {"status": "waiting", "text": one.text} for name, one in registry.queries.items()},
@@ -61,6 +64,7 @@ class ServerServices:
         elif name in ("status", "ready"):
             self.status = value
             self.fan_out.keep(set(value["queries"]))
+            self.callbacks.keep(value["queries"])
         if name in ("ready", "down"):
             # What was logged shortly before the end was perhaps not told.
             self.fan_out.note_all_news()
@@ -98,6 +102,7 @@ class ServerServices:
     def end_streams(self) -> None:
         """End all subscriptions, because the server stops."""
         self.is_ending.set()
+        self.callbacks.close()
         self.fan_out.close("the server stops: come back with the id of your last event")
 
 

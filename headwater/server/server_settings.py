@@ -65,6 +65,8 @@ class ServerTable(_Table):
     certificate: str | None = None
     key: str | None = None
     cors: tuple[str, ...] = ()
+    callback_secret: str | None = Field(default=None, min_length=16)
+    """Signs what is sent to callbacks; `${env:NAME}` and `${file:PATH}` stand for what a variable or a file has."""
 
     @model_validator(mode="after")
     def _check_certificate(self) -> ServerTable:

@@ -67,6 +67,7 @@ class EngineService:
     def __init__(self, settings: EngineSettings, notify: Notify) -> None:
         self._settings = settings
         self._notify = notify
+        self._policy = EgressPolicy.of(settings.egress) or EgressPolicy()
         self._state = Path(settings.state)
         create_folder(self._state, mode=0o700)
         self._registry = Registry(self._state / "registry.json")
@@ -117,7 +118,7 @@ class EngineService:
             in_process=settings.in_process,
             checkpoint=self._state / "checkpoint",
             dead_letters=self._state / "dead-letters",
-            egress=EgressPolicy.of(settings.egress),
+            egress=self._policy,
             **{"locate_streams": False, **settings.engine},
         )
         for endpoint in settings.endpoints:
@@ -231,12 +232,14 @@ class EngineService:
     # Queries
 
     def put_query(
-        self, name: str, text: str, options: dict[str, Any], gauges: bool = False, owner: str = ""
+        self, name: str, text: str, options: dict[str, Any], gauges: bool = False, callback: str = "", owner: str = ""
     ) -> dict[str, Any]:
         """Register a query, or replace the one of that name; nothing happens where it is the same."""
         with self._changing:
             before = self._registry.queries.get(name)
-            entry = QueryEntry(text, options, gauges, owner=owner)
+            entry = QueryEntry(text, options, gauges, callback, owner=owner)
+            if callback:
+                self._policy.check_url(callback)
             if before is not None:
                 self._check_not_fixed("query", name, before.is_fixed)
                 if replace(before, is_paused=False, owner=owner) == entry and name not in self._failed:
@@ -355,7 +358,7 @@ class EngineService:
             if len(self._registry.streams) >= self._settings.most_streams:
                 raise TooMany(f"there are {len(self._registry.streams)} streams, and no more are allowed: delete one")
             if wanted.source != PUSH and not wanted.source.lower().startswith("file:"):
-                check_stream_address(EgressPolicy.of(self._settings.egress) or EgressPolicy(), wanted.source)
+                check_stream_address(self._policy, wanted.source)
             source = self._open_source(name, wanted)
             try:
                 self._engine.stream(name, source, idle=wanted.idle)

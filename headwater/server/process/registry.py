@@ -20,13 +20,14 @@ PUSH = "push"
 class QueryEntry:
     """A query: its text, the arguments of `Engine.register`, and whether it is paused.
 
-    `gauges` says that its numbers are metrics. With `is_fixed` it stands in the settings file, and HTTP cannot change
-    it. `owner` is the name of the token that registered it.
+    `gauges` says that its numbers are metrics, `callback` to which address its answers are sent. With `is_fixed` it
+    stands in the settings file, and HTTP cannot change it. `owner` is the name of the token that registered it.
     """
 
     text: str
     options: Mapping[str, Any] = field(default_factory=dict)
     gauges: bool = False
+    callback: str = ""
     is_paused: bool = False
     is_fixed: bool = False
     owner: str = ""

@@ -37,6 +37,9 @@ Emit = Annotated[
 Content = Annotated[Literal["set", "bag"] | None, Query(description="Whether equal triples of a window collapse")]
 Start = Annotated[str | None, Query(description="When the first window opens, as an xsd:dateTime", max_length=60)]
 Gauges = Annotated[bool, Query(description="Show its numbers as metrics")]
+Callback = Annotated[
+    str | None, Query(description="An http or https address to which each answer is sent", max_length=2000)
+]
 Seconds = Annotated[float | None, Query(gt=0, le=1e6, description="How long one tick may take")]
 Rows = Annotated[int | None, Query(ge=1, le=1_000_000_000, description="How many rows an answer may have")]
 
@@ -155,6 +158,7 @@ async def put_query(
     seconds: Seconds = None,
     rows: Rows = None,
     gauges: Gauges = False,
+    callback: Callback = None,
 ) -> JSONResponse:
     """Register a query, the body, or replace the one of that name. The same one again changes nothing."""
     services, caller = services_of(request), caller_of(request)
@@ -164,9 +168,19 @@ async def put_query(
     options = _options(
         dialect=dialect, bounds=bounds, report=report, emit=emit, content=content, t0=t0, seconds=seconds, rows=rows
     )
+    if callback and not callback.startswith(("http://", "https://")):
+        raise Problem(400, "This is no address for answers", "A callback begins with http:// or https://")
+    if callback and services.settings.server.callback_secret is None:
+        raise Problem(400, "Callbacks are not set up", "The server needs the setting callback_secret")
     text = await _read_query(request)
     found = await services.engine.call(
-        "put_query", name=name, text=text, options=options, gauges=gauges, owner=caller.name
+        "put_query",
+        name=name,
+        text=text,
+        options=options,
+        gauges=gauges,
+        callback=callback or "",
+        owner=caller.name,
     )
     if found["changed"] and not found["created"]:
         services.fan_out.renew(name)

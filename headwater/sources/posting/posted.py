@@ -41,6 +41,8 @@ from headwater.windows.time_jumps import NO_JUMP, Jump, find_jumps
 _HEAD = b"#post "
 _LONGEST_HEAD = 400
 _NONE = "-"
+_BULK_BYTES = 256 << 10
+"""A body that is larger waits for the next trigger of the run: several of them are one batch, which is saved once."""
 MOST_UNREAD = 256 << 20
 """So many bytes may wait to be evaluated; without a reader, so many are kept."""
 
@@ -227,7 +229,8 @@ class PostedSource(ReceivedSource):
             keeps = decoded.keeps_time and at is None
             self._stamps = keeps and self._stamps is not False
             self._mark(spool)
-        self._wake()
+        if len(body) < _BULK_BYTES:
+            self._wake()
         return receipt
 
     def _check_same(self, post: _Post, checksum: str) -> None:
