@@ -52,9 +52,13 @@ class AnswerHistory:
                 loop.call_soon_threadsafe(event.set)
 
     def after(self, number: int) -> list[tuple[int, PageAnswer]]:
-        """The kept answers behind a number."""
+        """The kept answers behind a number, each with its own."""
+        return self._look(number)[0]
+
+    def _look(self, number: int) -> tuple[list[tuple[int, PageAnswer]], bool]:
+        """The kept answers behind a number, and whether these are all that will ever be."""
         with self._lock:
-            return [one for one in self._answers if one[0] > number]
+            return [one for one in self._answers if one[0] > number], self._is_closed
 
     async def follow(self, after: str | None = None) -> AsyncIterator[PageAnswer]:
         """The answers behind an id, and each that follows, until `close`."""
@@ -65,12 +69,13 @@ class AnswerHistory:
         try:
             while True:
                 event.clear()
-                for number, answer in self.after(seen):
+                found, is_closed = self._look(seen)
+                for number, answer in found:
                     seen = number
                     yield answer
-                if self._is_closed:
+                if is_closed:
                     return
-                if not self.after(seen):
+                if not found:
                     await event.wait()
         finally:
             with self._lock:

@@ -15,7 +15,6 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import headwater as hw
@@ -57,11 +56,13 @@ from headwater.server.page.recent_elements import can_read_again, element_text, 
 from headwater.server.page.template_trials import try_rows
 from headwater.terms.model import Element
 from headwater.terms.names import iri_to_name, name_to_iri
+from headwater.terms.scratch_folders import ScratchFolder
 
 _SHOWN_ELEMENTS = 100
 _COUNTED_ELEMENTS = 2_000
 _SHOWN_IN_WINDOW = 50
 _TRIGGER_SECONDS = 0.25
+_STOP_SECONDS = 10.0
 _SILENT_SECONDS = 10
 """A stream that others wait for is called silent after so long."""
 
@@ -84,8 +85,8 @@ class EmbeddedAccess:
 
     def __init__(self, **settings: Any) -> None:
         """`settings` are those of the `Engine`."""
-        self._scratch = TemporaryDirectory(prefix="headwater-page-", ignore_cleanup_errors=True)
-        self._letters = Path(self._scratch.name) / "dead-letters"
+        self._scratch = ScratchFolder("page")
+        self._letters = self._scratch.path / "dead-letters"
         self._engine = hw.Engine(in_process=True, dead_letters=self._letters, **settings)
         self._sources: dict[str, AnySource] = {}
         self._datasets: dict[str, DataSet] = {}
@@ -93,6 +94,7 @@ class EmbeddedAccess:
         self._changing = threading.Lock()
         self._failure = ""
         self._is_started = False
+        self._watcher: threading.Thread | None = None
 
     def add_stream(self, name: str, source: AnySource | str | Path) -> None:
         """Say where a stream comes from."""
@@ -124,13 +126,17 @@ class EmbeddedAccess:
         """Run the queries in the background, until `stop`."""
         self._is_started = True
         self._engine.start(on_batch=self._take_answers, on_progress=on_progress, trigger_seconds=_TRIGGER_SECONDS)
-        threading.Thread(target=self._watch_run, name="headwater-page-run", daemon=True).start()
+        self._watcher = threading.Thread(target=self._watch_run, name="headwater-page-run", daemon=True)
+        self._watcher.start()
 
     def stop(self) -> None:
-        """End the run."""
+        """End the run, and remove what was kept for it."""
         self._engine.stop()
         for one in self._queries.values():
             one.history.close()
+        if self._watcher is not None:
+            self._watcher.join(_STOP_SECONDS)
+        self._scratch.remove()
 
     def _watch_run(self) -> None:
         try:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from tempfile import TemporaryDirectory
-
 from headwater.errors import HeadwaterError
 from headwater.server.page.page_access import TemplateTrial
 from headwater.server.page.recent_elements import element_text
 from headwater.terms.element_files import element_reader
 from headwater.terms.model import BadElement
+from headwater.terms.scratch_folders import ScratchFolder
 from headwater.terms.template import RowTemplate
 
 _MOST_ROWS = 50
@@ -22,8 +20,8 @@ def try_rows(template: str, rows: str, ending: str) -> TemplateTrial:
         return TemplateTrial(problems=(f"The sample is longer than {_LONGEST_SAMPLE:,} characters.",))
     try:
         compiled = RowTemplate(template, "template")
-        with TemporaryDirectory(prefix="headwater-sample-") as folder:
-            file = Path(folder) / f"sample{ending}"
+        with ScratchFolder("sample") as folder:
+            file = folder / f"sample{ending}"
             file.write_text(rows if rows.endswith("\n") else f"{rows}\n", "utf-8", "surrogatepass")
             read = list(element_reader(file, template=compiled, source="sample").read())[:_MOST_ROWS]
     except HeadwaterError as error:
