@@ -27,7 +27,7 @@ def demo_page(seconds: float, port: int) -> None:
     """Serve the page over the morning until it is interrupted; 41 minutes of the city take so many seconds."""
     if not has_page():
         raise SettingError("the page needs packages that are not installed: pip install 'headwater[page]'")
-    from headwater.server.page.embedded_access import EmbeddedAccess
+    from headwater.server.page.embedded.embedded_access import EmbeddedAccess
     from headwater.server.page.page_mount import page_app, page_server
 
     demo_files = files("headwater.demo")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import headwater as hw
 from headwater.demo.traffic_feed import FOLDERS, write_city
-from headwater.server.page.embedded_access import EmbeddedAccess
+from headwater.server.page.embedded.embedded_access import EmbeddedAccess
 from headwater.server.page.page_mount import page_app, page_server
 
 

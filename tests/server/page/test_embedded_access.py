@@ -11,10 +11,10 @@ import pytest
 import headwater as hw
 from headwater.demo.traffic import City, morning
 from headwater.demo.traffic_feed import write_minute
-from headwater.server.page.answer_history import AnswerHistory
-from headwater.server.page.embedded_access import EmbeddedAccess
+from headwater.server.page.embedded.answer_history import AnswerHistory
+from headwater.server.page.embedded.embedded_access import EmbeddedAccess
+from headwater.server.page.embedded.recent_elements import read_recent
 from headwater.server.page.page_access import PageAccess, PageAnswer, PageOverview, PageTable, QueryState
-from headwater.server.page.recent_elements import read_recent
 from tests.server.page.city_page import make_city, read_query
 
 MINUTES = 12

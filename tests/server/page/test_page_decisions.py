@@ -11,7 +11,7 @@ from headwater.errors import SettingError
 from headwater.server.page import share_links
 from headwater.server.page.answer_charts import ChartKind, MapExtent, chart_options, find_columns, possible_charts
 from headwater.server.page.answer_differences import compare_answers
-from headwater.server.page.completion_words import list_completions
+from headwater.server.page.embedded.completion_words import list_completions
 from headwater.server.page.page_access import (
     PageAnswer,
     PageOverview,

@@ -11,8 +11,8 @@ from pyoxigraph import QueryBoolean, QuerySolutions, QueryTriples, Store
 from headwater.datasets.dataset import DataSet
 from headwater.errors import SettingError
 from headwater.language.lexer import tokenize
+from headwater.server.page.embedded.page_values import MOST_ROWS, cell_of
 from headwater.server.page.page_access import PageTable
-from headwater.server.page.page_values import MOST_ROWS, cell_of
 from headwater.terms.stored_forms import to_stored_quad
 
 _LARGEST_COPY = 500_000

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from headwater.errors import HeadwaterError
+from headwater.server.page.embedded.recent_elements import element_text
 from headwater.server.page.page_access import TemplateTrial
-from headwater.server.page.recent_elements import element_text
 from headwater.terms.element_files import element_reader
 from headwater.terms.model import BadElement
 from headwater.terms.scratch_folders import ScratchFolder

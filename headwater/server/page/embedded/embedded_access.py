@@ -1,7 +1,7 @@
 """An engine in this process, for the page: a run in the background, and what the page wants to know of it.
 
 access = EmbeddedAccess()
-access.add_stream("gates", hw.files("gates/"))
+access.add_stream("gates", files("gates/"))
 access.start()
 """
 
@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import headwater as hw
 from headwater.datasets.dataset import DataSet
+from headwater.engine.engine import Engine
 from headwater.engine.query_handle import Query
 from headwater.engine.stream_sources import AnySource, as_source
 from headwater.errors import SettingError, StateError
@@ -27,10 +27,14 @@ from headwater.execution.answers import Answer
 from headwater.explain.notation import Notation
 from headwater.language.errors import QueryError
 from headwater.running.progress import Progress, QueryProgress, StreamProgress
-from headwater.server.page.answer_history import AnswerHistory
-from headwater.server.page.completion_words import list_completions
-from headwater.server.page.dead_letter_files import read_dead_letters
-from headwater.server.page.linked_data_queries import answer_sparql
+from headwater.server.page.embedded.answer_history import AnswerHistory
+from headwater.server.page.embedded.completion_words import list_completions
+from headwater.server.page.embedded.dead_letter_files import read_dead_letters
+from headwater.server.page.embedded.linked_data_queries import answer_sparql
+from headwater.server.page.embedded.page_values import answer_to_page, dialect_name, joins_table
+from headwater.server.page.embedded.query_preview import PREVIEWED_ELEMENTS, produced_stream, run_preview
+from headwater.server.page.embedded.recent_elements import can_read_again, element_text, read_recent
+from headwater.server.page.embedded.template_trials import try_rows
 from headwater.server.page.page_access import (
     CompletionWord,
     PageAnswer,
@@ -50,10 +54,6 @@ from headwater.server.page.page_access import (
     TextProblem,
     WhyStep,
 )
-from headwater.server.page.page_values import answer_to_page, dialect_name, joins_table
-from headwater.server.page.query_preview import PREVIEWED_ELEMENTS, produced_stream, run_preview
-from headwater.server.page.recent_elements import can_read_again, element_text, read_recent
-from headwater.server.page.template_trials import try_rows
 from headwater.terms.model import Element
 from headwater.terms.names import iri_to_name, name_to_iri
 from headwater.terms.scratch_folders import ScratchFolder
@@ -87,7 +87,7 @@ class EmbeddedAccess:
         """`settings` are those of the `Engine`."""
         self._scratch = ScratchFolder("page")
         self._letters = self._scratch.path / "dead-letters"
-        self._engine = hw.Engine(in_process=True, dead_letters=self._letters, **settings)
+        self._engine = Engine(in_process=True, dead_letters=self._letters, **settings)
         self._sources: dict[str, AnySource] = {}
         self._datasets: dict[str, DataSet] = {}
         self._queries: dict[str, _Registered] = {}

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import headwater as hw
 from headwater.algebra.plan import QueryPlan
+from headwater.engine.engine import Engine
 from headwater.execution.answers import Answer
 from headwater.language.stream_clauses import RegistrationKind
+from headwater.sources.files import memory
 from headwater.terms.model import Element
 from headwater.terms.names import iri_to_name, name_to_iri
 
@@ -38,7 +39,7 @@ def run_preview(
     folders: Sequence[Path],
 ) -> PreviewResult:
     """Answer a text over recent elements of streams, by IRI; `plans` are the registered queries, which may feed it."""
-    engine = hw.Engine(in_process=True, locate_streams=False, egress=[], limits={"seconds": _SECONDS, "rows": _ROWS})
+    engine = Engine(in_process=True, locate_streams=False, egress=[], limits={"seconds": _SECONDS, "rows": _ROWS})
     for folder in folders:
         engine.dataset(folder)
     query = engine.register(text, name="preview")
@@ -51,7 +52,7 @@ def run_preview(
     if missing:
         return PreviewResult(query.plan, (), 0, 0, missing)
     for stream in sorted(read):
-        engine.stream(stream, hw.memory(recent[stream]))
+        engine.stream(stream, memory(recent[stream]))
     newest: deque[Answer] = deque(maxlen=_ANSWERS)
     counts = [0]
 

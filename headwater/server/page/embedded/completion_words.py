@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from headwater.server.page.embedded.recent_elements import shorten_iri
 from headwater.server.page.page_access import CompletionWord
-from headwater.server.page.recent_elements import shorten_iri
 
 KEYWORDS = (
     *("REGISTER", "QUERY", "STREAM", "COMPUTED EVERY", "FROM STREAM", "FROM NAMED WINDOW", "FROM NAMED STREAM"),
