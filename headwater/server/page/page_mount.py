@@ -12,9 +12,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import uvicorn
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 from fastapi.responses import RedirectResponse
-from nicegui import ui
+from nicegui import context, ui
 
 from headwater.server.page.data_view import DataView
 from headwater.server.page.editor_view import EditorView
@@ -27,11 +27,13 @@ from headwater.server.page.streams_view import StreamsView
 PAGE_PATH = "/page"
 
 
-def mount_page(app: FastAPI, access: PageAccess, path: str = PAGE_PATH) -> None:
-    """Let an app show the page under a path."""
+def mount_page(app: FastAPI, access_of: Callable[[Request], PageAccess], path: str = PAGE_PATH) -> None:
+    """Let an app show the page under a path; `access_of` gives what a view asks, for the request that opened it."""
 
     def draw() -> None:
-        frame = PageFrame()
+        request = context.client.request
+        assert request is not None
+        access, frame = access_of(request), PageFrame()
 
         def draw_overview() -> None:
             OverviewView(access)
@@ -89,7 +91,7 @@ def page_app(access: PageAccess, begin: Callable[[], object], end: Callable[[], 
     def lead_to_page() -> RedirectResponse:
         return RedirectResponse(f"{PAGE_PATH}/")
 
-    mount_page(app, access)
+    mount_page(app, lambda request: access)
     return app
 
 

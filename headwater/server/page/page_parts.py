@@ -162,6 +162,7 @@ class LiveView:
     def __init__(self, seconds: float, refresh: Callable[[], Awaitable[None]]) -> None:
         self._refresh = refresh
         self._is_busy = False
+        self._told = ""
         self.client = context.client
         self.timer = ui.timer(seconds, self._tick, immediate=True)
 
@@ -171,9 +172,12 @@ class LiveView:
         self._is_busy = True
         try:
             await self._refresh()
+            self._told = ""
         except (HeadwaterError, OSError) as error:
-            self.timer.deactivate()
-            show_error(error)
+            # It may be over at the next look; until then it is said once.
+            if str(error) != self._told:
+                self._told = str(error)
+                show_error(error)
         finally:
             self._is_busy = False
 

@@ -11,7 +11,6 @@ import asyncio
 import os
 import threading
 import time
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,17 +27,15 @@ from headwater.explain.notation import Notation
 from headwater.language.errors import QueryError
 from headwater.running.progress import Progress, QueryProgress, StreamProgress
 from headwater.server.page.embedded.answer_history import AnswerHistory
-from headwater.server.page.embedded.completion_words import list_completions
-from headwater.server.page.embedded.dead_letter_files import read_dead_letters
+from headwater.server.page.embedded.engine_inspection import SHOWN_ELEMENTS, EngineInspection, WindowSpan
 from headwater.server.page.embedded.linked_data_queries import answer_sparql
 from headwater.server.page.embedded.page_values import answer_to_page, dialect_name, joins_table
 from headwater.server.page.embedded.query_preview import PREVIEWED_ELEMENTS, produced_stream, run_preview
-from headwater.server.page.embedded.recent_elements import can_read_again, element_text, read_recent
+from headwater.server.page.embedded.recent_elements import read_recent
 from headwater.server.page.embedded.template_trials import try_rows
 from headwater.server.page.page_access import (
     CompletionWord,
     PageAnswer,
-    PageDataSet,
     PageElement,
     PageOverview,
     PagePlan,
@@ -54,13 +51,9 @@ from headwater.server.page.page_access import (
     TextProblem,
     WhyStep,
 )
-from headwater.terms.model import Element
 from headwater.terms.names import iri_to_name, name_to_iri
 from headwater.terms.scratch_folders import ScratchFolder
 
-_SHOWN_ELEMENTS = 100
-_COUNTED_ELEMENTS = 2_000
-_SHOWN_IN_WINDOW = 50
 _TRIGGER_SECONDS = 0.25
 _STOP_SECONDS = 10.0
 _SILENT_SECONDS = 10
@@ -168,9 +161,9 @@ class EmbeddedAccess:
                 source = f"query {iri_to_name(one.query.name)}"
                 streams.append(PageStream(name, source, counts.ticks, watermark=mark, is_derived=True))
         with self._changing:
-            datasets = tuple(_describe_dataset(name, data) for name, data in self._datasets.items())
+            datasets = self._inspect().describe_datasets()
         return PageOverview(
-            self._is_started, tuple(streams), queries, datasets, progress.elements, _memory_bytes(), self._failure
+            self._is_started, tuple(streams), queries, datasets, progress.elements, memory_bytes(), self._failure
         )
 
     def _stream(self, iri: str, source: AnySource, progress: Progress) -> PageStream:
@@ -298,19 +291,13 @@ class EmbeddedAccess:
 
     def _windows(self, name: str) -> tuple[PageWindow, ...]:
         known = self._known(name)
-        last, plan = known.last, known.query.plan
-        if last is None:
-            return ()
-        notation = known.notation
-        found: list[PageWindow] = []
-        for source, view in zip(plan.windows, last.inputs, strict=False):
-            recent = read_recent(self._sources.get(source.stream.value), _COUNTED_ELEMENTS)
-            held = [one for one in recent if view.low <= one.time < view.high]
-            shown = tuple(element_text(one, plan.prefixes) for one in held[: -_SHOWN_IN_WINDOW - 1 : -1])
-            stream, specification = iri_to_name(source.stream.value), notation.window(source.spec)
-            label = iri_to_name(view.label)
-            found.append(PageWindow(label, stream, specification, view.low, view.high, view.items, shown))
-        return tuple(found)
+        inputs = () if known.last is None else known.last.inputs
+        spans = [WindowSpan(view.label, view.low, view.high, view.items) for view in inputs]
+        return self._inspect().windows(known.query, spans)
+
+    def _inspect(self) -> EngineInspection:
+        queries = [one.query for one in list(self._queries.values())]
+        return EngineInspection(dict(self._sources), queries, dict(self._datasets), self._letters)
 
     async def why(self, name: str, time: int) -> tuple[WhyStep, ...]:
         known = self._known(name)
@@ -324,22 +311,13 @@ class EmbeddedAccess:
 
     def _stream_details(self, name: str) -> PageStreamDetails:
         iri = name_to_iri(name).value
-        source = self._sources.get(iri)
-        prefixes = self._prefixes()
-        if source is None:
-            return self._derived_details(iri)
-        recent = read_recent(source, _COUNTED_ELEMENTS)
-        counted = Counter(triple.predicate.value for one in recent for triple in one.triples)
-        shown = tuple(element_text(one, prefixes) for one in recent[: -_SHOWN_ELEMENTS - 1 : -1])
-        note = "" if can_read_again(source) else "The elements of this stream pass by: they cannot be read again."
-        letters = read_dead_letters(self._letters, name)
-        return PageStreamDetails(shown, letters, tuple(counted.most_common()), note)
+        return self._inspect().stream_details(iri) if iri in self._sources else self._derived_details(iri)
 
     def _derived_details(self, iri: str) -> PageStreamDetails:
         """What a stream brought that a query makes: the triples of its answers."""
         for one in list(self._queries.values()):
             if produced_stream(one.query.plan) == iri:
-                answers = [answer for _, answer in one.history.after(0)][: -_SHOWN_ELEMENTS - 1 : -1]
+                answers = [answer for _, answer in one.history.after(0)][: -SHOWN_ELEMENTS - 1 : -1]
                 shown = tuple(
                     PageElement(answer.time, "\n".join(" ".join(map(str, row)) for row in answer.table.rows))
                     for answer in answers
@@ -348,10 +326,6 @@ class EmbeddedAccess:
                 return PageStreamDetails(shown, note=f"Made by the query {iri_to_name(one.query.name)}.")
         raise SettingError(f"there is no stream {iri_to_name(iri)}")
 
-    def _prefixes(self) -> list[tuple[str, str]]:
-        """The prefixes that registered queries use."""
-        return list(dict.fromkeys(pair for one in list(self._queries.values()) for pair in one.query.plan.prefixes))
-
     async def try_template(self, template: str, rows: str, ending: str) -> TemplateTrial:
         return await asyncio.to_thread(try_rows, template, rows, ending)
 
@@ -359,19 +333,7 @@ class EmbeddedAccess:
         return await asyncio.to_thread(answer_sparql, text, [data.folder for data in self._datasets.values()])
 
     async def completions(self) -> tuple[CompletionWord, ...]:
-        return await asyncio.to_thread(self._completions)
-
-    def _completions(self) -> tuple[CompletionWord, ...]:
-        triples: list[Element] = []
-        for source in list(self._sources.values()):
-            triples += read_recent(source, _COUNTED_ELEMENTS)
-        seen = Counter(triple.predicate.value for one in triples for triple in one.triples)
-        for data in self._datasets.values():
-            for counts in data.predicate_counts().values():
-                seen.update({predicate.value: one.triples for predicate, one in counts.items()})
-        derived = [produced_stream(one.query.plan) for one in list(self._queries.values())]
-        streams = [iri_to_name(iri) for iri in (*self._sources, *derived) if iri is not None]
-        return list_completions(self._prefixes(), streams, [iri for iri, _ in seen.most_common()])
+        return await asyncio.to_thread(self._inspect().completions)
 
 
 def _describe_source(source: AnySource) -> str:
@@ -382,14 +344,7 @@ def _describe_source(source: AnySource) -> str:
     return str(getattr(source, "address", type(source).__name__))
 
 
-def _describe_dataset(name: str, data: DataSet) -> PageDataSet:
-    data.advance()
-    graphs = sum(1 for _ in data.named_graphs())
-    size = sum(file.stat().st_size for file in data.folder.rglob("*") if file.is_file())
-    return PageDataSet(name, data.statements, data.version, graphs, size)
-
-
-def _memory_bytes() -> int | None:
+def memory_bytes() -> int | None:
     """The memory that this process holds; None where the system does not say."""
     try:
         return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from headwater.server.page.page_access import PageElement
 from headwater.sources.files import FileSource, MemorySource
+from headwater.sources.posted import PostedSource
 from headwater.sources.source import ItemRange, Source
 from headwater.terms.model import Element, Literal, NamedNode, Triple
 
@@ -20,16 +21,24 @@ _LONGEST_TRIPLES = 2_000
 
 def can_read_again(source: object) -> bool:
     """Whether the elements of a source can be read a second time."""
-    return isinstance(source, FileSource | MemorySource)
+    return isinstance(source, FileSource | MemorySource | PostedSource)
+
+
+def readable_source(source: object) -> FileSource | MemorySource | None:
+    """The source, or the files in which what came is kept; None where it cannot be read again."""
+    if isinstance(source, PostedSource):
+        return FileSource((str(source.folder / "*.tnq"),))
+    return source if isinstance(source, FileSource | MemorySource) else None
 
 
 def read_recent(source: object, most: int, tail_bytes: int = TAIL_BYTES) -> list[Element]:
     """At most so many of the newest elements of a source, in their order; none where it cannot be read again."""
-    if not isinstance(source, FileSource | MemorySource):
+    readable = readable_source(source)
+    if readable is None:
         return []
     newest: deque[Element] = deque(maxlen=most)
-    for one in _tail_ranges(source, tail_bytes):
-        newest.extend(element for element in source.read(one) if isinstance(element, Element))
+    for one in _tail_ranges(readable, tail_bytes):
+        newest.extend(element for element in readable.read(one) if isinstance(element, Element))
     return list(newest)
 
 
