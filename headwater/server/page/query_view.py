@@ -232,7 +232,7 @@ def _counts_text(query: PageQuery) -> str:
     """The counts of a query in one line."""
     parts = [
         query.dialect,
-        f"reads {', '.join(query.streams)}",
+        f"reads {', '.join(query.streams) or 'nothing yet'}",
         f"{count_text(query.ticks)} answers",
         f"{count_text(query.rows)} rows",
         f"lag {span_text(query.lag)}",

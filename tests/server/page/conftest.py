@@ -1,4 +1,8 @@
-"""One server and one browser for all tests of the page in a browser; skipped where there may be no browser."""
+"""One server and one browser for all tests of a module; skipped where there may be no browser.
+
+While the browser is there, its driver keeps an event loop in the main thread. So it ends with the module, and no other
+test of such a module may run an event loop.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +71,7 @@ def chromium() -> str:
     return found.stdout.strip()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def city(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveCity]:
     """The page over the city, ten minutes of which have passed."""
     folder, port = tmp_path_factory.mktemp("city"), free_port()
@@ -100,7 +104,7 @@ def _answers(url: str) -> bool:
         return False
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser(chromium: str) -> Iterator[Browser]:
     """The one browser."""
     from playwright.sync_api import sync_playwright
@@ -111,7 +115,7 @@ def browser(chromium: str) -> Iterator[Browser]:
         found.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def context(browser: Browser) -> Iterator[BrowserContext]:
     """One set of cookies and one cache for all tests."""
     found = browser.new_context(viewport={"width": 1280, "height": 860})

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from headwater.server.access import AccessControl
 from headwater.server.problems import Problem
 
-SIGN_IN, SIGN_OUT = "sign-in", "sign-out"
+SIGN_IN = "sign-in"
 _COOKIE = "headwater-page"
 _LONGEST_BODY = 4096
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
