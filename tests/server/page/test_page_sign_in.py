@@ -7,13 +7,13 @@ import asyncio
 import httpx
 from fastapi import FastAPI, Request
 
-from headwater.server.access import AccessControl, Token, hash_token
+from headwater.server.access import AccessControl, AccessToken, hash_token
 from headwater.server.page.served.page_sign_in import PageSignIn
 
 READER, FEEDER = "hw_reader", "hw_feeder"
 
 
-def make_app(*tokens: Token) -> FastAPI:
+def make_app(*tokens: AccessToken) -> FastAPI:
     app = FastAPI()
 
     @app.get("/page/")
@@ -47,8 +47,8 @@ def test_no_other_website_opens_a_connection() -> None:
 
 
 def test_a_token_of_the_form_becomes_a_cookie_that_stands_for_it() -> None:
-    scopes = [Token.of("a", hash_token(READER), ["read"], None, None)]
-    scopes.append(Token.of("b", hash_token(FEEDER), ["feed"], None, None))
+    scopes = [AccessToken.of("a", hash_token(READER), ["read"], None, None)]
+    scopes.append(AccessToken.of("b", hash_token(FEEDER), ["feed"], None, None))
     app = make_app(*scopes)
     refused = ask(app)
     assert refused.status_code == 401 and "A token of this server" in refused.text

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from headwater.server.page.page_access import PageElement
 from headwater.sources.files import FileSource, MemorySource
-from headwater.sources.posted import PostedSource
+from headwater.sources.posting.posted import PostedSource
 from headwater.sources.source import ItemRange, Source
 from headwater.terms.model import Element, Literal, NamedNode, Triple
 

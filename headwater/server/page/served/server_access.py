@@ -20,6 +20,7 @@ from headwater.language.query import ParsedQuery
 from headwater.server.access import Caller, Scope
 from headwater.server.answers.event_ids import EventId
 from headwater.server.answers.log_files import LogPlace, LogReader, LogRecord, list_segments, read_segment
+from headwater.server.page.embedded.completion_words import list_completions
 from headwater.server.page.embedded.page_values import dialect_name
 from headwater.server.page.page_access import (
     CompletionWord,
@@ -58,8 +59,8 @@ Note = Callable[[str, str], None]
 class ServerAccess:
     """The server as a caller sees it; `note` is called with what the caller changed."""
 
-    def __init__(self, services: ServerServices, caller: Caller, note: Note) -> None:
-        self._services = services
+    def __init__(self, server: ServerServices, caller: Caller, note: Note) -> None:
+        self._server = server
         self._caller = caller
         self._note = note
         self._datasets: tuple[PageDataSet, ...] = ()
@@ -70,11 +71,11 @@ class ServerAccess:
             raise StateError(f"your token does not allow this: it needs the scope {scope}")
 
     async def _call(self, method: str, /, **arguments: Any) -> Any:
-        return await self._services.engine.call(method, **arguments)
+        return await self._server.engine.call(method, **arguments)
 
     async def overview(self) -> PageOverview:
         self._check("read")
-        services, status = self._services, self._services.status
+        status = self._server.status
         run = status["run"]
         queries = [_query(name, one) for name, one in status["queries"].items() if self._caller.may("read", query=name)]
         counts = run.get("streams", {})
@@ -84,10 +85,10 @@ class ServerAccess:
             if self._caller.may("read", stream=name)
         ]
         failure = status["failure"] or ""
-        if not services.engine.is_ready:
+        if not self._server.engine.is_ready:
             failure = "the engine is being started; what was answered is kept, and it goes on by itself"
         return PageOverview(
-            services.engine.is_ready,
+            self._server.engine.is_ready,
             tuple(streams),
             tuple(queries),
             await self._known_datasets(),
@@ -98,7 +99,7 @@ class ServerAccess:
 
     async def _known_datasets(self) -> tuple[PageDataSet, ...]:
         """The data sets, asked for now and then; the last known ones while the engine is away."""
-        if time.monotonic() - self._datasets_at > _DATA_SECONDS and self._services.engine.is_ready:
+        if time.monotonic() - self._datasets_at > _DATA_SECONDS and self._server.engine.is_ready:
             self._datasets_at = time.monotonic()
             self._datasets = tuple(PageDataSet(**one) for one in await self._call("page_datasets"))
         return self._datasets
@@ -113,13 +114,18 @@ class ServerAccess:
             return TextCheck(problem)
         parsed = parse_known(text)
         name = parsed.registration.name if parsed is not None and parsed.registration else ""
-        made = {name for name in self._services.status["queries"]}
+        made = {name for name in self._server.status["queries"]}
         unknown = tuple(one for one in found["unknown_streams"] if one not in made)
         dialect = "" if parsed is None else dialect_name(parsed.dialect)
         return TextCheck(None, dialect, iri_to_name(name), unknown)
 
+    def _visible_streams(self) -> list[str]:
+        return [name for name in self._server.status["streams"] if self._caller.may("read", stream=name)]
+
     async def preview(self, text: str) -> PagePreview:
         self._check("read")
+        if len(self._visible_streams()) < len(self._server.status["streams"]):
+            raise StateError("your token does not allow this: a preview reads any stream, and needs a token for all")
         found = await self._call("preview", text=text, options={})
         if found["answer"] is None:
             return PagePreview((), "The windows hold nothing that gives an answer yet.")
@@ -128,7 +134,7 @@ class ServerAccess:
 
     async def register(self, text: str, *, name: str | None = None) -> str:
         parsed = parse(text)
-        known = self._services.status["queries"]
+        known = self._server.status["queries"]
         chosen = name or (iri_to_name(parsed.registration.name) if parsed.registration else _free_name(known))
         self._check("register", query=chosen)
         if chosen in known:
@@ -153,17 +159,17 @@ class ServerAccess:
 
     def answers(self, name: str, after: str | None = None) -> AsyncIterator[PageAnswer]:
         self._check("read", query=name)
-        if name not in self._services.status["queries"]:
+        if name not in self._server.status["queries"]:
             raise StateError(f"there is no query {name!r}")
         return self._follow(name, None if after is None else EventId.parse(after))
 
     async def _follow(self, name: str, last: EventId | None) -> AsyncIterator[PageAnswer]:
         """The newest answers of the log, and then what is added to it."""
-        reader = self._services.fan_out.reader(name)
+        reader = self._server.fan_out.reader(name)
         records, place = await asyncio.to_thread(_read_tail, reader)
         seen: object = None
         while True:
-            query = self._services.status["queries"].get(name)
+            query = self._server.status["queries"].get(name)
             if query is None:
                 return
             prefixes, emit = _prefixes(query["text"]), query.get("emit") or "rstream"
@@ -172,7 +178,7 @@ class ServerAccess:
                     last = id
                     yield logged_answer_to_page(str(id), json.loads(line), prefixes, emit)
             records = []
-            news = (query.get("counts", {}).get("ticks"), self._services.engine.starts, query.get("status"))
+            news = (query.get("counts", {}).get("ticks"), self._server.engine.starts, query.get("status"))
             if news != seen:
                 seen = news
                 read = await asyncio.to_thread(_read_from, reader, place)
@@ -188,7 +194,7 @@ class ServerAccess:
 
     async def windows(self, name: str) -> tuple[PageWindow, ...]:
         self._check("read", query=name)
-        last = await asyncio.to_thread(self._services.fan_out.reader(name).last_record)
+        last = await asyncio.to_thread(self._server.fan_out.reader(name).last_record)
         inputs = [] if last is None else json.loads(last[0].lines[-1]).get("inputs", [])
         spans = [[one["window"], one["from_us"], one["before_us"], one["items"]] for one in inputs]
         found = await self._call("page_windows", name=name, spans=spans)
@@ -217,6 +223,10 @@ class ServerAccess:
 
     async def completions(self) -> tuple[CompletionWord, ...]:
         self._check("read")
+        visible = self._visible_streams()
+        if len(visible) < len(self._server.status["streams"]):
+            # The predicates of the others are not for this caller.
+            return list_completions((), visible, ())
         return tuple(CompletionWord(**one) for one in await self._call("page_completions"))
 
 
