@@ -130,6 +130,8 @@ class PageAnswer:
     operator: str = "RSTREAM"
     is_complete: bool = True
     suspended: str = ""
+    remarks: tuple[str, ...] = ()
+    """What else is known of it: the version of the data that it saw, and how good it is where it rests on SERVICE."""
 
 
 @dataclass(frozen=True, slots=True)

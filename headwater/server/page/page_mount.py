@@ -51,7 +51,7 @@ def mount_page(app: FastAPI, access_of: Callable[[Request], PageAccess], path: s
         def draw_data() -> None:
             DataView(access, frame)
 
-        with ui.column().classes("hw-page").props("role=main"):
+        with ui.column().classes("hw-page"):
             ui.sub_pages(
                 {
                     "/": draw_overview,

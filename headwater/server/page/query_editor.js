@@ -42,17 +42,60 @@ async function drawn(id) {
   }
 }
 
-window.headwaterEditor = async (id) => {
+// Marks are a field of the editor's state that follows what is typed. They do not go through the properties of the
+// element: with those the server would send the text that it knows, and what was typed meanwhile would be lost.
+function markField(CM) {
+  const setMarks = CM.StateEffect.define();
+  const field = CM.StateField.define({
+    create: () => CM.Decoration.none,
+    update(marks, transaction) {
+      marks = marks.map(transaction.changes);
+      for (const effect of transaction.effects) if (effect.is(setMarks)) marks = CM.Decoration.set(effect.value, true);
+      return marks;
+    },
+    provide: (one) => CM.EditorView.decorations.from(one),
+  });
+  return { setMarks, field };
+}
+
+const editors = new Map();
+
+window.headwaterEditor = (id) => {
+  editors.set(id, prepare(id));
+};
+
+async function prepare(id) {
   const CM = await import("nicegui-codemirror");
   const element = await drawn(id);
-  if (!element) return;
+  if (!element) return null;
   await element.editorPromise;
   const language = await streamingLanguage(CM);
+  const { setMarks, field } = markField(CM);
   element.editor.dispatch({
     effects: [
       element.languageConfig.reconfigure(language),
-      CM.StateEffect.appendConfig.of(language.data.of({ autocomplete: offer })),
-      CM.StateEffect.appendConfig.of(CM.EditorView.contentAttributes.of({ "aria-label": "query text" })),
+      CM.StateEffect.appendConfig.of([
+        language.data.of({ autocomplete: offer }),
+        CM.EditorView.contentAttributes.of({ "aria-label": "query text" }),
+        field,
+      ]),
     ],
   });
+  return { CM, view: element.editor, setMarks };
+}
+
+// Underlines what is wrong with a text, unless the text is another one by now. Offsets count characters as Python does.
+window.headwaterMark = async (id, text, problem) => {
+  const editor = await editors.get(id);
+  if (!editor || editor.view.state.doc.toString() !== text) return;
+  const { CM, view, setMarks } = editor;
+  const marks = [];
+  if (problem) {
+    const characters = [...text];
+    const place = (count) => characters.slice(0, count).join("").length;
+    const attributes = { title: problem.message };
+    marks.push(CM.Decoration.line({ class: "hw-wrong-line" }).range(view.state.doc.line(problem.line).from));
+    marks.push(CM.Decoration.mark({ class: "hw-wrong", attributes }).range(place(problem.from), place(problem.to)));
+  }
+  view.dispatch({ effects: setMarks.of(marks) });
 };

@@ -42,7 +42,6 @@ class QueryEditor:
 
     def replace(self, text: str) -> None:
         """Show another text."""
-        self.mark(None)
         self.editor.value = text
 
     def offer(self, words: Sequence[CompletionWord]) -> None:
@@ -51,17 +50,14 @@ class QueryEditor:
         ui.run_javascript(f"window.headwaterWords = {json.dumps(listed)}")
 
     def mark(self, problem: TextProblem | None) -> None:
-        """Underline the place of a problem; None: nothing is wrong."""
-        if problem is None:
-            self.editor.decorations = []
-            self.editor.line_tooltips = {}
-            return
-        start, end = marked_range(self.text, problem.offset)
-        self.editor.decorations = [
-            {"kind": "line", "line": problem.line, "class": "hw-wrong-line"},
-            {"kind": "mark", "from": start, "to": end, "class": "hw-wrong"},
-        ]
-        self.editor.line_tooltips = {problem.line: problem_text(problem)}
+        """Underline the place of a problem of the text as it is now; None: nothing is wrong."""
+        text = self.text
+        given: dict[str, object] | None = None
+        if problem is not None and text:
+            start, end = marked_range(text, problem.offset)
+            given = {"line": problem.line, "from": start, "to": end, "message": problem_text(problem)}
+        arguments = ", ".join(map(json.dumps, (self.editor.id, text, given)))
+        self.editor.client.run_javascript(f"window.headwaterMark({arguments})")
 
 
 def marked_range(text: str, offset: int) -> tuple[int, int]:

@@ -173,7 +173,8 @@ class QueryView:
     def _show_answers(self, newest: PageAnswer) -> None:
         answers = list(self._answers)
         self._show_chart(answers)
-        self._moment.set_text(f"{time_text(newest.time)} UTC{'' if newest.is_complete else ' (not complete yet)'}")
+        incomplete = () if newest.is_complete else ("its windows did not hold everything yet",)
+        self._moment.set_text("  ·  ".join((f"{time_text(newest.time)} UTC", *incomplete, *newest.remarks)))
         self._rows.show(newest.table)
         self._left_out.set_text(f"{newest.table.left_out:,} rows more" if newest.table.left_out else "")
         self._changed.show(PageTable(("±", "time", *newest.table.columns), tuple(self._changes)))
@@ -237,6 +238,6 @@ def _counts_text(query: PageQuery) -> str:
         f"{count_text(query.rows)} rows",
         f"lag {span_text(query.lag)}",
         f"{count_text(query.state_rows)} triples in windows ({bytes_text(query.state_bytes)})",
-        f"evaluated by the {query.evaluator}",
+        f"evaluated by the {query.evaluator} in {count_text(query.seconds)} s",
     ]
     return "  ·  ".join(parts)

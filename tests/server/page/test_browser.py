@@ -116,10 +116,27 @@ def test_an_error_is_marked_where_the_parser_says(watched: Watched, city: LiveCi
     expect(page.get_by_text(re.compile(r"^Line 6, column 7: .*expected"))).to_be_visible()
     expect(page.get_by_role("button", name="Register")).to_be_disabled()
     watched.screenshot("editor-error")
+    assert "expected BY" in (wrong.get_attribute("title") or "")
     wrong.dblclick()
     page.keyboard.type("BY")
     expect(wrong).to_have_count(0)
     expect(page.get_by_role("button", name="Register")).to_be_enabled()
+
+
+def test_nothing_that_is_typed_is_lost_to_a_check(watched: Watched, city: LiveCity) -> None:
+    """Checks come back while somebody goes on typing."""
+    page = open_view(watched, city, f"/editor?text={pack_text('# typed: ')}")
+    editor = page.locator(".cm-content")
+    expect(editor).to_contain_text("# typed:")
+    editor.click()
+    page.keyboard.press("Control+End")
+    typed = "".join(f"{number} wrong " for number in range(20))
+    for word in typed.split(" "):
+        page.keyboard.type(f"{word} ", delay=12)
+    expect(editor).to_contain_text(typed.strip())
+    page.keyboard.press("Enter")
+    page.keyboard.type("NO QUERY")
+    expect(page.locator(".cm-content .hw-wrong")).to_have_text("NO")
 
 
 def test_the_editor_offers_what_is_known(watched: Watched, city: LiveCity) -> None:

@@ -40,6 +40,12 @@ def test_without_tokens_the_page_is_only_for_names_of_this_machine() -> None:
     assert ask(app, Host="elsewhere.example:8080").status_code == 403
 
 
+def test_a_browser_is_led_to_the_page() -> None:
+    app = make_app()
+    assert ask(app, path="/", Accept="text/html,*/*").headers["location"] == "/page/"
+    assert ask(app, path="/", Accept="application/json").status_code == 404
+
+
 def test_no_other_website_opens_a_connection() -> None:
     app = make_app()
     assert ask(app, Origin="http://elsewhere.example").status_code == 403

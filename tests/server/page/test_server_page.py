@@ -84,6 +84,7 @@ def test_who_may_only_read_changes_nothing(visitor: Watched, guarded: Server) ->
 def test_a_query_is_followed_and_the_page_recovers(visitor: Watched, guarded: Server) -> None:
     page = sign_in(visitor, guarded, ALL)
     expect(page.get_by_role("link", name="s", exact=True)).to_be_visible()
+    expect(page.get_by_text(re.compile(r"^[\d.]+ MB$"))).to_be_visible()
     assert guarded.feed(1, 2, 3).status_code == 200
     page.goto(f"{guarded.url}/page/editor?text={pack_text(SUMS)}")
     page.get_by_role("button", name="Preview").click()
@@ -119,3 +120,11 @@ def test_a_query_is_followed_and_the_page_recovers(visitor: Watched, guarded: Se
     assert guarded.client.get("/queries").json() == {"queries": []}
     audit = (guarded.folder / "headwater-state" / "audit.jsonl").read_text()
     assert [name in audit for name in ("Sums?action=register", "Sums?action=pause", "Sums?action=drop")] == [True] * 3
+
+
+def test_an_open_page_does_not_hold_up_the_end(visitor: Watched, guarded: Server) -> None:
+    page = sign_in(visitor, guarded, ALL)
+    expect(page.get_by_role("link", name="s", exact=True)).to_be_visible()
+    assert guarded.stop() == 0
+    expect(page.get_by_text("Trying to reconnect")).to_be_visible()
+    visitor.errors.clear()

@@ -8,7 +8,6 @@ access.start()
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -27,7 +26,7 @@ from headwater.explain.notation import Notation
 from headwater.language.errors import QueryError
 from headwater.running.progress import Progress, QueryProgress, StreamProgress
 from headwater.server.page.embedded.answer_history import AnswerHistory
-from headwater.server.page.embedded.engine_inspection import SHOWN_ELEMENTS, EngineInspection, WindowSpan
+from headwater.server.page.embedded.engine_inspection import SHOWN_ELEMENTS, EngineInspection, WindowSpan, memory_bytes
 from headwater.server.page.embedded.linked_data_queries import answer_sparql
 from headwater.server.page.embedded.page_values import answer_to_page, dialect_name, joins_table
 from headwater.server.page.embedded.query_preview import PREVIEWED_ELEMENTS, produced_stream, run_preview
@@ -342,11 +341,3 @@ def _describe_source(source: AnySource) -> str:
     if patterns:
         return ", ".join(Path(one).name or one for one in patterns)
     return str(getattr(source, "address", type(source).__name__))
-
-
-def memory_bytes() -> int | None:
-    """The memory that this process holds; None where the system does not say."""
-    try:
-        return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError, IndexError):
-        return None

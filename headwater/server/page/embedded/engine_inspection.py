@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -95,3 +96,11 @@ def _describe_dataset(name: str, data: DataSet) -> PageDataSet:
     graphs = sum(1 for _ in data.named_graphs())
     size = sum(file.stat().st_size for file in data.folder.rglob("*") if file.is_file())
     return PageDataSet(name, data.statements, data.version, graphs, size)
+
+
+def memory_bytes() -> int | None:
+    """The memory that this process holds; None where the system does not say."""
+    try:
+        return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return None

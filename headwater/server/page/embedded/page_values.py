@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from headwater.execution.answers import Answer, plain_value
@@ -39,7 +39,23 @@ def answer_to_page(answer: Answer, notation: Notation) -> PageAnswer:
     columns, rows = (answer.table_columns(), ()) if answer.suspended is not None else answer.table()
     shown = tuple(tuple(cell_of(term, notation) for term in row) for row in rows[:MOST_ROWS])
     table = PageTable(columns, shown, max(0, len(rows) - MOST_ROWS))
-    return PageAnswer("", answer.time, table, answer.operator.value, answer.complete, answer.suspended or "")
+    quality = None if answer.quality is None else answer.quality.as_json()
+    remarks = describe_answer(answer.data_version, quality, answer.skipped)
+    return PageAnswer("", answer.time, table, answer.operator.value, answer.complete, answer.suspended or "", remarks)
+
+
+def describe_answer(
+    version: Sequence[int] | None, quality: Mapping[str, Any] | None, skipped: int = 0
+) -> tuple[str, ...]:
+    """What else is known of an answer, in words."""
+    found: list[str] = []
+    if version:
+        found.append(f"data at version {', '.join(map(str, version))}")
+    if quality:
+        found.append("SERVICE: " + ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in quality.items()))
+    if skipped:
+        found.append(f"{skipped:,} ticks before it were skipped")
+    return tuple(found)
 
 
 def joins_table(choices: Iterable[Mapping[str, Any]]) -> PageTable:

@@ -7,7 +7,7 @@ from typing import Any
 
 from pyoxigraph import RdfFormat
 
-from headwater.server.page.embedded.page_values import MOST_ROWS
+from headwater.server.page.embedded.page_values import MOST_ROWS, describe_answer
 from headwater.server.page.embedded.recent_elements import shorten_iri
 from headwater.server.page.page_access import PageAnswer, PageCell, PageTable
 from headwater.terms.checking.checked_parsing import parse_quads
@@ -40,6 +40,7 @@ def logged_answer_to_page(
         operator,
         answer.get("complete", True),
         answer.get("suspended") or "",
+        describe_answer(None, answer.get("quality"), answer.get("skipped", 0)),
     )
 
 

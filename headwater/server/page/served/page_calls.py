@@ -14,7 +14,7 @@ from headwater.datasets.dataset import DataSet
 from headwater.engine.engine import Engine
 from headwater.engine.query_handle import Query
 from headwater.errors import StateError
-from headwater.server.page.embedded.engine_inspection import EngineInspection, WindowSpan
+from headwater.server.page.embedded.engine_inspection import EngineInspection, WindowSpan, memory_bytes
 from headwater.server.page.embedded.linked_data_queries import answer_sparql
 from headwater.server.page.embedded.page_values import joins_table
 from headwater.server.page.embedded.recent_elements import readable_source
@@ -25,7 +25,7 @@ from headwater.sources.source import SourceError
 from headwater.terms.names import iri_to_name, name_to_iri
 
 PAGE_CALLS = (
-    *("page_plan", "page_windows", "page_why", "page_stream", "page_completions", "page_datasets"),
+    *("page_plan", "page_windows", "page_why", "page_stream", "page_completions", "page_process"),
     *("page_sparql", "page_template"),
 )
 """The methods that may be called."""
@@ -110,9 +110,9 @@ class PageCalls:
         """What the editor may offer."""
         return [asdict(one) for one in self._inspect().completions()]
 
-    def page_datasets(self) -> list[dict[str, Any]]:
-        """The data sets."""
-        return [asdict(one) for one in self._inspect().describe_datasets()]
+    def page_process(self) -> dict[str, Any]:
+        """The data sets, and the memory of the process."""
+        return {"datasets": [asdict(one) for one in self._inspect().describe_datasets()], "memory": memory_bytes()}
 
     def page_sparql(self, text: str) -> dict[str, Any]:
         """The result of a SPARQL query over the linked data."""

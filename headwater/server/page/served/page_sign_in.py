@@ -46,10 +46,17 @@ class PageSignIn:
         self._path = path
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] not in ("http", "websocket") or not self._is_of_page(scope["path"]):
+        if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
+        if scope["path"] == "/" and "text/html" in headers.get("accept", ""):
+            # Who types the address of the server into a browser means the page.
+            await RedirectResponse(f"{self._path}/")(scope, receive, send)
+            return
+        if not self._is_of_page(scope["path"]):
+            await self._app(scope, receive, send)
+            return
         if self._is_foreign(headers):
             answer: Response = PlainTextResponse("Ask for this page by the name localhost.", 403)
         elif self._access.is_open or "authorization" in headers:

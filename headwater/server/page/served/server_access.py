@@ -10,6 +10,7 @@ import json
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -43,11 +44,12 @@ from headwater.server.page.page_access import (
     WhyStep,
 )
 from headwater.server.page.served.logged_answers import logged_answer_to_page
+from headwater.server.process.call_errors import EngineDown
 from headwater.server.server_services import ServerServices
 from headwater.terms.names import iri_to_name
 
 _LOOK_SECONDS = 0.25
-_DATA_SECONDS = 2.0
+_PROCESS_SECONDS = 2.0
 _SILENT_SECONDS = 10
 _FIRST_ANSWERS = 300
 _STATES = {"paused": QueryState.PAUSED, "suspended": QueryState.SUSPENDED, "failed": QueryState.SUSPENDED}
@@ -64,7 +66,8 @@ class ServerAccess:
         self._caller = caller
         self._note = note
         self._datasets: tuple[PageDataSet, ...] = ()
-        self._datasets_at = float("-inf")
+        self._memory: int | None = None
+        self._asked_at = float("-inf")
 
     def _check(self, scope: Scope, *, query: str | None = None, stream: str | None = None) -> None:
         if not self._caller.may(scope, query=query, stream=stream):
@@ -77,6 +80,7 @@ class ServerAccess:
         self._check("read")
         status = self._server.status
         run = status["run"]
+        await self._ask_process()
         queries = [_query(name, one) for name, one in status["queries"].items() if self._caller.may("read", query=name)]
         counts = run.get("streams", {})
         streams = [
@@ -91,18 +95,20 @@ class ServerAccess:
             self._server.engine.is_ready,
             tuple(streams),
             tuple(queries),
-            await self._known_datasets(),
+            self._datasets,
             run.get("elements", 0),
-            run.get("state_bytes"),
+            self._memory,
             failure,
         )
 
-    async def _known_datasets(self) -> tuple[PageDataSet, ...]:
-        """The data sets, asked for now and then; the last known ones while the engine is away."""
-        if time.monotonic() - self._datasets_at > _DATA_SECONDS and self._server.engine.is_ready:
-            self._datasets_at = time.monotonic()
-            self._datasets = tuple(PageDataSet(**one) for one in await self._call("page_datasets"))
-        return self._datasets
+    async def _ask_process(self) -> None:
+        """Ask the engine process for its data and its memory, now and then; while it is away, the last ones hold."""
+        if time.monotonic() - self._asked_at > _PROCESS_SECONDS and self._server.engine.is_ready:
+            self._asked_at = time.monotonic()
+            with suppress(EngineDown):
+                found = await self._call("page_process")
+                self._datasets = tuple(PageDataSet(**one) for one in found["datasets"])
+                self._memory = found["memory"]
 
     async def validate(self, text: str) -> TextCheck:
         self._check("read")

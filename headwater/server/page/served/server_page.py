@@ -5,7 +5,6 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from fastapi import FastAPI, Request
-from fastapi.responses import RedirectResponse
 
 from headwater.server.audit_log import AuditLog
 from headwater.server.server_services import CALLER, ServerServices
@@ -31,10 +30,6 @@ def mount_server_page(app: FastAPI) -> bool:
             audit.note(caller.name, address, "PAGE", f"/queries/{name}?action={action}", 200)
 
         return ServerAccess(services, caller, note)
-
-    @app.get("/", include_in_schema=False)
-    def lead_to_page() -> RedirectResponse:
-        return RedirectResponse(f"{PAGE_PATH}/")
 
     mount_page(app, access_of)
     app.add_middleware(PageSignIn, access=services.access, path=PAGE_PATH)
