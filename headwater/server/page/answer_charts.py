@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -19,6 +20,8 @@ from headwater.server.page.page_access import PageAnswer, PageCell, PageTable
 _LATITUDES = frozenset({"lat", "latitude", "geolat"})
 _LONGITUDES = frozenset({"long", "lon", "lng", "longitude", "geolong"})
 _MOST_SERIES, _MOST_BARS, _MOST_POINTS = 12, 30, 500
+_LINE_MILLISECONDS = 120_000
+_LONG_IRI = re.compile(r"<[^<> ]*[/#:]([^<>/#: ]+)[/#]?>")
 _INK, _LINES = "#8a93a0", "rgba(138,147,160,.25)"
 PALETTE = (
     *("#2f7ed8", "#e8743b", "#19a979", "#945ecf", "#d5467a", "#13a4b4"),
@@ -102,7 +105,7 @@ def _base(**more: Any) -> dict[str, Any]:
         "grid": {"left": 12, "right": 20, "top": 36, "bottom": 12, "containLabel": True},
         "textStyle": {"fontFamily": "inherit", "color": _INK},
         "tooltip": {"trigger": "axis", "confine": True},
-        "legend": {"type": "scroll", "top": 0, "textStyle": {"color": _INK}, "icon": "circle", "itemHeight": 8},
+        "legend": {"type": "scroll", "top": 4, "textStyle": {"color": _INK}, "icon": "circle", "itemHeight": 8},
         "animationDuration": 200,
         "animationDurationUpdate": 300,
         "xAxis": axis,
@@ -127,13 +130,14 @@ def _line_options(answers: Sequence[PageAnswer], columns: ChartColumns) -> dict[
                         parts.append(answer.table.columns[place])
                     series.setdefault(" · ".join(filter(None, parts)), []).append([moment, value])
     largest = sorted(series, key=lambda name: -len(series[name]))[:_MOST_SERIES]
+    shown = _brief_names(largest)
     options = _base()
     options["xAxis"] = {**options["xAxis"], "type": "time"}
     options["yAxis"] = {**options["yAxis"], "type": "value"}
     options["legend"]["show"] = len(largest) > 1 or bool(columns.numbers)
     options["series"] = [
         {
-            "name": name,
+            "name": shown[name],
             "type": "line",
             "showSymbol": len(series[name]) < 40,
             "symbolSize": 5,
@@ -145,12 +149,19 @@ def _line_options(answers: Sequence[PageAnswer], columns: ChartColumns) -> dict[
     return options
 
 
+def _brief_names(names: Sequence[str]) -> dict[str, str]:
+    """Names with the last part of each IRI, where they are different by it."""
+    brief = {name: _LONG_IRI.sub(r"\1", name) for name in names}
+    return brief if len(set(brief.values())) == len(brief) else {name: name for name in names}
+
+
 def _bar_options(answer: PageAnswer, columns: ChartColumns) -> dict[str, Any]:
     rows = answer.table.rows[:_MOST_BARS][::-1]
     options = _base()
     options["xAxis"] = {**options["yAxis"], "type": "value"}
     names = [_name(row, columns) or str(number) for number, row in enumerate(rows, start=1)]
-    options["yAxis"] = {**_base()["xAxis"], "type": "category", "data": names}
+    shown = _brief_names(names)
+    options["yAxis"] = {**_base()["xAxis"], "type": "category", "data": [shown[name] for name in names]}
     options["legend"]["show"] = len(columns.numbers) > 1
     options["series"] = [
         {
@@ -233,6 +244,8 @@ def line_chart(points: Sequence[tuple[float, float]]) -> dict[str, Any]:
     options["grid"] = {"left": 8, "right": 12, "top": 12, "bottom": 4, "containLabel": True}
     options["legend"]["show"] = False
     options["xAxis"] = {**options["xAxis"], "type": "time"}
+    if points:
+        options["xAxis"]["min"] = points[-1][0] - _LINE_MILLISECONDS
     options["yAxis"] = {**options["yAxis"], "type": "value", "min": 0}
     line = {"type": "line", "showSymbol": False, "lineStyle": {"width": 2}, "areaStyle": {"opacity": 0.12}}
     options["series"] = [{**line, "name": "elements a second", "data": [list(point) for point in points]}]

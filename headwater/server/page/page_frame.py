@@ -55,7 +55,7 @@ class PageFrame:
         ui.add_css(_HERE / "page_style.css")
         ui.add_body_html(_WATCH)
         ui.add_body_html(f'<script type="module">{(_HERE / "query_editor.js").read_text("utf-8")}</script>')
-        ui.colors(primary="#2468b4", positive="#18794e", negative="#b42318", warning="#9a5b00")
+        ui.colors(primary="#2468b4", positive="#18794e", negative="#b42318", warning="#9a5b00", info="#2468b4")
         self._dark = ui.dark_mode(_MODES[self.theme.mode])
         ui.on("prefers_dark", lambda event: self._note_preference(bool(event.args)))
         ui.on("page_visibility", lambda event: note_visibility(client.id, bool(event.args)))

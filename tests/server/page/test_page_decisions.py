@@ -77,6 +77,15 @@ def test_lines_have_a_series_for_each_text() -> None:
     assert rows["series"][0]["data"] == [[0.0, 1], [1000.0, 0]]
 
 
+def test_iris_are_named_by_their_last_part_where_that_is_enough() -> None:
+    rows = (("<http://x/city#gate1>", 1), ("<http://x/city/gate2/>", 2))
+    names = [one["name"] for one in chart_options(ChartKind.LINES, [answer(PageTable(("g", "n"), rows))])["series"]]
+    assert sorted(names) == ["gate1", "gate2"]
+    rows = (("<http://x/a#gate>", 1), ("<http://x/b#gate>", 2))
+    bars = chart_options(ChartKind.BARS, [answer(PageTable(("g", "n"), rows))])
+    assert bars["yAxis"]["data"] == ["<http://x/b#gate>", "<http://x/a#gate>"]
+
+
 def test_bars_are_those_of_the_newest_answer_with_rows() -> None:
     options = chart_options(ChartKind.BARS, [answer(COUNTS), answer(PageTable(COUNTS.columns))])
     assert options["yAxis"]["data"] == ["c:gate2", "c:gate1"]
