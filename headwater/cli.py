@@ -454,13 +454,22 @@ def load(
     load_files(sources, into, graph, strict)
 
 
-@app.command(epilog=example("headwater demo --seconds 60", "headwater demo --seconds 10 --in-process"))
+@app.command(
+    epilog=example("headwater demo --seconds 60", "headwater demo --seconds 10 --in-process", "headwater demo --page")
+)
 @report_failures
 def demo(
     seconds: Annotated[float, typer.Option(min=1, help="How long it takes in all, about.")] = 60,
     in_process: Annotated[bool, typer.Option("--in-process", help="Without Spark.")] = False,
+    page: Annotated[bool, typer.Option("--page", help="In a browser, with a map, until it is stopped.")] = False,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Where the page is, with --page.")] = 8080,
 ) -> None:
     """A city's morning traffic, generated, and three queries over it: one in each language."""
+    if page:
+        from headwater.commands.demo_page import demo_page
+
+        demo_page(seconds, port)
+        return
     from headwater.commands.demo_command import demo as run_demo
 
     run_demo(seconds, in_process)

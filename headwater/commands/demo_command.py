@@ -54,6 +54,7 @@ def demo(seconds: float, in_process: bool) -> None:
         summary, whole = _run(engine, Path(folder), pace, console)
     seconds_taken = f"{time.monotonic() - begun:.0f} s"
     print(f"{'Done in' if whole else 'Cut short after'} {seconds_taken}: {progress_text(summary)}")
+    print("Look at it in a browser: headwater demo --page")
     print(f"Try next: {suggest_command()}")
 
 

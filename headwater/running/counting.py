@@ -20,7 +20,7 @@ from headwater.execution.program_clocks import list_awaited_streams
 from headwater.execution.registered import RegisteredQuery
 from headwater.execution.window_log import Size
 from headwater.linting.implausible_times import implausible_time_text, is_implausible
-from headwater.running.progress import Progress, QueryProgress, RunSummary
+from headwater.running.progress import Progress, QueryProgress, RunSummary, StreamProgress
 from headwater.terms.names import iri_to_name
 from headwater.terms.packing import Plain
 from headwater.terms.timestamps import format_time
@@ -182,6 +182,10 @@ class StreamTroubles:
             self.bad += 1
             self.first_bad = self.first_bad or what
 
+    def to_progress(self) -> StreamProgress:
+        """The counts alone."""
+        return StreamProgress(self.elements, self.late, self.bad, self.ahead, self.watermark)
+
     def describe(self, stream: str) -> Iterator[str]:
         """What a person should know of them, and do."""
         name, keep = iri_to_name(stream), "--dead-letters DIR keeps them with the reasons"
@@ -256,6 +260,7 @@ class RunCounts:
             state_bytes=measure.log.bytes or 0 if measure.queries else before.state_bytes,
             steps=add_by_name(add_by_name(before.steps, measure.steps), steps),
             queries=self._count_queries(outcome, seconds),
+            streams={iri_to_name(stream): one.to_progress() for stream, one in self._troubles.items()},
         )
         self._last = now
         return self.progress

@@ -70,6 +70,17 @@ class QueryProgress:
 
 
 @dataclass(frozen=True, slots=True)
+class StreamProgress:
+    """The counts of one stream since the run was started, and how far it has come in microseconds since 1970."""
+
+    elements: int = 0
+    late: int = 0
+    bad: int = 0
+    ahead: int = 0
+    watermark: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Progress:
     """The counts of a run so far, each since the run was started.
 
@@ -79,7 +90,7 @@ class Progress:
     `rate` is in elements per second. `alerts` counts the goals of SERVICE clauses that answers did not reach.
     `state_rows` and `state_bytes` are those of the log of the windows, which is the durable state (without a
     checkpoint there is none in process). `steps` has the seconds of each step: `read` (on Spark: unpacking what was
-    read), `evaluate`, `save`, `deliver`.
+    read), `evaluate`, `save`, `deliver`. `streams` has the counts of each stream that brought something.
     """
 
     elements: int = 0
@@ -96,6 +107,7 @@ class Progress:
     steps: Mapping[str, float] = field(default_factory=dict)
     queries: Mapping[str, QueryProgress] = field(default_factory=dict)
     ahead: int = 0
+    streams: Mapping[str, StreamProgress] = field(default_factory=dict)
 
     @property
     def collapsed(self) -> int:

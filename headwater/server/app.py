@@ -62,6 +62,7 @@ def make_app(settings: ServerSettings) -> FastAPI:
     )
     app.state.services = services
     app.state.registry = registry
+    app.state.audit = audit
     install_problem_handlers(app)
     for router in ROUTERS:
         app.include_router(router)

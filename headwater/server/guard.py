@@ -15,6 +15,8 @@ from headwater.server.server_services import CALLER, ServerServices
 logger = logging.getLogger(__name__)
 
 _OPEN = ("/health",)
+_PARTS_OF_PAGES = "/page/_nicegui"
+"""A view of the page is some hundred files, and a connection; they do not count as requests."""
 _READING = ("GET", "HEAD", "OPTIONS")
 OnAnswered = Callable[[str, int], None]
 
@@ -52,7 +54,8 @@ class Guard:
                 caller = self._services.access.identify(Headers(scope=scope).get("authorization"))
                 name = caller.name
                 scope[CALLER] = caller
-                self._services.rates.check(f"{name} {address}" if self._services.access.is_open else name)
+                if not scope["path"].startswith(_PARTS_OF_PAGES):
+                    self._services.rates.check(f"{name} {address}" if self._services.access.is_open else name)
         except Problem as problem:
             if scope["type"] == "websocket":
                 # Before it is accepted, a connection is closed with the status 403.

@@ -15,6 +15,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from headwater.errors import SettingError
 from headwater.server.app import make_app
+from headwater.server.page.served.server_page import mount_server_page
 from headwater.server.server_services import ServerServices
 from headwater.server.server_settings import ServerSettings
 from headwater.terms.durable_files import create_folder, lock_file
@@ -89,6 +90,7 @@ def serve(settings: ServerSettings, *, sockets: list[socket.socket] | None = Non
     except BlockingIOError:
         raise SettingError(f"another server uses the state {settings.state}: stop it, or name another folder") from None
     app = make_app(settings)
+    mount_server_page(app)
     table = settings.server
     protocol = type("Protocol", (PatientProtocol,), {"head_seconds": settings.http.head_seconds})
     config = uvicorn.Config(

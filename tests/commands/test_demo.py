@@ -122,8 +122,9 @@ def test_in_process_it_shows_all_three_queries_and_says_what_to_try() -> None:
     assert "07:40:00 c:East t:has-entering-cars 21" in rows
     assert "07:30:00 c:North 62 50" in rows
     assert "07:33:28 HW 499 c:South c:East" in rows
-    *_, done, last = result.stdout.splitlines()
+    *_, done, page, last = result.stdout.splitlines()
     assert re.match(r"Done in \d+ s: 1,090 elements .* 41 ticks · 0 late · 0 bad", done)
+    assert page.endswith("headwater demo --page")
     assert last.startswith("Try next: headwater run ")
 
 

@@ -71,6 +71,18 @@ def test_the_reference_says_why_it_is_there(tmp_path: Path) -> None:
     assert summary.steps["save"] > 0
 
 
+def test_each_stream_has_its_own_counts(tmp_path: Path) -> None:
+    engine = hw.Engine(in_process=True)
+    engine.stream(SENSORS, write(tmp_path / "a.tnq", sensor_lines(40)))
+    engine.register(SLIDING)
+    summary = engine.run()
+    assert list(summary.streams) == [SENSORS]
+    counts = summary.streams[SENSORS]
+    assert (counts.elements, counts.bad, counts.late) == (summary.elements, summary.bad, summary.late)
+    assert counts.bad > 0 and counts.late > 0
+    assert counts.watermark == summary.watermarks[SENSORS]
+
+
 def test_as_json() -> None:
     query = QueryProgress(answered=5, complete_from=NOT_YET, lag=3)
     progress = hw.Progress(elements=3, watermarks={"a": None}, steps={"read": 0.12345678}, queries={"q": query})

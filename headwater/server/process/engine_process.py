@@ -15,6 +15,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from headwater.server.page.served.page_calls import PAGE_CALLS, PageCalls
 from headwater.server.process.call_errors import error_to_plain
 from headwater.server.process.engine_service import EngineService
 from headwater.server.process.engine_settings import EngineSettings
@@ -28,6 +29,8 @@ CALLS = (
     *("put_stream", "drop_stream", "post", "status", "data"),
 )
 """The methods of the service that may be called."""
+SLOW_CALLS = ("preview", "page_why", "page_sparql")
+"""Calls that may take long, and must not hold up others."""
 
 
 def main() -> None:
@@ -55,21 +58,23 @@ def main() -> None:
 
 def serve(frames: FrameSocket, service: EngineService) -> None:
     """Answer calls until `close` is called, or nobody is there any more."""
-    slow = ThreadPoolExecutor(2, "headwater-previews")
+    slow, page = ThreadPoolExecutor(2, "headwater-previews"), PageCalls(service)
     data = ThreadPoolExecutor(_WORKERS, "headwater-data")
-    pools = {"preview": slow, "data": data}
+    pools = {**dict.fromkeys(SLOW_CALLS, slow), "data": data}
     with ThreadPoolExecutor(_WORKERS, "headwater-calls") as pool:
         while (request := frames.receive()) is not None and request["call"] != "close":
-            pools.get(request["call"], pool).submit(_answer, frames, service, request)
-    for one in pools.values():
+            pools.get(request["call"], pool).submit(_answer, frames, service, page, request)
+    for one in (slow, data):
         one.shutdown(wait=False, cancel_futures=True)
 
 
-def _answer(frames: FrameSocket, service: EngineService, request: dict[str, Any]) -> None:
+def _answer(frames: FrameSocket, service: EngineService, page: PageCalls, request: dict[str, Any]) -> None:
     try:
-        if request["call"] not in CALLS:
-            raise LookupError(f"no call {request['call']}")
-        reply = {"id": request["id"], "value": getattr(service, request["call"])(**request["arguments"])}
+        name = request["call"]
+        if name not in CALLS and name not in PAGE_CALLS:
+            raise LookupError(f"no call {name}")
+        does = service if name in CALLS else page
+        reply = {"id": request["id"], "value": getattr(does, name)(**request["arguments"])}
     except Exception as error:
         reply = {"id": request["id"], "error": error_to_plain(error)}
     try:

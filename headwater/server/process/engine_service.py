@@ -51,6 +51,8 @@ from headwater.terms.template import RowTemplate
 
 logger = logging.getLogger(__name__)
 
+SERVED_DATA = "/data"
+"""What the data set is called that is read and changed over HTTP."""
 _STOP_SECONDS = 7.0
 _STATUS_SECONDS = 0.25
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 10.0
@@ -80,6 +82,8 @@ class EngineService:
             on_write=lambda queries: notify("answers", queries),
         )
         self._posted: dict[str, PostedSource] = {}
+        self.data_folders: dict[str, Path] = {}
+        """The folders of the linked data, by names that people read."""
         self._failed: dict[str, str] = {}
         self._changing = threading.RLock()
         self._closing = threading.Event()
@@ -90,6 +94,26 @@ class EngineService:
         self._has_news = threading.Event()
         self._runner = threading.Thread(target=self._run_until_closed, name="headwater-service", daemon=True)
         self._teller = threading.Thread(target=self._tell_until_closed, name="headwater-status", daemon=True)
+
+    @property
+    def engine(self) -> Engine:
+        """The engine that runs now."""
+        return self._engine
+
+    @property
+    def letters(self) -> Path:
+        """The folder of the dead letters."""
+        return self._state / "dead-letters"
+
+    def sources(self) -> dict[str, Source | ReceivedSource]:
+        """The sources of the streams by name, without those that cannot be read."""
+        found = {name: self._source_of(name) for name in list(self._registry.streams)}
+        return {name: source for name, source in found.items() if source is not None}
+
+    def active_entries(self) -> dict[str, QueryEntry]:
+        """The queries that are evaluated now."""
+        known = self._registry.queries
+        return {query.name: known[query.name] for query in self._engine.queries if query.name in known}
 
     def start(self) -> None:
         """Begin the run."""
@@ -117,15 +141,14 @@ class EngineService:
         engine = Engine(
             in_process=settings.in_process,
             checkpoint=self._state / "checkpoint",
-            dead_letters=self._state / "dead-letters",
+            dead_letters=self.letters,
             egress=self._policy,
             **{"locate_streams": False, **settings.engine},
         )
         for endpoint in settings.endpoints:
             engine.endpoint(**endpoint)
-        for data in settings.data:
-            engine.dataset(**data)
-        engine.dataset(self._state / "data")
+        self.data_folders = {_data_name(data): engine.dataset(**data).folder for data in settings.data}
+        self.data_folders[SERVED_DATA] = engine.dataset(self._state / "data").folder
         self._failed = {}
         for name, stream in self._registry.streams.items():
             try:
@@ -489,3 +512,10 @@ def _produced_stream(text: str) -> str:
     if registration is None or registration.kind is not RegistrationKind.STREAM:
         return ""
     return name_to_iri(registration.name).value
+
+
+def _data_name(arguments: Mapping[str, Any]) -> str:
+    """What linked data is called: the last part of where it comes from, and its graph."""
+    name = str(arguments["data"]).rstrip("/").rpartition("/")[2]
+    graph = arguments.get("graph")
+    return name if graph is None else f"{name} in {iri_to_name(str(graph))}"

@@ -1,0 +1,1 @@
+"""What the page asks for, answered by an engine in the same process."""
