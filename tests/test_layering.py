@@ -74,7 +74,7 @@ LONGEST_FILE = 600
 
 
 INTERNAL_ERRORS = {
-    *("UnsupportedByKernel", "RowError", "UnknownTerm", "NotResults", "WrongInput"),
+    *("UnsupportedByKernel", "UnsupportedPlan", "RowError", "UnknownTerm", "NotResults", "WrongInput"),
     *("RunStopped", "QueryDropped", "FamilyFailed"),
 }
 """Exceptions that never reach a user: they are caught inside, become bad elements, or belong to the command line."""
