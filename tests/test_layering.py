@@ -77,7 +77,7 @@ LONGEST_FILE = 600
 
 
 INTERNAL_ERRORS = {
-    *("UnsupportedByKernel", "RowError", "UnknownTerm", "NotResults", "WrongInput"),
+    *("UnsupportedByKernel", "UnsupportedPlan", "RowError", "UnknownTerm", "NotResults", "WrongInput"),
     *("RunStopped", "QueryDropped", "FamilyFailed"),
     *("StreamBusy", "KeyReused", "UnknownName", "NotAllowedHere", "TooMany", "NotKept"),
     *("Problem", "EngineDown", "CallError"),

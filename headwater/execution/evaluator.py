@@ -59,6 +59,10 @@ def stream_keys(plan: QueryPlan) -> tuple[StreamKey, ...]:
     )
 
 
+class UnsupportedPlan(Exception):
+    """A plan that one evaluator cannot evaluate, and another one can."""
+
+
 @dataclass
 class EvaluatorState:
     """What a checkpoint saves of an evaluator, besides the log of the windows.

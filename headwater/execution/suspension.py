@@ -14,7 +14,7 @@ from headwater.algebra.plan import QueryKind
 from headwater.errors import HeadwaterError
 from headwater.execution.answer_batch import AnswerBatch
 from headwater.execution.answers import Answer
-from headwater.execution.evaluator import Evaluator
+from headwater.execution.evaluator import Evaluator, UnsupportedPlan
 from headwater.execution.registered import RegisteredQuery
 from headwater.execution.window_log import Size, StreamKey
 from headwater.terms.ids.hash_collisions import HashCollision
@@ -68,7 +68,7 @@ class Suspension:
 
 def is_caused_by_query(error: Exception) -> bool:
     """Whether an error at the making of an evaluator is of its query alone, and not of the settings of a run."""
-    is_known = isinstance(error, HeadwaterError | OSError)
+    is_known = isinstance(error, HeadwaterError | OSError | UnsupportedPlan)
     return not is_known or isinstance(error, LimitError | HashCollision | QueryDropped)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from headwater.execution.evaluator import UnsupportedPlan
 
-class UnsupportedByKernel(Exception):
+
+class UnsupportedByKernel(UnsupportedPlan):
     """The kernel has no operator for a part of a plan; the message names the part."""
