@@ -72,7 +72,7 @@ TIME_CELL = "_time"
 TEXT_CELL = "value"
 """The cell of a message of plain text that holds the text."""
 _RECORD_RULE = f"{{{TIME_CELL}}} as microseconds"
-_TIME_LINE = re.compile(r"^@time\b", re.MULTILINE)
+_TIME_LINE = re.compile(r"^@time\b.*$", re.MULTILINE)
 _LAST_TIME_LINE = re.compile(r"^@time\s+(.*?)\s*$", re.MULTILINE)
 
 
@@ -214,8 +214,7 @@ def with_time_rule(template: RowTemplate | str | Path, time: str | None) -> RowT
         raise SettingError(
             f"time={time!r} is no time of a row: use {RECORD!r}, or a column in braces such as '{{ts}} as seconds'"
         )
-    # Of several lines @time the last one counts.
-    return RowTemplate(text if rule is None else f"{text}\n@time {rule}\n", name)
+    return RowTemplate(text if rule is None else f"{_TIME_LINE.sub('', text)}\n@time {rule}\n", name)
 
 
 def _template_text(template: RowTemplate | str | Path) -> tuple[str, str]:

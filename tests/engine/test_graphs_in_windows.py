@@ -136,5 +136,7 @@ def test_graphs_that_carry_their_time(tmp_path: Path, stream: Path) -> None:
 
 @pytest.mark.parametrize("name", ["north", 5])
 def test_a_graph_name_that_is_none_is_refused(name: Any) -> None:
-    with pytest.raises(hw.SettingError, match=r"graph name of an element must be an IRI or _:label, and it is"):
+    with pytest.raises(
+        hw.SettingError, match=r"graph name of an element must be the text of an IRI, or _:label, and it is"
+    ):
         hw.memory([Element(0, (), name)])

@@ -259,7 +259,9 @@ def test_where_both_cannot_hold_latency_does_and_an_alert_says_so(caplog: pytest
     assert quality.alerts == (scene.alerts[-1],)
     assert quality.alerts[0].wanted == 0.95
     assert quality.alerts[0].reached == quality.accuracy < 0.95
-    assert len([record for record in caplog.records if "gives way" in record.message]) == 1, "logged when it begins"
+    assert len([record for record in caplog.records if "gives way" in record.getMessage()]) == 1, (
+        "logged when it begins"
+    )
 
 
 def test_the_log_tells_when_a_goal_is_met_again(caplog: pytest.LogCaptureFixture) -> None:
@@ -270,7 +272,7 @@ def test_the_log_tells_when_a_goal_is_met_again(caplog: pytest.LogCaptureFixture
         scene.remote.error = None
         scene.tick()
     assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
-    assert "accuracy is met again" in caplog.records[-1].message
+    assert "accuracy is met again" in caplog.records[-1].getMessage()
 
 
 def test_where_accuracy_is_to_hold_latency_gives_way() -> None:

@@ -115,7 +115,9 @@ def test_a_run_counts_and_warns_once(evaluator: str, tmp_path: Path, caplog: pyt
     assert summary.batches > 2
     assert [(one.window, one.count, one.is_aggregated) for one in query.progress.collapsed] == [("values", 14, True)]
     assert '"collapsed": [{"window": "values"' in summary.to_json()
-    assert [record.message for record in caplog.records if "--content bag" in record.message] == [*summary.warnings]
+    assert [record.getMessage() for record in caplog.records if "--content bag" in record.getMessage()] == [
+        *summary.warnings
+    ]
     assert len(summary.warnings) == 1
 
 

@@ -103,7 +103,7 @@ def test_nothing_is_said_where_everything_goes_on(tmp_path: Path, caplog: pytest
     assert by_query(answers) == by_query(expected["sliding"])
     assert engine.continued == Continued(("sliding",))
     # Warnings about the data are another matter.
-    assert not [one.message for one in caplog.records if one.name != "headwater.engine.query_warnings"]
+    assert not [one.getMessage() for one in caplog.records if one.name != "headwater.engine.query_warnings"]
 
 
 def test_shards_stay_as_they_were_cut(tmp_path: Path, spark: SparkSession) -> None:

@@ -157,4 +157,4 @@ def test_times_in_1970_are_told_once(tmp_path: Path, caplog: pytest.LogCaptureFi
     engine.register(QUERY, name="two")
     warnings = engine.run().warnings
     assert len([text for text in warnings if "are in 1970" in text]) == 1
-    assert len([record for record in caplog.records if "are in 1970" in record.message]) == 1
+    assert len([record for record in caplog.records if "are in 1970" in record.getMessage()]) == 1
