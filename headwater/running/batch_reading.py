@@ -17,6 +17,8 @@ _FIRST_BYTES = 1 << 20
 _MOST_BYTES = 16 << 20
 _TASK_BYTES = 4 << 20
 _READERS = 2
+_LEAST_AHEAD = 1 << 16
+"""What is less is read sooner than a thread begins to."""
 _GRACE_SECONDS = 2.0
 
 _UnreadTask: TypeAlias = tuple[ReadTask, Future[list[Chunk]]]
@@ -32,6 +34,11 @@ class BatchSize:
     def __init__(self, given: int | None) -> None:
         self._given = given
         self.limit = given or _FIRST_BYTES
+
+    @property
+    def is_worth_a_thread(self) -> bool:
+        """Whether the next batch takes so long to read that it is read ahead."""
+        return self.limit >= _LEAST_AHEAD
 
     def grow(self) -> None:
         """A batch was read: the next one may have more."""

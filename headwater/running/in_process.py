@@ -128,7 +128,7 @@ def run_in_process(
             saved.plan_batch(batch, end)
         chunks = read_ahead.take(feed, offset, end)
         size.grow()
-        if not follow:
+        if not follow and size.is_worth_a_thread:
             # What comes next is there: it is read while this batch is evaluated.
             read_ahead.start(feed, end, feed.next_offset(end, size.limit))
         outcomes = (

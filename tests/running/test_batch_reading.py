@@ -22,7 +22,7 @@ def test_batches_grow_as_long_as_they_follow_each_other() -> None:
     first = size.limit
     for _ in range(10):
         size.grow()
-    assert size.limit == 16 * first
+    assert size.limit == 16 * first and size.is_worth_a_thread
     size.shrink()
     assert size.limit == first
 
@@ -30,7 +30,7 @@ def test_batches_grow_as_long_as_they_follow_each_other() -> None:
 def test_a_given_size_stays() -> None:
     size = BatchSize(100)
     size.grow()
-    assert size.limit == 100
+    assert size.limit == 100 and not size.is_worth_a_thread
     size.shrink()
     assert size.limit == 100
 
