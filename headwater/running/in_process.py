@@ -6,9 +6,8 @@ With a checkpoint (`saved_runs`) a batch is planned on disk before it is deliver
 from __future__ import annotations
 
 import math
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
@@ -16,18 +15,17 @@ from threading import Event
 from headwater.execution.program_steps import TickPace
 from headwater.execution.static_data import Version, is_before
 from headwater.execution.tick_thinning import Clock
+from headwater.running.batch_reading import BatchSize, ReadAhead, without_version
 from headwater.running.delivery import Delivery
 from headwater.running.evaluation import Evaluation
 from headwater.running.saved_runs import SavedRun
 from headwater.running.version_choice import VersionChoice
 from headwater.running.workload import Workload, WorkloadChanges
-from headwater.sources.feed import Chunk, Feed
+from headwater.sources.feed import Feed
 from headwater.sources.following.stream_watch import StreamWatch
 from headwater.sources.offsets import Offset
 from headwater.values.query_guard import Interruption, QueryGuard, RunStopped
 from headwater.values.query_limits import QueryLimits
-
-_BATCH_BYTES = 1 << 20
 
 
 def run_in_process(
@@ -93,7 +91,7 @@ def run_in_process(
             saved.plan_step(tick, version)
         return tick, version
 
-    read_ahead = _ReadAhead()
+    size, read_ahead = BatchSize(batch_bytes), ReadAhead()
     sink_guard = QueryGuard(QueryLimits(seconds=math.inf), interruption=interruption)
     while not stop.is_set():
         if (other := changes.take()) is not None:
@@ -113,7 +111,7 @@ def run_in_process(
             feed = _feed(workload, watch, drain)
         is_repeated = saved is not None and saved.planned is not None
         end = saved.planned if saved is not None else None
-        end = end or feed.next_offset(offset, batch_bytes or _BATCH_BYTES)
+        end = end or feed.next_offset(offset, size.limit)
         if changes.is_requested:
             # What came after a change is for those who are there then.
             continue
@@ -122,15 +120,17 @@ def run_in_process(
         if is_silent and not (heartbeats and evaluation.is_answer_due(heartbeats)):
             if not follow:
                 return
+            size.shrink()
             evaluation.prepare_newest()
             _rest(stop, woken, trigger_seconds)
             continue
         if saved is not None:
             saved.plan_batch(batch, end)
         chunks = read_ahead.take(feed, offset, end)
-        if not follow:
+        size.grow()
+        if not follow and size.is_worth_a_thread:
             # What comes next is there: it is read while this batch is evaluated.
-            read_ahead.start(feed, end, feed.next_offset(end, batch_bytes or _BATCH_BYTES))
+            read_ahead.start(feed, end, feed.next_offset(end, size.limit))
         outcomes = (
             evaluation.step_by_ticks(chunks, choose_step, pace)
             if data_changes
@@ -156,6 +156,7 @@ def run_in_process(
         feed.commit(offset)
         on_read(offset)
         if is_silent:
+            size.shrink()
             # Heartbeats have no end: the next one comes when the sources are looked at again.
             _rest(stop, woken, trigger_seconds)
     read_ahead.forget()
@@ -168,60 +169,9 @@ def _rest(stop: Event, woken: Event | None, seconds: float) -> None:
         woken.clear()
 
 
-class _ReadAhead:
-    """Reads a batch in a thread of its own, before it is asked for."""
-
-    def __init__(self) -> None:
-        self._thread: threading.Thread | None = None
-        self._range: tuple[Offset, Offset] | None = None
-        self._chunks: list[Chunk] = []
-        self._failure: BaseException | None = None
-
-    def start(self, feed: Feed, begin: Offset, end: Offset) -> None:
-        """Begin to read from one offset to another, where there is something."""
-        if _without_version((begin,)) == _without_version((end,)):
-            return
-
-        def read() -> None:
-            try:
-                self._chunks = list(_read(feed, begin, end))
-            except BaseException as error:
-                self._failure = error
-
-        self._range = begin, end
-        self._thread = threading.Thread(target=read, name="headwater-read-ahead", daemon=True)
-        self._thread.start()
-
-    def take(self, feed: Feed, begin: Offset, end: Offset) -> Iterable[Chunk]:
-        """The chunks from one offset to another: those that were read, or else as they are read now."""
-        is_read = self._range is not None and _without_version(self._range) == _without_version((begin, end))
-        chunks, failure = self.forget()
-        if not is_read:
-            return _read(feed, begin, end)
-        if failure is not None:
-            raise failure
-        return chunks
-
-    def forget(self) -> tuple[list[Chunk], BaseException | None]:
-        """Wait for what is being read, and give it up."""
-        if self._thread is not None:
-            self._thread.join()
-        found = self._chunks, self._failure
-        self._thread, self._range, self._chunks, self._failure = None, None, [], None
-        return found
-
-
-def _without_version(offsets: Sequence[Offset]) -> list[Offset]:
-    return [replace(offset, version=()) for offset in offsets]
-
-
-def _read(feed: Feed, begin: Offset, end: Offset) -> Iterator[Chunk]:
-    return (chunk for task in feed.read_tasks(begin, end) for chunk in feed.read(task))
-
-
 def _is_silent(begin: Offset, end: Offset) -> bool:
     """Whether nothing but heartbeats and a version of the data lies between two offsets."""
-    return _without_version((begin.without_heartbeats(),)) == _without_version((end.without_heartbeats(),))
+    return without_version((begin.without_heartbeats(),)) == without_version((end.without_heartbeats(),))
 
 
 def _feed(workload: Workload, watch: StreamWatch | None, drain: bool) -> Feed:
