@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headwater.sources.kafka_jars import ensure_kafka, fetch_jars
+from tests.free_ports import free_port
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,7 +26,7 @@ class Broker:
     """A broker whose data outlive its process, so that it can go away and come back. Topics have two partitions."""
 
     def __init__(self, folder: Path) -> None:
-        self.port, controller = _free_ports(2)
+        self.port, controller = free_port(), free_port()
         self.servers = f"127.0.0.1:{self.port}"
         jars = fetch_jars((ARTEFACT,), transitive=True)
         java = os.environ.get("JAVA_HOME")
@@ -93,11 +94,3 @@ def taken(spark: SparkSession, servers: str, topic: str) -> list[Any]:
     options = {"kafka.bootstrap.servers": servers, "subscribe": topic, "includeHeaders": "true"}
     rows: list[Any] = spark.read.format("kafka").options(**options).load().collect()
     return sorted(rows, key=lambda row: (row.partition, row.offset))
-
-
-def _free_ports(count: int) -> list[int]:
-    servers = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [server.getsockname()[1] for server in servers]
-    for server in servers:
-        server.close()
-    return ports
