@@ -110,9 +110,11 @@ def _conclusive_samples(
     samples: Mapping[NamedNode, StreamSample], plan: QueryPlan, summary: RunSummary
 ) -> dict[NamedNode, StreamSample]:
     """The samples from which something follows: those of whole streams or, for a query without any row, all."""
-    # The counts of the run say what could not be read.
+    # The counts of the run say what could not be read, and what came late.
     has_rows = _has_rows(plan, summary)
-    return {stream: replace(one, bad=0) for stream, one in samples.items() if one.is_whole or not has_rows}
+    return {
+        stream: replace(one, bad=0, first_late=None) for stream, one in samples.items() if one.is_whole or not has_rows
+    }
 
 
 def _is_clear(plan: QueryPlan, summary: RunSummary) -> bool:

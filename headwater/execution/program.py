@@ -406,7 +406,7 @@ class Program:
             number = clock.element_count
             timely, ahead = clock.split_ahead(timestamped)
             admitted, late = clock.admit(timely)
-            step.put_aside(stream, late, ahead)
+            step.put_aside(stream, late, ahead, (clock.late_by, clock.unawaited))
             if isinstance(admitted, list):
                 # An empty answer of a producing query moves the clock of its stream; a named graph has a time to show.
                 admitted = [element for element in admitted if element.triples or element.graph is not None]

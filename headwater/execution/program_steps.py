@@ -37,12 +37,19 @@ class LeftOutElement:
     text: str | None
 
 
+Lateness: TypeAlias = tuple[int, int]
+"""How far late elements are behind an element before them, at most, and how many are not: their windows had been closed
+by a silence, or at the end of a run."""
+
+
 @dataclass
 class StepResult:
     """What one batch, or one tick of it, led to."""
 
     answers: AnswerBatch = field(default_factory=AnswerBatch)
     late: list[tuple[str, LeftOutElement]] = field(default_factory=list)
+    lateness: dict[str, Lateness] = field(default_factory=dict)
+    """Of each stream with late elements."""
     ahead: list[tuple[str, LeftOutElement]] = field(default_factory=list)
     """Elements whose time was too far ahead of those before them (`windows.time_jumps`)."""
     bad: list[tuple[str, BadElement]] = field(default_factory=list)
@@ -55,8 +62,11 @@ class StepResult:
     unmerged: list[AnswerBatch] = field(default_factory=list)
     """The answers of each evaluator."""
 
-    def put_aside(self, stream: str, late: Elements, ahead: Elements) -> None:
-        """Take elements of a stream that no query gets."""
+    def put_aside(self, stream: str, late: Elements, ahead: Elements, lateness: Lateness) -> None:
+        """Take elements of a stream that no query gets; `lateness` is that of the late ones."""
+        if len(late):
+            by, unawaited = self.lateness.get(stream, (0, 0))
+            self.lateness[stream] = max(by, lateness[0]), unawaited + lateness[1]
         self.late.extend((stream, element) for element in list_late_elements(late))
         self.ahead.extend((stream, element) for element in list_late_elements(ahead))
 

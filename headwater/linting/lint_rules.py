@@ -8,6 +8,7 @@ from headwater.linting.cartesian_products import find_cartesian_products
 from headwater.linting.graphs_in_windows import find_graphs_in_windows
 from headwater.linting.ill_typed_literals import find_ill_typed_literals
 from headwater.linting.implausible_times import find_implausible_times
+from headwater.linting.late_elements import find_late_elements
 from headwater.linting.lint_subject import LintSubject
 from headwater.linting.unbound_variables import find_unbound_variables
 from headwater.linting.unfitting_values import find_unfitting_values
@@ -31,6 +32,7 @@ LINT_RULES: tuple[LintRule, ...] = (
     # Whoever sees why elements cannot be read needs no word about what is missing in them.
     find_unreadable_elements,
     find_implausible_times,
+    find_late_elements,
     find_unseen_terms,
     find_unfitting_values,
 )

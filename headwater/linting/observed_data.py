@@ -51,6 +51,12 @@ class StreamSample:
     """The columns of JSON rows."""
     absent_columns: frozenset[str] = frozenset()
     """The columns that the template reads and no JSON row has."""
+    late: int = 0
+    """How many elements are older than one before them."""
+    late_by: int = 0
+    """By how much they are, at most, in microseconds."""
+    first_late: tuple[int, int] | None = None
+    """The time of the first of them, and the highest time before it."""
     is_empty: bool = False
     """Whether there is nothing to read yet, not a byte."""
 

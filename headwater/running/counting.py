@@ -17,9 +17,11 @@ from headwater.execution.evaluator import Choice
 from headwater.execution.late_queries import NOT_YET
 from headwater.execution.program import Program
 from headwater.execution.program_clocks import list_awaited_streams
+from headwater.execution.program_steps import Lateness
 from headwater.execution.registered import RegisteredQuery
 from headwater.execution.window_log import Size
 from headwater.linting.implausible_times import implausible_time_text, is_implausible
+from headwater.linting.late_elements import late_cure, unawaited_cure
 from headwater.running.progress import Progress, QueryProgress, RunSummary, StreamProgress
 from headwater.terms.names import iri_to_name
 from headwater.terms.packing import Plain
@@ -73,7 +75,7 @@ _SIZE_PLACE, _COLLAPSED_PLACE = _PLACES.index("size"), _PLACES.index("collapsed"
 
 @dataclass(frozen=True, slots=True)
 class BatchMeasure:
-    """One batch where it was evaluated: elements by stream, queries, the log, seconds by step.
+    """One batch where it was evaluated: elements by stream, queries, the log, seconds by step, late elements by stream.
 
     Before the last tick of a batch `queries` and `log` are empty.
     """
@@ -82,6 +84,7 @@ class BatchMeasure:
     queries: Mapping[str, QueryMeasure] = field(default_factory=dict)
     log: Size = _NOTHING
     steps: Mapping[str, float] = field(default_factory=dict)
+    lateness: Mapping[str, Lateness] = field(default_factory=dict)
 
     def to_json(self) -> str:
         """All of it as one line of JSON."""
@@ -95,16 +98,18 @@ class BatchMeasure:
         for values in queries.values():
             values[_SIZE_PLACE] = tuple(values[_SIZE_PLACE])
             values[_COLLAPSED_PLACE] = [tuple(asdict(one).values()) for one in values[_COLLAPSED_PLACE]]
-        return [dict(self.elements), queries, tuple(self.log), dict(self.steps)]
+        return [dict(self.elements), queries, tuple(self.log), dict(self.steps), dict(self.lateness)]
 
     @classmethod
     def from_plain(cls, value: Plain) -> BatchMeasure:
         """The measures that `to_plain` gave."""
-        elements, queries, log, steps = value
+        elements, queries, log, steps, lateness = value
         for values in queries.values():
             values[_SIZE_PLACE] = Size(*values[_SIZE_PLACE])
             values[_COLLAPSED_PLACE] = tuple(CollapsedTriples(*one) for one in values[_COLLAPSED_PLACE])
-        return cls(elements, {name: QueryMeasure(*one) for name, one in queries.items()}, Size(*log), steps)
+        measures = {name: QueryMeasure(*one) for name, one in queries.items()}
+        late = {stream: (by, unawaited) for stream, (by, unawaited) in lateness.items()}
+        return cls(elements, measures, Size(*log), steps, late)
 
     def merge(self, other: BatchMeasure) -> BatchMeasure:
         """The measures of two shards together; every shard gets every element, so elements count once."""
@@ -115,6 +120,7 @@ class BatchMeasure:
             {n: mine[n].merge(yours[n]) if n in mine and n in yours else one for n, one in names.items()},
             Size(self.log.rows + other.log.rows, (self.log.bytes or 0) + (other.log.bytes or 0)),
             add_by_name(self.steps, other.steps),
+            self.lateness or other.lateness,
         )
 
 
@@ -167,6 +173,11 @@ class StreamTroubles:
     ahead: int = 0
     first_bad: str = ""
     first_ahead: str = ""
+    first_late: str = ""
+    late_by: int = 0
+    """How far late elements were behind one before them, at most."""
+    unawaited: int = 0
+    """How many were late only because their windows had been closed without waiting for them."""
     watermark: int | None = None
 
     def count(self, letter: DeadLetter) -> None:
@@ -175,6 +186,8 @@ class StreamTroubles:
         what = f"{letter.source}{line}: {letter.reason}"
         if letter.kind == "late":
             self.late += 1
+            if letter.time is not None:
+                self.first_late = self.first_late or f"{letter.source}: its time is {format_time(letter.time)}"
         elif letter.kind == "ahead":
             self.ahead += 1
             self.first_ahead = self.first_ahead or what
@@ -199,11 +212,25 @@ class StreamTroubles:
                 "that was ahead of them: check the times; put such an element aside with --max-ahead (such as "
                 f"--max-ahead 1h), or allow for it with --delay ({keep})"
             )
+        elif self.late > 1:
+            yield (
+                f"{self.late:,} of {self.elements:,} elements of the stream {name} came late and are in no answer; "
+                f"{self._cure()} ({keep})"
+            )
+
+    def _cure(self) -> str:
+        return late_cure(self.late_by) if self.late > self.unawaited else unawaited_cure()
 
     def describe_times(self, stream: str) -> Iterator[tuple[str, str]]:
         """What a person should know of its times at once, with a word for what it is about."""
         if self.watermark is not None and is_implausible(self.watermark):
             yield "1970", implausible_time_text(stream, self.watermark)
+        if self.late:
+            yield (
+                "late",
+                f"an element of the stream {iri_to_name(stream)} came late and is in no answer, as others will be "
+                f"(the summary counts them, --dead-letters DIR keeps them): {self.first_late}; {self._cure()}",
+            )
         if self.ahead:
             yield (
                 "ahead",
@@ -243,6 +270,9 @@ class RunCounts:
                 self._heard[iri_to_name(stream)] = self._day()
         for letter in outcome.dead_letters:
             self._troubles.setdefault(letter.stream, StreamTroubles()).count(letter)
+        for stream, (late_by, unawaited) in measure.lateness.items():
+            self._troubles[stream].late_by = max(self._troubles[stream].late_by, late_by)
+            self._troubles[stream].unawaited += unawaited
         for stream, troubles in self._troubles.items():
             troubles.watermark = outcome.watermarks.get(iri_to_name(stream), troubles.watermark)
         self.progress = Progress(

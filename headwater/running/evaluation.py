@@ -117,7 +117,9 @@ class Evaluation:
         counts = {stream: len(elements) for stream, elements in batch.elements.items()}
         # Measuring all of the state takes longer than a tick.
         measure = measure_batch(self._program, counts, step.seconds) if step.is_last else BatchMeasure(counts)
-        measure = replace(measure, steps={"read": batch.seconds, "evaluate": time.monotonic() - batch.read})
+        measure = replace(
+            measure, lateness=step.lateness, steps={"read": batch.seconds, "evaluate": time.monotonic() - batch.read}
+        )
         return BatchOutcome(
             step.answers, tuple(dead_letters), sum(counts.values()), self._program.watermarks(), measure
         )

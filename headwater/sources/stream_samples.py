@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from itertools import chain, islice, takewhile
+from typing import TypedDict
+
+import numpy as np
 
 from headwater.linting.observed_data import StreamSample, index_triples
 from headwater.sources.files import FileSource, MemorySource
@@ -19,6 +22,12 @@ _SAMPLED_BYTES = 4 << 20
 
 _LARGEST_WHOLE = 32 << 20
 """Larger files that can only be read as a whole are left out."""
+
+
+class _Late(TypedDict):
+    late: int
+    late_by: int
+    first_late: tuple[int, int] | None
 
 
 def sample_stream(source: object, most: int = SAMPLED_ELEMENTS) -> StreamSample | None:
@@ -47,8 +56,18 @@ def sample_stream(source: object, most: int = SAMPLED_ELEMENTS) -> StreamSample 
         frozenset(graph_term(element.graph) for element in elements if element.graph is not None),
         columns,
         template.expected_columns - columns if template is not None and columns else frozenset(),
+        **_find_late(times),
         is_empty=not any(item.size for item in items),
     )
+
+
+def _find_late(times: list[int]) -> _Late:
+    """What a sample says about elements that are older than one before them; `times` are in the order of arrival."""
+    given = np.array(times, dtype=np.int64)
+    highest = np.maximum.accumulate(given)
+    late = np.flatnonzero(given < highest)
+    first = (times[late[0]], int(highest[late[0]])) if len(late) else None
+    return {"late": len(late), "late_by": int((highest - given).max(initial=0)), "first_late": first}
 
 
 def _describe_bad(bad: BadElement) -> str:

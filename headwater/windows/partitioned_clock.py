@@ -58,9 +58,14 @@ class PartitionedClock(StreamClock):
         self.heard_at, self.silence = None, 0
         times, partitions = times_of(elements), _partitions_of(elements)
         is_late = np.zeros(len(elements), dtype=np.bool_)
-        for floor in (self.highest_watermark, self.closed_before):
-            if floor is not None:
-                is_late |= times < floor
+        self.late_by = self.unawaited = 0
+        if self.highest_watermark is not None:
+            is_late = times < self.highest_watermark
+            self._note_late_by(self.highest_watermark + self.delay - times[is_late])
+        if self.closed_before is not None:
+            is_unawaited = (times < self.closed_before) & ~is_late
+            self.unawaited = int(is_unawaited.sum())
+            is_late |= is_unawaited
         for partition in np.unique(partitions).tolist():
             mine = np.flatnonzero((partitions == partition) & ~is_late)
             if not len(mine):
@@ -69,6 +74,7 @@ class PartitionedClock(StreamClock):
             if partition in self.newest_times:
                 newest = np.maximum(newest, self.newest_times[partition])
             is_late[mine] = times[mine] < newest - self.delay
+            self._note_late_by((newest - times[mine])[is_late[mine]])
             self.newest_times[partition] = int(newest[-1])
         self.element_count += len(elements)
         self._advance_watermark()
@@ -77,6 +83,9 @@ class PartitionedClock(StreamClock):
             return elements, []
         self.late_count += int(is_late.sum())
         return select_elements(elements, ~is_late), select_elements(elements, is_late)
+
+    def _note_late_by(self, distances: Ints) -> None:
+        self.late_by = max(self.late_by, int(distances.max(initial=0)))
 
     def _advance_watermark(self) -> None:
         if not self.newest_times:

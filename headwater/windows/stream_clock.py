@@ -49,6 +49,10 @@ class StreamClock:
     """How far an element may be ahead of those before it; None: as far as it likes."""
     jumps: dict[int, Jump] = field(default_factory=dict)
     """By partition, the last elements that were ahead (`time_jumps`)."""
+    late_by: int = 0
+    """How far late elements of the last call of `admit` were behind an element before them, at most."""
+    unawaited: int = 0
+    """How many elements of that call were late only because of `closed_before`."""
 
     @property
     def watermark(self) -> int | None:
@@ -111,13 +115,17 @@ class StreamClock:
         if not len(elements):
             return elements, []
         self.heard_at, self.silence = None, 0
+        self.late_by = self.unawaited = 0
         times = times_of(elements)
         highest = np.maximum.accumulate(times)
         # An element is compared with those before it; a new highest one is never late.
         before = highest if self.highest_time is None else np.maximum(highest, self.highest_time)
         is_late = times < before - self.delay
+        self.late_by = int((before - times).max(where=is_late, initial=0))
         if self.closed_before is not None:
-            is_late |= times < self.closed_before
+            is_unawaited = (times < self.closed_before) & ~is_late
+            self.unawaited = int(is_unawaited.sum())
+            is_late |= is_unawaited
         self.element_count += len(elements)
         if not is_late.any():
             self.highest_time = int(before[-1])

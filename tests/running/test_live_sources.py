@@ -90,6 +90,9 @@ def test_what_comes_below_the_moved_watermark_is_late_and_kept(tmp_path: Path, m
     runs.run(20.0)
     assert [one.rows for one in runs.seen if one.answer.query == "now"] == [['"1"'], ['"2"']]
     assert [summary.late for summary in runs.summaries] == [1, 0]
+    (warning,) = runs.summaries[0].warnings
+    assert "came late and is in no answer" in warning
+    assert "because the stream was silent" in warning and "a longer --idle" in warning and "--delay" not in warning
     (letters,) = (tmp_path / "dead").glob("**/*.jsonl")
     assert json.loads(letters.read_text())["kind"] == "late"
 

@@ -100,3 +100,16 @@ def test_the_slowest_partition_holds_the_stream_back_within_the_skew() -> None:
     assert [one.time for one in elements_of(good)] == [95]
     assert [one.time for one in elements_of(late)] == [88]
     assert clock.watermark == 94
+
+
+def test_it_says_how_far_late_elements_were_behind_and_how_many_were_not_waited_for() -> None:
+    for clock in (PartitionedClock(delay=5, skew=FAR), StreamClock(delay=5)):
+        clock.admit([Element(time, (TRIPLE,), position=(0, time)) for time in (100, 96, 90, 88)])
+        assert (clock.late_by, clock.unawaited) == (12, 0)
+        clock.close(200)
+        clock.admit([Element(time, (TRIPLE,), position=(0, 1000 + time)) for time in (150, 160, 210)])
+        assert (clock.late_by, clock.unawaited) == (0, 2)
+        clock.admit([Element(time, (TRIPLE,), position=(0, 2000 + time)) for time in (180, 220)])
+        assert (clock.late_by, clock.unawaited) == (30, 0)
+        clock.admit([Element(230, (TRIPLE,), position=(0, 3000))])
+        assert (clock.late_by, clock.unawaited) == (0, 0)
