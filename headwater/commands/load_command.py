@@ -11,10 +11,15 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from headwater.datasets.loading.bulk_load import LoadProgress, LoadReport, load
+from headwater.errors import HeadwaterError
+
+
+class UnreadableFile(HeadwaterError):
+    """A file of which nothing could be loaded."""
 
 
 def load_files(sources: Sequence[str], into: Path, graph: str | None, strict: bool) -> None:
-    """Loads the files and says what became of them."""
+    """Loads the files and says what became of them; an `UnreadableFile` where one of them has nothing to load."""
     start = time.monotonic()
     with Progress(
         TextColumn("{task.description}"),
@@ -35,10 +40,12 @@ def load_files(sources: Sequence[str], into: Path, graph: str | None, strict: bo
 
         report = load(into, sources, graph=graph, strict=strict, on_progress=show)
     print(report_text(report, into, time.monotonic() - start))
+    if report.unreadable:
+        first, *others = report.unreadable
+        more = f" (and {len(others):,} other files)" if others else ""
+        raise UnreadableFile(f"a file could not be read at all: {first}{more}")
     if report.first_bad:
-        what = "some lines" if report.read else "nothing"
-        verb = "could not be read" if report.read else "could be read"
-        print(f"warning: {what} {verb}; the first bad line is {report.first_bad}", file=sys.stderr)
+        print(f"warning: some lines could not be read; the first bad line is {report.first_bad}", file=sys.stderr)
 
 
 def report_text(report: LoadReport, into: Path, seconds: float) -> str:

@@ -64,6 +64,8 @@ class LoadReport:
     version: int
     first_bad: str = ""
     """Where and why the first line could not be read."""
+    unreadable: tuple[str, ...] = ()
+    """Where and why files could not be read of which nothing could; they do not count as loaded."""
 
 
 @dataclass
@@ -76,6 +78,14 @@ class _FileState:
     end: int = 0
     lines: int = 0
     done: bool = False
+    statements: int = 0
+    bad: int = 0
+    first_bad: str = ""
+
+    @property
+    def is_unreadable(self) -> bool:
+        """Whether nothing of it could be read."""
+        return bool(self.bad) and not self.statements
 
     @property
     def file(self) -> LoadedFile:
@@ -256,7 +266,8 @@ class _Load:
         bad = self._journal.bad
         lines = self._target / "bad-lines.jsonl" if bad else None
         counts = (manifest.statements, self._journal.read, files, known, bad)
-        return LoadReport(*counts, lines, manifest.version, self._first_bad)
+        unreadable = tuple(one.first_bad for one in self._journal.files.values() if one.is_unreadable)
+        return LoadReport(*counts, lines, manifest.version, self._first_bad, unreadable)
 
     def _progress(self, file: str, read: int, total: int, phase: str = "reading") -> LoadProgress:
         journal = self._journal
@@ -266,7 +277,8 @@ class _Load:
         """Read a file and write load parts; a document counts only when it was read to its end."""
         document = _UnfinishedDocument(self._staging)
         for block in read_blocks(path, self._graph, state.end, state.lines, self._owners):
-            self._add_bad_elements(block.bad)
+            self._add_bad_elements(block.bad, state)
+            state.statements += block.rows.shape[0]
             self._on_progress(self._progress(str(path), before + block.read, total))
             if block.end is None and not block.is_last:
                 document.add_block(block)
@@ -283,11 +295,13 @@ class _Load:
                 self._write_part()
         state.done = True
 
-    def _add_bad_elements(self, bad: Sequence[BadElement]) -> None:
-        if bad and not self._first_bad:
+    def _add_bad_elements(self, bad: Sequence[BadElement], state: _FileState) -> None:
+        if bad and not state.first_bad:
             first = bad[0]
             place = f"{first.source}:{first.line}" if first.line is not None else first.source
-            self._first_bad = f"{place}: {first.reason}"
+            state.first_bad = f"{place}: {first.reason}"
+            self._first_bad = self._first_bad or state.first_bad
+        state.bad += len(bad)
         if bad and self._strict:
             raise StrictLoadError(
                 f"{self._first_bad} (nothing of this load counts; without --strict, bad lines are reported "
@@ -321,7 +335,7 @@ class _Load:
             self._before,
             [LoadPart.open(self._staging / name) for name in journal.parts],
             graphs=[] if self._name is None else [self._name],
-            files={name: one.file for name, one in journal.files.items()},
+            files={name: one.file for name, one in journal.files.items() if not one.is_unreadable},
             bad_lines=journal.bad,
         )
         remove_files(self._staging)
