@@ -31,6 +31,7 @@ from typing import ParamSpec
 import typer
 
 from headwater import QueryError, RegistrationError, SettingError, SourceError, TemplateError
+from headwater.commands.starting import begin_work
 from headwater.datasets.errors import DataSetError
 from headwater.errors import HeadwaterError, can_pass
 
@@ -82,6 +83,7 @@ def report_failures(command: Callable[P, None]) -> Callable[P, None]:
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
+            begin_work()
             command(*args, **kwargs)
             sys.stdout.flush()
         except (typer.Exit, typer.Abort, typer.BadParameter):

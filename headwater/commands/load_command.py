@@ -7,19 +7,16 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
+from headwater.commands.ending import FAILED
 from headwater.datasets.loading.bulk_load import LoadProgress, LoadReport, load
-from headwater.errors import HeadwaterError
-
-
-class UnreadableFile(HeadwaterError):
-    """A file of which nothing could be loaded."""
 
 
 def load_files(sources: Sequence[str], into: Path, graph: str | None, strict: bool) -> None:
-    """Loads the files and says what became of them; an `UnreadableFile` where one of them has nothing to load."""
+    """Loads the files and says what became of them; exit code 1 where nothing of one could be read."""
     start = time.monotonic()
     with Progress(
         TextColumn("{task.description}"),
@@ -43,7 +40,8 @@ def load_files(sources: Sequence[str], into: Path, graph: str | None, strict: bo
     if report.unreadable:
         first, *others = report.unreadable
         more = f" (and {len(others):,} other files)" if others else ""
-        raise UnreadableFile(f"a file could not be read at all: {first}{more}")
+        print(f"headwater: a file could not be read at all: {first}{more}", file=sys.stderr)
+        raise typer.Exit(FAILED)
     if report.first_bad:
         print(f"warning: some lines could not be read; the first bad line is {report.first_bad}", file=sys.stderr)
 

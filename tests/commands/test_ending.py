@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ import headwater as hw
 from headwater.commands.ending import end_on_signals, exit_code, failure_text, report_failures
 from headwater.datasets.errors import DataSetError
 from headwater.errors import report_file_errors
-from tests.commands.running import CITY, EXAMPLES, TOLLGATES, headwater, process
+from tests.commands.running import CITY, EXAMPLES, TOLLGATES, environment, headwater, process
 
 RUN = ("run", EXAMPLES / "cars-per-district.rq", "--in-process", *TOLLGATES, *CITY, "--format", "json")
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -164,3 +166,25 @@ def test_an_interrupt_inside_another_exception_is_still_one() -> None:
             raise RuntimeError("the run ended") from interrupt
     except RuntimeError as error:
         assert exit_code(error) == 130
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_while_the_command_line_is_imported_ends_it_in_silence(number: signal.Signals, code: int) -> None:
+    # `-X importtime` says what has been imported; numpy is neither the first nor the last.
+    arguments = [sys.executable, "-X", "importtime", "-m", "headwater", "check", str(EXAMPLES / "across-town.rq")]
+    with subprocess.Popen(
+        arguments,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    ) as command:
+        assert command.stdout is not None
+        assert command.stderr is not None
+        assert any(line.rstrip().endswith(" numpy") for line in command.stderr)
+        command.send_signal(number)
+        rest = command.stderr.read()
+        assert command.wait(timeout=60) == code
+        assert command.stdout.read() == ""
+        assert all(line.startswith("import time:") for line in rest.splitlines()), rest
