@@ -15,6 +15,7 @@ from headwater.commands.option_values import (
     parse_data_option,
     parse_template_option,
     sample_of_files,
+    unread_streams,
 )
 from headwater.commands.query_files import QueryFile
 from headwater.commands.query_summary import summarize_query
@@ -43,7 +44,7 @@ def check(paths: list[str], options: CheckOptions) -> None:
     that are not named may have any triple.
     """
     observed = _observe(options)
-    wrong = 0
+    wrong, plans = 0, []
     for path in paths:
         try:
             file = QueryFile.read(path)
@@ -52,10 +53,13 @@ def check(paths: list[str], options: CheckOptions) -> None:
             wrong += 1
             print(error, file=sys.stderr)
         else:
+            plans.append(plan)
             settings = resolve_settings(plan)
             print(f"ok: {file.shown}: {summarize_query(plan, settings)}")
             for sentence in lint_query(LintSubject(plan, settings, observed)):
                 print(f"warning: {file.shown}: {sentence}", file=sys.stderr)
+    for sentence in () if wrong else unread_streams(group_sources(options.streams), plans):
+        print(f"warning: {sentence}", file=sys.stderr)
     if wrong:
         raise typer.Exit(WRONG)
 

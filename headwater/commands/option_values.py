@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import glob
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import typer
 
 import headwater as hw
+from headwater.algebra.plan import QueryPlan
+from headwater.commands.query_files import EVERY_STREAM
 from headwater.errors import SettingError
 from headwater.linting.observed_data import StreamSample
 from headwater.running.ahead_limits import OFF
@@ -30,6 +32,8 @@ from headwater.sources.source import Source
 from headwater.sources.stream_samples import sample_stream
 from headwater.terms.arguments import check_idle, parse_number
 from headwater.terms.durations import parse_duration
+from headwater.terms.model import NamedNode
+from headwater.terms.names import iri_to_name, name_to_iri
 from headwater.terms.redaction import mask_user_info, redact_url
 from headwater.terms.timestamps import parse_time
 
@@ -145,6 +149,18 @@ def locate_streams(option: str, named: Iterable[str], sources: dict[str, list[st
         if not is_stream_address(stream):
             raise typer.BadParameter(f"no --stream is named {stream}", param_hint=option)
         sources[stream] = [stream]
+
+
+def unread_streams(sources: Iterable[str], plans: Iterable[QueryPlan]) -> Iterator[str]:
+    """A sentence for each stream that `--stream` names and no query reads."""
+    read = dict.fromkeys(source.stream for plan in plans for source in plan.windows)
+    if NamedNode(EVERY_STREAM) in read:
+        return
+    names = ", ".join(iri_to_name(one.value) for one in read)
+    hint = f"they read {names}" if read else "a query reads a stream by FROM STREAM, STREAM or a window ON it"
+    for stream in sources:
+        if name_to_iri(stream) not in read:
+            yield f"no query reads the stream {stream} (--stream); {hint}"
 
 
 def make_source(named: list[str], template: Path | None) -> Source | ReceivedSource:

@@ -27,6 +27,7 @@ from headwater.commands.option_values import (
     read_duration,
     read_max_ahead,
     read_t0,
+    unread_streams,
 )
 from headwater.commands.progress_line import ProgressLine, show_warnings, summary_text
 from headwater.commands.query_files import QueryFile
@@ -121,6 +122,8 @@ def _run(options: RunOptions, line: ProgressLine) -> None:
     for text in options.endpoints:
         _endpoint(engine, text)
     queries = [_register(engine, QueryFile.read(path), options, t0) for path in options.queries]
+    for sentence in unread_streams(sources, [query.plan for query in queries]):
+        line.print(f"warning: {sentence}")
     for name in options.resumed:
         engine.resume(name)
     for text in options.data:
@@ -154,6 +157,12 @@ def _run(options: RunOptions, line: ProgressLine) -> None:
         write(summary)
     line.clear()
     print(summary_text(summary), file=sys.stderr)
+    if engine.continued is not None and engine.continued.kept and not (summary.elements or summary.stopped):
+        print(
+            f"nothing was read: an earlier run from the checkpoint {options.checkpoint} had read everything and given its "
+            "answers; another folder begins anew",
+            file=sys.stderr,
+        )
     if (code := find_code()) is not None:
         raise typer.Exit(code)
     for name, reason in summary.suspended.items():

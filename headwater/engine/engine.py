@@ -471,6 +471,7 @@ class Engine(RunsInBackground):
         follow = follow or is_endless
         if not follow:
             workload.feed(drain=drain).check()
+        self._warnings.check_start(workload)
         if self._in_process:
             run_in_process(
                 workload,

@@ -15,6 +15,7 @@ from headwater.linting.implausible_times import implausible_time_text, is_implau
 from headwater.linting.lint_rules import lint_query
 from headwater.linting.lint_subject import LintSubject
 from headwater.linting.observed_data import NOTHING_OBSERVED, ObservedData, StreamSample
+from headwater.linting.start_times import find_early_starts, late_start_text
 from headwater.linting.unfitting_values import find_unfitting_values
 from headwater.linting.unknown_functions import refuse_unknown_functions
 from headwater.running.progress import RunSummary
@@ -22,7 +23,7 @@ from headwater.running.workload import Workload
 from headwater.sources.files import FileSource
 from headwater.sources.stream_samples import sample_stream
 from headwater.terms.model import NamedNode
-from headwater.terms.names import name_to_iri
+from headwater.terms.names import iri_to_name, name_to_iri
 from headwater.windows.settings import QuerySettings
 
 logger = logging.getLogger(__name__)
@@ -63,6 +64,19 @@ class QueryWarnings:
         for query in queries:
             self.tell(query.plan.name, lint_query(LintSubject(query.plan, query.settings, observed)))
 
+    def check_start(self, workload: Workload) -> None:
+        """Tell which queries begin long before the data of a run: their empty answers may take minutes."""
+        for query in workload.description.queries:
+            if query.settings.t0 is None:
+                continue
+            samples = {
+                name_to_iri(stream): sample
+                for stream, source in workload.sources.items()
+                if (sample := sample_stream(source, _SAMPLED_ROWS)) is not None
+            }
+            subject = LintSubject(query.plan, query.settings, ObservedData(samples=samples))
+            self.tell(query.plan.name, find_early_starts(subject))
+
     def conclude(self, summary: RunSummary, workload: Workload, data: EngineData) -> RunSummary:
         """Tell what is wrong with the queries of a run over what was read, and add all warnings to its summary."""
         unclear = {
@@ -76,7 +90,7 @@ class QueryWarnings:
             for stream, source in workload.sources.items()
             if (iri := name_to_iri(stream)) in unclear
             and (sample := sample_stream(source, _SAMPLED_ELEMENTS)) is not None
-            and (sample.elements or not (sample.bad or sample.is_empty))
+            and (sample.elements or not (sample.bad or (sample.is_empty and summary.stopped)))
         }
         observed = data.observe() if samples else NOTHING_OBSERVED
         self.tell("", summary.warnings)
@@ -84,11 +98,20 @@ class QueryWarnings:
             own = _conclusive_samples(samples, query.plan, summary)
             self.check_data([query], replace(observed, samples=own))
             self._check_rows(query, workload, data)
+            self._check_answered(query, summary)
             for source in query.plan.windows:
                 time = summary.watermarks.get(source.stream.value)
                 if source.stream not in samples and time is not None and is_implausible(time):
                     self.tell(query.plan.name, [implausible_time_text(source.stream.value, time)])
         return replace(summary, warnings=tuple(self._told))
+
+    def _check_answered(self, query: RegisteredQuery, summary: RunSummary) -> None:
+        """Tell where a query has no answer because it begins behind all data."""
+        progress, t0 = summary.queries.get(query.plan.name), query.settings.t0
+        streams = [iri_to_name(source.stream.value) for source in query.plan.windows]
+        newest = max((mark for one in streams if (mark := summary.watermarks.get(one)) is not None), default=None)
+        if progress is not None and not progress.ticks and t0 is not None and newest is not None and newest < t0:
+            self.tell(query.plan.name, [late_start_text(t0, newest)])
 
     def _check_rows(self, query: RegisteredQuery, workload: Workload, data: EngineData) -> None:
         """Tell which values of rows nothing can be computed with: the first rows are as good as any."""

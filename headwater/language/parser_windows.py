@@ -34,6 +34,7 @@ _COUNT_UNITS = {"TRIPLES": "triples", "COUNT": "elements", "ELEMENTS": "elements
 _STEPS = ("STEP", "SLIDE")
 _WORDS_AFTER_DURATION = frozenset({"STEP", "SLIDE", "TUMBLING", "AS", "TO"})
 _TUMBLING = -1
+_BARE_NUMBER = re.compile(r"[0-9.]+")
 _TIMESTAMP_PREDICATE = re.compile(r"@\s*(<[^\x00-\x20<>\"{}|^`\\]*>|[\w\-.]*:[\w\-.:]*[\w\-:]|:)")
 
 
@@ -43,6 +44,7 @@ class WindowParser(TriplesParser):
     def __init__(self, source: SourceText, dialect: Dialect, is_streaming: bool, base: str | None) -> None:
         super().__init__(source, dialect, is_streaming, base)
         self._options_left: tuple[str, ...] = ()
+        self._has_bare_number = False
 
     def duration(self, purpose: str) -> int:
         """A duration above zero, in microseconds."""
@@ -54,6 +56,7 @@ class WindowParser(TriplesParser):
         if duration is None:
             self.raise_unexpected("a duration such as 10m or PT10M", hint=f" as {purpose}")
         length, end = duration
+        self._has_bare_number |= _BARE_NUMBER.fullmatch(self.text, start, end) is not None
         if length == 0:
             self.fail(f"{purpose} must be longer than zero", start)
         self.skip_to(end)
@@ -88,9 +91,10 @@ class WindowParser(TriplesParser):
         if token.key == "FROM":
             return self._interval()
         if token.key == "RANGE" and self.token.key != "TRIPLES":
+            self._has_bare_number = False
             width = self.duration("the width of a window")
             slide, predicate = self._options(counted=False)
-            return RangeSpec(width, width if slide == _TUMBLING else slide, predicate)
+            return RangeSpec(width, width if slide == _TUMBLING else slide, predicate, self._has_bare_number)
         if token.key == "RANGE":
             token = self.advance()
         number = self.token

@@ -42,12 +42,14 @@ class RangeSpec(WindowSpec):
     """`RANGE d [STEP|SLIDE d | TUMBLING] [@predicate]`.
 
     `slide` is None where the text gives none; `TUMBLING`, and `STEP` with no duration, give `slide == width`.
-    `timestamp_predicate` names the property of the element's graph that holds its time (OA11).
+    `timestamp_predicate` names the property of the element's graph that holds its time (OA11). `has_bare_number` says
+    that a duration was written as a number without a unit, which is milliseconds.
     """
 
     width: int
     slide: int | None = None
     timestamp_predicate: NamedNode | None = None
+    has_bare_number: bool = field(default=False, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

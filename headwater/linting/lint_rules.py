@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from headwater.linting.bare_durations import find_bare_durations
 from headwater.linting.cartesian_products import find_cartesian_products
 from headwater.linting.graphs_in_windows import find_graphs_in_windows
 from headwater.linting.ill_typed_literals import find_ill_typed_literals
 from headwater.linting.implausible_times import find_implausible_times
 from headwater.linting.late_elements import find_late_elements
 from headwater.linting.lint_subject import LintSubject
+from headwater.linting.start_times import find_early_starts
 from headwater.linting.unbound_variables import find_unbound_variables
 from headwater.linting.unfitting_values import find_unfitting_values
 from headwater.linting.unloaded_graphs import find_unloaded_graphs
@@ -24,6 +26,7 @@ LintRule = Callable[[LintSubject], Iterator[str]]
 LINT_RULES: tuple[LintRule, ...] = (
     find_unbound_variables,
     find_cartesian_products,
+    find_bare_durations,
     find_window_gaps,
     find_graphs_in_windows,
     find_ill_typed_literals,
@@ -33,6 +36,7 @@ LINT_RULES: tuple[LintRule, ...] = (
     find_unreadable_elements,
     find_implausible_times,
     find_late_elements,
+    find_early_starts,
     find_unseen_terms,
     find_unfitting_values,
 )

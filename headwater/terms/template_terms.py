@@ -173,7 +173,7 @@ def fill_iri(parts: TextParts, row: TemplateRow) -> NamedNode:
             continue
         cell = row.cell(part.column)
         if cell == "":
-            raise RowError(f"the column {part.column!r} is empty, but an IRI needs it")
+            raise RowError(f"{part.column!r} is empty or missing in this row, but an IRI needs it")
         if part.is_iri_text:
             texts.append(_NOT_IN_IRIS.sub(lambda match: quote(match.group(), safe=""), cell))
         else:

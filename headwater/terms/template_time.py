@@ -51,7 +51,7 @@ def parse_time_rule(text: str, placeholders: Placeholders) -> TimeRule:
     def rule(row: TemplateRow) -> int:
         cell = fill_text(parts, row)
         if cell is None:
-            raise RowError(f"no time: {column_text} is empty")
+            raise RowError(f"no time: {column_text} is empty or missing in this row")
         try:
             return read(cell)
         except ValueError as error:

@@ -256,3 +256,10 @@ def test_broken_static_data_ends_with_1(tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert "broken.ttl" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_a_second_run_from_a_checkpoint_says_that_everything_was_read(tmp_path: Path) -> None:
+    first, second = (run_example("cars-per-district", "--checkpoint", tmp_path / "checkpoint") for _ in range(2))
+    assert "had read everything" not in first.stderr
+    assert second.exit_code == 0
+    assert f"an earlier run from the checkpoint {tmp_path / 'checkpoint'} had read everything" in second.stderr
