@@ -159,8 +159,8 @@ def _run(options: RunOptions, line: ProgressLine) -> None:
     print(summary_text(summary), file=sys.stderr)
     if engine.continued is not None and engine.continued.kept and not (summary.elements or summary.stopped):
         print(
-            f"nothing was read: an earlier run from the checkpoint {options.checkpoint} had read everything and given its "
-            "answers; another folder begins anew",
+            f"nothing was read: an earlier run from the checkpoint {options.checkpoint} had read everything and given "
+            "its answers; another folder begins anew",
             file=sys.stderr,
         )
     if (code := find_code()) is not None:

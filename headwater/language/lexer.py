@@ -19,6 +19,9 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass
 
+RDF_12 = "is syntax of RDF 1.2, which queries do not support yet"
+"""What is said about it."""
+
 _BASE = (
     "A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c-\u200d\u2070-\u218f\u2c00-\u2fef"
     "\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
@@ -190,6 +193,8 @@ def _explain_error(text: str, start: int) -> str:
         return "a backslash cannot stand here"
     if character == "&":
         return "a single & means nothing; did you mean && ?"
+    if character == "~":
+        return f"~ {RDF_12}"
     if character.isprintable() and not character.isspace():
         return f"the character {character} cannot stand here"
     return f"the character U+{ord(character):04X} cannot stand here"

@@ -15,7 +15,7 @@ from typing import NoReturn
 
 from headwater.language.errors import QueryError
 from headwater.language.expressions import Expression
-from headwater.language.lexer import SourceText, Token
+from headwater.language.lexer import RDF_12, SourceText, Token
 from headwater.language.patterns import GroupPattern
 from headwater.language.stream_clauses import Dialect
 from headwater.terms.checking.input_limits import NESTING_VARIABLE, deepest_nesting
@@ -112,6 +112,8 @@ class ParserBase(ABC):
         """Reports that the current token cannot continue what was read so far."""
         expected = tuple(dict.fromkeys(describe_key(key) for key in keys))
         token = self.token
+        if token.key == "|" and token.start and self.text[token.start - 1] == "{":
+            self.fail(f"{{| … |}} {RDF_12}: write the triples about a triple as plain triples")
         if token.key == "end":
             self.fail("the query ends too early" + hint, token, expected)
         self.fail(f"{token.text} cannot stand here{hint or suggest_keyword(token, keys)}", token, expected)

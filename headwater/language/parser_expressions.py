@@ -21,7 +21,7 @@ from headwater.language.expressions import (
     VariableReference,
     combine_chain,
 )
-from headwater.language.lexer import SourceText, Token
+from headwater.language.lexer import RDF_12, SourceText, Token
 from headwater.language.parser_terms import IRI_STARTS, LITERAL_STARTS, TermParser
 from headwater.language.stream_clauses import Dialect
 from headwater.terms.model import NamedNode
@@ -37,6 +37,9 @@ _PRECEDENCE = {
     **dict.fromkeys("*/", _MULTIPLY),
 }
 _EXPRESSION_ENDS = frozenset({")", "]", "}", ",", ";", ".", "AS"})
+_RDF_12_FUNCTIONS = frozenset(
+    {"TRIPLE", "ISTRIPLE", "SUBJECT", "PREDICATE", "OBJECT", "LANGDIR", "HASLANG", "HASLANGDIR", "STRLANGDIR"}
+)
 _EXPRESSION_STARTS = ("var", "iri", "pname", "string", "integer", "(", "a function")
 
 
@@ -222,6 +225,8 @@ class ExpressionParser(TermParser):
         token = self.token
         known = [*ARGUMENT_COUNTS, *AGGREGATES, "EXISTS", "NOT", "TIMESTAMP"]
         close = get_close_matches(token.key, known, n=1, cutoff=0.7)
+        if self.peek().key == "(" and token.key in _RDF_12_FUNCTIONS:
+            self.fail(f"{token.text} {RDF_12}")
         if self.peek().key == "(":
             self.fail(f"there is no function {token.text}" + (f"; did you mean {close[0]}?" if close else ""))
         self.raise_unexpected(*_EXPRESSION_STARTS, hint=f"; did you mean {close[0]}?" if close else self.term_hint())

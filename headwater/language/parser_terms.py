@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from headwater.language.iris import DEFAULT_BASE, is_absolute, resolve_iri
-from headwater.language.lexer import SourceText, Token
+from headwater.language.lexer import RDF_12, SourceText, Token
 from headwater.language.parser_base import ParserBase
 from headwater.language.stream_clauses import Dialect
 from headwater.terms.model import RDF, XSD, BlankNode, Literal, NamedNode, Variable
@@ -53,7 +53,7 @@ class TermParser(ParserBase):
         if self.token.key not in IRI_STARTS:
             if self.token.key == "<":
                 if self.text.startswith("<<", self.token.start):
-                    self.fail("<<…>> is syntax of RDF 1.2, which queries do not support yet: write plain triples")
+                    self.fail(f"<<…>> {RDF_12}: write plain triples")
                 self.fail("this < begins no IRI: an IRI has no blanks, quotes or braces and ends with >")
             word = self.token.text
             hint = f": a bare word is no IRI; did you mean <{word}> or :{word}?" if self.token.is_word else ""

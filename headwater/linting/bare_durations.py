@@ -18,7 +18,7 @@ def find_bare_durations(subject: LintSubject) -> Iterator[str]:
         if isinstance(source.spec, RangeSpec) and source.spec.has_bare_number:
             number = source.spec.width // _MILLISECOND
             yield (
-                f"a number without a unit is taken for milliseconds: the window of {subject.notation.iri(source.stream)} "
-                f"is [{subject.notation.window(source.spec)}]. Write the unit, as in RANGE {number or 1}s for seconds "
-                f"or RANGE {duration_text(source.spec.width)}"
+                "a number without a unit is taken for milliseconds: the window of "
+                f"{subject.notation.iri(source.stream)} is [{subject.notation.window(source.spec)}]. Write the unit, as in "
+                f"RANGE {number or 1}s for seconds or RANGE {duration_text(source.spec.width)}"
             )

@@ -39,11 +39,21 @@ def parse_statement(statement: bytes) -> Quad | str:
     try:
         quads: list[Quad] = parse_quads(statement, RdfFormat.N_QUADS)
     except SyntaxError as error:
-        located = RdfSyntaxError.from_parser(error, "")
-        return located.reason if located.column is None else f"{located.reason} (column {located.column})"
+        return line_reason(error, statement)
     if len(quads) != 1:
         return f"expected one N-Quads statement, found {len(quads) or 'none'}"
     return quads[0]
+
+
+def line_reason(error: SyntaxError, line: bytes) -> str:
+    """Why a line of N-Triples or N-Quads cannot be read, and at which column."""
+    located = RdfSyntaxError.from_parser(error, "")
+    if located.column is None:
+        return located.reason
+    rest = line.decode(errors="replace")[located.column - 1 :]
+    if rest.startswith("<<") and not rest.startswith("<<("):
+        return f"<< … >> is not supported yet in lines; a triple term is <<( … )>> (column {located.column})"
+    return f"{located.reason} (column {located.column})"
 
 
 def graph_label(graph: Term | DefaultGraph | None) -> str | None:

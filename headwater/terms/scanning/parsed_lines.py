@@ -13,9 +13,8 @@ from pyoxigraph import DefaultGraph, RdfFormat
 
 from headwater.terms.checking.checked_parsing import parse_quads
 from headwater.terms.model import BadElement, BlankNode, NamedNode, Quad, Triple
-from headwater.terms.rdf_documents import RdfSyntaxError
 from headwater.terms.scanning.formats import LineFormat
-from headwater.terms.statements import graph_term
+from headwater.terms.statements import graph_term, line_reason
 from headwater.terms.text_lines import line_to_text
 from headwater.terms.tnq import read_tnq
 
@@ -104,9 +103,7 @@ def _read_untimed_line(line: bytes, format: RdfFormat) -> LineContent:
     try:
         return _to_statements(parse_quads(line, format))
     except SyntaxError as error:
-        located = RdfSyntaxError.from_parser(error, "")
-        place = "" if located.column is None else f" (column {located.column})"
-        return RefusedLine(located.reason + place, line_to_text(line.rstrip(b"\r")))
+        return RefusedLine(line_reason(error, line), line_to_text(line.rstrip(b"\r")))
 
 
 def _to_statements(quads: Iterable[Quad]) -> LineContent:
