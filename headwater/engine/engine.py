@@ -62,7 +62,7 @@ from headwater.running.workload import Workload, WorkloadChanges
 from headwater.sharding.shard_plan import ShardPlan
 from headwater.sharding.shard_planning import keep_shard_plan
 from headwater.sinks.sink import Sink, open_sink
-from headwater.sources.live_streams import are_all_closed, note_read
+from headwater.sources.live_streams import are_all_closed
 from headwater.sources.receivers import ReceivedSource, RunSignals, check_readable_in_process, run_receivers
 from headwater.sources.records import RecordSource, skews_of
 from headwater.sources.source import Source
@@ -142,7 +142,6 @@ class Engine(RunsInBackground):
         self._in_process = in_process
         self._delay = check_duration("delay", delay)
         self._max_ahead = check_max_ahead(max_ahead)
-        self._follows = False
         self._checkpoint = None if checkpoint is None else check_folder("checkpoint", checkpoint)
         if self._checkpoint is not None:
             adopt_checkpoint_key(self._checkpoint)
@@ -488,7 +487,7 @@ class Engine(RunsInBackground):
                 skips_ticks=self._skips_ticks,
                 interruption=self._interruption,
                 woken=self._woken,
-                on_read=lambda offset: note_read(self._sources_at_work(), offset),
+                on_read=self._note_read,
                 is_finished=is_finished,
             )
         else:
@@ -506,7 +505,7 @@ class Engine(RunsInBackground):
                 accept_state=lambda: self._claimed.write(),
                 batch_bytes=self._batch_bytes,
                 trigger_seconds=trigger_seconds,
-                on_read=lambda offset: note_read(self._sources_at_work(), offset),
+                on_read=self._note_read,
                 is_finished=is_finished,
             )
         summary = delivery.summary(stopped=self._stop.is_set())

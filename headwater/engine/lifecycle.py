@@ -16,8 +16,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
+from headwater.engine.registering import input_streams
 from headwater.engine.stream_sources import AnySource
 from headwater.errors import StateError
 from headwater.running.delivery import OnAnswer, OnBatch, OnProgress
@@ -25,8 +26,14 @@ from headwater.running.progress import RunSummary
 from headwater.running.signal_events import SignalEvent
 from headwater.running.subscriptions import Answers, AsyncAnswers, Subscription, Taken
 from headwater.sinks.sink import Sink
+from headwater.sources.live_streams import has_ended, note_read
+from headwater.sources.offsets import Offset
 from headwater.sources.push import PushSource
 from headwater.terms.arguments import check_callback, check_each, check_number
+from headwater.terms.scratch_folders import sweep_scratch_folders
+
+if TYPE_CHECKING:
+    from headwater.engine.query_handle import Query
 
 _POLL_SECONDS = 0.01
 
@@ -120,6 +127,8 @@ class RunsInBackground(ABC):
         self._woken: threading.Event = SignalEvent()
         """Something happened that a run at rest should look at."""
         self._subscriptions: list[Subscription[Any]] = []
+        self._follows = False
+        """Whether the last run goes on, or went on, until `stop` is called."""
 
     @abstractmethod
     def run(self) -> RunSummary:
@@ -149,9 +158,28 @@ class RunsInBackground(ABC):
     def _is_changing(self) -> bool:
         """Whether a query was registered or dropped, and the run has not taken that up yet."""
 
+    @property
+    @abstractmethod
+    def queries(self) -> tuple[Query, ...]:
+        """The registered queries."""
+
+    def _note_read(self, offset: Offset) -> None:
+        """A batch was delivered: tell the sources, and end the iterators of queries that have no more answers."""
+        sources = self._sources_at_work()
+        note_read(sources, offset)
+        if not self._follows or not any(isinstance(one, PushSource) for one in sources.values()):
+            return
+        for subscription in tuple(self._subscriptions):
+            streams = input_streams(subscription.query, self.queries)
+            if streams and all(has_ended(sources.get(stream)) for stream in streams):
+                self._subscriptions.remove(subscription)
+                subscription.end(None)
+
     def _claim_run(self) -> None:
         if not self._running.acquire(blocking=False):
             raise StateError("this engine is running already: stop it, or wait for its end")
+        # A process that was killed may have left folders, and this run may need none.
+        sweep_scratch_folders()
 
     def _end_run(self, failure: BaseException | None) -> None:
         """Let another run begin, and end the iterators of this one."""

@@ -11,7 +11,13 @@ from headwater.algebra.plan import QueryKind, QueryPlan
 from headwater.algebra.scope import nodes_of
 from headwater.engine.engine_data import EngineData
 from headwater.execution.registered import RegisteredQuery
-from headwater.linting.implausible_times import implausible_time_text, is_implausible, topic_of
+from headwater.linting.implausible_times import (
+    implausible_time_text,
+    is_implausible,
+    is_in_seconds,
+    seconds_text,
+    topic_of,
+)
 from headwater.linting.lint_rules import lint_query
 from headwater.linting.lint_subject import LintSubject
 from headwater.linting.observed_data import NOTHING_OBSERVED, ObservedData, StreamSample
@@ -20,7 +26,7 @@ from headwater.linting.unfitting_values import find_unfitting_values
 from headwater.linting.unknown_functions import refuse_unknown_functions
 from headwater.running.progress import RunSummary
 from headwater.running.workload import Workload
-from headwater.sources.files import FileSource
+from headwater.sources.files import FileSource, MemorySource
 from headwater.sources.stream_samples import sample_stream
 from headwater.terms.model import NamedNode
 from headwater.terms.names import iri_to_name, name_to_iri
@@ -65,7 +71,15 @@ class QueryWarnings:
             self.tell(query.plan.name, lint_query(LintSubject(query.plan, query.settings, observed)))
 
     def check_start(self, workload: Workload) -> None:
-        """Tell which queries begin long before the data of a run: their empty answers may take minutes."""
+        """Tell which queries begin long before the data of a run, and take minutes for empty answers.
+
+        Times that a program gives in seconds are told, too.
+        """
+        for stream, source in workload.sources.items():
+            if isinstance(source, MemorySource):
+                sample = sample_stream(source, _SAMPLED_ROWS)
+                if sample is not None and sample.first_time is not None and is_in_seconds(sample.first_time):
+                    self.tell("", [seconds_text(f"the stream {iri_to_name(stream)}", sample.first_time)])
         for query in workload.description.queries:
             if query.settings.t0 is None:
                 continue

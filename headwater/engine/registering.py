@@ -60,6 +60,28 @@ def resolve_queries(queries: Mapping[str, Query], sources: StreamSources) -> tup
     return tuple(registered)
 
 
+def input_streams(name: str, queries: Collection[Query]) -> set[str]:
+    """The streams from outside that a query reads, itself or through the streams of other queries."""
+    plans = {query.name: query.plan for query in queries}
+    producers = {
+        name_to_iri(query.parsed.registration.name).value: query.name
+        for query in queries
+        if query.parsed.registration is not None and query.parsed.registration.kind is RegistrationKind.STREAM
+    }
+    found: set[str] = set()
+    waiting, seen = [name], {name}
+    while waiting:
+        plan = plans.get(waiting.pop())
+        for stream in () if plan is None else {source.stream.value for source in plan.windows}:
+            producer = producers.get(stream)
+            if producer is None:
+                found.add(stream)
+            elif producer not in seen:
+                seen.add(producer)
+                waiting.append(producer)
+    return found
+
+
 def read_options(
     bounds: Bounds | str | None,
     report: Report | str | None,

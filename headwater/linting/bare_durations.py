@@ -19,6 +19,6 @@ def find_bare_durations(subject: LintSubject) -> Iterator[str]:
             number = source.spec.width // _MILLISECOND
             yield (
                 "a number without a unit is taken for milliseconds: the window of "
-                f"{subject.notation.iri(source.stream)} is [{subject.notation.window(source.spec)}]. Write the unit, as in "
-                f"RANGE {number or 1}s for seconds or RANGE {duration_text(source.spec.width)}"
+                f"{subject.notation.iri(source.stream)} is [{subject.notation.window(source.spec)}]. "
+                f"Write the unit, as in RANGE {number or 1}s for seconds or RANGE {duration_text(source.spec.width)}"
             )

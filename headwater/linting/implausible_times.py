@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from headwater.linting.lint_subject import LintSubject
+from headwater.terms.model import SECOND
 from headwater.terms.names import iri_to_name
 from headwater.terms.timestamps import format_time
 
 _SECONDS_AS_MILLISECONDS = range(946_684_800 * 1_000, 4_102_444_800 * 1_000)
 """The seconds from 2000 to 2100, each taken for a millisecond, in microseconds."""
+_SECONDS_AS_MICROSECONDS = range(946_684_800, 4_102_444_800)
+"""The same seconds, each taken for a microsecond."""
 
 
 def is_implausible(time: int | None) -> bool:
@@ -28,6 +31,20 @@ def implausible_time_text(stream: str, time: int) -> str:
         f"{format_time(time * 1_000)} if its number meant seconds, or milliseconds where Python takes microseconds): "
         "seconds were probably read as milliseconds. Write `@time {column} as seconds` in the template, milliseconds "
         "into the file, or give microseconds in Python"
+    )
+
+
+def is_in_seconds(time: int | None) -> bool:
+    """Whether the first time that a program gives looks like seconds where microseconds are meant."""
+    return time is not None and time in _SECONDS_AS_MICROSECONDS
+
+
+def seconds_text(stream: str, time: int) -> str:
+    """What is said about a stream that begins so."""
+    return (
+        f"the times of {stream} are in the first hours of 1970 (one is {format_time(time)}, and would be "
+        f"{format_time(time * SECOND)} if its number meant seconds): Python gives microseconds, as in "
+        "int(time.time() * 1_000_000)"
     )
 
 

@@ -29,7 +29,8 @@ def find_early_starts(subject: LintSubject) -> Iterator[str]:
         if empty >= _EMPTY_TICKS:
             yield (
                 f"t0 (--t0) is {format_time(t0)}, long before the first element of "
-                f"{subject.notation.iri(source.stream)} of {format_time(sample.first_time)}: {empty:,} windows before it are empty, and each of them is "
+                f"{subject.notation.iri(source.stream)} of {format_time(sample.first_time)}: "
+                f"{empty:,} windows before it are empty, and each of them is "
                 "answered. Give a later t0, or leave it out"
             )
             return

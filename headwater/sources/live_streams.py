@@ -18,6 +18,11 @@ def note_read(sources: Mapping[str, Source | ReceivedSource], offset: Offset) ->
             source.note_read(offset.of(stream))
 
 
+def has_ended(source: Source | ReceivedSource | None) -> bool:
+    """Whether a stream was closed by those who send it, and all of it was evaluated."""
+    return isinstance(source, PushSource) and source.is_finished
+
+
 def are_all_closed(sources: Mapping[str, Source | ReceivedSource]) -> bool:
     """Whether all streams that come in during a run were closed by those who send them, so that the run can end.
 

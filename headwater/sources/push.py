@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from headwater.errors import SettingError, StateError
+from headwater.linting.implausible_times import is_in_seconds, seconds_text
 from headwater.sources.offsets import StreamOffset
 from headwater.sources.payloads import Decoder, ReceivedMessage
 from headwater.sources.receivers import MARK_SECONDS, ReceivedSource, RunSignals
@@ -76,6 +77,8 @@ class PushSource(ReceivedSource):
         self._stamped: set[int] = set()
         """The stamps of elements that are not written yet."""
         self._sent = 0
+        self._is_begun = False
+        """Whether an element was made, whose time was looked at."""
 
     @property
     def closed(self) -> bool:
@@ -120,7 +123,10 @@ class PushSource(ReceivedSource):
         await asyncio.to_thread(self.send, data, time=time, timeout=timeout)
 
     def close(self) -> None:
-        """Say that nothing follows. When all was evaluated the stream ends, and its open windows are answered."""
+        """Say that nothing follows. When all was evaluated the stream ends, and its open windows are answered.
+
+        Iterators over queries all of whose streams have ended so end, too, also while the run goes on.
+        """
         with self._changed:
             self._is_closed = True
             if self._spool is not None:
@@ -215,6 +221,9 @@ class PushSource(ReceivedSource):
         if not element.triples:
             raise SettingError("what is sent has no triples: an element has at least one")
         check_in_calendar(element.time, f"the time {element.time}")
+        if not self._is_begun and isinstance(element.time, int) and is_in_seconds(element.time):
+            _LOG.warning("%s", seconds_text("what is sent", element.time))
+        self._is_begun = True
         return [element]
 
     def _decode(self, data: Message, arrived: int | None) -> Iterable[Element | BadElement]:

@@ -416,3 +416,71 @@ def test_a_query_explains_itself() -> None:
     assert query.explain(stage="written") != ""
     with pytest.raises(hw.SettingError, match="stage 'later' is not known"):
         query.explain(stage="later")  # type: ignore[arg-type]
+
+
+def test_iterators_of_a_run_that_goes_on_end_when_all_streams_of_their_query_are_closed() -> None:
+    one, other = hw.push(), hw.push()
+    engine = hw.Engine(in_process=True)
+    engine.stream("s", one)
+    engine.stream("t", other)
+    counting = engine.register(COUNT, name="counting")
+    both = engine.register(
+        COUNT.replace(
+            "FROM STREAM <s> [RANGE 2s STEP 1s]",
+            "FROM STREAM <s> [RANGE 2s STEP 1s] FROM STREAM <t> [RANGE 2s STEP 1s]",
+        ),
+        name="both",
+    )
+    engine.start(trigger_seconds=0.05)
+    answers, of_both = counting.answers(), both.answers()
+    one.send_all(elements(4))
+    other.send_all(elements(2))
+    one.close()
+    assert counts(answers) == recorded(4)
+    found: list[Answer] = []
+    taker = threading.Thread(target=lambda: found.extend(of_both))
+    taker.start()
+    taker.join(0.5)
+    assert taker.is_alive(), "the other stream is open"
+    other.close()
+    taker.join(30)
+    assert not taker.is_alive()
+    over_both = hw.Engine(in_process=True)
+    over_both.stream("s", hw.memory(elements(4)))
+    over_both.stream("t", hw.memory(elements(2)))
+    assert counts(iter(found)) == counts(over_both.register(both.text).answers())
+    assert not engine._background.is_over  # type: ignore[union-attr]
+    engine.stop()
+    engine.wait(30)
+
+
+def test_async_iterators_end_when_the_stream_is_closed_and_the_engine_goes_on() -> None:
+    async def take() -> list[tuple[int, int]]:
+        source, engine = hw.push(), hw.Engine(in_process=True)
+        engine.stream("s", source)
+        engine.register(
+            "REGISTER STREAM <made> AS CONSTRUCT { ?x <urn:v> ?v } "
+            "FROM STREAM <s> [RANGE 1s STEP 1s] WHERE { ?x <urn:v> ?v }"
+        )
+        query = engine.register(COUNT.replace("<s>", "<made>"), name="reader")
+        async with engine:
+            answers = query.answers_async()
+            for element in elements(3):
+                await source.send_async(element)
+            source.close()
+            return counts(iter([answer async for answer in answers]))
+
+    found = asyncio.run(asyncio.wait_for(take(), 60))
+    assert [time for time, count in found if count] == [0, 1, 2, 3]
+
+
+def test_times_in_seconds_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    source = hw.push()
+    source.send([triple(1)], time=1_764_000_000)
+    source.send([triple(1)], time=1_764_000_001)
+    (message,) = caplog.messages
+    assert "would be 2025-11-24T16:00:00Z if its number meant seconds" in message
+    engine = hw.Engine(in_process=True)
+    engine.stream("s", hw.memory([(1_764_000_000, [triple(1)])]))
+    engine.register(COUNT)
+    assert any("would be 2025-11-24T16:00:00Z if its number meant seconds" in one for one in engine.run().warnings)
