@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import headwater as hw
 from headwater.terms.scratch_folders import ScratchFolder, sweep_scratch_folders
 
 KILLED = """
@@ -83,3 +84,13 @@ def test_a_fork_does_not_remove_the_folder_of_its_parent() -> None:
         scratch.remove()
         assert not scratch.path.exists()
         assert path.is_dir()
+
+
+def test_each_run_sweeps_also_where_it_needs_no_folder(temporary: Path) -> None:
+    for _ in range(2):
+        left = folder_of(KILLED)
+        engine = hw.Engine(in_process=True)
+        engine.stream("s", hw.memory([]))
+        engine.register("SELECT ?x FROM STREAM <s> [RANGE 2s STEP 1s] WHERE { ?x <urn:v> ?v }")
+        engine.run()
+        assert not left.exists()
