@@ -14,6 +14,7 @@ from headwater.server.guard import Guard
 from headwater.server.metrics import make_registry
 from headwater.server.problems import install_problem_handlers
 from headwater.server.protocol.data_calls import RemoteData
+from headwater.server.protocol.data_service import GraphReader
 from headwater.server.protocol.protocol_router import make_protocol_router
 from headwater.server.protocol.sparql_routes import Right
 from headwater.server.routes import answer_routes, query_routes, status_routes, stream_routes
@@ -29,10 +30,11 @@ ROUTERS = (status_routes.router, answer_routes.router, query_routes.router, stre
 """The routes of answers come before those of queries, whose names may have slashes."""
 
 
-async def authorize_data(request: Request, right: Right) -> None:
-    """Refuse a caller who may not read or change the linked data."""
+async def authorize_data(request: Request, right: Right) -> GraphReader:
+    """Refuse a caller who may not read or change the linked data; gives whose windows the caller may see."""
     caller: Caller = request.scope[CALLER]
     caller.check(right)
+    return GraphReader(caller.queries, caller.streams) if caller.may("read") else GraphReader((), ())
 
 
 def make_app(settings: ServerSettings) -> FastAPI:

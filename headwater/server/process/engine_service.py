@@ -20,6 +20,7 @@ from headwater.algebra.build import plan_query
 from headwater.algebra.plan import QueryPlan
 from headwater.egress.policy import EgressPolicy
 from headwater.engine.engine import Engine
+from headwater.engine.query_handle import Query
 from headwater.engine.registering import parse_choice
 from headwater.engine.service_arguments import read_endpoint_settings
 from headwater.engine.stream_sources import check_stream_address
@@ -36,6 +37,7 @@ from headwater.server.process.engine_settings import EngineSettings
 from headwater.server.process.previewing import preview_query
 from headwater.server.process.query_checks import check_text, describe_plan
 from headwater.server.process.registry import PUSH, QueryEntry, Registry, StreamEntry
+from headwater.server.process.window_graphs import WindowGraphs
 from headwater.server.protocol.data_calls import answer_data_call
 from headwater.server.protocol.dataset_service import DataSetService
 from headwater.sources.addresses import source_at
@@ -127,7 +129,23 @@ class EngineService:
         settings = self._settings
         endpoints = tuple(read_endpoint_settings(**one) for one in settings.endpoints)
         services = ServiceSettings(endpoints, EgressPolicy.of(settings.egress))
-        return DataSetService.open_or_create(self._state / "data", services)
+        delay = check_duration("delay", settings.engine.get("delay", 0))
+        windows = WindowGraphs(self._state, delay, self._evaluated, self._stream_at)
+        return DataSetService.open_or_create(
+            self._state / "data", services=services, find_extra_graphs=windows, may_see=windows.may_see
+        )
+
+    def _evaluated(self) -> list[Query]:
+        """The queries that are evaluated now and known by name."""
+        return [query for query in self._engine.queries if query.name in self._registry.queries]
+
+    def _stream_at(self, iri: str) -> object:
+        """The source of the stream of an IRI; None where it cannot be read."""
+        for name, entry in list(self._registry.streams.items()):
+            if name_to_iri(name).value == iri:
+                with suppress(HeadwaterError):
+                    return self._open_source(name, entry)
+        return None
 
     def data(self, method: str, values: Plain) -> Plain:
         """What a method of the data service gives (`protocol.data_calls`)."""

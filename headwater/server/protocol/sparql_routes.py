@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from fastapi import Request, Response
 
 from headwater.server.problems import Problem
-from headwater.server.protocol.data_service import DataService, GraphChoice, QueryRequest, UpdateRequest
+from headwater.server.protocol.data_service import DataService, GraphChoice, GraphReader, QueryRequest, UpdateRequest
 from headwater.server.protocol.dataset_descriptions import describe_service
 from headwater.server.protocol.http_requests import (
     FORM,
@@ -27,8 +27,10 @@ QUERY = "application/sparql-query"
 UPDATE = "application/sparql-update"
 _OFFERED = f"{QUERY}, {UPDATE} or {FORM}"
 Right: TypeAlias = Literal["read", "update"]
-Authorize: TypeAlias = Callable[[Request, Right], Awaitable[None]]
-"""Raises a `Problem` where the sender of a request may not read or change the data."""
+Authorize: TypeAlias = Callable[[Request, Right], Awaitable[GraphReader | None]]
+"""Raises a `Problem` where the sender of a request may not read or change the data.
+
+It gives whose graphs of windows the sender sees; None: all."""
 
 _Parameters = list[tuple[str, str]]
 
@@ -74,16 +76,16 @@ class SparqlEndpoint:
         raise Problem(400, "No query, or too much", "The form must have one field: query or update.")
 
     async def _query(self, request: Request, text: str, parameters: _Parameters) -> Response:
-        await self.authorize(request, "read")
+        reader = await self.authorize(request, "read") or GraphReader()
         graphs = _graph_choice(parameters, "default-graph-uri", "named-graph-uri")
         accepted = accepted_types(request.headers.get("accept"))
-        result = await self.data.query(QueryRequest(text, address_of(request), graphs, accepted))
+        result = await self.data.query(QueryRequest(text, address_of(request), graphs, accepted, reader))
         return Response(result.content, headers=_headers(result.media_type))
 
     async def _update(self, request: Request, text: str, parameters: _Parameters) -> Response:
-        await self.authorize(request, "update")
+        reader = await self.authorize(request, "update") or GraphReader()
         graphs = _graph_choice(parameters, "using-graph-uri", "using-named-graph-uri")
-        await self.data.update(UpdateRequest(text, address_of(request), graphs))
+        await self.data.update(UpdateRequest(text, address_of(request), graphs, reader))
         return Response(status_code=204)
 
     async def _describe(self, request: Request) -> Response:
