@@ -1,4 +1,4 @@
-"""The windows of queries that are evaluated are named graphs of `/sparql` and `/data`: to read, and for whom they are."""
+"""The windows of queries that are evaluated are named graphs: to be read, by those who may read query and stream."""
 
 from __future__ import annotations
 
@@ -12,13 +12,20 @@ from headwater.server.process.engine_service import EngineService
 from headwater.server.process.engine_settings import EngineSettings
 from headwater.server.process.registry import QueryEntry, StreamEntry
 from headwater.server.protocol.data_calls import from_plain, to_plain
-from headwater.server.protocol.data_service import AcceptedTypes, GraphChoice, GraphReader, QueryRequest, UpdateRequest
+from headwater.server.protocol.data_service import (
+    ANY_READER,
+    AcceptedTypes,
+    GraphChoice,
+    GraphReader,
+    QueryRequest,
+    UpdateRequest,
+)
 from tests.server.serving import COUNT, VALUES, Server, lines, wait_for
 
 WINDOW = "headwater:/queries/counted/windows/seen"
 RSPQL = (
-    "PREFIX : <http://example.org/> REGISTER RSTREAM <out> AS SELECT ?v FROM NAMED WINDOW :w ON <s> [RANGE PT2S STEP PT1S] "
-    "WHERE { WINDOW :w { ?x <urn:v> ?v } }"
+    "PREFIX : <http://example.org/> REGISTER RSTREAM <out> AS SELECT ?v "
+    "FROM NAMED WINDOW :w ON <s> [RANGE PT2S STEP PT1S] WHERE { WINDOW :w { ?x <urn:v> ?v } }"
 )
 ACCEPTED = AcceptedTypes("application/sparql-results+json", "application/sparql-results+json", "text/turtle")
 
@@ -81,7 +88,7 @@ def service(tmp_path: Path) -> Iterator[EngineService]:
     found.close()
 
 
-def rows(service: EngineService, query: str, reader: GraphReader = GraphReader()) -> list[list[str]]:
+def rows(service: EngineService, query: str, reader: GraphReader = ANY_READER) -> list[list[str]]:
     request = QueryRequest(query, "http://example.org/", GraphChoice(), ACCEPTED, reader)
     result = from_plain(service.data("query", to_plain((request,)))["result"])
     found = json.loads(result.content)
@@ -114,7 +121,7 @@ def test_a_reader_sees_the_windows_of_its_queries_and_streams(service: EngineSer
     read = service.data("read_graph", to_plain((f"{BASE}theirs{LABEL}", "text/turtle", only_mine)))
     assert read == {"result": [None]}
     copy = f"INSERT {{ ?s ?p ?o }} WHERE {{ GRAPH <{BASE}theirs{LABEL}> {{ ?s ?p ?o }} }}"
-    for reader, count in ((only_mine, "0"), (GraphReader(), "4")):
+    for reader, count in ((only_mine, "0"), (ANY_READER, "4")):
         update = UpdateRequest(copy, "http://example.org/", GraphChoice(), reader)
         assert "result" in service.data("update", to_plain((update,)))
         assert rows(service, "SELECT (COUNT(*) AS ?n) { ?s <urn:v> ?o }") == [[count]]

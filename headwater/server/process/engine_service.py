@@ -22,9 +22,9 @@ from headwater.egress.policy import EgressPolicy
 from headwater.engine.engine import Engine
 from headwater.engine.query_handle import Query
 from headwater.engine.registering import parse_choice
-from headwater.engine.service_arguments import read_endpoint_settings
+from headwater.engine.service_arguments import read_endpoint_arguments
 from headwater.engine.stream_sources import check_stream_address
-from headwater.errors import HeadwaterError
+from headwater.errors import HeadwaterError, SettingError
 from headwater.execution.registered import RegistrationError
 from headwater.federation.rate_reading import rate_sources_of
 from headwater.federation.service_settings import ServiceSettings
@@ -127,7 +127,7 @@ class EngineService:
     def _open_data(self) -> DataSetService:
         """The data set that is changed over HTTP; queries join with it, too."""
         settings = self._settings
-        endpoints = tuple(read_endpoint_settings(**one) for one in settings.endpoints)
+        endpoints = tuple(read_endpoint_arguments(**_split_endpoint(one)) for one in settings.endpoints)
         services = ServiceSettings(endpoints, EgressPolicy.of(settings.egress))
         delay = check_duration("delay", settings.engine.get("delay", 0))
         windows = WindowGraphs(self._state, delay, self._evaluated, self._stream_at)
@@ -522,6 +522,13 @@ class EngineService:
         if name in self._failed:
             return "failed"
         return "suspended" if counts.get("suspended") is not None else "running"
+
+
+def _split_endpoint(table: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of `read_endpoint_arguments` of an endpoint in the settings."""
+    if "url" not in table:
+        raise SettingError("an endpoint in [[endpoints]] needs a url")
+    return {"url": table["url"], "settings": {name: value for name, value in table.items() if name != "url"}}
 
 
 def _produced_stream(text: str) -> str:

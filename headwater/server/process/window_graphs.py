@@ -3,7 +3,8 @@
     headwater:/queries/cars/windows/http://city/gates     what the window over that stream held at the newest answer
 
 The name has that of the query and that of the window, so two queries that name a window the same have two graphs. What
-a window held is read again from where its stream is kept, when a request sees the graph, and kept until the next answer.
+a window held is read again from where its stream is kept, when a request sees the graph, and stays until the next
+answer.
 """
 
 from __future__ import annotations

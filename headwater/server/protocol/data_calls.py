@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeVar
 
 from headwater.server.problems import Problem
 from headwater.server.protocol.data_service import (
+    ANY_READER,
     AcceptedTypes,
     DataDescription,
     DataService,
@@ -76,7 +77,7 @@ class RemoteData:
         return await self._ask("update", int, request)
 
     async def read_graph(
-        self, graph: str | None, media_type: str, reader: GraphReader = GraphReader()
+        self, graph: str | None, media_type: str, reader: GraphReader = ANY_READER
     ) -> WrittenGraph | None:
         (found,) = await self._ask("read_graph", tuple, graph, media_type, reader)
         assert isinstance(found, WrittenGraph | None)

@@ -37,6 +37,10 @@ class GraphReader:
         return query.startswith(self.queries) and any(name.startswith(self.streams) for name in names)
 
 
+ANY_READER = GraphReader()
+"""Sees the windows of all queries."""
+
+
 @dataclass(frozen=True, slots=True)
 class AcceptedTypes:
     """The media types in which a client takes rows, a truth value and a graph; None: in none that we can write."""
@@ -54,7 +58,7 @@ class QueryRequest:
     base: str
     graphs: GraphChoice
     accepted: AcceptedTypes
-    reader: GraphReader = GraphReader()
+    reader: GraphReader = ANY_READER
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,7 @@ class UpdateRequest:
     text: str
     base: str
     graphs: GraphChoice
-    reader: GraphReader = GraphReader()
+    reader: GraphReader = ANY_READER
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +156,7 @@ class DataService(Protocol):
         """Execute an update, whole or not at all; gives the version that has it."""
 
     async def read_graph(
-        self, graph: str | None, media_type: str, reader: GraphReader = GraphReader()
+        self, graph: str | None, media_type: str, reader: GraphReader = ANY_READER
     ) -> WrittenGraph | None:
         """A graph; None if there is none of that name that the reader may see."""
 

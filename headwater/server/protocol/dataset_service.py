@@ -38,6 +38,7 @@ from headwater.federation.services import Services
 from headwater.language.errors import QueryError
 from headwater.server.problems import Problem
 from headwater.server.protocol.data_service import (
+    ANY_READER,
     DataDescription,
     GraphChange,
     GraphReader,
@@ -53,8 +54,8 @@ from headwater.server.protocol.data_service import (
 from headwater.server.protocol.media_types import GRAPH_FORMATS, MAIN_GRAPH_TYPES, MAIN_RESULT_TYPES
 from headwater.server.protocol.modifications import read_modification
 from headwater.server.protocol.plain_queries import PlainQueries, PlainResult, plan_plain_query
-from headwater.server.protocol.shown_graphs import graphs_read_by, hide_graphs
 from headwater.server.protocol.result_texts import write_boolean, write_graph, write_rows
+from headwater.server.protocol.shown_graphs import graphs_read_by, hide_graphs
 from headwater.server.protocol.store_mirror import ExtraGraphs, MirroredVersion, StoreMirror, graph_of, quads_in
 from headwater.server.protocol.update_texts import with_graph_choice
 from headwater.terms.ids.inline_layout import NO_TERM
@@ -173,7 +174,7 @@ class DataSetService:
         return await self._work(partial(self._update, request))
 
     async def read_graph(
-        self, graph: str | None, media_type: str, reader: GraphReader = GraphReader()
+        self, graph: str | None, media_type: str, reader: GraphReader = ANY_READER
     ) -> WrittenGraph | None:
         return await self._work(partial(self._read_graph, graph, media_type, reader))
 

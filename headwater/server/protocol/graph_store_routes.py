@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fastapi import Request, Response
 
 from headwater.server.problems import Problem
-from headwater.server.protocol.data_service import DataService, GraphChange, GraphReader, Precondition, RdfDocument
+from headwater.server.protocol.data_service import ANY_READER, DataService, GraphChange, Precondition, RdfDocument
 from headwater.server.protocol.http_requests import (
     MULTIPART,
     address_of,
@@ -46,7 +46,7 @@ class GraphStore:
 
     async def get(self, request: Request) -> Response:
         """A graph."""
-        reader = await self.authorize(request, "read") or GraphReader()
+        reader = await self.authorize(request, "read") or ANY_READER
         graph = self._graph_of(request)
         media_type = choose_graph_type(request.headers.get("accept"))
         if media_type is None:

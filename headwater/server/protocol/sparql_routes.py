@@ -9,7 +9,14 @@ from typing import Literal, TypeAlias
 from fastapi import Request, Response
 
 from headwater.server.problems import Problem
-from headwater.server.protocol.data_service import DataService, GraphChoice, GraphReader, QueryRequest, UpdateRequest
+from headwater.server.protocol.data_service import (
+    ANY_READER,
+    DataService,
+    GraphChoice,
+    GraphReader,
+    QueryRequest,
+    UpdateRequest,
+)
 from headwater.server.protocol.dataset_descriptions import describe_service
 from headwater.server.protocol.http_requests import (
     FORM,
@@ -76,14 +83,14 @@ class SparqlEndpoint:
         raise Problem(400, "No query, or too much", "The form must have one field: query or update.")
 
     async def _query(self, request: Request, text: str, parameters: _Parameters) -> Response:
-        reader = await self.authorize(request, "read") or GraphReader()
+        reader = await self.authorize(request, "read") or ANY_READER
         graphs = _graph_choice(parameters, "default-graph-uri", "named-graph-uri")
         accepted = accepted_types(request.headers.get("accept"))
         result = await self.data.query(QueryRequest(text, address_of(request), graphs, accepted, reader))
         return Response(result.content, headers=_headers(result.media_type))
 
     async def _update(self, request: Request, text: str, parameters: _Parameters) -> Response:
-        reader = await self.authorize(request, "update") or GraphReader()
+        reader = await self.authorize(request, "update") or ANY_READER
         graphs = _graph_choice(parameters, "using-graph-uri", "using-named-graph-uri")
         await self.data.update(UpdateRequest(text, address_of(request), graphs, reader))
         return Response(status_code=204)

@@ -27,6 +27,10 @@ async def show_readiness(request: Request) -> JSONResponse:
     """Whether the engine takes calls; 503 where it does not."""
     caller_of(request).check("read")
     services = services_of(request)
+    if (failure := services.engine.failure) is not None:
+        folder = f"{services.settings.path_of('.').absolute()}/"
+        reason = failure.replace(folder, "").replace(f"{services.settings.state}/", "")
+        raise Problem(503, "The engine cannot begin", f"{reason}. Mend it and start the server again")
     if not services.engine.is_ready or services.is_ending.is_set():
         raise Problem(503, "The engine is not there", "It is being started: ask again", {"Retry-After": "1"})
     return JSONResponse({"status": "ready", "engine_starts": services.engine.starts})
@@ -39,7 +43,7 @@ async def show_status(request: Request) -> JSONResponse:
     services = services_of(request)
     status = services.status
     found = {
-        "engine": "ready" if services.engine.is_ready else "starting",
+        "engine": "failed" if services.engine.failure else "ready" if services.engine.is_ready else "starting",
         "engine_starts": services.engine.starts,
         "failure": status["failure"],
         "queries": len(status["queries"]),

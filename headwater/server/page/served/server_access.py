@@ -90,7 +90,10 @@ class ServerAccess:
         ]
         failure = status["failure"] or ""
         if not self._server.engine.is_ready:
+            gone = self._server.engine.failure
             failure = "the engine is being started; what was answered is kept, and it goes on by itself"
+            if gone is not None:
+                failure = "the engine cannot begin: the server's log and /ready say why"
         return PageOverview(
             self._server.engine.is_ready,
             tuple(streams),
