@@ -99,7 +99,12 @@ def is_answer_due(
 
 
 def list_awaited_streams(evaluator: Evaluator, clocks: Sequence[StreamClock]) -> tuple[str, ...]:
-    """The names of the streams that an evaluator waits for: those that hold back elements which are there."""
+    """The names of the streams that an evaluator waits for: those that hold back elements which are there.
+
+    An evaluator over one stream waits for no other: its last elements are in windows that have not closed yet.
+    """
+    if len({key[0] for key in evaluator.keys}) < 2:
+        return ()
     running = {key: clock for key, clock in zip(evaluator.keys, clocks, strict=True) if not clock.has_ended}
     watermark, _ = combine_clocks(running.values())
     is_held_back = any(len(some) for some in evaluator.waiting.values())

@@ -21,6 +21,7 @@ from headwater.terms.packing import Plain
 
 logger = logging.getLogger(__name__)
 
+_COUNTS = ("elements", "late", "bad", "ahead")
 CALLER = "headwater.caller"
 """Where the caller stands in the scope of a request."""
 
@@ -37,6 +38,9 @@ class ServerServices:
     callbacks: Callbacks = field(init=False)
     status: dict[str, Any] = field(default_factory=dict)
     """What the engine told last: queries, streams, and how the run is doing."""
+    _counted: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """The counts of streams of the runs before this one."""
+    _batches: int = 0
     subscriptions: int = 0
     is_ending: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -62,12 +66,25 @@ class ServerServices:
         if name == "answers":
             self.fan_out.note_news(value)
         elif name in ("status", "ready"):
+            self._carry_counts(value["run"])
             self.status = value
             self.fan_out.keep(set(value["queries"]))
             self.callbacks.keep(value["queries"])
         if name in ("ready", "down"):
             # What was logged shortly before the end was perhaps not told.
             self.fan_out.note_all_news()
+
+    def _carry_counts(self, run: dict[str, Any]) -> None:
+        """Add to the counts of streams what runs before this one counted since the server began."""
+        before = self.status["run"]
+        if run.get("batches", 0) < self._batches:
+            self._counted = before.get("streams", {})
+        self._batches = run.get("batches", 0)
+        known = run.setdefault("streams", {})
+        for stream, counts in self._counted.items():
+            own = known.setdefault(stream, {})
+            for kind in _COUNTS:
+                own[kind] = own.get(kind, 0) + counts.get(kind, 0)
 
     def query_status(self, name: str) -> dict[str, Any]:
         """What is known of a query; a `Problem` where there is none of that name."""

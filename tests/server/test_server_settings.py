@@ -151,7 +151,7 @@ STREAM = '[[streams]]\nname = "s"\n'
         (f'{STREAM}[[queries]]\nname = "q"\ntext = """\n{TEXT}"""\n', "toml, line 7, column 44", "queries.0"),
         (
             f'{STREAM}[[queries]]\nname = "q"\ntext = "SELECT ?x WHERE {{ ?x }}"\n',
-            "toml, line 5, column 29",
+            "toml, line 5, column 27",
             "queries.0",
         ),
         (f'{STREAM}[[queries]]\nname = "q"\nfile = "bad.rq"\n', "bad.rq, line 2, column 44", "queries.0"),

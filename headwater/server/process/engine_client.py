@@ -27,6 +27,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 10.0
 _SETTLED_SECONDS = 60.0
 """A process that ran for so long did not fail because of how it was begun."""
 _CLOSE_SECONDS = 8.0
+_EXIT_SECONDS = 0.5
 _MOST_FAILURES = 3
 """An engine that cannot begin because of its settings is begun so often."""
 _MOST_EARLY_ENDS = 10
@@ -100,11 +101,11 @@ class EngineClient:
     def _is_hopeless(self) -> bool:
         """Whether the process has failed so often before it was ready that another attempt would, too."""
         code = None if self._process is None else self._process.returncode
-        if self._has_been_ready or (code is not None and code < 0):
+        if self._reason is not None:
+            self._failures += 1
+        elif self._has_been_ready or (code is not None and code < 0):
             # It worked, or somebody else ended it.
             self._failures = self._early_ends = 0
-        elif self._reason is not None:
-            self._failures += 1
         else:
             self._early_ends += 1
         if self._failures >= _MOST_FAILURES:
@@ -142,6 +143,9 @@ class EngineClient:
         finally:
             self._writer.close()
             self._is_ready.clear()
+            with suppress(TimeoutError):
+                # How it ended by itself says whether to begin another one.
+                await asyncio.wait_for(self._process.wait(), _EXIT_SECONDS)
             with suppress(ProcessLookupError):
                 self._process.kill()
             await self._process.wait()

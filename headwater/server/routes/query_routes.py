@@ -12,6 +12,7 @@ from headwater.server.request_limits import read_text
 from headwater.server.routes.documented import bodies, forms, problems
 from headwater.server.routes.negotiation import choose_form
 from headwater.server.server_services import ServerServices, caller_of, services_of
+from headwater.terms.timestamps import parse_time
 
 router = APIRouter(tags=["queries"])
 
@@ -131,6 +132,21 @@ async def show_plan(
         return JSONResponse(found)
     media_type = next(media for media, one in _PLANS.items() if one == chosen)
     return Response(found, media_type=media_type)
+
+
+@router.get("/queries/{name:path}/why", responses=problems(409))
+async def show_why(
+    request: Request, name: str, time: Annotated[str, Query(description="The instant of an answer", max_length=60)]
+) -> JSONResponse:
+    """How many solutions each step of the plan has at the instant of an answer; the streams are read again for it."""
+    services = services_of(request)
+    caller_of(request).check("read", query=name)
+    services.query_status(name)
+    try:
+        instant = parse_time(time)
+    except ValueError as error:
+        raise Problem(400, "This is no time", str(error)) from None
+    return JSONResponse({"steps": await services.engine.call("page_why", name=name, time=instant)})
 
 
 @router.get("/queries/{name:path}", responses=problems())
