@@ -36,7 +36,10 @@ def main() -> None:
     for stream in FOLDERS.values():
         # A run that follows a folder waits for files; the source wants one to begin with.
         (folder / stream / "begin.tnq").write_text("", "utf-8")
-    access.add_query(read_query("cars-on-the-map"), content="bag")
+    text = read_query("cars-on-the-map")
+    access.add_query(text, content="bag")
+    for number in range(20):
+        access.add_query(text, name=f"map-{number}", content="bag")
     page_server(page_app(access, access.start, access.stop), port).run()
 
 
