@@ -27,6 +27,8 @@ def test_it_serves_the_page_until_it_is_interrupted() -> None:
         assert process.stdout is not None
         assert f"http://127.0.0.1:{port}/" in process.stdout.readline()
         assert "<title>Headwater</title>" in read_page(process, f"http://127.0.0.1:{port}/")
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/") as opened:
+            assert opened.url.endswith("/page/query?name=CarsOnTheMap"), "it opens on the map"
         process.send_signal(signal.SIGINT)
         assert process.wait(60) in (0, 130, -signal.SIGINT)
     finally:

@@ -251,19 +251,3 @@ def test_dark_on_a_phone_and_by_keyboard(browser: Browser, city: LiveCity) -> No
     found.screenshot("phone-dark-editor")
     assert not found.errors
     context.close()
-
-
-def test_twenty_open_queries_do_not_freeze_it(context: BrowserContext, city: LiveCity, watched: Watched) -> None:
-    """Twenty views follow answers at once, and a new view is drawn as soon as before."""
-    others = [context.new_page() for _ in range(20)]
-    for page in others:
-        page.goto(f"{city.url}/page/query?name=CarsOnTheMap", wait_until="commit")
-    city.let_pass(3)
-    for page in (others[0], others[-1]):
-        expect(page.get_by_text(re.compile(r"^2026-03-02 .* UTC")).first).to_be_visible()
-    page = open_view(watched, city, "/")
-    expect(card(page, "Queries").get_by_role("link", name="CarsOnTheMap")).to_be_visible()
-    page.get_by_role("link", name="Editor").click()
-    expect(page.locator(".cm-content")).to_contain_text("REGISTER")
-    for page in others:
-        page.close()

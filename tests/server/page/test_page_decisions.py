@@ -180,7 +180,12 @@ def test_completion_knows_prefixes_streams_and_predicates() -> None:
 
 
 def test_the_rows_of_a_plan_are_drawn_between_its_steps() -> None:
-    steps = (WhyStep(2, "?a ?b ?c", 9), WhyStep(2, 'x "y" <z>', 3), WhyStep(1, "join", 0, True), WhyStep(0, "distinct", 0))
+    steps = (
+        WhyStep(2, "?a ?b ?c", 9),
+        WhyStep(2, 'x "y" <z>', 3),
+        WhyStep(1, "join", 0, True),
+        WhyStep(0, "distinct", 0),
+    )
     lines = rows_graph(steps).splitlines()
     assert lines[:2] == ["flowchart BT", 'n0["?a ?b ?c<br/>9 out"]']
     assert lines[2] == 'n1["x #34;y#34; #60;z#62;<br/>3 out"]'
