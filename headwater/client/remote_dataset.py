@@ -66,7 +66,7 @@ class RemoteDataSet:
         """Add an RDF file of this machine, or quads; what stands in no named graph goes into `graph`."""
         if not isinstance(data, str | Path):
             name = None if graph is None else _graph(graph)
-            self.insert(Quad(*one.triple, name) if name is not None and _is_default(one) else one for one in data)
+            self.insert(one if name is None or not _is_default(one) else _in_graph(one, name) for one in data)
             return
         path = Path(data)
         media_type = _TYPES.get(path.suffix)
@@ -89,6 +89,10 @@ class RemoteDataSet:
             parts.append(f"GRAPH {name} {{ {text} }}" if name else text)
         if parts:
             self.update(f"{verb} {{ {' '.join(parts)} }}")
+
+
+def _in_graph(quad: Quad, graph: NamedNode) -> Quad:
+    return Quad(quad.subject, quad.predicate, quad.object, graph)
 
 
 def _graph(name: str) -> NamedNode:

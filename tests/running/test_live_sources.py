@@ -265,7 +265,7 @@ def test_what_a_thread_pushes_is_answered_at_once() -> None:
 
 def test_a_query_over_one_stream_waits_for_no_stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = LiveRuns(monkeypatch, lambda: make_engine(tmp_path, NOW, idle="off"))
-    runs.write(1.0, tmp_path / "a.tnq", line(1), line(2))
+    runs.write(1.0, tmp_path / "a.tnq", line(1))
     runs.run(30.0)
     (counts,) = runs.summaries[0].queries.values()
     assert counts.waits_for == {}

@@ -37,7 +37,7 @@ from headwater.server.process.engine_settings import EngineSettings
 from headwater.server.process.previewing import preview_query
 from headwater.server.process.query_checks import check_text, describe_plan
 from headwater.server.process.registry import PUSH, QueryEntry, Registry, StreamEntry
-from headwater.server.process.window_graphs import WindowGraphs
+from headwater.server.process.shown_windows import WindowGraphs
 from headwater.server.protocol.data_calls import answer_data_call
 from headwater.server.protocol.dataset_service import DataSetService
 from headwater.sources.addresses import source_at

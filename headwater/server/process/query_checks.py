@@ -18,7 +18,7 @@ from headwater.linting.lint_subject import LintSubject
 from headwater.linting.unknown_functions import refuse_unknown_functions
 from headwater.server.process.call_errors import query_error_places
 from headwater.server.process.registry import QueryEntry
-from headwater.server.process.window_graphs import window_graph_names
+from headwater.server.process.shown_windows import window_graph_names
 from headwater.terms.names import iri_to_name, name_to_iri
 from headwater.windows.settings import QuerySettings, resolve_settings
 

@@ -18,7 +18,7 @@ pytest.importorskip("playwright.sync_api", reason="playwright, which drives the 
 from playwright.sync_api import expect
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext, Locator, Page
+    from playwright.sync_api import Browser, Locator, Page
 
 GATES = """\
 PREFIX t: <http://linkedurbandata.org/traffic#>
