@@ -15,6 +15,7 @@ from headwater.datasets.dataset import DataSet
 from headwater.datasets.remote_updates import RemoteAccess
 from headwater.egress.credentials import check_credentials
 from headwater.egress.policy import EgressPolicy
+from headwater.engine import realtime_runs
 from headwater.engine.engine_data import EngineData
 from headwater.engine.explaining import explain_answer
 from headwater.engine.function_arguments import add_function
@@ -142,7 +143,7 @@ class Engine(RunsInBackground):
         self._in_process = in_process
         self._delay = check_duration("delay", delay)
         self._max_ahead = check_max_ahead(max_ahead)
-        self._follows = False
+        self._follows = self._realtime = False
         self._checkpoint = None if checkpoint is None else check_folder("checkpoint", checkpoint)
         if self._checkpoint is not None:
             adopt_checkpoint_key(self._checkpoint)
@@ -318,6 +319,8 @@ class Engine(RunsInBackground):
             description = self._description()
             if not self._in_process:
                 self._sharding(description.queries)
+            if self._realtime:
+                realtime_runs.check_queries_in_real_time(description.queries)
             for stream in description.outline().inputs:
                 if isinstance(self._sources[stream], RecordSource) and stream not in self._workload.sources:
                     name = iri_to_name(stream)
@@ -338,6 +341,7 @@ class Engine(RunsInBackground):
         on_progress: OnProgress | None = None,
         sinks: Sequence[Sink] = (),
         trigger_seconds: float = 1.0,
+        realtime: bool = False,
     ) -> RunSummary:
         """Answer everything there is to read, and say how much it was.
 
@@ -346,11 +350,12 @@ class Engine(RunsInBackground):
         same checkpoint. `on_answer` gets every answer, those of a query in the order of time, `on_progress` the counts
         after each batch. `on_batch` gets the answers of a query in a batch together, as an `AnswerBatch`, which is
         faster where there are many. What they raise ends the run. `sinks` take the answers of each batch before these.
+        `realtime` (experimental) follows topics of Kafka in Spark's real-time mode, from Kafka to Kafka.
         """
-        takers = Takers.check(on_answer, on_batch, on_progress, sinks)
+        takers = Takers.check(on_answer, on_batch, on_progress, sinks, realtime=realtime)
         check_number("trigger_seconds", trigger_seconds)
         self._claim_run()
-        return self._run_claimed(takers, trigger_seconds, follow=follow, drain=drain)
+        return self._run_claimed(takers, trigger_seconds, follow=follow or realtime, drain=drain)
 
     def _run_claimed(
         self,
@@ -387,7 +392,12 @@ class Engine(RunsInBackground):
             self._follows = follow
             open_sources: dict[str, Source] = {}
             self._has_evaluated, registered = False, self._queries
+            self._realtime = realtime_runs.check_real_time_is_possible(takers.realtime, in_process=self._in_process)
             workload = self._open_workload(open_sources, stack)
+            if self._realtime:
+                self._realtime = realtime_runs.choose_real_time(
+                    workload, takers, self._subscriptions, self._master, self.session
+                )
             stack.enter_context(self._data.refresh_while_running())
             for sink in takers.sinks:
                 open_sink(sink, None if self._in_process else self.session(), self._egress)
@@ -410,7 +420,7 @@ class Engine(RunsInBackground):
             delivery = self._make_delivery(workload, takers)
             on_open()
             try:
-                return self._run_workload(workload, delivery, follow, drain, trigger_seconds)
+                return self._run_workload(workload, delivery, follow, drain, trigger_seconds, takers)
             finally:
                 self._workload = None
 
@@ -450,10 +460,11 @@ class Engine(RunsInBackground):
             on_batch=takers.on_batch,
             on_progress=report,
             subscriptions=self._subscriptions,
-            sinks=takers.sinks,
-            dead_letters=self._dead_letters,
+            # In real-time mode Spark and its workers write them.
+            sinks=() if self._realtime else takers.sinks,
+            dead_letters=None if self._realtime else self._dead_letters,
             run=self._claimed.run,
-            strict=self._strict,
+            strict=self._strict and not self._realtime,
             line_numbers=feed.line_numbers,
             text_at=feed.text_at,
             queries=workload.initial_progress(),
@@ -462,7 +473,7 @@ class Engine(RunsInBackground):
         )
 
     def _run_workload(
-        self, workload: Workload, delivery: Delivery, follow: bool, drain: bool, trigger_seconds: float
+        self, workload: Workload, delivery: Delivery, follow: bool, drain: bool, seconds: float, takers: Takers
     ) -> RunSummary:
         """Drive all batches, in process or on Spark, and return the counts of the run."""
         # What is received has no end: the run goes on until it is stopped, or all push sources are closed.
@@ -471,43 +482,30 @@ class Engine(RunsInBackground):
         follow = follow or is_endless
         if not follow:
             workload.feed(drain=drain).check()
+        how: dict[str, Any] = {
+            "follow": follow,
+            "drain": drain,
+            "checkpoint": self._checkpoint,
+            "accept_state": lambda: self._claimed.write(),
+            "batch_bytes": self._batch_bytes,
+            "trigger_seconds": seconds,
+            "on_read": lambda offset: note_read(self._sources_at_work(), offset),
+            "is_finished": is_finished,
+        }
         if self._in_process:
-            run_in_process(
-                workload,
-                self._changes,
-                delivery,
-                self._stop,
-                follow=follow,
-                drain=drain,
-                checkpoint=self._checkpoint,
-                accept_state=lambda: self._claimed.write(),
-                batch_bytes=self._batch_bytes,
-                data_changes=bool(self._data.folders),
-                trigger_seconds=trigger_seconds,
-                skips_ticks=self._skips_ticks,
-                interruption=self._interruption,
-                woken=self._woken,
-                on_read=lambda offset: note_read(self._sources_at_work(), offset),
-                is_finished=is_finished,
+            how |= {"skips_ticks": self._skips_ticks, "data_changes": bool(self._data.folders)}
+            how |= {"interruption": self._interruption, "woken": self._woken}
+            run_in_process(workload, self._changes, delivery, self._stop, **how)
+        elif self._realtime:
+            letters = (self._dead_letters, self._claimed.run, self._strict)
+            run = realtime_runs.real_time_run(takers, self._subscriptions, letters, self._checkpoint)
+            realtime_runs.start_in_real_time(
+                self.session(), workload, self._changes, delivery, self._stop, run, how["accept_state"]
             )
         else:
             from headwater.spark.spark_runner import run_on_spark
 
-            run_on_spark(
-                self.session(),
-                workload,
-                self._changes,
-                delivery,
-                self._stop,
-                follow=follow,
-                drain=drain,
-                checkpoint=self._checkpoint,
-                accept_state=lambda: self._claimed.write(),
-                batch_bytes=self._batch_bytes,
-                trigger_seconds=trigger_seconds,
-                on_read=lambda offset: note_read(self._sources_at_work(), offset),
-                is_finished=is_finished,
-            )
+            run_on_spark(self.session(), workload, self._changes, delivery, self._stop, **how)
         summary = delivery.summary(stopped=self._stop.is_set())
         self._progress = summary = self._warnings.conclude(summary, workload, self._data)
         if not follow:
@@ -528,7 +526,7 @@ class Engine(RunsInBackground):
             # The first query claims the checkpoint.
             known = CheckpointRecord.read(self._checkpoint)
             return CheckpointClaim(new_run() if known is None else known.run)
-        runner = "in process" if self._in_process else "on Spark"
+        runner = "in process" if self._in_process else "in real-time mode" if self._realtime else "on Spark"
         records = [stream for stream, source in workload.sources.items() if isinstance(source, RecordSource)]
         return claim_checkpoint(self._checkpoint, workload.description, runner, records, run)
 
@@ -541,7 +539,7 @@ class Engine(RunsInBackground):
             queries,
             None if self._checkpoint is None else CheckpointRecord.read(self._checkpoint),
             self._shards,
-            lambda: self.session().sparkContext.defaultParallelism,
+            lambda: 1 if self._realtime else self.session().sparkContext.defaultParallelism,
             has_static_default=self._data.has_default_graph,
         )
 
@@ -571,9 +569,8 @@ class Engine(RunsInBackground):
 
     def session(self) -> SparkSession:
         """The Spark session that this engine uses, started if need be."""
-        from headwater.spark.session import embedded_session
-
-        self._spark = self._spark or embedded_session(master=self._master, shuffle_partitions=self._shuffle_partitions)
+        if self._spark is None:
+            self._spark = realtime_runs.start_session(self._master, self._shuffle_partitions, realtime=self._realtime)
         return self._spark
 
     def explain(self, name: str, **how: Any) -> str:

@@ -26,20 +26,24 @@ from headwater.running.signal_events import SignalEvent
 from headwater.running.subscriptions import Answers, AsyncAnswers, Subscription, Taken
 from headwater.sinks.sink import Sink
 from headwater.sources.push import PushSource
-from headwater.terms.arguments import check_callback, check_each, check_number
+from headwater.terms.arguments import check_callback, check_each, check_flag, check_number
 
 _POLL_SECONDS = 0.01
 
 
 @dataclass(frozen=True)
 class Takers:
-    """Who takes the answers of a run, besides iterators; `stays`: it goes on when nobody does."""
+    """Who takes the answers of a run, besides iterators; `stays`: it goes on when nobody does.
+
+    `realtime` asks for real-time mode.
+    """
 
     on_answer: OnAnswer | None
     on_batch: OnBatch | None
     on_progress: OnProgress | None
     sinks: Sequence[Sink]
     stays: bool = False
+    realtime: bool = False
 
     @classmethod
     def check(
@@ -50,13 +54,14 @@ class Takers:
         sinks: Sequence[Sink],
         *,
         stays: bool = False,
+        realtime: bool = False,
     ) -> Takers:
         """The takers, if they can take answers; a `SettingError` where they cannot."""
         wanted = "FileSink(…), KafkaSink(…) or others with open and write"
         sinks = check_each("sinks", sinks, lambda one: hasattr(one, "open") and hasattr(one, "write"), wanted)
         for name, callback in (("on_answer", on_answer), ("on_batch", on_batch), ("on_progress", on_progress)):
             check_callback(name, callback)
-        return cls(on_answer, on_batch, on_progress, sinks, stays)
+        return cls(on_answer, on_batch, on_progress, sinks, stays, check_flag("realtime", realtime))
 
     @property
     def is_taken(self) -> bool:

@@ -153,7 +153,11 @@ class Evaluation:
 
     def changes(self) -> tuple[bytes, LogChanges]:
         """The packed state of the program, and the changes of the window log since the last call."""
-        return pack(self._program.state().to_plain()), self._program.log.changes()
+        return pack(self._program.state().to_plain()), self.log_changes()
+
+    def log_changes(self) -> LogChanges:
+        """The changes of the window log since the last call; the state of the program can wait."""
+        return self._program.log.changes()
 
     def resume(self, state: bytes, segments: Iterable[LogSegment]) -> None:
         """Continue a program that is new."""

@@ -66,11 +66,16 @@ def check_java() -> str:
 
 
 def embedded_session(
-    *, master: str = "local[*]", shuffle_partitions: int = 1, java_options: str | None = None
+    *,
+    master: str = "local[*]",
+    shuffle_partitions: int = 1,
+    java_options: str | None = None,
+    more: Mapping[str, str] | None = None,
 ) -> SparkSession:
     """The session of this process, or the one of spark-submit; if there is none: local, without a web page, in UTC.
 
     What the Java process prints goes to a file, because answers are printed here; `HEADWATER_DEBUG=1` shows it.
+    `more` are settings of a session that is started here.
     """
     from pyspark.sql import SparkSession
 
@@ -91,7 +96,7 @@ def embedded_session(
     if _IS_LOCAL.match(master):
         settings |= LOCAL_SETTINGS
     with _set_environment(variables), _delay_interrupts():
-        return _start_session(settings | STATEFUL_SETTINGS)
+        return _start_session(settings | STATEFUL_SETTINGS | dict(more or {}))
 
 
 def choose_java_megabytes() -> int:
