@@ -142,6 +142,14 @@ def run(
         bool,
         typer.Option("--follow", help="Go on when all files are read: wait for what is added. Ctrl-C ends."),
     ] = False,
+    realtime: Annotated[
+        bool,
+        typer.Option(
+            "--realtime",
+            help="Experimental: follow topics of Kafka in Spark's real-time mode, to --out kafka://…; in micro-batches "
+            "where that is not possible.",
+        ),
+    ] = False,
     evaluator: Annotated[
         Literal["auto", "reference"],
         typer.Option(help="The incremental kernel where it can, or the slow definition for everything."),
@@ -235,6 +243,7 @@ def run(
             checkpoint=checkpoint,
             dead_letters=dead_letters,
             follow=follow,
+            realtime=realtime,
             drain=not no_drain,
             evaluator=evaluator,
             window_cap=window_cap,

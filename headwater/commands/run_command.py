@@ -80,6 +80,7 @@ class RunOptions:
     trigger: str | None = None
     quiet: bool = False
     max_ahead: str | None = None
+    realtime: bool = False
 
 
 def run(options: RunOptions) -> None:
@@ -150,6 +151,7 @@ def _run(options: RunOptions, line: ProgressLine) -> None:
             on_progress=on_progress,
             sinks=sinks,
             trigger_seconds=trigger_seconds,
+            realtime=options.realtime,
         )
         write(summary)
     line.clear()

@@ -106,13 +106,13 @@ def real_time_run(
     checkpoint: Path | None,
 ) -> RealTimeRun:
     """What a run in real-time mode is given; `letters` are the folder of dead letters, the run, and strictness."""
-    from headwater.spark.realtime.realtime_runner import RealTimeRun
+    from headwater.spark.realtime.realtime_runner import BATCH_SECONDS, RealTimeRun
     from headwater.spark.realtime.shard_worker import DeadLetterFolder
 
     folder, run, strict = letters
     sinks = [sink for sink in takers.sinks if isinstance(sink, KafkaSink)]
     dead = DeadLetterFolder(None if folder is None else str(folder), run, strict)
-    return RealTimeRun(sinks, dead, checkpoint, takes_answers=takes_answers_of(takers, subscriptions))
+    return RealTimeRun(sinks, dead, checkpoint, BATCH_SECONDS, takes_answers=takes_answers_of(takers, subscriptions))
 
 
 def start_in_real_time(

@@ -63,9 +63,9 @@ class RealTimeRun:
 
     sinks: Sequence[KafkaSink]
     letters: DeadLetterFolder
-    checkpoint: Path | None = None
-    batch_seconds: float = BATCH_SECONDS
-    takes_answers: bool = True
+    checkpoint: Path | None
+    batch_seconds: float
+    takes_answers: bool
 
 
 def run_in_real_time(
