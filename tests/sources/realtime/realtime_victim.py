@@ -9,6 +9,8 @@
 | logged          | Spark has logged how far the batch has read, and not committed it  | driver           |
 | committed       | the batch is committed, the next one begins                        | driver           |
 
+With `takes_answers`, `callbacks` has the keys of the answers that this process took.
+
 Whoever wants a kill writes a point into the file `kill`; the first process that comes there takes the file away and
 ends itself, or with `group` all processes of the run. `kills` has what struck, and `worker-…` the processes of workers.
 """
@@ -23,6 +25,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -134,15 +137,19 @@ def watch_logs(marks: Path, logs: Path) -> None:
 def main() -> None:
     settings = json.loads(sys.argv[1])
     marks, checkpoint = Path(settings["marks"]), Path(settings["marks"]) / "checkpoint"
-    realtime_runner.BATCH_SECONDS = settings["seconds"]
-    realtime_runner.ShardWorker = FragileWorker  # type: ignore[misc]
-    realtime_runner.MergeWorker = lambda *given: FragileMerger(*given, marks=str(marks))  # type: ignore[misc,assignment]
+    vars(realtime_runner).update(ShardWorker=FragileWorker, MergeWorker=partial(FragileMerger, marks=str(marks)))
     threading.Thread(target=watch_logs, args=(marks, checkpoint / "realtime" / "spark"), daemon=True).start()
     engine = hw.Engine(shards=settings["shards"], checkpoint=checkpoint)
     engine.stream("http://ex/s", hw.kafka(settings["servers"], settings["source"], template=TEMPLATE))
     for query in QUERIES:
         engine.register(query)
-    engine.run(realtime=True, sinks=[hw.KafkaSink(settings["servers"], settings["target"])])
+    with open(marks / "callbacks", "a") as callbacks:
+
+        def note(answer: hw.Answer) -> None:
+            print(f"{answer.query}|{answer.time}|{answer.part}", file=callbacks, flush=True)
+
+        sinks = [hw.KafkaSink(settings["servers"], settings["target"])]
+        engine.run(realtime=True, sinks=sinks, on_answer=note if settings.get("takes_answers") else None)
 
 
 if __name__ == "__main__":
