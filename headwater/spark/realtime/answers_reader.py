@@ -8,7 +8,8 @@ the topic was read is kept in the checkpoint: a later run goes on there.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from headwater.terms.durable_files import Sync, replace_file
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_KEY = re.compile(r"(?P<query>.+)\|(?P<time>-?\d+)\|(?P<part>\d+)")
 _DESERIALIZER = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
 _CONSUMER_SETTINGS = {
     "key.deserializer": _DESERIALIZER,
@@ -36,9 +38,16 @@ class AnswersReader:
     """Follows a topic of answers, from where the checkpoint has got to, or from its end."""
 
     def __init__(
-        self, spark: SparkSession, options: Mapping[str, str], topic: str, partitions: int, path: Path
+        self,
+        spark: SparkSession,
+        options: Mapping[str, str],
+        topic: str,
+        partitions: int,
+        queries: Collection[str],
+        path: Path,
     ) -> None:
         self._java = java_of(spark)
+        self._queries = frozenset(queries)
         self._path = path
         self._last: dict[str, tuple[int, int]] = {}
         consumer = self._java.org.apache.kafka.clients.consumer.KafkaConsumer
@@ -79,9 +88,11 @@ class AnswersReader:
         return sorted(found, key=lambda one: (one.time, one.part))
 
     def _parse(self, key: bytes, value: bytes) -> Answer | None:
-        """The answer in a record; None where it was found before."""
-        query, time, part = key.decode().rsplit("|", 2)
-        place = (int(time), int(part))
+        """The answer in a record; None where it was found before, or is of none of the queries."""
+        read = _KEY.fullmatch(key.decode("utf-8", "replace"))
+        if read is None or read["query"] not in self._queries:
+            return None
+        query, place = read["query"], (int(read["time"]), int(read["part"]))
         if query in self._last and place <= self._last[query]:
             return None
         self._last[query] = place

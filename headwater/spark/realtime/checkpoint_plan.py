@@ -74,6 +74,7 @@ class CheckpointPlan:
             ("the delay", self.delay, now.delay),
             ("max_ahead", self.max_ahead, now.max_ahead),
             ("the number of shards", self.shards, now.shards),
+            ("the number of data sets", len(self.version), len(now.version)),
         ):
             if before != after:
                 raise CheckpointError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from headwater.sources.outages import is_missing_topic
+from headwater.sources.outages import is_missing_topic, is_outage
 from headwater.sources.source import SourceError
 
 if TYPE_CHECKING:
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 _PREFIX = "kafka."
 _SECONDS = 30
+_ADMIN_SETTINGS = {"default.api.timeout.ms": "15000", "request.timeout.ms": "10000"}
+"""The client gives up before its caller does, and says why."""
 _SOURCE_CLASS = "org.apache.spark.sql.kafka010.KafkaSourcePartitionOffset"
 
 
@@ -49,11 +51,14 @@ def count_partitions(spark: SparkSession, options: Mapping[str, str], topics: It
     names = java.java.util.ArrayList()
     for topic in topics:
         names.add(topic)
-    admin = java.org.apache.kafka.clients.admin.Admin.create(client_settings(spark, options))
+    admin = java.org.apache.kafka.clients.admin.Admin.create(client_settings(spark, options, _ADMIN_SETTINGS))
     try:
         found = admin.describeTopics(names).allTopicNames().get(_SECONDS, java.java.util.concurrent.TimeUnit.SECONDS)
         return {topic: found.get(topic).partitions().size() for topic in names}
     except Exception as error:
+        if is_outage(error):
+            servers = options.get("kafka.bootstrap.servers")
+            raise SourceError(f"no Kafka broker answers at {servers}: check the address, and that it runs") from error
         if is_missing_topic(error):
             raise SourceError(
                 f"the broker has no topic {', '.join(names)}: real-time mode needs it, so make it"

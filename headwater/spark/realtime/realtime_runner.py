@@ -78,6 +78,8 @@ def run_in_real_time(
     accept_state: Callable[[], None] = lambda: None,
 ) -> None:
     """Answer records as they come until `stop` is set. `accept_state` is called when the first batch was committed."""
+    from pyspark.errors import PySparkException
+
     with ScratchFolder("run") as temporary:
         folder = run.checkpoint / REALTIME_STATE if run.checkpoint is not None else temporary
         outages, attempts, committed = BackOff(), 0, last_commit(folder / SPARK_LOGS)
@@ -100,10 +102,12 @@ def run_in_real_time(
                         continue
                     if stop.is_set():
                         return
+                if not isinstance(error, PySparkException):
+                    raise
                 now = last_commit(folder / SPARK_LOGS)
                 attempts, committed = (attempts if now == committed else 0) + 1, now
                 if attempts == _ATTEMPTS or not any(message in str(error) for message in _RETRYABLE_ERRORS):
-                    raise
+                    raise to_run_error(error) from error
                 logger.warning("%s; trying again from the last batch", to_run_error(error))
 
 
@@ -171,16 +175,16 @@ class _Following:
                 if not query.isActive:
                     query.awaitTermination()
                     raise RuntimeError("the streaming query ended, and nobody has stopped it")
+            query.stop()
+            # What was written until now is handed over.
+            while reader is not None and self._hand_over(reader, _POLL_MILLISECONDS):
+                pass
+            self._count_batches()
             return False
         finally:
             query.stop()
             if reader is not None:
-                try:
-                    while self._hand_over(reader, _POLL_MILLISECONDS):
-                        pass
-                finally:
-                    reader.close()
-            self._count_batches()
+                reader.close()
 
     def _count_answer_partitions(self) -> dict[str, int]:
         """How many partitions each topic of answers has."""
@@ -190,7 +194,8 @@ class _Following:
     def _open_reader(self, counts: Mapping[str, int]) -> AnswersReader:
         topic = next(sink.records.topic for sink in self._run.sinks if sink.can_be_read_back)
         options = self._run.sinks[0].spark_options()
-        return AnswersReader(self._spark, options, topic, counts[topic], self._folder / "answers.json")
+        queries = [query.plan.name for query in self._description.queries]
+        return AnswersReader(self._spark, options, topic, counts[topic], queries, self._folder / "answers.json")
 
     def _hand_over(self, reader: AnswersReader, milliseconds: int) -> bool:
         """Hand over what the topic of answers has now; gives whether there was something."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -103,13 +103,7 @@ class ShardSnapshots:
     def read(self, run: str, batch: int) -> tuple[Plain, list[LogSegment]]:
         """The snapshot of a batch: what stands beside the log, and the log."""
         state = f"{run}-{batch:08d}.state"
-        path = self._folder / state
-        if not path.is_file():
-            raise CheckpointError(
-                f"the checkpoint has no {path}, although Spark has logged batch {batch}: put that file back, or use "
-                "another folder and begin anew"
-            )
-        logs, before, content = self._read_file(state)
+        logs, before, content = self.read_state(state)
         segments: list[LogSegment] = []
         for name in logs:
             some = [LogSegment.from_plain(one) for one in self._read_file(name)]
@@ -118,6 +112,17 @@ class ShardSnapshots:
             segments += some
         self._names = [set(before), {*logs, state}]
         return content, segments
+
+    def read_state(self, name: str) -> tuple[list[str], list[str], Plain]:
+        """What a file of a state has: the names of its logs, the files of the snapshot before, and its content."""
+        path = self._folder / name
+        if not path.is_file():
+            raise CheckpointError(
+                f"the checkpoint has no {path}, although Spark has logged its batch: put that file back, or use "
+                "another folder and begin anew"
+            )
+        logs, before, content = self._read_file(name)
+        return logs, before, content
 
     def _read_file(self, name: str) -> Plain:
         path = self._folder / name
@@ -132,19 +137,15 @@ class ShardSnapshots:
 
 def remove_leftovers(folder: Path, run: str, batch: int) -> int:
     """Remove what attempts that were killed left in the folder of a shard; the snapshot of a batch stays whole."""
-    snapshots = ShardSnapshots(folder)
-    snapshots.read(run, batch)
-    kept = set().union(*snapshots._names)
-    return _remove(path for path in folder.iterdir() if path.name not in kept)
+    state = f"{run}-{batch:08d}.state"
+    logs, before, _ = ShardSnapshots(folder).read_state(state)
+    kept = {*logs, *before, state}
+    leftovers = [path for path in folder.iterdir() if path.name not in kept]
+    remove_files(*leftovers)
+    return len(leftovers)
 
 
 def read_counts(folder: Path, run: str, batch: int) -> BatchOutcome:
     """The counts of a batch, which its snapshot has."""
-    _, _, content = ShardSnapshots(folder)._read_file(f"{run}-{batch:08d}.state")
+    _, _, content = ShardSnapshots(folder).read_state(f"{run}-{batch:08d}.state")
     return BatchOutcome.from_plain(content[-1])
-
-
-def _remove(paths: Iterable[Path]) -> int:
-    listed = list(paths)
-    remove_files(*listed)
-    return len(listed)
