@@ -110,7 +110,8 @@ class RealtimeStory:
     def _grouped(self, tick: int, width: int, aggregate: Any) -> list[tuple[str, int]]:
         groups: dict[str, list[int]] = {}
         for at, sensor, value in self.elements:
-            if tick - width <= at < tick:
+            # A window is open below and closed above, unless `bounds` says otherwise.
+            if tick - width < at <= tick:
                 groups.setdefault(sensor, []).append(value)
         return sorted((sensor, aggregate(values)) for sensor, values in groups.items())
 
