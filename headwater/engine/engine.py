@@ -337,7 +337,7 @@ class Engine(RunsInBackground):
         on_batch: OnBatch | None = None,
         on_progress: OnProgress | None = None,
         sinks: Sequence[Sink] = (),
-        trigger_seconds: float = 1.0,
+        trigger_seconds: float | None = None,
     ) -> RunSummary:
         """Answer everything there is to read, and say how much it was.
 
@@ -346,16 +346,19 @@ class Engine(RunsInBackground):
         same checkpoint. `on_answer` gets every answer, those of a query in the order of time, `on_progress` the counts
         after each batch. `on_batch` gets the answers of a query in a batch together, as an `AnswerBatch`, which is
         faster where there are many. What they raise ends the run. `sinks` take the answers of each batch before these.
+        What is added is seen at once. `trigger_seconds` is how often a run that follows looks at what nothing tells of,
+        such as silence and new data (every second); where it is given, a batch of Spark begins no sooner, either.
         """
         takers = Takers.check(on_answer, on_batch, on_progress, sinks)
-        check_number("trigger_seconds", trigger_seconds)
+        if trigger_seconds is not None:
+            check_number("trigger_seconds", trigger_seconds)
         self._claim_run()
         return self._run_claimed(takers, trigger_seconds, follow=follow, drain=drain)
 
     def _run_claimed(
         self,
         takers: Takers,
-        trigger_seconds: float,
+        trigger_seconds: float | None,
         *,
         follow: bool,
         drain: bool = True,
@@ -376,7 +379,7 @@ class Engine(RunsInBackground):
             self._end_run(failure)
 
     def _open_and_run(
-        self, follow: bool, drain: bool, takers: Takers, trigger_seconds: float, on_open: Callable[[], None]
+        self, follow: bool, drain: bool, takers: Takers, trigger_seconds: float | None, on_open: Callable[[], None]
     ) -> RunSummary:
         """Open the sources and sinks, and run; the sources are closed at the end."""
         if not follow:
@@ -462,7 +465,7 @@ class Engine(RunsInBackground):
         )
 
     def _run_workload(
-        self, workload: Workload, delivery: Delivery, follow: bool, drain: bool, trigger_seconds: float
+        self, workload: Workload, delivery: Delivery, follow: bool, drain: bool, trigger_seconds: float | None
     ) -> RunSummary:
         """Drive all batches, in process or on Spark, and return the counts of the run."""
         # What is received has no end: the run goes on until it is stopped, or all push sources are closed.

@@ -24,6 +24,8 @@ LOCAL_SETTINGS = {
     # Files of the checkpoint are renamed as always, but without a process that is started to set their permissions.
     "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.execution.streaming.checkpointing."
     "FileSystemBasedCheckpointFileManager",
+    # Java and Python talk through sockets in files, which is quicker than through the network of the machine.
+    "spark.python.unix.domain.socket.enabled": "true",
 }
 """What a session has besides where all of Spark is on this machine."""
 
