@@ -1,4 +1,4 @@
-"""The count of the latency benchmark as somebody would write it in Structured Streaming, without Python in the query."""
+"""The count of the latency benchmark as somebody would write it by hand in Structured Streaming."""
 
 from __future__ import annotations
 

@@ -1,11 +1,12 @@
 """How long an element takes to its answer: `python -m benchmarks.latency [--seconds N] [--only WAY …]`.
 
-Ten elements a second, each of which makes one tick of a count by sensor due (`RANGE 10s STEP 100ms`). The clock runs from
-the arrival of the element at the source to the callback with the answer. Prints one JSON object last; figures by way:
+Ten elements a second, each of which makes one tick of a count by sensor due (`RANGE 10s STEP 100ms`). The clock runs
+from the arrival of the element at the source to the callback with the answer. Prints one JSON object last; by way:
 
-- `p50_ms`, `p95_ms`: `in_process` follows a file, `in_process_tcp` receives lines; `spark` reads Kafka in micro-batches,
-  `spark_files` follows a file in micro-batches; `realtime` reads Kafka in real-time mode; `hand_spark` is the same count
-  written by hand in Structured Streaming, without Python, which reports each element in the batch that brings it
+- `p50_ms`, `p95_ms`: `in_process` follows a file, `in_process_tcp` receives lines; `spark` reads Kafka in
+  micro-batches, `spark_files` follows a file in micro-batches; `realtime` reads Kafka in real-time mode; `hand_spark`
+  is the same count written by hand in Structured Streaming, without Python in the query, which reports each element in
+  the batch that brings it
 - `idle_cpu`: the share of a core that a run needs while nothing comes
 - `parts_ms`: where the time of a micro-batch goes, by Spark's progress and our own measures (medians)
 - `realtime_triples_per_s`: a backlog in real-time mode
@@ -49,6 +50,8 @@ _ON_KAFKA = ("spark", "realtime", "hand_spark")
 _SECONDS = 60
 _WARM_UP = 30
 _PRIMERS = 10
+_QUIET_SECONDS = 6
+"""So long nothing has come when idle time is measured."""
 _IDLE_SECONDS = 5
 _START_SECONDS = 120
 _DRAIN_SECONDS = 20
@@ -100,7 +103,7 @@ class Run:
 
 def start_run(feeder: Feeder, stack: ExitStack, **settings: Any) -> Run:
     """Start a run that follows what a feeder sends, and have the stack stop it; `realtime` goes to the run."""
-    options = {"realtime": True} if settings.pop("realtime", False) else {}
+    options: dict[str, Any] = {"realtime": True} if settings.pop("realtime", False) else {}
     engine = hw.Engine(**settings)
     engine.stream(STREAM, feeder.source())
     engine.register(QUERY, t0=BEGIN - RANGE)
@@ -155,6 +158,7 @@ def measure(run: Run, feeder: Feeder, count: int) -> list[float]:
 
 def measure_idle() -> float:
     """The share of a core that this process needs while nothing comes."""
+    time.sleep(_QUIET_SECONDS)
     begin, spent = time.perf_counter(), time.process_time()
     time.sleep(_IDLE_SECONDS)
     return (time.process_time() - spent) / (time.perf_counter() - begin)

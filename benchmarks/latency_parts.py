@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def parts_of_batches(spark: SparkSession, steps: Sequence[Mapping[str, float]]) 
                 for name, milliseconds in _parts_of(batch).items():
                     found.setdefault(name, []).append(milliseconds)
     recent = steps[-_BATCHES:]
-    for before, after in zip(recent, recent[1:], strict=False):
+    for before, after in pairwise(recent):
         for name, seconds in after.items():
             found.setdefault(f"our_{name}", []).append((seconds - before.get(name, 0.0)) * 1e3)
     return {name: round(statistics.median(values), 1) for name, values in found.items()}

@@ -426,12 +426,13 @@ class Engine(RunsInBackground):
             run_receivers(closed, self._checkpoint, RunSignals(self.stop, self._woken.set))
         )
         sources = {stream: open_sources[stream] for stream in outline.inputs}
-        is_live = self._follows or any(isinstance(self._sources[stream], ReceivedSource) for stream in sources)
+        is_live = self._follows or self._receives(sources)
         description = replace(description, max_ahead=choose_max_ahead(self._max_ahead, is_live=is_live))
         if self._in_process:
             check_readable_in_process(sources)
         else:
-            description = replace(description, sharding=self._sharding(description.queries), skews=skews_of(sources))
+            sharding = self._sharding(description.queries, sources)
+            description = replace(description, sharding=sharding, skews=skews_of(sources))
         self._has_evaluated = self._has_evaluated or bool(description.queries)
         return Workload(description, outline, sources)
 
@@ -469,7 +470,7 @@ class Engine(RunsInBackground):
     ) -> RunSummary:
         """Drive all batches, in process or on Spark, and return the counts of the run."""
         # What is received has no end: the run goes on until it is stopped, or all push sources are closed.
-        is_endless = any(isinstance(self._sources[stream], ReceivedSource) for stream in workload.sources)
+        is_endless = self._receives(workload.sources)
         is_finished = None if follow else lambda: are_all_closed(self._sources_at_work())
         follow = follow or is_endless
         if not follow:
@@ -535,7 +536,9 @@ class Engine(RunsInBackground):
         records = [stream for stream, source in workload.sources.items() if isinstance(source, RecordSource)]
         return claim_checkpoint(self._checkpoint, workload.description, runner, records, run)
 
-    def _sharding(self, queries: Sequence[RegisteredQuery]) -> ShardPlan | None:
+    def _sharding(
+        self, queries: Sequence[RegisteredQuery], sources: Mapping[str, Source] | None = None
+    ) -> ShardPlan | None:
         """How the work is cut on Spark; None where it is not. What has been cut once stays cut so."""
         if self._workload is not None and (self._has_evaluated or not queries):
             cut = self._workload.description.sharding
@@ -544,9 +547,17 @@ class Engine(RunsInBackground):
             queries,
             None if self._checkpoint is None else CheckpointRecord.read(self._checkpoint),
             self._shards,
-            lambda: self.session().sparkContext.defaultParallelism,
+            lambda: self._usual_shards(sources or {}),
             has_static_default=self._data.has_default_graph,
         )
+
+    def _usual_shards(self, sources: Mapping[str, Source]) -> int:
+        from headwater.spark.shard_count import choose_shards
+
+        return choose_shards(self.session(), sources, is_live=self._follows or self._receives(sources))
+
+    def _receives(self, streams: Iterable[str]) -> bool:
+        return any(isinstance(self._sources[stream], ReceivedSource) for stream in streams)
 
     def _description(self) -> ProgramDescription:
         """What is to be evaluated, all streams known; a `RegistrationError` where one has no source, or two."""

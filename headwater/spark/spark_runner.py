@@ -179,7 +179,7 @@ def run_on_spark(
             if follow
             else writer.trigger(availableNow=True)
         )
-        with _set_query_settings(spark, description):
+        with _set_query_settings(spark, workload):
             return trigger.start()
 
     def is_at_end() -> bool:
@@ -270,10 +270,11 @@ def _run_query(
 
 
 @contextmanager
-def _set_query_settings(spark: SparkSession, description: ProgramDescription) -> Iterator[None]:
+def _set_query_settings(spark: SparkSession, workload: Workload) -> Iterator[None]:
     """Sets what a streaming query takes at its start, then restores the settings of the session."""
-    shards = 1 if description.sharding is None else len(description.sharding.keys)
-    settings = query_settings(shards)
+    sharding = workload.description.sharding
+    adapts = any(isinstance(source, RecordSource) and source.has_own_plan for source in workload.sources.values())
+    settings = query_settings(1 if sharding is None else len(sharding.keys), adapts=adapts)
     before = dict(spark.conf.getAll)
     for name, value in settings.items():
         spark.conf.set(name, value)
