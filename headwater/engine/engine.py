@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -18,7 +19,7 @@ from headwater.egress.policy import EgressPolicy
 from headwater.engine.engine_data import EngineData
 from headwater.engine.explaining import explain_answer
 from headwater.engine.function_arguments import add_function
-from headwater.engine.lifecycle import RunsInBackground, Takers
+from headwater.engine.lifecycle import RunsInBackground, Takers, check_trigger
 from headwater.engine.query_handle import Query
 from headwater.engine.query_warnings import QueryWarnings
 from headwater.engine.registering import check_any_query, make_query_name, parse_choice, read_options, resolve_queries
@@ -29,7 +30,7 @@ from headwater.engine.service_arguments import (
     read_service_options,
 )
 from headwater.engine.static_files import Given
-from headwater.engine.stream_sources import AnySource, StreamSources, as_source
+from headwater.engine.stream_sources import AnySource, StreamSources, as_source, check_records_are_open
 from headwater.errors import SettingError, StateError
 from headwater.execution.registered import RegisteredQuery, RegistrationError
 from headwater.federation.endpoint.endpoint_settings import EndpointSettings
@@ -62,7 +63,7 @@ from headwater.running.workload import Workload, WorkloadChanges
 from headwater.sharding.shard_plan import ShardPlan
 from headwater.sharding.shard_planning import keep_shard_plan
 from headwater.sinks.sink import Sink, open_sink
-from headwater.sources.live_streams import are_all_closed, note_read
+from headwater.sources.live_streams import are_all_closed, has_received, note_read
 from headwater.sources.receivers import ReceivedSource, RunSignals, check_readable_in_process, run_receivers
 from headwater.sources.records import RecordSource, skews_of
 from headwater.sources.source import Source
@@ -70,7 +71,6 @@ from headwater.terms.arguments import (
     check_duration,
     check_flag,
     check_folder,
-    check_number,
     check_path,
     check_text,
     check_type,
@@ -78,7 +78,7 @@ from headwater.terms.arguments import (
     make_folder,
 )
 from headwater.terms.model import Row
-from headwater.terms.names import iri_to_name, name_to_iri
+from headwater.terms.names import name_to_iri
 from headwater.values.query_guard import Interruption
 from headwater.values.query_limits import QueryLimits
 from headwater.windows.model import Bounds
@@ -318,11 +318,8 @@ class Engine(RunsInBackground):
             description = self._description()
             if not self._in_process:
                 self._sharding(description.queries)
-            for stream in description.outline().inputs:
-                if isinstance(self._sources[stream], RecordSource) and stream not in self._workload.sources:
-                    name = iri_to_name(stream)
-                    reason = f"Spark cannot begin to read the records of {name} while a pipeline is at work"
-                    raise RegistrationError(f"{reason}: stop it and begin again with this query")
+            inputs = {stream: self._sources[stream] for stream in description.outline().inputs}
+            check_records_are_open(inputs, self._workload.sources)
         except BaseException:
             self._queries = before
             raise
@@ -346,12 +343,11 @@ class Engine(RunsInBackground):
         same checkpoint. `on_answer` gets every answer, those of a query in the order of time, `on_progress` the counts
         after each batch. `on_batch` gets the answers of a query in a batch together, as an `AnswerBatch`, which is
         faster where there are many. What they raise ends the run. `sinks` take the answers of each batch before these.
-        What is added is seen at once. `trigger_seconds` is how often a run that follows looks at what nothing tells of,
-        such as silence and new data (every second); where it is given, a batch of Spark begins no sooner, either.
+        `trigger_seconds` is how often a run that follows looks at the clock and the data (every second); elements are
+        seen at once, but where it is given, a batch on Spark begins no sooner.
         """
         takers = Takers.check(on_answer, on_batch, on_progress, sinks)
-        if trigger_seconds is not None:
-            check_number("trigger_seconds", trigger_seconds)
+        check_trigger(trigger_seconds)
         self._claim_run()
         return self._run_claimed(takers, trigger_seconds, follow=follow, drain=drain)
 
@@ -426,12 +422,15 @@ class Engine(RunsInBackground):
             run_receivers(closed, self._checkpoint, RunSignals(self.stop, self._woken.set))
         )
         sources = {stream: open_sources[stream] for stream in outline.inputs}
-        is_live = self._follows or self._receives(sources)
+        is_live = self._follows or has_received(self._sources[stream] for stream in sources)
         description = replace(description, max_ahead=choose_max_ahead(self._max_ahead, is_live=is_live))
         if self._in_process:
             check_readable_in_process(sources)
         else:
-            sharding = self._sharding(description.queries, sources)
+            from headwater.spark.shard_count import choose_shards
+
+            usual = partial(choose_shards, self.session, sources, is_live=is_live)
+            sharding = self._sharding(description.queries, usual)
             description = replace(description, sharding=sharding, skews=skews_of(sources))
         self._has_evaluated = self._has_evaluated or bool(description.queries)
         return Workload(description, outline, sources)
@@ -470,7 +469,7 @@ class Engine(RunsInBackground):
     ) -> RunSummary:
         """Drive all batches, in process or on Spark, and return the counts of the run."""
         # What is received has no end: the run goes on until it is stopped, or all push sources are closed.
-        is_endless = self._receives(workload.sources)
+        is_endless = has_received(self._sources_at_work().values())
         is_finished = None if follow else lambda: are_all_closed(self._sources_at_work())
         follow = follow or is_endless
         if not follow:
@@ -536,9 +535,7 @@ class Engine(RunsInBackground):
         records = [stream for stream, source in workload.sources.items() if isinstance(source, RecordSource)]
         return claim_checkpoint(self._checkpoint, workload.description, runner, records, run)
 
-    def _sharding(
-        self, queries: Sequence[RegisteredQuery], sources: Mapping[str, Source] | None = None
-    ) -> ShardPlan | None:
+    def _sharding(self, queries: Sequence[RegisteredQuery], usual: Callable[[], int] = lambda: 1) -> ShardPlan | None:
         """How the work is cut on Spark; None where it is not. What has been cut once stays cut so."""
         if self._workload is not None and (self._has_evaluated or not queries):
             cut = self._workload.description.sharding
@@ -547,17 +544,9 @@ class Engine(RunsInBackground):
             queries,
             None if self._checkpoint is None else CheckpointRecord.read(self._checkpoint),
             self._shards,
-            lambda: self._usual_shards(sources or {}),
+            usual,
             has_static_default=self._data.has_default_graph,
         )
-
-    def _usual_shards(self, sources: Mapping[str, Source]) -> int:
-        from headwater.spark.shard_count import choose_shards
-
-        return choose_shards(self.session(), sources, is_live=self._follows or self._receives(sources))
-
-    def _receives(self, streams: Iterable[str]) -> bool:
-        return any(isinstance(self._sources[stream], ReceivedSource) for stream in streams)
 
     def _description(self) -> ProgramDescription:
         """What is to be evaluated, all streams known; a `RegistrationError` where one has no source, or two."""

@@ -8,7 +8,7 @@ not cut anew, so whoever expects more from the beginning says `shards`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from headwater.sources.source import Source
@@ -21,9 +21,9 @@ _BACKLOG_BYTES = 8 << 20
 """As much as one batch reads."""
 
 
-def choose_shards(spark: SparkSession, sources: Mapping[str, Source], *, is_live: bool) -> int:
+def choose_shards(session: Callable[[], SparkSession], sources: Mapping[str, Source], *, is_live: bool) -> int:
     """The number of shards of a new run over these sources; `is_live` says that it follows them."""
-    context = spark.sparkContext
+    context = session().sparkContext
     if is_live and is_local_master(context.master) and _backlog(sources) < _BACKLOG_BYTES:
         return 1
     return context.defaultParallelism

@@ -101,7 +101,7 @@ def test_a_new_file_a_longer_and_a_removed_one_are_changes(tmp_path: Path) -> No
     assert feed.has_changed(), "nothing was looked at yet"
     feed.next_offset(Offset())
     assert not feed.has_changed()
-    (tmp_path / "b.tnq").write_text("1\t<http://ex/x> <http://ex/p> \"1\" .\n")
+    (tmp_path / "b.tnq").write_text('1\t<http://ex/x> <http://ex/p> "1" .\n')
     assert feed.has_changed()
     feed.next_offset(Offset())
     with (tmp_path / "b.tnq").open("a") as stream:

@@ -57,7 +57,7 @@ def test_planning_waits_a_little_for_something_to_read(tmp_path: Path) -> None:
     begin = reader.latestOffset(reader.initialOffset(), ALL)
     started = time.monotonic()
     assert reader.latestOffset(begin, ALL) == begin
-    assert 0.2 <= time.monotonic() - started
+    assert time.monotonic() - started >= 0.2
     (tmp_path / "s.tnq").write_text(LINE)
     reader = make_reader(tmp_path, heartbeat_seconds=60.0, wait=60.0)
     started = time.monotonic()
@@ -81,7 +81,7 @@ def test_a_live_run_on_this_machine_has_one_shard_unless_much_waits(
     with (tmp_path / "s.tnq").open("wb") as stream:
         stream.truncate(size)
     spark: Any = SimpleNamespace(sparkContext=SimpleNamespace(master=master, defaultParallelism=8))
-    assert choose_shards(spark, {S: hw.files(tmp_path)}, is_live=is_live) == shards
+    assert choose_shards(lambda: spark, {S: hw.files(tmp_path)}, is_live=is_live) == shards
 
 
 def test_a_plan_of_the_users_is_adapted_and_ours_is_not() -> None:
