@@ -429,8 +429,9 @@ class Engine(RunsInBackground):
         else:
             from headwater.spark.shard_count import choose_shards
 
-            usual = partial(choose_shards, self.session, sources, is_live=is_live)
-            sharding = self._sharding(description.queries, usual)
+            sharding = self._sharding(
+                description.queries, partial(choose_shards, self.session, sources, is_live=is_live)
+            )
             description = replace(description, sharding=sharding, skews=skews_of(sources))
         self._has_evaluated = self._has_evaluated or bool(description.queries)
         return Workload(description, outline, sources)
