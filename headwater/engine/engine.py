@@ -343,8 +343,7 @@ class Engine(RunsInBackground):
         same checkpoint. `on_answer` gets every answer, those of a query in the order of time, `on_progress` the counts
         after each batch. `on_batch` gets the answers of a query in a batch together, as an `AnswerBatch`, which is
         faster where there are many. What they raise ends the run. `sinks` take the answers of each batch before these.
-        `trigger_seconds` is how often a run that follows looks at the clock and the data (every second); elements are
-        seen at once, but where it is given, a batch on Spark begins no sooner.
+        `trigger_seconds` is how often the clock and the data are looked at, and no batch on Spark begins sooner then.
         """
         takers = Takers.check(on_answer, on_batch, on_progress, sinks)
         check_trigger(trigger_seconds)
@@ -429,10 +428,9 @@ class Engine(RunsInBackground):
         else:
             from headwater.spark.shard_count import choose_shards
 
-            sharding = self._sharding(
-                description.queries, partial(choose_shards, self.session, sources, is_live=is_live)
-            )
-            description = replace(description, sharding=sharding, skews=skews_of(sources))
+            shards = partial(choose_shards, self.session, sources, is_live=is_live)
+            cut = self._sharding(description.queries, shards)
+            description = replace(description, sharding=cut, skews=skews_of(sources))
         self._has_evaluated = self._has_evaluated or bool(description.queries)
         return Workload(description, outline, sources)
 
