@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 _CONNECT_SECONDS = 5.0
 _RETRY_SECONDS = 0.5
 _RECORDS_PER_BATCH = 200_000
+_FETCH_WAIT_MILLISECONDS = 10
 _USUAL_IDLE = 5_000_000
 """So long, in microseconds, records may be on their way from their producers."""
 _MOST_PARTITIONS = 1 << 20
@@ -87,6 +88,8 @@ class KafkaSource(RecordSource):
             # Records of aborted transactions are not read.
             "kafka.isolation.level": "read_committed",
             "subscribe": ",".join(self.topics),
+            # A consumer asks ahead for records that are not there yet, and the next batch waits for that request.
+            "kafka.fetch.max.wait.ms": str(_FETCH_WAIT_MILLISECONDS),
             "maxOffsetsPerTrigger": str(self.per_batch),
             "failOnDataLoss": "true",
             **_starting_options(self.start),
