@@ -34,7 +34,9 @@ def load_files(sources: Sequence[str], into: Path, graph: str | None, strict: bo
             rate = progress.statements / max(1e-9, time.monotonic() - start)
             words = f"{progress.statements:,} statements ({rate:,.0f}/s), {progress.bad:,} bad"
             doing = Path(progress.file).name or progress.phase
-            bar.update(task, total=progress.total_bytes or None, completed=progress.bytes_read, rate=words, description=doing)
+            bar.update(
+                task, total=progress.total_bytes or None, completed=progress.bytes_read, rate=words, description=doing
+            )
 
         given = [sys.stdin.buffer if source == STANDARD_INPUT else source for source in sources]
         report = load(into, given, graph=graph, strict=strict, on_progress=show)
