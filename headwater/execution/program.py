@@ -17,6 +17,7 @@ from headwater.execution.answer_batch import AnswerBatch, merge_answers
 from headwater.execution.answers import Answer
 from headwater.execution.evaluator import Evaluator, EvaluatorState
 from headwater.execution.late_queries import NOT_YET, KnownElements, LateStart, find_late_start
+from headwater.execution.memory_watch import MemoryWatch
 from headwater.execution.program_clocks import (
     find_answer_limit,
     is_answer_due,
@@ -105,9 +106,14 @@ class Program:
         self._failures: dict[Evaluator, Exception] = {}
         """What evaluators raised when the static data moved."""
         self._sizes: dict[Evaluator, Size] = {}
+        self._memory = MemoryWatch()
         self._registration_order = {name: place for place, name in enumerate(self._queries)}
         keys = {key for evaluator in self._all.order for key in evaluator.keys}
         self._clocks = make_clocks(keys, self._produced, delay, idle or {}, skews or {}, max_ahead)
+        self._keys_of_stream: dict[str, list[StreamKey]] = {}
+        for key in self._clocks:
+            self._keys_of_stream.setdefault(key[0], []).append(key)
+        self._stream_of_producer = {query.plan.name: stream for stream, query in self._produced.items()}
         self._reads = ReadHistory(union_patterns(map(self.patterns, self._queries)))
         self._late_starts: dict[str, LateStart] = {}
         self._unread: dict[StreamKey, StreamClock] = {}
@@ -321,18 +327,17 @@ class Program:
         if ended and answered is not None:
             for clock in self.clocks_of(evaluator):
                 clock.close(answered + 1)
-        for produced, query in self._produced.items():
-            name = query.plan.name
-            if self._all.by_name[name] is not evaluator:
+        for name in evaluator.names if self._produced else ():
+            produced = self._stream_of_producer.get(name)
+            if produced is None:
                 continue
             own = [answer for answer in answers if answer.query == name]
             elements = [Element(answer.time, answer.triples, position=(answer.time, answer.part)) for answer in own]
             self._admit(produced, elements, arrived, step)
             if until != -_ETERNITY:
                 pass_watermark_on(self._clocks, produced, watermark, until)
-            for key, clock in self._clocks.items():
-                if key[0] == produced:
-                    clock.has_ended = ended
+            for key in self._keys_of_stream.get(produced, ()):
+                self._clocks[key].has_ended = ended
         if failure is not None:
             times = [watermark, floor, *answers.times[-1:].tolist()]
             for place in self._all.suspend(evaluator, failure, max((at for at in times if at is not None), default=0)):
@@ -371,7 +376,7 @@ class Program:
         return any(name in self._all.suspensions or self._is_deprived(self._all.by_name[name]) for name in producers)
 
     def _end_batch(self, step: StepResult) -> None:
-        """After a batch: forget what no window can show, and hold each query to the limit of its state."""
+        """After a batch: forget what no window can show, and hold queries to the limits of their state and of memory."""
         self._trim_log()
         self._sizes = {}
         for evaluator in self._all.order:
@@ -382,7 +387,13 @@ class Program:
             except RunStopped:
                 raise
             except Exception as error:
-                self._all.suspend(evaluator, error, find_answer_limit(self.clocks_of(evaluator)) or 0)
+                self._suspend_after_batch(evaluator, error)
+        for evaluator, excess in self._memory.find_excess(self._sizes).items():
+            self._suspend_after_batch(evaluator, excess)
+
+    def _suspend_after_batch(self, evaluator: Evaluator, error: Exception) -> None:
+        self._sizes.pop(evaluator, None)
+        self._all.suspend(evaluator, error, find_answer_limit(self.clocks_of(evaluator)) or 0)
 
     def _mark_incomplete(self, answer: Answer) -> Answer:
         """The answer, marked incomplete where a late query's windows did not hold everything yet."""
@@ -398,9 +409,8 @@ class Program:
         """Admit elements in arrival order, with the times that each stream key asks for; others are put aside."""
         if not len(elements):
             return
-        for key, clock in self._clocks.items():
-            if key[0] != stream:
-                continue
+        for key in self._keys_of_stream.get(stream, ()):
+            clock = self._clocks[key]
             timestamped = elements if key[1] is None else with_own_times(stream, key[1], elements_of(elements), step)
             clock.has_ended = False
             number = clock.element_count
