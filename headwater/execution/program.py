@@ -376,7 +376,7 @@ class Program:
         return any(name in self._all.suspensions or self._is_deprived(self._all.by_name[name]) for name in producers)
 
     def _end_batch(self, step: StepResult) -> None:
-        """After a batch: forget what no window can show, and hold queries to the limits of their state and of memory."""
+        """After a batch: forget what no window can show, and hold queries to the limits of state and memory."""
         self._trim_log()
         self._sizes = {}
         for evaluator in self._all.order:

@@ -3,8 +3,8 @@
 Each batch appends one segment per stream; segments that no window can show any more are removed from the front. A
 store that holds the log elsewhere takes the `changes` after each step, so that only new segments are written and only
 expired ones removed. A new segment is cut to what some window can still show before it is written: a batch that is
-longer than the windows costs what the windows hold. Segments that are nowhere else are cut again when half of their time
-has passed: what a batch costs follows what it brings and takes away, not what the windows hold.
+longer than the windows costs what the windows hold. Segments that are nowhere else are cut again when half of their
+time has passed: what a batch costs follows what it brings and takes away, not what the windows hold.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """RDF files read in blocks: the ids of some thousand statements, their texts, and the lines that cannot be read.
 
 N-Triples and N-Quads are scanned in slices of whole lines by the compiled scanner; a bad line is reported, and the rest
-is read. They may also come from a stream that can be read once (`LineStream`). A document in another format is parsed, written as N-Quads and scanned, so that ids are made in one way only.
-If it has a syntax error, nothing of it is loaded.
+is read. They may also come from a stream that can be read once (`LineStream`). A document in another format is parsed,
+written as N-Quads and scanned, so that ids are made in one way only. If it has a syntax error, nothing of it is loaded.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ class TripleBuffer:
         return self._starts.item(item) if item < self._items else self._end
 
     def _starts_of(self, items: Ints) -> Ints:
-        """Where the triples of some items begin, without a look at the others; for the item behind the last, the end."""
+        """Where the triples of some items begin, without a look at the others; behind the last item: the end."""
         if not self._items:
             return np.zeros_like(items)
         starts: Ints = self._starts[np.minimum(items, self._items - 1)]
