@@ -24,6 +24,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.growth_points import Axis
+from benchmarks.growth_queries import measure_queries, measure_streams
+from benchmarks.growth_shards import measure_shards, measure_skew
+from benchmarks.growth_static import measure_static
 from benchmarks.growth_windows import measure_keys, measure_patterns, measure_slide, measure_window
 from benchmarks.reporting import PLOTS, demand, draw, machine, print_result, progress
 
@@ -32,6 +35,11 @@ AXES: dict[str, Callable[[bool], Axis]] = {
     "slide": measure_slide,
     "keys": measure_keys,
     "patterns": measure_patterns,
+    "queries": measure_queries,
+    "streams": measure_streams,
+    "static": measure_static,
+    "shards": measure_shards,
+    "skew": measure_skew,
 }
 
 

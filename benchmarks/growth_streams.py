@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
@@ -96,22 +97,28 @@ def make_program(queries: Sequence[RegisteredQuery], store: Store | None = None,
 def measure_batches(
     size: float, program: Program, filling: Iterable[Batch], measured: Iterable[Batch], before_mb: float
 ) -> GrowthPoint:
-    """The mean processor seconds of the measured batches, once others have filled the windows.
+    """The median processor seconds of the measured batches, once others have filled the windows.
+
+    `mean_ms` and `worst_ms` have what comes now and then: arrays that are made larger, windows that are compacted.
 
     The memory is what the process has more at the end than `before_mb`; `state_mb` is what the program says it holds.
     """
     for batch in filling:
         program.advance(batch)
-    spent = rows = 0.0
-    count = 0
+    spent: list[float] = []
+    rows = 0
     for batch in measured:
         begun = time.process_time()
         answers = program.advance(batch).answers
-        spent += time.process_time() - begun
+        spent.append(time.process_time() - begun)
         rows += answers.row_count
-        count += 1
     if not rows:
         raise AssertionError("nothing was answered")
     state = sum(program.size_of(one).bytes or 0 for one in set(program.evaluators.values()))
-    more = {"rows": rows / count, "state_mb": state / (1 << 20)}
-    return GrowthPoint(size, spent / count, max(0.0, resident_mb() - before_mb), more)
+    more = {
+        "rows": rows / len(spent),
+        "state_mb": state / (1 << 20),
+        "mean_ms": statistics.mean(spent) * 1e3,
+        "worst_ms": max(spent) * 1e3,
+    }
+    return GrowthPoint(size, statistics.median(spent), max(0.0, resident_mb() - before_mb), more)
