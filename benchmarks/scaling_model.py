@@ -150,7 +150,7 @@ def find_speed(model: CostModel, run: PipelineRun, cores: int) -> float:
         middle = (low * high) ** 0.5
         is_slower = simulated_seconds(model, run, Cluster(cores, run.shards, middle)) > run.seconds
         low, high = (middle, high) if is_slower else (low, middle)
-    return (low * high) ** 0.5
+    return float((low * high) ** 0.5)
 
 
 def simulated_seconds(model: CostModel, run: PipelineRun, cluster: Cluster) -> float:

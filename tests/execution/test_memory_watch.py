@@ -9,6 +9,7 @@ import weakref
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import headwater as hw
@@ -66,7 +67,7 @@ def test_large_tables_ask_before_they_grow(monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(LimitError, match=r"another 536,870,912 bytes.*make its windows narrower"):
         check_room(GIGABYTE // 2)
     with pytest.raises(LimitError):
-        row_ids.enlarge(row_ids.np.zeros((4, 2), row_ids.np.int64), GIGABYTE // 32)
+        row_ids.enlarge(np.zeros((4, 2), np.int64), GIGABYTE // 32)
 
 
 def run_two_queries(reading: MemoryReading, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> hw.RunSummary:

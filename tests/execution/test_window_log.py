@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from headwater.execution import window_log
 from headwater.execution.window_log import LogChanges, WindowLog
 from headwater.terms.element_columns import ElementColumns
 from headwater.terms.model import Element, NamedNode, Triple
-from headwater.windows.element_sequences import Elements, elements_of
+from headwater.windows.element_sequences import Elements, elements_of, times_of
 
 KEY = ("http://example.org/s", None)
 
@@ -72,12 +71,11 @@ def looked_at(slides: int, monkeypatch: pytest.MonkeyPatch) -> int:
     def count(elements: Elements) -> object:
         nonlocal seen
         seen += len(elements)
-        return real(elements)
+        return times_of(elements)
 
-    real = window_log.times_of
     for slide in range(slides + 100):
         if slide == slides:
-            monkeypatch.setattr(window_log, "times_of", count)
+            monkeypatch.setattr("headwater.execution.window_log.times_of", count)
         log.append(KEY, at(*range(10 * slide, 10 * slide + 10)))
         log.trim(KEY, 10 * (slide - slides) + 5)
     monkeypatch.undo()
