@@ -17,10 +17,10 @@ from headwater.execution.answer_batch import AnswerBatch, merge_answers
 from headwater.execution.answers import Answer
 from headwater.execution.evaluator import Evaluator, EvaluatorState
 from headwater.execution.late_queries import NOT_YET, KnownElements, LateStart, find_late_start
-from headwater.execution.memory_watch import MemoryWatch
 from headwater.execution.program_clocks import (
     find_answer_limit,
     is_answer_due,
+    keys_by_stream,
     make_clocks,
     pass_watermark_on,
     take_heartbeats,
@@ -44,6 +44,7 @@ from headwater.execution.window_log import LogSegment, Size, StreamKey, WindowLo
 from headwater.terms.model import Element
 from headwater.terms.names import iri_to_name
 from headwater.terms.packing import pack, unpack
+from headwater.values.process_memory import MemoryWatch
 from headwater.values.query_guard import Interruption, QueryDropped, RunStopped
 from headwater.values.query_limits import LimitError
 from headwater.windows.element_sequences import (
@@ -110,9 +111,7 @@ class Program:
         self._registration_order = {name: place for place, name in enumerate(self._queries)}
         keys = {key for evaluator in self._all.order for key in evaluator.keys}
         self._clocks = make_clocks(keys, self._produced, delay, idle or {}, skews or {}, max_ahead)
-        self._keys_of_stream: dict[str, list[StreamKey]] = {}
-        for key in self._clocks:
-            self._keys_of_stream.setdefault(key[0], []).append(key)
+        self._keys_of_stream = keys_by_stream(self._clocks)
         self._stream_of_producer = {query.plan.name: stream for stream, query in self._produced.items()}
         self._reads = ReadHistory(union_patterns(map(self.patterns, self._queries)))
         self._late_starts: dict[str, LateStart] = {}
@@ -254,9 +253,9 @@ class Program:
         arrived: dict[StreamKey, Elements] = {}
         for stream, elements in batch.items():
             self._admit(stream, sort_by_position(elements), arrived, step)
-        for key, clock in self._clocks.items():
-            if key[0] in ended:
-                clock.has_ended = True
+        for stream in ended:
+            for key in self._keys_of_stream.get(stream, ()):
+                self._clocks[key].has_ended = True
         take_heartbeats(self._clocks, heartbeats)
         return arrived
 
@@ -327,10 +326,8 @@ class Program:
         if ended and answered is not None:
             for clock in self.clocks_of(evaluator):
                 clock.close(answered + 1)
-        for name in evaluator.names if self._produced else ():
-            produced = self._stream_of_producer.get(name)
-            if produced is None:
-                continue
+        for name in self._stream_of_producer.keys() & set(evaluator.names) if self._produced else ():
+            produced = self._stream_of_producer[name]
             own = [answer for answer in answers if answer.query == name]
             elements = [Element(answer.time, answer.triples, position=(answer.time, answer.part)) for answer in own]
             self._admit(produced, elements, arrived, step)
@@ -359,14 +356,11 @@ class Program:
     def _pass_over(self, evaluator: Evaluator) -> None:
         """Have a stream that a suspended query produces go on without elements."""
         watermark, ended, _ = watermark_of(self.clocks_of(evaluator))
-        for produced, query in self._produced.items():
-            if query.plan.name != evaluator.plan.name:
-                continue
-            for key, clock in self._clocks.items():
-                if key[0] == produced:
-                    clock.has_ended = ended
-                    if watermark is not None and (clock.highest_time is None or clock.highest_time < watermark - 1):
-                        clock.highest_time = watermark - 1
+        produced = self._stream_of_producer.get(evaluator.plan.name, "")
+        for clock in (self._clocks[key] for key in self._keys_of_stream.get(produced, ())):
+            clock.has_ended = ended
+            if watermark is not None and (clock.highest_time is None or clock.highest_time < watermark - 1):
+                clock.highest_time = watermark - 1
 
     def _is_deprived(self, evaluator: Evaluator) -> bool:
         """Whether an evaluator reads, at first hand or not, a stream whose query is suspended."""
@@ -388,7 +382,8 @@ class Program:
                 raise
             except Exception as error:
                 self._suspend_after_batch(evaluator, error)
-        for evaluator, excess in self._memory.find_excess(self._sizes).items():
+        held = {evaluator: size.bytes or 0 for evaluator, size in self._sizes.items()}
+        for evaluator, excess in self._memory.find_excess(held).items():
             self._suspend_after_batch(evaluator, excess)
 
     def _suspend_after_batch(self, evaluator: Evaluator, error: Exception) -> None:

@@ -10,8 +10,10 @@ group says how much there is, nothing is bounded.
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from headwater.values.query_limits import LimitError
 
@@ -22,8 +24,13 @@ RESERVE = 0.05
 LARGE = 64 << 20
 """From so many bytes on memory is asked about before it is taken."""
 
+_NOTABLE_BYTES = 256 << 20
+_NOTABLE_SHARE = 0.1
+_SECONDS_APART = 0.2
 _PROC = Path("/proc")
 _CGROUP = Path("/sys/fs/cgroup")
+
+Holder = TypeVar("Holder", bound=Hashable)
 
 
 class MemoryReading(NamedTuple):
@@ -95,3 +102,37 @@ def memory_error(what: str, reading: MemoryReading) -> LimitError:
         f"{reading.total:,} that there are: make its windows narrower, filter what they hold, run it in more shards "
         "on other machines, or give the process more memory"
     )
+
+
+class MemoryWatch:
+    """Finds the largest queries of a process before its memory is all taken.
+
+    The limit `state_bytes` is of one query; this is of all together. It looks after a batch, once queries hold much,
+    and at most a few times in a second. The memory of a program that runs an engine is no fault of its queries:
+    they count only where they hold a tenth of it.
+    """
+
+    def __init__(
+        self, read: Callable[[], MemoryReading | None] = read_memory, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._read = read
+        self._clock = clock
+        self._next = -1.0
+
+    def find_excess(self, sizes: Mapping[Holder, int]) -> dict[Holder, LimitError]:
+        """Find who must give memory back, by how many bytes each holds: the largest first, each with the reason."""
+        held = sum(sizes.values())
+        now = self._clock()
+        if held < _NOTABLE_BYTES or now < self._next:
+            return {}
+        self._next = now + _SECONDS_APART
+        reading = self._read()
+        if reading is None or reading.room >= 0 or held < _NOTABLE_SHARE * reading.own:
+            return {}
+        excess, found = -reading.room, dict[Holder, LimitError]()
+        for holder, size in sorted(sizes.items(), key=lambda one: -one[1]):
+            if excess <= 0:
+                break
+            found[holder] = memory_error(f"the query holds {size:,} bytes", reading)
+            excess -= size
+        return found

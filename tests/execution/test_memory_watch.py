@@ -7,6 +7,7 @@ import subprocess
 import sys
 import weakref
 from functools import partial
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +15,10 @@ import pytest
 
 import headwater as hw
 from headwater.execution import program as program_module
-from headwater.execution.memory_watch import MemoryWatch
 from headwater.kernel.columns import row_ids
 from headwater.terms.model import Element, NamedNode, Triple
 from headwater.values import process_memory
-from headwater.values.process_memory import LARGE, MemoryReading, check_room, read_memory
+from headwater.values.process_memory import LARGE, MemoryReading, MemoryWatch, check_room, read_memory
 from headwater.values.query_limits import LimitError
 
 GIGABYTE = 1 << 30
@@ -72,12 +72,15 @@ def test_large_tables_ask_before_they_grow(monkeypatch: pytest.MonkeyPatch) -> N
 
 def run_two_queries(reading: MemoryReading, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> hw.RunSummary:
     """A wide and a narrow window over the same stream, on a machine with such memory."""
-    monkeypatch.setattr("headwater.execution.memory_watch._NOTABLE_BYTES", 1)
-    monkeypatch.setattr(program_module, "MemoryWatch", partial(MemoryWatch, read=lambda: reading))
+    monkeypatch.setattr("headwater.values.process_memory._NOTABLE_BYTES", 1)
+    roomy, looks, seconds = MemoryReading(1 << 40, 1 << 40, 0), count(), count()
+    # At the fifth look the wide window has much more than the narrow one.
+    watch = partial(MemoryWatch, read=lambda: reading if next(looks) == 4 else roomy, clock=lambda: next(seconds))
+    monkeypatch.setattr(program_module, "MemoryWatch", watch)
     stream = tmp_path / "s.tnq"
-    lines = (f"{100 * n}\t<urn:{n}> <http://example.org/p> <urn:o> .\n" for n in range(300))
+    lines = (f"{100 * n}\t<urn:{n}> <http://example.org/p> <urn:o> .\n" for n in range(3_000))
     stream.write_text("".join(lines))
-    engine = hw.Engine(in_process=True, batch_bytes=2_000)
+    engine = hw.Engine(in_process=True, batch_bytes=15_000)
     engine.stream(STREAM, hw.files(stream))
     engine.register(QUERY.format(width=1000), name="wide")
     engine.register(QUERY.format(width=1), name="narrow")
@@ -86,6 +89,7 @@ def run_two_queries(reading: MemoryReading, monkeypatch: pytest.MonkeyPatch, tmp
 
 def test_the_query_that_holds_the_most_is_suspended(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     summary = run_two_queries(MemoryReading(1_000, 1_000, 801), monkeypatch, tmp_path)
+    assert list(summary.suspended) == ["wide"]
     assert "the process has 801 bytes, and may take 0 more of the 1,000" in summary.suspended["wide"]
 
 
@@ -119,7 +123,6 @@ def test_a_suspended_query_gives_its_memory_back(monkeypatch: pytest.MonkeyPatch
 SMALL_MACHINE = """
 import gc, resource
 import numpy as np
-from headwater.execution import memory_watch
 from headwater.values import process_memory
 real = process_memory.read_memory
 begun = 1 << 40
@@ -128,7 +131,8 @@ def read():
     total = int((begun + (400 << 20)) / process_memory.SHARE)
     return process_memory.MemoryReading(total, 1 << 50, own)
 process_memory.read_memory = read
-memory_watch.MemoryWatch.__init__.__defaults__ = (read, *memory_watch.MemoryWatch.__init__.__defaults__[1:])
+watch = process_memory.MemoryWatch.__init__
+watch.__defaults__ = (read, *watch.__defaults__[1:])
 import headwater as hw
 from headwater.terms.element_columns import ElementColumns
 from headwater.terms.ids.term_ids import encode

@@ -3,8 +3,8 @@
     files ──slices──▶ loading/part-1, part-2, …  (journal.json says what they cover)  ──▶ base-N  ──▶ dataset.json
 
 A stream that can be read once is written as parts likewise; a load that has read from one and was interrupted begins
-anew. Readers see what the manifest names, and it is replaced at the very end; until then they see the state before. What
-the journal covers is not read again when the same command is given after an interruption.
+anew. Readers see what the manifest names, and it is replaced at the very end; until then they see the state before.
+What the journal covers is not read again when the same command is given after an interruption.
 """
 
 from __future__ import annotations
