@@ -442,12 +442,18 @@ def why(
     epilog=example(
         "headwater load dblp.nt.gz authors/ --into dblp",
         "headwater load city.ttl --graph http://city/map --into city",
+        "zstd -dc dblp.nt.zst | headwater load - --into dblp",
     )
 )
 @report_failures
 def load(
     sources: Annotated[
-        list[str], typer.Argument(metavar="DIR|FILE…", help="RDF files, or folders of them.", show_default=False)
+        list[str],
+        typer.Argument(
+            metavar="DIR|FILE…",
+            help="RDF files, or folders of them; - is N-Triples or N-Quads on standard input.",
+            show_default=False,
+        ),
     ],
     into: Annotated[
         Path, typer.Option(metavar="FOLDER", help="The data set: a new folder, or one that was made by load.")

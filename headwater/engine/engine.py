@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -19,7 +20,7 @@ from headwater.engine import realtime_runs
 from headwater.engine.engine_data import EngineData
 from headwater.engine.explaining import explain_answer
 from headwater.engine.function_arguments import add_function
-from headwater.engine.lifecycle import RunsInBackground, Takers
+from headwater.engine.lifecycle import RunsInBackground, Takers, check_trigger
 from headwater.engine.query_handle import Query
 from headwater.engine.query_warnings import QueryWarnings
 from headwater.engine.registering import check_any_query, make_query_name, parse_choice, read_options, resolve_queries
@@ -30,7 +31,7 @@ from headwater.engine.service_arguments import (
     read_service_options,
 )
 from headwater.engine.static_files import Given
-from headwater.engine.stream_sources import AnySource, StreamSources, as_source
+from headwater.engine.stream_sources import AnySource, StreamSources, as_source, check_records_are_open
 from headwater.errors import SettingError, StateError
 from headwater.execution.registered import RegisteredQuery, RegistrationError
 from headwater.federation.endpoint.endpoint_settings import EndpointSettings
@@ -63,7 +64,7 @@ from headwater.running.workload import Workload, WorkloadChanges
 from headwater.sharding.shard_plan import ShardPlan
 from headwater.sharding.shard_planning import keep_shard_plan
 from headwater.sinks.sink import Sink, open_sink
-from headwater.sources.live_streams import are_all_closed, note_read
+from headwater.sources.live_streams import are_all_closed, has_received, note_read
 from headwater.sources.receivers import ReceivedSource, RunSignals, check_readable_in_process, run_receivers
 from headwater.sources.records import RecordSource, skews_of
 from headwater.sources.source import Source
@@ -71,7 +72,6 @@ from headwater.terms.arguments import (
     check_duration,
     check_flag,
     check_folder,
-    check_number,
     check_path,
     check_text,
     check_type,
@@ -79,7 +79,7 @@ from headwater.terms.arguments import (
     make_folder,
 )
 from headwater.terms.model import Row
-from headwater.terms.names import iri_to_name, name_to_iri
+from headwater.terms.names import name_to_iri
 from headwater.values.query_guard import Interruption
 from headwater.values.query_limits import QueryLimits
 from headwater.windows.model import Bounds
@@ -321,11 +321,8 @@ class Engine(RunsInBackground):
                 self._sharding(description.queries)
             if self._realtime:
                 realtime_runs.check_queries_in_real_time(description.queries)
-            for stream in description.outline().inputs:
-                if isinstance(self._sources[stream], RecordSource) and stream not in self._workload.sources:
-                    name = iri_to_name(stream)
-                    reason = f"Spark cannot begin to read the records of {name} while a pipeline is at work"
-                    raise RegistrationError(f"{reason}: stop it and begin again with this query")
+            inputs = {stream: self._sources[stream] for stream in description.outline().inputs}
+            check_records_are_open(inputs, self._workload.sources)
         except BaseException:
             self._queries = before
             raise
@@ -340,7 +337,7 @@ class Engine(RunsInBackground):
         on_batch: OnBatch | None = None,
         on_progress: OnProgress | None = None,
         sinks: Sequence[Sink] = (),
-        trigger_seconds: float = 1.0,
+        trigger_seconds: float | None = None,
         realtime: bool = False,
     ) -> RunSummary:
         """Answer everything there is to read, and say how much it was.
@@ -350,17 +347,18 @@ class Engine(RunsInBackground):
         same checkpoint. `on_answer` gets every answer, those of a query in the order of time, `on_progress` the counts
         after each batch. `on_batch` gets the answers of a query in a batch together, as an `AnswerBatch`, which is
         faster where there are many. What they raise ends the run. `sinks` take the answers of each batch before these.
+        `trigger_seconds` is how often the clock and the data are looked at, and no batch on Spark begins sooner then.
         `realtime` (experimental) follows topics of Kafka in Spark's real-time mode, from Kafka to Kafka.
         """
         takers = Takers.check(on_answer, on_batch, on_progress, sinks, realtime=realtime)
-        check_number("trigger_seconds", trigger_seconds)
+        check_trigger(trigger_seconds)
         self._claim_run()
         return self._run_claimed(takers, trigger_seconds, follow=follow or realtime, drain=drain)
 
     def _run_claimed(
         self,
         takers: Takers,
-        trigger_seconds: float,
+        trigger_seconds: float | None,
         *,
         follow: bool,
         drain: bool = True,
@@ -381,7 +379,7 @@ class Engine(RunsInBackground):
             self._end_run(failure)
 
     def _open_and_run(
-        self, follow: bool, drain: bool, takers: Takers, trigger_seconds: float, on_open: Callable[[], None]
+        self, follow: bool, drain: bool, takers: Takers, trigger_seconds: float | None, on_open: Callable[[], None]
     ) -> RunSummary:
         """Open the sources and sinks, and run; the sources are closed at the end."""
         if not follow:
@@ -433,12 +431,16 @@ class Engine(RunsInBackground):
             run_receivers(closed, self._checkpoint, RunSignals(self.stop, self._woken.set))
         )
         sources = {stream: open_sources[stream] for stream in outline.inputs}
-        is_live = self._follows or any(isinstance(self._sources[stream], ReceivedSource) for stream in sources)
+        is_live = self._follows or has_received(self._sources[stream] for stream in sources)
         description = replace(description, max_ahead=choose_max_ahead(self._max_ahead, is_live=is_live))
         if self._in_process:
             check_readable_in_process(sources)
         else:
-            description = replace(description, sharding=self._sharding(description.queries), skews=skews_of(sources))
+            from headwater.spark.shard_count import choose_shards
+
+            shards = partial(choose_shards, self.session, sources, is_live=is_live)
+            cut = self._sharding(description.queries, shards)
+            description = replace(description, sharding=cut, skews=skews_of(sources))
         self._has_evaluated = self._has_evaluated or bool(description.queries)
         return Workload(description, outline, sources)
 
@@ -473,11 +475,11 @@ class Engine(RunsInBackground):
         )
 
     def _run_workload(
-        self, workload: Workload, delivery: Delivery, follow: bool, drain: bool, seconds: float, takers: Takers
+        self, workload: Workload, delivery: Delivery, follow: bool, drain: bool, seconds: float | None, takers: Takers
     ) -> RunSummary:
         """Drive all batches, in process or on Spark, and return the counts of the run."""
         # What is received has no end: the run goes on until it is stopped, or all push sources are closed.
-        is_endless = any(isinstance(self._sources[stream], ReceivedSource) for stream in workload.sources)
+        is_endless = has_received(self._sources_at_work().values())
         is_finished = None if follow else lambda: are_all_closed(self._sources_at_work())
         follow = follow or is_endless
         if not follow:
@@ -530,7 +532,7 @@ class Engine(RunsInBackground):
         records = [stream for stream, source in workload.sources.items() if isinstance(source, RecordSource)]
         return claim_checkpoint(self._checkpoint, workload.description, runner, records, run)
 
-    def _sharding(self, queries: Sequence[RegisteredQuery]) -> ShardPlan | None:
+    def _sharding(self, queries: Sequence[RegisteredQuery], usual: Callable[[], int] = lambda: 1) -> ShardPlan | None:
         """How the work is cut on Spark; None where it is not. What has been cut once stays cut so."""
         if self._workload is not None and (self._has_evaluated or not queries):
             cut = self._workload.description.sharding
@@ -539,7 +541,7 @@ class Engine(RunsInBackground):
             queries,
             None if self._checkpoint is None else CheckpointRecord.read(self._checkpoint),
             self._shards,
-            lambda: 1 if self._realtime else self.session().sparkContext.defaultParallelism,
+            (lambda: 1) if self._realtime else usual,
             has_static_default=self._data.has_default_graph,
         )
 

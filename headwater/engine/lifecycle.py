@@ -112,6 +112,12 @@ class BackgroundRun:
         return self._summary
 
 
+def check_trigger(seconds: float | None) -> None:
+    """Check the setting `trigger_seconds`; None where it is not given."""
+    if seconds is not None:
+        check_number("trigger_seconds", seconds)
+
+
 class RunsInBackground(ABC):
     """What an engine does beside `run`: begin a run, wait for its end, hand out iterators over its answers."""
 
@@ -138,7 +144,7 @@ class RunsInBackground(ABC):
     def _run_claimed(
         self,
         takers: Takers,
-        trigger_seconds: float,
+        trigger_seconds: float | None,
         *,
         follow: bool,
         drain: bool = True,
@@ -173,7 +179,7 @@ class RunsInBackground(ABC):
         on_batch: OnBatch | None = None,
         on_progress: OnProgress | None = None,
         sinks: Sequence[Sink] = (),
-        trigger_seconds: float = 1.0,
+        trigger_seconds: float | None = None,
     ) -> None:
         """Begin a run in a thread of its own, which follows its sources until `stop` is called.
 
@@ -182,7 +188,7 @@ class RunsInBackground(ABC):
         arguments are those of `run`.
         """
         takers = Takers.check(on_answer, on_batch, on_progress, sinks, stays=True)
-        check_number("trigger_seconds", trigger_seconds)
+        check_trigger(trigger_seconds)
         self._claim_run()
         self._background = BackgroundRun(
             lambda on_open: self._run_claimed(takers, trigger_seconds, follow=True, on_open=on_open)

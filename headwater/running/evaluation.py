@@ -20,7 +20,7 @@ from headwater.sinks.dead_letters import DeadLetter
 from headwater.sources.feed import Chunk
 from headwater.terms.packing import Plain, pack, unpack
 from headwater.terms.timestamps import format_time
-from headwater.windows.element_sequences import Elements, concat_elements
+from headwater.windows.element_sequences import Elements, concat_elements, sizes_of
 from headwater.windows.heartbeat import Heartbeat, Heartbeats
 
 
@@ -115,8 +115,13 @@ class Evaluation:
             dead_letters.append(DeadLetter("bad", stream, bad.reason, bad.text, source, bad.position, bad.line))
         dead_letters.sort(key=lambda dead_letter: (dead_letter.stream, dead_letter.position, dead_letter.kind))
         counts = {stream: len(elements) for stream, elements in batch.elements.items()}
+        triples = sum(sizes_of(elements)[0] for elements in batch.elements.values())
         # Measuring all of the state takes longer than a tick.
-        measure = measure_batch(self._program, counts, step.seconds) if step.is_last else BatchMeasure(counts)
+        measure = (
+            measure_batch(self._program, counts, step.seconds, triples)
+            if step.is_last
+            else BatchMeasure(counts, triples=triples, largest=triples)
+        )
         measure = replace(measure, steps={"read": batch.seconds, "evaluate": time.monotonic() - batch.read})
         return BatchOutcome(
             step.answers, tuple(dead_letters), sum(counts.values()), self._program.watermarks(), measure

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _CONNECT_SECONDS = 5.0
 _RETRY_SECONDS = 0.5
 _RECORDS_PER_BATCH = 200_000
-_REALTIME_FETCH_MILLISECONDS = "10"
+_FETCH_WAIT_MILLISECONDS = 10
 _USUAL_IDLE = 5_000_000
 """So long, in microseconds, records may be on their way from their producers."""
 _MOST_PARTITIONS = 1 << 20
@@ -86,9 +86,9 @@ class KafkaSource(RecordSource):
         return self._load(spark, {"maxOffsetsPerTrigger": str(self.per_batch)})
 
     def records_as_they_come(self, spark: SparkSession) -> DataFrame:
-        """The records for real-time mode, which has no limits of batches; a fetch waits for a moment only."""
+        """The records for real-time mode, which has no limits of batches."""
         self._wait_for_broker()
-        return self._load(spark, {"kafka.fetch.max.wait.ms": _REALTIME_FETCH_MILLISECONDS})
+        return self._load(spark, {})
 
     def connector_options(self) -> dict[str, str]:
         """The options of Spark's connector that say where the broker is, and how it is reached."""
@@ -99,6 +99,8 @@ class KafkaSource(RecordSource):
             # Records of aborted transactions are not read.
             "kafka.isolation.level": "read_committed",
             "subscribe": ",".join(self.topics),
+            # A consumer asks ahead for records that are not there yet, and the next batch waits for that request.
+            "kafka.fetch.max.wait.ms": str(_FETCH_WAIT_MILLISECONDS),
             "failOnDataLoss": "true",
             **usual,
             **_starting_options(self.start),

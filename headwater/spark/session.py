@@ -93,7 +93,7 @@ def embedded_session(
         "PYTHONHASHSEED": os.environ.get("PYTHONHASHSEED", "0"),
     }
     variables |= dict.fromkeys(("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"), _choose_python(master, variables))
-    if _IS_LOCAL.match(master):
+    if is_local_master(master):
         settings |= LOCAL_SETTINGS
     with _set_environment(variables), _delay_interrupts():
         return _start_session(settings | STATEFUL_SETTINGS | dict(more or {}))
@@ -108,9 +108,14 @@ def choose_java_megabytes() -> int:
     return max(1024, min(_MOST_JAVA_MEGABYTES, megabytes // 8))
 
 
+def is_local_master(master: str | None) -> bool:
+    """Whether all of Spark runs on this machine, in one process of Java."""
+    return master is not None and _IS_LOCAL.match(master) is not None
+
+
 def _choose_python(master: str, variables: Mapping[str, str]) -> str:
     """The program that Spark runs wherever it needs Python: the launcher, where all of Spark is on this machine."""
-    return str(Launcher(variables).program) if _IS_LOCAL.match(master) and Launcher.is_possible() else sys.executable
+    return str(Launcher(variables).program) if is_local_master(master) and Launcher.is_possible() else sys.executable
 
 
 def _start_session(settings: dict[str, str]) -> SparkSession:

@@ -13,7 +13,8 @@ from pyoxigraph import Literal, NamedNode, Triple
 
 import headwater as hw
 from headwater.client.server_client import ServerClient
-from tests.server.serving import COUNT, Server, free_port, serving
+from tests.free_ports import free_port
+from tests.server.serving import COUNT, Server, serving
 
 
 def triple(number: int) -> Triple:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -16,13 +15,12 @@ import pytest
 from headwater.commands import demo_page
 from headwater.errors import SettingError
 from tests.commands.running import PROJECT
+from tests.free_ports import free_port
 
 
 def test_it_serves_the_page_until_it_is_interrupted() -> None:
     pytest.importorskip("nicegui", reason="the extra page is not installed")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "-m", "headwater", "demo", "--page", "--port", str(port)]
     process = subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, text=True)
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import warnings
 from pathlib import Path
 
@@ -15,19 +16,23 @@ NOTEBOOKS = PROJECT / "examples" / "notebooks"
 
 
 def executed(name: str) -> NotebookNode:
-    """The notebook with the outputs of a fresh kernel."""
-    with warnings.catch_warnings():
+    """The notebook with the outputs of a fresh kernel, which is reached by sockets in a folder.
+
+    Free ports that are chosen for a kernel may be taken by another process before the kernel binds them.
+    """
+    with warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder:
         # Between asyncio, zmq and tornado there is always something that will change one day.
         warnings.simplefilter("ignore")
+        from jupyter_client.manager import AsyncKernelManager
         from nbclient import NotebookClient
 
         notebook: NotebookNode = nbformat.read(NOTEBOOKS / name, as_version=4)
-        client = NotebookClient(
-            notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": NOTEBOOKS}}
-        )
+        kernel = AsyncKernelManager(kernel_name="python3", transport="ipc", ip=f"{folder}/kernel")
+        client = NotebookClient(notebook, km=kernel, timeout=300, resources={"metadata": {"path": NOTEBOOKS}})
         path = os.pathsep.join(filter(None, (str(PROJECT), os.environ.get("PYTHONPATH"))))
         client.execute(
-            env={**os.environ, "PYTHONPATH": path, "MPLBACKEND": "module://matplotlib_inline.backend_inline"}
+            cleanup_kc=True,
+            env={**os.environ, "PYTHONPATH": path, "MPLBACKEND": "module://matplotlib_inline.backend_inline"},
         )
     return notebook
 

@@ -28,6 +28,7 @@ from headwater.federation.endpoint.limits import Limits
 from headwater.federation.endpoint.protocol import ResultTable
 from headwater.terms.model import Literal
 from tests.federation.servers import JSON, ONE_ROW, XML, Behaviour, Exchange, Served, in_turn, serving, sparql
+from tests.free_ports import free_port
 
 SELECT = "SELECT ?x WHERE { BIND(1 AS ?x) }"
 ONE = ResultTable(("x",), ((Literal("1"),),))
@@ -43,9 +44,7 @@ def saying(status: int, body: bytes = ONE_ROW, content_type: str = JSON, **heade
 
 
 def nobody() -> str:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{free.getsockname()[1]}/sparql"
+    return f"http://127.0.0.1:{free_port()}/sparql"
 
 
 def test_a_good_answer_and_what_it_cost() -> None:

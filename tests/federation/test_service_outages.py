@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import time
 from collections.abc import Callable, Iterator
 
@@ -17,6 +16,7 @@ from headwater.federation.services import Services
 from headwater.terms.model import Literal
 from tests.federation.servers import Exchange, Served, serving, sparql
 from tests.federation.service_runs import Run, heartbeat, iri, mention, shown
+from tests.free_ports import free_port
 
 GOAL = 0.25
 
@@ -126,9 +126,7 @@ def suspects(answer: Answer) -> int:
 
 
 def nobody() -> str:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{free.getsockname()[1]}/sparql"
+    return f"http://127.0.0.1:{free_port()}/sparql"
 
 
 def test_an_endpoint_that_never_answered_is_an_error_of_plain_sparql() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ from headwater.execution.registered import RegisteredQuery
 from headwater.language.parser import parse
 from headwater.terms.model import SECOND, Element, NamedNode, Triple
 from headwater.windows.settings import resolve_settings
+from tests.free_ports import free_port
 from tests.reference_programs import reference_program
 
 EX = "http://example.org/"
@@ -29,9 +29,7 @@ def endpoint() -> Iterator[str]:
     command = shutil.which("oxigraph", path=str(Path(sys.executable).parent)) or shutil.which("oxigraph")
     if command is None:
         pytest.skip("the oxigraph server is not installed: pip install oxigraph")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
+    address = f"127.0.0.1:{free_port()}"
     server = subprocess.Popen(
         [command, "serve", "--bind", address], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
@@ -78,9 +76,7 @@ def test_each_tick_asks_the_endpoint(endpoint: str) -> None:
 
 
 def test_an_endpoint_that_does_not_answer_is_an_error_unless_silent() -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        nobody = f"http://127.0.0.1:{free.getsockname()[1]}/query"
+    nobody = f"http://127.0.0.1:{free_port()}/query"
     with pytest.raises(OSError, match="refused"):
         answers(query(f"SERVICE <{nobody}>"))
     silent = answers(query(f"SERVICE SILENT <{nobody}>"))

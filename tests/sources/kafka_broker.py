@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headwater.sources.kafka_jars import ensure_kafka, fetch_jars
+from tests.free_ports import free_port
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,13 +26,9 @@ class Broker:
     """A broker whose data outlive its process, so that it can go away and come back. Topics have two partitions."""
 
     def __init__(self, folder: Path) -> None:
-        self.port, controller = _free_ports(2)
+        self.port, controller = free_port(), free_port()
         self.servers = f"127.0.0.1:{self.port}"
-        jars = fetch_jars((ARTEFACT,), transitive=True)
-        java = os.environ.get("JAVA_HOME")
-        program = str(Path(java) / "bin" / "java") if java else shutil.which("java") or "java"
-        memory = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-        self._java = [program, *memory, "-cp", os.pathsep.join(map(str, jars))]
+        self._java = java_with_kafka()
         self._settings = folder / "server.properties"
         self._log = folder / "broker.log"
         self._process: subprocess.Popen[bytes] | None = None
@@ -80,6 +77,15 @@ class Broker:
         assert run.returncode == 0, run.stdout + run.stderr
 
 
+def java_with_kafka() -> list[str]:
+    """The command to which the name of a class of Kafka is added; a `JarError` where Kafka cannot be had."""
+    jars = fetch_jars((ARTEFACT,), transitive=True)
+    java = os.environ.get("JAVA_HOME")
+    program = str(Path(java) / "bin" / "java") if java else shutil.which("java") or "java"
+    memory = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+    return [program, *memory, "-cp", os.pathsep.join(map(str, jars))]
+
+
 def put(spark: SparkSession, servers: str, topic: str, values: Iterable[bytes | None], partition: int = 0) -> None:
     """Write records into a partition of a topic, in their order."""
     ensure_kafka(spark)
@@ -93,11 +99,3 @@ def taken(spark: SparkSession, servers: str, topic: str) -> list[Any]:
     options = {"kafka.bootstrap.servers": servers, "subscribe": topic, "includeHeaders": "true"}
     rows: list[Any] = spark.read.format("kafka").options(**options).load().collect()
     return sorted(rows, key=lambda row: (row.partition, row.offset))
-
-
-def _free_ports(count: int) -> list[int]:
-    servers = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [server.getsockname()[1] for server in servers]
-    for server in servers:
-        server.close()
-    return ports

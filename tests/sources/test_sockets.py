@@ -19,6 +19,7 @@ import headwater as hw
 from headwater.sources.payloads import Decoder
 from headwater.sources.sockets import LineReceiver
 from headwater.sources.spool import Spool, read_mark
+from tests.free_ports import free_port
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,12 +59,6 @@ def line_server(port: int, serve_one: Callable[[socket.socket], None]) -> Iterat
         yield server.getsockname()[1]
         server.shutdown(socket.SHUT_RDWR)
     thread.join(5)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
 
 
 def values_until(engine: hw.Engine, wanted: int, **options: Any) -> tuple[list[str], hw.RunSummary]:

@@ -7,7 +7,6 @@ test of such a module may run an event loop.
 from __future__ import annotations
 
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -21,6 +20,7 @@ import pytest
 
 from headwater.demo.traffic import City, Minute, morning
 from headwater.demo.traffic_feed import write_minute
+from tests.free_ports import free_port
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
@@ -50,14 +50,6 @@ class LiveCity:
         for number in range(self.written, self.written + minutes):
             write_minute(self.folder, number, self.morning[number])
         self.written += minutes
-
-
-def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @pytest.fixture(scope="session")
