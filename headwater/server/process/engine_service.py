@@ -287,19 +287,20 @@ class EngineService:
             self._tell_status()
             return {"created": before is None, "changed": True}
 
-    def _check_plan(self, text: str, name: str, dialect: Any) -> None:
-        """Refuse a query that names a file of this machine, or a stream that is not there."""
+    def _check_plan(self, text: str, name: str, dialect: Any) -> QueryPlan:
+        """The plan of a query that names no file of this machine, and no stream that is not there."""
         plan = self._plan(text, name, dialect)
         if any(isinstance(one, str) for one in rate_sources_of([plan])):
             raise NotAllowedHere("RATES names a file: a query that comes over HTTP may name a graph of the data")
         if self._settings.engine.get("locate_streams"):
-            return
+            return plan
         known = {name_to_iri(one).value for one in self._registry.streams}
         known |= {_produced_stream(one.text) for one in self._registry.queries.values()}
         for window in plan.windows:
             if window.stream.value not in known:
                 stream = iri_to_name(window.stream.value)
                 raise RegistrationError(f"the query reads the stream {stream}, which is not there: make it first")
+        return plan
 
     def _is_active(self, name: str) -> bool:
         return any(query.name == name for query in self._engine.queries)
@@ -363,8 +364,9 @@ class EngineService:
 
     def preview(self, text: str, options: dict[str, Any]) -> Any:
         """The answer of a query over what the windows hold now; nothing is registered."""
-        self._check_plan(text, "preview", options.get("dialect"))
-        sources = {name: self._source_of(name) for name in self._registry.streams}
+        plan = self._check_plan(text, "preview", options.get("dialect"))
+        read = {window.stream.value for window in plan.windows}
+        sources = {name: self._source_of(name) for name in self._registry.streams if name_to_iri(name).value in read}
         return preview_query(self._settings, text, options, sources)
 
     # Streams

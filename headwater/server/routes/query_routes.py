@@ -8,10 +8,12 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse, Response
 
 from headwater.server.problems import Problem
+from headwater.server.process.call_errors import CallError
 from headwater.server.request_limits import read_text
 from headwater.server.routes.documented import bodies, forms, problems
 from headwater.server.routes.negotiation import choose_form
 from headwater.server.server_services import ServerServices, caller_of, services_of
+from headwater.server.stream_rights import check_stream_rights
 
 router = APIRouter(tags=["queries"])
 
@@ -81,7 +83,12 @@ async def validate_query(request: Request, dialect: Dialect = None) -> JSONRespo
     """Say what is wrong with a query, with line, column and what was expected, or what it would read."""
     caller_of(request).check("read")
     text = await _read_query(request)
-    return JSONResponse(await services_of(request).engine.call("validate", text=text, dialect=dialect))
+    services = services_of(request)
+    try:
+        await check_stream_rights(caller_of(request), "read", text, dialect, services.status["streams"])
+    except CallError as error:
+        return JSONResponse({"valid": False, "errors": error.places, "warnings": []})
+    return JSONResponse(await services.engine.call("validate", text=text, dialect=dialect))
 
 
 @router.post("/queries/preview", responses=problems(408, 409, 413), openapi_extra=bodies(SPARQL))
@@ -97,12 +104,11 @@ async def preview_query(
     caller = caller_of(request)
     services = services_of(request)
     caller.check("read")
-    if any(not caller.may("read", stream=name) for name in services.status["streams"]):
-        raise Problem(403, "The token does not allow this", "A preview reads any stream: it needs a token for all")
     options = _options(
         dialect=dialect, bounds=bounds, report=report, emit=emit, content=content, seconds=None, rows=None
     )
     text = await _read_query(request)
+    await check_stream_rights(caller, "read", text, dialect, services.status["streams"])
     return JSONResponse(await services.engine.call("preview", text=text, options=options))
 
 
@@ -173,6 +179,7 @@ async def put_query(
     if callback and services.settings.server.callback_secret is None:
         raise Problem(400, "Callbacks are not set up", "The server needs the setting callback_secret")
     text = await _read_query(request)
+    await check_stream_rights(caller, "register", text, dialect, services.status["streams"])
     found = await services.engine.call(
         "put_query",
         name=name,
