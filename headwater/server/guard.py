@@ -1,4 +1,4 @@
-"""What every request passes before its route: who makes it, how many, and a line in the audit log."""
+"""What every request passes before its route: from where it comes, who makes it, how many, and the audit log."""
 
 from __future__ import annotations
 
@@ -51,7 +51,9 @@ class Guard:
 
         try:
             if scope["path"] not in _OPEN:
-                caller = self._services.access.identify(Headers(scope=scope).get("authorization"))
+                headers = Headers(scope=scope)
+                self._services.sites.check(headers)
+                caller = self._services.access.identify(headers.get("authorization"))
                 name = caller.name
                 scope[CALLER] = caller
                 if not scope["path"].startswith(_PARTS_OF_PAGES):
