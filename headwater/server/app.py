@@ -66,7 +66,8 @@ def make_app(settings: ServerSettings) -> FastAPI:
     install_problem_handlers(app)
     for router in ROUTERS:
         app.include_router(router)
-    app.include_router(make_protocol_router(RemoteData(services.engine.call), authorize=authorize_data))
+    data, largest = RemoteData(services.engine.call), settings.http.body_bytes
+    app.include_router(make_protocol_router(data, authorize=authorize_data, largest_body=largest))
 
     def count(method: str, status: int) -> None:
         answers.labels(method, str(status)).inc()

@@ -1,4 +1,4 @@
-"""What every request passes before its route: from where it comes, who makes it, how many, and the audit log."""
+"""What every request passes before its route: its origin, who makes it, how many, its body, the audit log."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headwater.server.audit_log import AuditLog
 from headwater.server.problems import Problem, problem_response
+from headwater.server.request_limits import ClientGone, take_body
 from headwater.server.server_services import CALLER, ServerServices
 
 logger = logging.getLogger(__name__)
@@ -17,6 +18,8 @@ logger = logging.getLogger(__name__)
 _OPEN = ("/health",)
 _PARTS_OF_PAGES = "/page/_nicegui"
 """A view of the page is some hundred files, and a connection; they do not count as requests."""
+_CLIENT_GONE = 499
+"""Stands in the audit log where nobody was there any more to be answered."""
 _READING = ("GET", "HEAD", "OPTIONS")
 OnAnswered = Callable[[str, int], None]
 
@@ -58,6 +61,9 @@ class Guard:
                 scope[CALLER] = caller
                 if not scope["path"].startswith(_PARTS_OF_PAGES):
                     self._services.rates.check(f"{name} {address}" if self._services.access.is_open else name)
+            if scope["type"] == "http":
+                http = self._services.settings.http
+                receive = await take_body(scope, receive, http.body_bytes, http.body_seconds)
         except Problem as problem:
             if scope["type"] == "websocket":
                 # Before it is accepted, a connection is closed with the status 403.
@@ -66,6 +72,8 @@ class Guard:
                 return
             answer = problem_response(problem.status, problem.title, problem.detail, problem.headers)
             await answer(scope, receive, note_status)
+        except ClientGone:
+            status = _CLIENT_GONE
         else:
             await self._app(scope, receive, note_status)
         finally:

@@ -13,11 +13,15 @@ from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
 from headwater.server.process.call_errors import CallError, EngineDown
+from headwater.terms.text_lines import shorten_message
 
 logger = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
 _RETRY_SECONDS = "1"
+_LONGEST_DETAIL = 4_000
+"""A detail may repeat what was sent; that much of it helps a person."""
+_MOST_ERRORS = 20
 _STATUS = {
     "unknown": (404, "There is nothing of that name"),
     "forbidden": (403, "This is not done over HTTP"),
@@ -52,6 +56,7 @@ def problem_response(
     status: int, title: str, detail: str, headers: Mapping[str, str] | None = None, **members: Any
 ) -> Response:
     """The answer of a problem."""
+    detail = "\n".join(map(shorten_message, detail[:_LONGEST_DETAIL].split("\n")))
     content = {"type": "about:blank", "title": title, "status": status, "detail": detail, **members}
     body = json.dumps(content, ensure_ascii=False).encode("utf-8", "replace")
     return Response(body, status, dict(headers or {}), MEDIA_TYPE)
@@ -87,7 +92,10 @@ def install_problem_handlers(app: FastAPI) -> None:
 
     async def on_wrong_arguments(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
-        found = [{"place": ".".join(map(str, one["loc"])), "message": str(one["msg"])} for one in error.errors()]
+        found = [
+            {"place": shorten_message(".".join(map(str, one["loc"]))), "message": shorten_message(str(one["msg"]))}
+            for one in error.errors()[:_MOST_ERRORS]
+        ]
         detail = "; ".join(f"{one['place']}: {one['message']}" for one in found)
         return problem_response(422, "The request is wrong", detail, errors=found)
 

@@ -45,7 +45,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         for name in ("secret", "team/s"):
             assert found.client.put(f"/streams/{name}").status_code == 201
         assert found.put_query("hidden", over("secret")).status_code == 201
-        assert found.put_query("derived", MAKES.format(made="made", read="secret")).status_code == 201
+        assert found.put_query("derived", MAKES.format(made="fabricated", read="secret")).status_code == 201
         found.feed(0, 1, 2, 3, stream="secret")
         found.feed(0, 1, stream="team/s")
         yield found
@@ -64,7 +64,7 @@ def team(shared: Server) -> Iterator[httpx.Client]:
         over("secret"),
         over("headwater:/secret"),
         over("team/../secret"),
-        over("made"),
+        over("fabricated"),
         over("nowhere"),
         over("file:///etc/passwd"),
         "SELECT * WHERE { STREAM ?s [RANGE 2s] { ?x <urn:v> ?v } }",
@@ -102,3 +102,27 @@ def test_the_streams_of_a_text_are_found() -> None:
     assert not caller.has_all_streams
     with pytest.raises(Problem):
         caller.check("read", stream="c")
+
+
+def test_counts_and_metrics_are_those_of_its_own_names(shared: Server, team: httpx.Client) -> None:
+    assert team.put("/queries/team/counted", content=over("team/s")).status_code == 201
+    metrics = team.get("/metrics").text
+    assert 'headwater_query_status{query="team/counted",status="running"} 1.0' in metrics
+    assert 'headwater_stream_unread_bytes{stream="team/s"}' in metrics
+    status = team.get("/status").json()
+    assert (status["queries"], status["streams"], status["subscriptions"]) == (1, 1, 0)
+    assert set(status["run"]["streams"]) <= {"team/s"}
+    for text in (metrics, str(status)):
+        for other in ("secret", "hidden", "derived", "fabricated", "headwater_elements_total"):
+            assert other not in text
+    assert "hidden" in shared.client.get("/metrics").text
+    assert shared.client.get("/status").json()["queries"] == 3
+
+
+def test_only_an_admin_raises_a_limit(shared: Server, team: httpx.Client) -> None:
+    for wrong in ({"seconds": "21"}, {"rows": "100000000"}, {"seconds": "1", "rows": "100000000"}):
+        found = team.put("/queries/team/over", content=over("team/s"), params=wrong)
+        assert (found.status_code, found.json()["title"]) == (403, "A request may only lower a limit")
+    lower = {"seconds": "20", "rows": "5"}
+    assert team.put("/queries/team/over", content=over("team/s"), params=lower).status_code == 201
+    assert shared.put_query("team/over", over("team/s"), seconds="1000").status_code == 200

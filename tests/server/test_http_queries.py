@@ -81,6 +81,31 @@ def test_what_cannot_be_registered_is_a_problem(
     assert "wrong" not in [one["name"] for one in server.client.get("/queries").json()["queries"]]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT " + "x" * 300_000,
+        "SELECT ?x WHERE { ?x <urn:" + "y" * 300_000 + "> " + '"a b" ' * 10_000,
+        'SELECT "' + "a b " * 50_000 + '"',
+        "SELECT ?x WHERE { ?x <urn:v> ?v } " + "\n" * 10_000 + "\N{GRINNING FACE}" * 20_000,
+    ],
+)
+def test_errors_do_not_repeat_what_was_sent(server: Server, text: str) -> None:
+    server.client.put("/streams/s")
+    body = text.encode()
+    answers = [
+        server.client.put("/queries/wrong", content=body),
+        server.client.post("/queries/validate", content=body),
+        server.client.post("/sparql", content=body, headers={"Content-Type": "application/sparql-query"}),
+        server.client.post("/sparql", content=body, headers={"Content-Type": "application/sparql-update"}),
+        server.client.put("/data?default", content=body, headers={"Content-Type": "text/turtle"}),
+        server.client.put("/streams/wrong", content=body, headers={"Content-Type": "application/json"}),
+    ]
+    for place, answer in enumerate(answers):
+        assert len(answer.content) < 5_000, (place, len(answer.content))
+        assert place == 1 or answer.status_code in (400, 422), place
+
+
 def test_a_service_that_is_not_allowed_is_refused(server: Server) -> None:
     server.client.put("/streams/s")
     text = COUNT.replace("?v }", "?v SERVICE <http://example.org/sparql> { ?x ?y ?z } }")

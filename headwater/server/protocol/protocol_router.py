@@ -33,6 +33,7 @@ _PROBLEMS = {
     401: "A token is needed, and none that is known came",
     403: "The token does not allow this, or the egress policy does not allow an address in the text",
     406: "No format that the client accepts",
+    408: "The body did not come in time",
     409: "A change that cannot be made",
     413: "The body is too large",
     415: "A body of another type",
@@ -42,7 +43,7 @@ _PROBLEMS = {
     503: "Too much is at work",
 }
 _GRAPH_PROBLEMS = {
-    **{status: _PROBLEMS[status] for status in (400, 401, 403, 406, 409, 413, 415, 422, 429, 503)},
+    **{status: _PROBLEMS[status] for status in (400, 401, 403, 406, 408, 409, 413, 415, 422, 429, 503)},
     404: "No graph of this name",
     412: "The graph is another one by now",
 }

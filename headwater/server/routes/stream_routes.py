@@ -13,7 +13,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from headwater.server.problems import Problem
 from headwater.server.process.registry import PUSH
-from headwater.server.request_limits import read_body
 from headwater.server.routes.documented import bodies, forms, problems
 from headwater.server.routes.negotiation import choose_form
 from headwater.server.routes.vocals import describe_stream
@@ -160,8 +159,7 @@ async def feed_stream(
         at = None if time is None else parse_time(time)
     except ValueError as error:
         raise Problem(400, "This is no time", str(error)) from None
-    http = services.settings.http
-    body = await read_body(request, http.body_bytes, http.body_seconds)
+    body = await request.body()
     found = await services.engine.call(
         "post", stream=name, body=body, format=FORMATS[media_type], key=idempotency_key, at=at
     )
