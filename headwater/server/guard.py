@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, QueryParams
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headwater.server.audit_log import AuditLog
 from headwater.server.problems import Problem, problem_response
 from headwater.server.request_limits import ClientGone, take_body
-from headwater.server.server_services import CALLER, ServerServices
+from headwater.server.server_services import CALLER, OPERATION, ServerServices
 
 logger = logging.getLogger(__name__)
 
@@ -20,6 +20,8 @@ _PARTS_OF_PAGES = "/page/_nicegui"
 """A view of the page is some hundred files, and a connection; they do not count as requests."""
 _CLIENT_GONE = 499
 """Stands in the audit log where nobody was there any more to be answered."""
+_TOLD = ("action", "graph", "callback")
+"""Parameters that say what a request does; callbacks have answers sent elsewhere."""
 _READING = ("GET", "HEAD", "OPTIONS")
 OnAnswered = Callable[[str, int], None]
 
@@ -44,12 +46,21 @@ class Guard:
         method = scope.get("method", "WEBSOCKET")
         name = "anybody"
         status = 500
+        is_noted = False
+
+        def note() -> None:
+            """Write the line of the audit log; whoever has the answer finds it there."""
+            nonlocal is_noted
+            if not is_noted and method not in _READING and scope["type"] == "http":
+                self._audit.note(name, address, method, scope["path"], status, **_describe(scope))
+            is_noted = True
 
         async def note_status(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
                 self._on_answered(method, status)
+                note()
             await send(message)
 
         try:
@@ -77,5 +88,15 @@ class Guard:
         else:
             await self._app(scope, receive, note_status)
         finally:
-            if method not in _READING and scope["type"] == "http":
-                self._audit.note(name, address, method, scope["path"], status)
+            note()
+
+
+def _describe(scope: Scope) -> dict[str, str]:
+    """What a request is about, as far as its route has said it: its name, and what is to be done to what."""
+    parameters = QueryParams(scope.get("query_string", b""))
+    found = {key: str(value) for key, value in scope.get("path_params", {}).items() if key == "name"}
+    found |= {key: parameters[key] for key in _TOLD if parameters.get(key)}
+    if "default" in parameters:
+        found["graph"] = "default"
+    found.update(scope.get(OPERATION, {}))
+    return found

@@ -52,7 +52,7 @@ class OwnSites:
             return False
 
     def _is_own(self, host: str) -> bool:
-        """Whether a header `Host` names this machine: an address of loopback, which is no name that anybody can lead."""
+        """Whether a header `Host` names this machine. Nobody elsewhere can lead an address of loopback here."""
         name = host.rpartition(":")[0] if ":" in host.rpartition("]")[2] else host
         name = name.removeprefix("[").removesuffix("]").rstrip(".")
         if name in ("localhost", self.host.lower()):

@@ -11,6 +11,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from headwater.server.process.call_errors import CallError, EngineDown
 from headwater.terms.text_lines import shorten_message
@@ -22,6 +23,7 @@ _RETRY_SECONDS = "1"
 _LONGEST_DETAIL = 4_000
 """A detail may repeat what was sent; that much of it helps a person."""
 _MOST_ERRORS = 20
+_METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE")
 _STATUS = {
     "unknown": (404, "There is nothing of that name"),
     "forbidden": (403, "This is not done over HTTP"),
@@ -73,6 +75,16 @@ def respond_to_call_error(error: CallError | EngineDown) -> Response:
     return problem_response(status, title, str(error), headers, **members)
 
 
+def _allowed_methods(request: Request) -> list[str]:
+    """The methods that some route takes at the path of a request."""
+
+    def is_taken(method: str) -> bool:
+        scope = {**request.scope, "method": method}
+        return any(route.matches(scope)[0] is Match.FULL for route in request.app.routes)
+
+    return [method for method in _METHODS if is_taken(method)]
+
+
 def install_problem_handlers(app: FastAPI) -> None:
     """Have every error of an application answered as a problem."""
 
@@ -88,7 +100,10 @@ def install_problem_handlers(app: FastAPI) -> None:
         assert isinstance(error, HTTPException)
         detail = {404: "There is nothing at this path: see /openapi.json", 405: "Another method is needed here"}
         title = str(error.detail)
-        return problem_response(error.status_code, title, detail.get(error.status_code, title), error.headers)
+        headers = error.headers
+        if error.status_code == 405:
+            headers = {"Allow": ", ".join(_allowed_methods(request))}
+        return problem_response(error.status_code, title, detail.get(error.status_code, title), headers)
 
     async def on_wrong_arguments(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)

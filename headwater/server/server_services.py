@@ -25,6 +25,9 @@ logger = logging.getLogger(__name__)
 CALLER = "headwater.caller"
 """Where the caller stands in the scope of a request."""
 
+OPERATION = "headwater.operation"
+"""Where the scope of a request says what it does, for the audit log, if its path does not."""
+
 
 @dataclass
 class ServerServices:

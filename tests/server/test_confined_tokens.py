@@ -97,7 +97,7 @@ def test_a_text_over_streams_of_its_own_is_registered_and_previewed(shared: Serv
 
 def test_the_streams_of_a_text_are_found() -> None:
     use = find_stream_use(MAKES.format(made="a", read="b"), None)
-    assert (use.read, use.made, use.reads_any) == ({"headwater:/b"}, {"headwater:/a"}, False)
+    assert (set(use.read), set(use.made), use.reads_any) == ({"headwater:/b"}, {"headwater:/a"}, False)
     caller = Caller("t", frozenset({"read"}), ("",), ("a", "b"))
     assert not caller.has_all_streams
     with pytest.raises(Problem):

@@ -180,7 +180,7 @@ def test_a_subscription_that_ended_may_begin_again(followed: Server) -> None:
 
         def hear(wanted: dict[str, str], *kinds: str) -> None:
             socket.send(json.dumps(wanted))
-            found = []
+            found: list[str] = []
             while len(found) < len(kinds):
                 event = json.loads(socket.recv(60))
                 assert event["query"] == "q"

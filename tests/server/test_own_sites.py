@@ -63,5 +63,3 @@ def test_names_of_this_machine(host: str, is_own: bool) -> None:
     with nullcontext() if is_own else pytest.raises(Problem):
         sites.check(Headers({"host": host}))
     OwnSites(False).check(Headers({"host": host}))
-
-

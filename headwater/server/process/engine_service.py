@@ -23,7 +23,7 @@ from headwater.engine.engine import Engine
 from headwater.engine.registering import parse_choice
 from headwater.engine.service_arguments import read_endpoint_settings
 from headwater.engine.stream_sources import check_stream_address
-from headwater.errors import HeadwaterError
+from headwater.errors import HeadwaterError, StateError
 from headwater.execution.registered import RegistrationError
 from headwater.federation.rate_reading import rate_sources_of
 from headwater.federation.service_settings import ServiceSettings
@@ -353,7 +353,7 @@ class EngineService:
         """How a query is evaluated: as text, Mermaid, SVG, or as values of JSON."""
         entry = self._query(name)
         if not self._is_active(name):
-            raise NotAllowedHere(f"the query {name!r} is not evaluated now: resume it first")
+            raise StateError(f"the query {name!r} is not evaluated now: resume it first")
         if format == "json":
             return describe_plan(next(one for one in self._engine.queries if one.name == name), entry)
         return self._engine.explain(name, format=format, graph=graph, stage=stage)
@@ -379,7 +379,7 @@ class EngineService:
             if before is not None:
                 if before.is_same(wanted):
                     return {"created": False, "changed": False}
-                raise NotAllowedHere(f"the stream {name!r} is there, and is another one: delete it first")
+                raise RegistrationError(f"the stream {name!r} is there, and is another one: delete it first")
             if len(self._registry.streams) >= self._settings.most_streams:
                 raise TooMany(f"there are {len(self._registry.streams)} streams, and no more are allowed: delete one")
             if wanted.source != PUSH and not wanted.source.lower().startswith("file:"):
@@ -408,7 +408,7 @@ class EngineService:
                 if iri in {w.stream.value for w in self._plan(query.text, one, query.options.get("dialect")).windows}
             ]
             if readers:
-                raise NotAllowedHere(f"the stream {name!r} is read by {', '.join(sorted(readers))}: drop them first")
+                raise RegistrationError(f"the stream {name!r} is read by {', '.join(sorted(readers))}: drop them first")
             del self._registry.streams[name]
             self._registry.save()
             self._begin_again()

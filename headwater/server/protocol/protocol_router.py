@@ -147,8 +147,12 @@ _DEFAULT = {**_parameter("default", "The default graph"), "allowEmptyValue": Tru
 _PATH = _parameter("path", "The graph whose IRI is this address", place="path", required=True)
 
 
+def _schema(media_type: str) -> dict[str, Any]:
+    return {"schema": {}} if media_type.endswith("json") else _TEXT
+
+
 def _results() -> dict[int | str, dict[str, Any]]:
-    types = dict.fromkeys([*MAIN_RESULT_TYPES, *MAIN_GRAPH_TYPES], _TEXT)
+    types = {one: _schema(one) for one in (*MAIN_RESULT_TYPES, *MAIN_GRAPH_TYPES)}
     done: dict[int | str, dict[str, Any]] = {
         200: {"description": "The result", "content": types},
         204: {"description": "The update is done"},
@@ -161,7 +165,7 @@ def _graph_answers(good: dict[int, str]) -> dict[int | str, dict[str, Any]]:
     for status, what in good.items():
         answers[status] = {"description": what}
         if status == 200:
-            answers[status]["content"] = dict.fromkeys(MAIN_GRAPH_TYPES, _TEXT)
+            answers[status]["content"] = {one: _schema(one) for one in MAIN_GRAPH_TYPES}
     return {**answers, **_problems(_GRAPH_PROBLEMS)}
 
 

@@ -31,9 +31,10 @@ from headwater.server.problems import Problem
 from headwater.server.routes.documented import forms, problems
 from headwater.server.routes.live_subscriptions import LiveSubscriptions
 from headwater.server.routes.negotiation import choose_form
+from headwater.server.routes.parameters import KNOWN_PARAMETERS
 from headwater.server.server_services import ServerServices, caller_of, services_of
 
-router = APIRouter(tags=["answers"])
+router = APIRouter(tags=["answers"], dependencies=[KNOWN_PARAMETERS])
 logger = logging.getLogger(__name__)
 
 FIRST = "first"
@@ -209,8 +210,8 @@ async def _until_gone(socket: WebSocket, sending: asyncio.Task[None]) -> None:
 async def follow_many(socket: WebSocket) -> None:
     """Any number of subscriptions over one WebSocket.
 
-    `{"subscribe": "busy", "mode": "changes", "after": "…"}` begins one, `{"unsubscribe": "busy"}` ends it, which an event
-    `end` confirms; each event has the name of its query in `query`.
+    `{"subscribe": "busy", "mode": "changes", "after": "…"}` begins one, `{"unsubscribe": "busy"}` ends it, which an
+    event `end` confirms; each event has the name of its query in `query`.
     """
     services = services_of(socket)
 

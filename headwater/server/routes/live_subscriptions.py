@@ -1,7 +1,7 @@
 """Many subscriptions over one WebSocket: each is a task, and one loop that begins and ends them.
 
-    {"subscribe": "busy", "mode": "changes", "after": "…"}      begins one
-    {"unsubscribe": "busy"}                                      ends it; an event `end` confirms it
+{"subscribe": "busy", "mode": "changes", "after": "…"}      begins one
+{"unsubscribe": "busy"}                                      ends it; an event `end` confirms it
 """
 
 from __future__ import annotations

@@ -13,16 +13,16 @@ from headwater.server.problems import Problem
 from headwater.server.process.call_errors import CallError
 from headwater.server.request_limits import read_text
 from headwater.server.routes.documented import bodies, forms, problems
+from headwater.server.routes.names import check_name
 from headwater.server.routes.negotiation import choose_form
+from headwater.server.routes.parameters import KNOWN_PARAMETERS
 from headwater.server.server_services import ServerServices, caller_of, services_of
 from headwater.server.stream_rights import check_stream_rights
 from headwater.values.query_limits import QueryLimits
 
-router = APIRouter(tags=["queries"])
+router = APIRouter(tags=["queries"], dependencies=[KNOWN_PARAMETERS])
 
 SPARQL = "application/sparql-query"
-_RESERVED = ("validate", "preview")
-_LONGEST_NAME = 500
 _PLANS = {
     "text/plain": "text",
     "application/json": "json",
@@ -178,8 +178,7 @@ async def put_query(
     """Register a query, the body, or replace the one of that name. The same one again changes nothing."""
     services, caller = services_of(request), caller_of(request)
     caller.check("register", query=name)
-    if name in _RESERVED or not name or len(name) > _LONGEST_NAME or any(ord(mark) < 32 for mark in name):
-        raise Problem(400, "This is no name for a query", f"Give it another one, of at most {_LONGEST_NAME} characters")
+    check_name("query", name)
     options = _options(
         dialect=dialect, bounds=bounds, report=report, emit=emit, content=content, t0=t0, seconds=seconds, rows=rows
     )

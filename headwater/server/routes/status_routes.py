@@ -12,6 +12,7 @@ from prometheus_client.exposition import choose_encoder
 from headwater.server.metrics import ServerCollector
 from headwater.server.problems import Problem
 from headwater.server.routes.documented import forms, problems
+from headwater.server.routes.parameters import KNOWN_PARAMETERS
 from headwater.server.server_services import caller_of, services_of
 
 router = APIRouter(tags=["status"])
@@ -23,7 +24,7 @@ async def show_health(request: Request) -> JSONResponse:
     return JSONResponse({"status": "ok"})
 
 
-@router.get("/ready", responses=problems())
+@router.get("/ready", dependencies=[KNOWN_PARAMETERS], responses=problems())
 async def show_readiness(request: Request) -> JSONResponse:
     """Whether the engine takes calls; 503 where it does not."""
     caller_of(request).check("read")
@@ -33,7 +34,7 @@ async def show_readiness(request: Request) -> JSONResponse:
     return JSONResponse({"status": "ready", "engine_starts": services.engine.starts})
 
 
-@router.get("/status", responses=problems())
+@router.get("/status", dependencies=[KNOWN_PARAMETERS], responses=problems())
 async def show_status(request: Request) -> JSONResponse:
     """The counts of the run, and, of what the token is for, how many queries, streams and subscriptions there are."""
     caller = caller_of(request)
@@ -53,7 +54,10 @@ async def show_status(request: Request) -> JSONResponse:
 
 
 @router.get(
-    "/metrics", responses={200: forms("Metrics for Prometheus", "text/plain"), **problems()}, response_class=Response
+    "/metrics",
+    dependencies=[KNOWN_PARAMETERS],
+    responses={200: forms("Metrics for Prometheus", "text/plain"), **problems()},
+    response_class=Response,
 )
 async def show_metrics(request: Request) -> Response:
     """Metrics in the formats of Prometheus."""

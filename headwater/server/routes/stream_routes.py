@@ -14,12 +14,14 @@ from pydantic import BaseModel, ConfigDict, Field
 from headwater.server.problems import Problem
 from headwater.server.process.registry import PUSH
 from headwater.server.routes.documented import bodies, forms, problems
+from headwater.server.routes.names import check_name
 from headwater.server.routes.negotiation import choose_form
+from headwater.server.routes.parameters import KNOWN_PARAMETERS
 from headwater.server.routes.vocals import describe_stream
 from headwater.server.server_services import ServerServices, caller_of, services_of
 from headwater.terms.timestamps import parse_time
 
-router = APIRouter(tags=["streams"])
+router = APIRouter(tags=["streams"], dependencies=[KNOWN_PARAMETERS])
 
 FORMATS = {
     "text/x-timed-nquads": "tnq",
@@ -34,7 +36,6 @@ FORMATS = {
 }
 """The media types of bodies, and what they are called elsewhere."""
 _DESCRIPTIONS = ("application/json", "text/turtle", "application/ld+json", "application/n-triples")
-_LONGEST_NAME = 500
 _TAIL_FILES = 200
 
 
@@ -119,10 +120,7 @@ async def put_stream(request: Request, name: str, description: StreamDescription
     services, caller = services_of(request), caller_of(request)
     wanted = description or StreamDescription()
     caller.check("register" if wanted.source == PUSH else "admin", stream=name)
-    if not name or len(name) > _LONGEST_NAME or any(ord(mark) < 32 for mark in name):
-        raise Problem(
-            400, "This is no name for a stream", f"Give it another one, of at most {_LONGEST_NAME} characters"
-        )
+    check_name("stream", name)
     found = await services.engine.call("put_stream", name=name, entry=wanted.model_dump(), owner=caller.name)
     return JSONResponse({"name": name, **found}, 201 if found["created"] else 200)
 

@@ -46,6 +46,7 @@ from headwater.server.page.page_access import (
 from headwater.server.page.served.logged_answers import logged_answer_to_page
 from headwater.server.problems import Problem
 from headwater.server.process.call_errors import CallError, EngineDown
+from headwater.server.routes.names import check_name
 from headwater.server.server_services import ServerServices
 from headwater.server.stream_rights import check_stream_rights
 from headwater.terms.names import iri_to_name
@@ -154,6 +155,10 @@ class ServerAccess:
         known = self._server.status["queries"]
         chosen = name or (iri_to_name(parsed.registration.name) if parsed.registration else _free_name(known))
         self._check("register", query=chosen)
+        try:
+            check_name("query", chosen)
+        except Problem as problem:
+            raise SettingError(f"{problem.title}: {problem.detail}") from None
         await self._check_streams("register", text)
         if chosen in known:
             raise SettingError(f"there is a query {chosen!r} already: give this one another name")
