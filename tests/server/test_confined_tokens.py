@@ -116,6 +116,11 @@ def test_counts_and_metrics_are_those_of_its_own_names(shared: Server, team: htt
         for other in ("secret", "hidden", "derived", "fabricated", "headwater_elements_total"):
             assert other not in text
     assert "hidden" in shared.client.get("/metrics").text
+    assert shared.put_query("unseen", over("team/s")).status_code == 201
+    refused = team.delete("/streams/team/s")
+    assert (refused.status_code, "unseen" in refused.text) == (409, False)
+    assert "unseen" in shared.client.delete("/streams/team/s").json()["detail"]
+    assert shared.client.delete("/queries/unseen").status_code == 204
     assert shared.client.get("/status").json()["queries"] == 3
 
 

@@ -12,6 +12,7 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from headwater.server.problems import Problem
+from headwater.server.process.call_errors import CallError
 from headwater.server.process.registry import PUSH
 from headwater.server.routes.documented import bodies, forms, problems
 from headwater.server.routes.names import check_name
@@ -125,13 +126,19 @@ async def put_stream(request: Request, name: str, description: StreamDescription
     return JSONResponse({"name": name, **found}, 201 if found["created"] else 200)
 
 
-@router.delete("/streams/{name:path}", status_code=204, responses=problems())
+@router.delete("/streams/{name:path}", status_code=204, responses=problems(409))
 async def drop_stream(request: Request, name: str) -> Response:
     """Delete a stream that no query reads, and what is kept of it."""
-    services = services_of(request)
-    caller_of(request).check("register", stream=name)
+    services, caller = services_of(request), caller_of(request)
+    caller.check("register", stream=name)
     services.stream_status(name)
-    await services.engine.call("drop_stream", name=name)
+    try:
+        await services.engine.call("drop_stream", name=name)
+    except CallError as error:
+        if error.kind != "conflict" or caller.has_all:
+            raise
+        # The message has the names of queries, which may not be for this caller.
+        raise Problem(409, "A query reads this stream", "Drop the queries that read it, or ask for that") from None
     return Response(status_code=204)
 
 
