@@ -10,7 +10,6 @@ import socket
 from types import FrameType
 from typing import Any
 
-import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -25,6 +24,8 @@ logger = logging.getLogger(__name__)
 
 _GRACE_SECONDS = 2
 _BACKLOG = 2048
+_HEAD_COMES, _BODY_COMES = "IDLE", "SEND_BODY"
+"""What h11, which uvicorn reads requests with, calls the states of a client."""
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
@@ -47,10 +48,10 @@ class PatientProtocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        state = self.conn.their_state
-        if state is h11.SEND_BODY:
+        state = self.conn.their_state.__name__
+        if state == _BODY_COMES:
             self._await("body")
-        elif state is h11.IDLE and self.conn.trailing_data[0]:
+        elif state == _HEAD_COMES and self.conn.trailing_data[0]:
             self._await("head")
         else:
             self._await(None)

@@ -13,9 +13,9 @@ from headwater.server.problems import Problem
 from headwater.server.process.call_errors import CallError
 from headwater.server.request_limits import read_text
 from headwater.server.routes.documented import bodies, forms, problems
-from headwater.server.routes.names import check_name
 from headwater.server.routes.negotiation import choose_form
 from headwater.server.routes.parameters import KNOWN_PARAMETERS
+from headwater.server.routes.path_names import check_name
 from headwater.server.server_services import ServerServices, caller_of, services_of
 from headwater.server.stream_rights import check_stream_rights
 from headwater.values.query_limits import QueryLimits

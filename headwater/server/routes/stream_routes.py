@@ -15,9 +15,9 @@ from headwater.server.problems import Problem
 from headwater.server.process.call_errors import CallError
 from headwater.server.process.registry import PUSH
 from headwater.server.routes.documented import bodies, forms, problems
-from headwater.server.routes.names import check_name
 from headwater.server.routes.negotiation import choose_form
 from headwater.server.routes.parameters import KNOWN_PARAMETERS
+from headwater.server.routes.path_names import check_name
 from headwater.server.routes.vocals import describe_stream
 from headwater.server.server_services import ServerServices, caller_of, services_of
 from headwater.terms.timestamps import parse_time

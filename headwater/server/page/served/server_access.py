@@ -46,7 +46,7 @@ from headwater.server.page.page_access import (
 from headwater.server.page.served.logged_answers import logged_answer_to_page
 from headwater.server.problems import Problem
 from headwater.server.process.call_errors import CallError, EngineDown
-from headwater.server.routes.names import check_name
+from headwater.server.routes.path_names import check_name
 from headwater.server.server_services import ServerServices
 from headwater.server.stream_rights import check_stream_rights
 from headwater.terms.names import iri_to_name
