@@ -64,6 +64,7 @@ from headwater.running.workload import Workload, WorkloadChanges
 from headwater.sharding.shard_plan import ShardPlan
 from headwater.sharding.shard_planning import keep_shard_plan
 from headwater.sinks.sink import Sink, open_sink
+from headwater.sources.feed import Feed
 from headwater.sources.live_streams import are_all_closed, has_received, note_read
 from headwater.sources.receivers import ReceivedSource, RunSignals, check_readable_in_process, run_receivers
 from headwater.sources.records import RecordSource, skews_of
@@ -415,7 +416,7 @@ class Engine(RunsInBackground):
             self._changes, self._workload = WorkloadChanges(renew, self._woken), workload
             if self._queries is not registered:  # They were changed while the sources were opened.
                 self._changes.request()
-            delivery = self._make_delivery(workload, takers)
+            delivery = self._make_delivery(workload, takers, open_sources)
             on_open()
             try:
                 return self._run_workload(workload, delivery, follow, drain, trigger_seconds, takers)
@@ -444,8 +445,8 @@ class Engine(RunsInBackground):
         self._has_evaluated = self._has_evaluated or bool(description.queries)
         return Workload(description, outline, sources)
 
-    def _make_delivery(self, workload: Workload, takers: Takers) -> Delivery:
-        """What takes the outcomes of batches to sinks, callbacks and subscriptions; claims the checkpoint."""
+    def _make_delivery(self, workload: Workload, takers: Takers, open_sources: Mapping[str, Source]) -> Delivery:
+        """What takes the outcomes of batches where they go; claims the checkpoint. `open_sources` may become more."""
         self._claimed = self._claim(workload)
         self._continued = self._claimed.continued
 
@@ -456,7 +457,6 @@ class Engine(RunsInBackground):
             if self._subscriptions and not takers.is_taken and all(one.closed for one in self._subscriptions):
                 self._stop.set()
 
-        feed = workload.feed(drain=True)
         return Delivery(
             on_answer=takers.on_answer,
             on_batch=takers.on_batch,
@@ -467,8 +467,8 @@ class Engine(RunsInBackground):
             dead_letters=None if self._realtime else self._dead_letters,
             run=self._claimed.run,
             strict=self._strict and not self._realtime,
-            line_numbers=feed.line_numbers,
-            text_at=feed.text_at,
+            line_numbers=lambda *place: Feed(open_sources).line_numbers(*place),
+            text_at=lambda *place: Feed(open_sources).text_at(*place),
             queries=workload.initial_progress(),
             warn=self._warnings.tell,
             types=workload.column_types(),

@@ -105,7 +105,7 @@ class Evaluation:
         for stream, element in step.late:
             dead_letters.append(_dead_letter("late", stream, "late", element, batch.sources))
         for stream, element in step.ahead:
-            reason = f"{format_time(element.time)} is too far ahead of the elements before it (--max-ahead)"
+            reason = f"{format_time(element.time)} is too far ahead of the elements before it (max_ahead)"
             dead_letters.append(_dead_letter("ahead", stream, reason, element, batch.sources))
         for stream, element in step.colliding:
             letter = _dead_letter("bad", stream, COLLISION_REASON, element, batch.sources)

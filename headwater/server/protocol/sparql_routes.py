@@ -22,6 +22,7 @@ from headwater.server.protocol.http_requests import (
 )
 from headwater.server.protocol.media_types import MAIN_GRAPH_TYPES, accepted_types, choose_graph_type, with_charset
 from headwater.server.protocol.result_texts import write_graph
+from headwater.server.request_limits import check_length
 
 QUERY = "application/sparql-query"
 UPDATE = "application/sparql-update"
@@ -75,6 +76,7 @@ class SparqlEndpoint:
 
     async def _query(self, request: Request, text: str, parameters: _Parameters) -> Response:
         await self.authorize(request, "read")
+        check_length(text)
         graphs = _graph_choice(parameters, "default-graph-uri", "named-graph-uri")
         accepted = accepted_types(request.headers.get("accept"))
         result = await self.data.query(QueryRequest(text, address_of(request), graphs, accepted))
