@@ -9,39 +9,16 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from typing import Any
 
 import httpx
-from pyoxigraph import QueryResultsFormat, QuerySolutions, RdfFormat
 
-from headwater.algebra.plan import QueryKind
 from headwater.client.server_errors import ServerError, raise_for_problem
 from headwater.execution.answers import Answer
 from headwater.execution.suspension import QuerySuspended
-from headwater.terms.checking.checked_parsing import parse_quads, parse_results
+from headwater.sinks.answer_parsing import answer_of
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.1, 5.0
 _SILENCE_SECONDS = 60.0
 """A connection on which nothing comes for so long is taken for dead: a server says something every 15 seconds."""
 _PASSING = frozenset({429, 500, 502, 503, 504})
-
-
-def answer_of(event: dict[str, Any], query: str) -> Answer:
-    """The answer that an event has."""
-    head: dict[str, Any] = {
-        "query": query,
-        "time": event["time_us"],
-        "watermark": event.get("watermark_us"),
-        "complete": event.get("complete", True),
-    }
-    if "graph" in event:
-        triples = tuple(quad.triple for quad in parse_quads(event["graph"].encode(), RdfFormat.N_TRIPLES))
-        return Answer(kind=QueryKind.CONSTRUCT, triples=triples, **head)
-    if "boolean" in event:
-        return Answer(kind=QueryKind.ASK, boolean=event["boolean"], **head)
-    text = json.dumps({"head": event["head"], "results": event["results"]})
-    found = parse_results(text, QueryResultsFormat.JSON)
-    assert isinstance(found, QuerySolutions)
-    names = tuple(variable.value for variable in found.variables)
-    rows = tuple(tuple(solution[name] for name in names) for solution in found)
-    return Answer(kind=QueryKind.SELECT, variables=names, rows=rows, **head)
 
 
 class FollowedAnswers(Iterator[Answer], AsyncIterator[Answer]):

@@ -25,11 +25,12 @@ from urllib.parse import quote
 
 import httpx
 
-from headwater.client.followed_answers import FollowedAnswers, answer_of
+from headwater.client.followed_answers import FollowedAnswers
 from headwater.client.remote_dataset import RemoteDataSet
 from headwater.client.server_errors import ServerError, raise_for_problem
 from headwater.errors import SettingError, StateError
 from headwater.execution.answers import Answer
+from headwater.sinks.answer_parsing import answer_of
 from headwater.sources.spool import element_lines
 from headwater.terms.arguments import check_elements, check_text, check_time
 from headwater.terms.model import Element, Quad, Triple

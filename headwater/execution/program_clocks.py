@@ -35,6 +35,14 @@ def make_clocks(
     return clocks
 
 
+def keys_by_stream(keys: Iterable[StreamKey]) -> dict[str, list[StreamKey]]:
+    """The keys of each stream."""
+    found: dict[str, list[StreamKey]] = {}
+    for key in keys:
+        found.setdefault(key[0], []).append(key)
+    return found
+
+
 def watermark_of(clocks: Sequence[StreamClock]) -> tuple[int | None, bool, int | None]:
     """The watermark of some streams together, whether all have ended, and the time after the newest element."""
     watermark, ended = combine_clocks(clocks)

@@ -27,30 +27,58 @@ logger = logging.getLogger(__name__)
 
 _GRACE_SECONDS = 2
 _BACKLOG = 2048
+_HEAD_COMES, _BODY_COMES = "IDLE", "SEND_BODY"
+"""What h11, which uvicorn reads requests with, calls the states of a client."""
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 class PatientProtocol(H11Protocol):
-    """HTTP/1.1 that closes connections which do not say in time what they want."""
+    """HTTP/1.1 that closes connections on which the head or the body of a request does not come in time.
+
+    A body that is late is answered by the application (`request_limits`). What is closed here is a connection whose
+    request was answered before its body had come.
+    """
 
     head_seconds = 10.0
+    body_seconds = 60.0
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self._head_timer = self.loop.call_later(self.head_seconds, self._close_silent)
+        self._has_upgraded = False
+        self._awaited: tuple[str, object] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._await("head")
 
-    def _close_silent(self) -> None:
-        request: object = self.cycle
-        if request is None:
-            self.transport.close()
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        state = self.conn.their_state.__name__
+        if state == _BODY_COMES:
+            self._await("body")
+        elif state == _HEAD_COMES and self.conn.trailing_data[0]:
+            self._await("head")
+        else:
+            self._await(None)
+
+    def _await(self, part: str | None) -> None:
+        """Note which part of a request is to come now; it has its time from when it was first waited for."""
+        awaited = None if part is None or self._has_upgraded else (part, self.cycle)
+        if awaited == self._awaited:
+            return
+        self._awaited = awaited
+        if self._timer is not None:
+            self._timer.cancel()
+        if awaited is not None:
+            seconds = self.head_seconds if part == "head" else self.body_seconds + self.head_seconds
+            self._timer = self.loop.call_later(seconds, self.transport.close)
 
     def handle_websocket_upgrade(self, event: Any) -> None:
         # From now on the connection belongs to another protocol, with limits of its own.
-        self._head_timer.cancel()
+        self._has_upgraded = True
+        self._await(None)
         super().handle_websocket_upgrade(event)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._head_timer.cancel()
+        self._await(None)
         super().connection_lost(exc)
 
 
@@ -104,7 +132,8 @@ def serve(settings: ServerSettings, on_listening: Callable[[], object] = lambda:
     on_listening()
     app = make_app(settings)
     mount_server_page(app)
-    protocol = type("Protocol", (PatientProtocol,), {"head_seconds": settings.http.head_seconds})
+    times = {"head_seconds": settings.http.head_seconds, "body_seconds": settings.http.body_seconds}
+    protocol = type("Protocol", (PatientProtocol,), times)
     config = uvicorn.Config(
         app,
         host=table.host,

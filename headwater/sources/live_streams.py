@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from headwater.sources.offsets import Offset
 from headwater.sources.push import PushSource
@@ -16,6 +16,11 @@ def note_read(sources: Mapping[str, Source | ReceivedSource], offset: Offset) ->
     for stream, source in sources.items():
         if isinstance(source, ReceivedSource):
             source.note_read(offset.of(stream))
+
+
+def has_received(sources: Iterable[Source | ReceivedSource]) -> bool:
+    """Whether one of the streams comes in while a run is at work, so that the run has no end of its own."""
+    return any(isinstance(source, ReceivedSource) for source in sources)
 
 
 def are_all_closed(sources: Mapping[str, Source | ReceivedSource]) -> bool:

@@ -256,3 +256,9 @@ def test_broken_static_data_ends_with_1(tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert "broken.ttl" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_real_time_mode_is_one_of_spark() -> None:
+    result = run_example("cars-per-district", "--realtime")
+    assert result.exit_code != 0
+    assert "leave out in_process=True (--in-process)" in result.stderr + str(result.exception)

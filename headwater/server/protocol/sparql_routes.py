@@ -29,6 +29,7 @@ from headwater.server.protocol.http_requests import (
 )
 from headwater.server.protocol.media_types import MAIN_GRAPH_TYPES, accepted_types, choose_graph_type, with_charset
 from headwater.server.protocol.result_texts import write_graph
+from headwater.server.request_limits import check_length
 
 QUERY = "application/sparql-query"
 UPDATE = "application/sparql-update"
@@ -84,6 +85,7 @@ class SparqlEndpoint:
 
     async def _query(self, request: Request, text: str, parameters: _Parameters) -> Response:
         reader = await self.authorize(request, "read") or ANY_READER
+        check_length(text)
         graphs = _graph_choice(parameters, "default-graph-uri", "named-graph-uri")
         accepted = accepted_types(request.headers.get("accept"))
         result = await self.data.query(QueryRequest(text, address_of(request), graphs, accepted, reader))
