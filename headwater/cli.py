@@ -142,6 +142,14 @@ def run(
         bool,
         typer.Option("--follow", help="Go on when all files are read: wait for what is added. Ctrl-C ends."),
     ] = False,
+    realtime: Annotated[
+        bool,
+        typer.Option(
+            "--realtime",
+            help="Experimental: follow topics of Kafka in Spark's real-time mode, to --out kafka://…; in micro-batches "
+            "where that is not possible.",
+        ),
+    ] = False,
     evaluator: Annotated[
         Literal["auto", "reference"],
         typer.Option(help="The incremental kernel where it can, or the slow definition for everything."),
@@ -235,6 +243,7 @@ def run(
             checkpoint=checkpoint,
             dead_letters=dead_letters,
             follow=follow,
+            realtime=realtime,
             drain=not no_drain,
             evaluator=evaluator,
             window_cap=window_cap,
@@ -433,12 +442,18 @@ def why(
     epilog=example(
         "headwater load dblp.nt.gz authors/ --into dblp",
         "headwater load city.ttl --graph http://city/map --into city",
+        "zstd -dc dblp.nt.zst | headwater load - --into dblp",
     )
 )
 @report_failures
 def load(
     sources: Annotated[
-        list[str], typer.Argument(metavar="DIR|FILE…", help="RDF files, or folders of them.", show_default=False)
+        list[str],
+        typer.Argument(
+            metavar="DIR|FILE…",
+            help="RDF files, or folders of them; - is N-Triples or N-Quads on standard input.",
+            show_default=False,
+        ),
     ],
     into: Annotated[
         Path, typer.Option(metavar="FOLDER", help="The data set: a new folder, or one that was made by load.")

@@ -80,7 +80,7 @@ INTERNAL_ERRORS = {
     *("UnsupportedByKernel", "UnsupportedPlan", "RowError", "UnknownTerm", "NotResults", "WrongInput"),
     *("RunStopped", "QueryDropped", "FamilyFailed"),
     *("StreamBusy", "KeyReused", "UnknownName", "NotAllowedHere", "TooMany", "NotKept"),
-    *("Problem", "EngineDown", "CallError"),
+    *("Problem", "EngineDown", "CallError", "ClientGone"),
 }
 """Exceptions that never reach a user: they are caught inside, become bad elements or replies of the server, or are
 those of the command line."""

@@ -9,13 +9,11 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from typing import Any
 
 import httpx
-from pyoxigraph import QueryResultsFormat, QuerySolutions, RdfFormat
 
-from headwater.algebra.plan import QueryKind
 from headwater.client.server_errors import ServerError, raise_for_problem
 from headwater.execution.answers import Answer
 from headwater.execution.suspension import QuerySuspended
-from headwater.terms.checking.checked_parsing import parse_quads, parse_results
+from headwater.sinks.answer_parsing import answer_of
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.1, 5.0
 _SILENCE_SECONDS = 60.0
@@ -23,42 +21,24 @@ _SILENCE_SECONDS = 60.0
 _PASSING = frozenset({429, 500, 502, 503, 504})
 
 
-def answer_of(event: dict[str, Any], query: str) -> Answer:
-    """The answer that an event has."""
-    head: dict[str, Any] = {
-        "query": query,
-        "time": event["time_us"],
-        "watermark": event.get("watermark_us"),
-        "complete": event.get("complete", True),
-    }
-    if "graph" in event:
-        triples = tuple(quad.triple for quad in parse_quads(event["graph"].encode(), RdfFormat.N_TRIPLES))
-        return Answer(kind=QueryKind.CONSTRUCT, triples=triples, **head)
-    if "boolean" in event:
-        return Answer(kind=QueryKind.ASK, boolean=event["boolean"], **head)
-    text = json.dumps({"head": event["head"], "results": event["results"]})
-    found = parse_results(text, QueryResultsFormat.JSON)
-    assert isinstance(found, QuerySolutions)
-    names = tuple(variable.value for variable in found.variables)
-    rows = tuple(tuple(solution[name] for name in names) for solution in found)
-    return Answer(kind=QueryKind.SELECT, variables=names, rows=rows, **head)
-
-
 class FollowedAnswers(Iterator[Answer], AsyncIterator[Answer]):
     """The answers of a query of a server, for `for` and for `async for`; they end when the query is dropped.
 
-    `last_event` is where another program can go on. A connection that breaks is made again, for `patience` seconds at
-    most where that is given. Where the query is suspended, `QuerySuspended` is raised; it may be gone on with.
+    `last_event` is where another program can go on. A connection that breaks is made again, until the server has said
+    nothing for `patience` seconds; then a `ServerError` is raised, and following may be tried again. Where the query is
+    suspended, `QuerySuspended` is raised; it may be gone on with.
     """
 
     def __init__(
-        self, make: Callable[[], httpx.Client], query: str, path: str, after: str | None, patience: float | None
+        self, make: Callable[[], httpx.Client], query: str, path: str, after: str | None, patience: float
     ) -> None:
         self._make = make
         self._query = query
         self._path = path
         self.last_event = after
         self._patience = patience
+        self._heard = time.monotonic()
+        """When the server said something last, or its words were used."""
         self._events: Generator[dict[str, Any], None, None] | None = None
         self._has_ended = False
 
@@ -70,8 +50,13 @@ class FollowedAnswers(Iterator[Answer], AsyncIterator[Answer]):
 
     def __next__(self) -> Answer:
         if self._events is None:
+            self._heard = time.monotonic()
             self._events = self._follow()
-        event = None if self._has_ended else next(self._events, None)
+        try:
+            event = None if self._has_ended else next(self._events, None)
+        except ServerError:
+            self._events = None
+            raise
         if event is None:
             raise StopIteration
         if "suspended" in event:
@@ -91,13 +76,13 @@ class FollowedAnswers(Iterator[Answer], AsyncIterator[Answer]):
             self._events.close()
 
     def _follow(self) -> Generator[dict[str, Any], None, None]:
-        wait, heard = _FIRST_WAIT, time.monotonic()
+        wait = _FIRST_WAIT
         with self._make() as client:
             while True:
                 reason = "the connection was closed"
                 try:
                     for event in self._read(client):
-                        wait, heard = _FIRST_WAIT, time.monotonic()
+                        wait = _FIRST_WAIT
                         if event["event"] == "end":
                             reason = event["reason"]
                             if not event.get("again", True):
@@ -105,16 +90,20 @@ class FollowedAnswers(Iterator[Answer], AsyncIterator[Answer]):
                             break
                         self.last_event = event["id"]
                         yield event
-                        heard = time.monotonic()
+                        self._heard = time.monotonic()
                 except httpx.TransportError as error:
                     reason = str(error) or type(error).__name__
                 except ServerError as error:
                     if error.status not in _PASSING:
                         raise
                     reason = str(error)
-                if self._patience is not None and time.monotonic() - heard > self._patience:
-                    raise ServerError(f"the answers of {self._query!r} cannot be followed: {reason}")
-                time.sleep(wait)
+                left = self._heard + self._patience - time.monotonic()
+                if left <= 0:
+                    raise ServerError(
+                        f"the answers of {self._query!r} cannot be followed: the server has said nothing for "
+                        f"{self._patience:g} seconds ({reason})"
+                    )
+                time.sleep(min(wait, left))
                 wait = min(2 * wait, _LONGEST_WAIT)
 
     def _read(self, client: httpx.Client) -> Iterator[dict[str, Any]]:
@@ -126,6 +115,8 @@ class FollowedAnswers(Iterator[Answer], AsyncIterator[Answer]):
             if not response.is_success:
                 response.read()
                 raise_for_problem(response)
+            self._heard = time.monotonic()
             for line in response.iter_lines():
+                self._heard = time.monotonic()
                 if line:
                     yield json.loads(line)

@@ -18,19 +18,22 @@ import time as clock
 import uuid
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Any, NoReturn, Self, TypeAlias
 from urllib.parse import quote
 
 import httpx
 
-from headwater.client.followed_answers import FollowedAnswers, answer_of
+from headwater.client.followed_answers import FollowedAnswers
+from headwater.client.remote_dataset import RemoteDataSet
 from headwater.client.server_errors import ServerError, raise_for_problem
-from headwater.errors import SettingError
+from headwater.errors import SettingError, StateError
 from headwater.execution.answers import Answer
+from headwater.sinks.answer_parsing import answer_of
 from headwater.sources.spool import element_lines
 from headwater.terms.arguments import check_elements, check_text, check_time
-from headwater.terms.model import Element, Triple
+from headwater.terms.model import Element, Quad, Triple
 from headwater.terms.timestamps import datetime_to_time, format_time
 from headwater.terms.writing import write_ntriples
 
@@ -112,9 +115,11 @@ class RemoteQuery:
     def answers(self, *, after: str | None = None, patience: float | None = None) -> FollowedAnswers:
         """The answers from now on, or behind an event (`first`: all that are kept); they go on over broken connections.
 
-        `patience` is for how many seconds a connection is tried again before a `ServerError` is raised.
+        `patience` is after how many seconds without a word of the server a `ServerError` is raised: that of `connect`
+        unless it is given; `math.inf`: never.
         """
-        return FollowedAnswers(self._server.make_client, self.name, f"{self._path}/answers", after, patience)
+        waits = self._server.patience if patience is None else patience
+        return FollowedAnswers(self._server.make_client, self.name, f"{self._path}/answers", after, waits)
 
     def answers_async(self, *, after: str | None = None, patience: float | None = None) -> FollowedAnswers:
         """The same, for `async for`."""
@@ -134,6 +139,15 @@ class RemoteQuery:
         """How the query is understood and evaluated: `text`, `json`, `mermaid` or `svg`."""
         parameters = {"format": format, "stage": stage}
         return self._server.request("GET", f"{self._path}/plan", params=parameters).text
+
+    def why(self, time: Time) -> list[dict[str, Any]]:
+        """How many solutions each step of the plan has at the instant of an answer: `depth`, `text`, `solutions`, and
+        in `is_end` whether they end there."""
+        instant = datetime_to_time(time) if isinstance(time, datetime) else check_time("time", time)
+        parameters = {"time": format_time(instant)}
+        response = self._server.request("GET", f"{self._path}/why", params=parameters)
+        found: list[dict[str, Any]] = response.json()["steps"]
+        return found
 
     def pause(self) -> None:
         """Evaluate it no more until it is resumed."""
@@ -159,7 +173,8 @@ class ServerClient:
         if not self._url.startswith(("http://", "https://")):
             raise SettingError(f"{url!r} is no address of a server: it begins with http:// or https://")
         self._headers = {"User-Agent": "headwater"} | ({} if token is None else {"Authorization": f"Bearer {token}"})
-        self._patience = patience
+        self.patience = patience
+        """For how many seconds the server may say nothing."""
         self._client = self.make_client()
 
     def make_client(self) -> httpx.Client:
@@ -168,7 +183,7 @@ class ServerClient:
 
     def send_request(self, method: str, path: str, **arguments: Any) -> httpx.Response:
         """The answer of the server to a request, which is repeated where that may help."""
-        end, wait = clock.monotonic() + self._patience, _FIRST_WAIT
+        end, wait = clock.monotonic() + self.patience, _FIRST_WAIT
         while True:
             try:
                 response = self._client.request(method, path, **arguments)
@@ -235,6 +250,85 @@ class ServerClient:
         found = self.request("POST", "/queries/preview", content=text.encode(), params=parameters, query=text).json()
         return None if found["answer"] is None else answer_of(found["answer"], "preview")
 
+    def resume(self, query: RemoteQuery | str) -> None:
+        """Have a query go on that is paused or suspended."""
+        RemoteQuery(self, query if isinstance(query, str) else query.name).resume()
+
+    def explain(self, name: str, **how: Any) -> str:
+        """What `RemoteQuery.explain` gives."""
+        return RemoteQuery(self, name).explain(**how)
+
+    def why(self, name: str, tick: Time) -> list[dict[str, Any]]:
+        """What `RemoteQuery.why` gives."""
+        return RemoteQuery(self, name).why(tick)
+
+    def subscribe(
+        self, query: RemoteQuery | str, *, after: str | None = None, patience: float | None = None
+    ) -> FollowedAnswers:
+        """The answers of a query: what `RemoteQuery.answers` gives."""
+        name = query if isinstance(query, str) else query.name
+        return RemoteQuery(self, name).answers(after=after, patience=patience)
+
+    def subscribe_async(
+        self, query: RemoteQuery | str, *, after: str | None = None, patience: float | None = None
+    ) -> FollowedAnswers:
+        """The same, for `async for`."""
+        return self.subscribe(query, after=after, patience=patience)
+
+    def dataset(
+        self, data: str | Path | Iterable[Quad] | None = None, graph: str | None = None, **others: Any
+    ) -> RemoteDataSet:
+        """The linked data of the server, that are asked and changed at `/sparql` and `/data`.
+
+        An RDF file of this machine, or quads, are added to them; with `graph`, what stands in no named graph goes into
+        the one of that name.
+        """
+        if others:
+            raise StateError(
+                f"a server does not take {', '.join(sorted(others))}: add the data to [[data]] in its settings"
+            )
+        found = RemoteDataSet(self)
+        if data is not None:
+            found.add(data, graph)
+        return found
+
+    def endpoint(self, *given: Any, **settings: Any) -> NoReturn:
+        """Endpoints of SERVICE are set where the server is run."""
+        raise _not_here("endpoint", "add it to [[endpoints]] in the settings of the server, and to [egress]")
+
+    def function(self, *given: Any, **settings: Any) -> NoReturn:
+        """Functions of Python are called in the process that evaluates."""
+        raise _not_here("function", "call it on what the answers have, or use an Engine in this program")
+
+    def start(self, *given: Any, **settings: Any) -> NoReturn:
+        """The server runs already."""
+        raise _not_here("start", "the server runs already; query.answers() takes answers, also with callbacks")
+
+    def run(self, *given: Any, **settings: Any) -> NoReturn:
+        """The server runs already."""
+        raise _not_here("run", "the server runs already; take answers with query.answers()")
+
+    def stop(self) -> NoReturn:
+        """Only who runs the server stops it."""
+        raise _not_here("stop", "pause or drop queries; the server ends with SIGTERM; close() ends this connection")
+
+    def wait(self, *given: Any, **settings: Any) -> NoReturn:
+        """The run of a server has no end."""
+        raise _not_here("wait", "the run of a server has no end; close() ends this connection")
+
+    def dataframe(self, *given: Any, **settings: Any) -> NoReturn:
+        """DataFrames of Spark are in the program that has the session."""
+        raise _not_here("dataframe", "use answer.to_pandas(), or an Engine with Spark in this program")
+
+    def session(self) -> NoReturn:
+        """The Spark session is in the engine process of the server."""
+        raise _not_here("session", "use an Engine with Spark in this program")
+
+    @property
+    def continued(self) -> NoReturn:
+        """What a run took over is known where the server runs."""
+        raise _not_here("continued", "query.status has the counts of a query, progress those of the run")
+
     def close(self) -> None:
         """Close the connections."""
         self._client.close()
@@ -248,9 +342,14 @@ class ServerClient:
         self.close()
 
 
-def connect(url: str, token: str | None = None, *, patience: float = 30.0) -> ServerClient:
-    """A server of `headwater serve`, with the verbs of `Engine`.
+def _not_here(verb: str, instead: str) -> StateError:
+    return StateError(f"a server has no {verb}: {instead}")
 
-    `patience` is for how many seconds a request is repeated that the server does not take now.
+
+def connect(url: str, token: str | None = None, *, patience: float = 30.0) -> ServerClient:
+    """A server of `headwater serve`, with the verbs of `Engine`; those that only make sense where the engine is say so.
+
+    `patience` is for how many seconds a request is repeated that the server does not take now, and how long it may say
+    nothing to those who follow answers.
     """
     return ServerClient(url, token, patience)

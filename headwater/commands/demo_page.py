@@ -29,6 +29,7 @@ def demo_page(seconds: float, port: int) -> None:
         raise SettingError("the page needs packages that are not installed: pip install 'headwater[page]'")
     from headwater.server.page.embedded.embedded_access import EmbeddedAccess
     from headwater.server.page.page_mount import page_app, page_server
+    from headwater.server.page.share_links import query_path
 
     demo_files = files("headwater.demo")
     with TemporaryDirectory(prefix="headwater-demo-", ignore_cleanup_errors=True) as name:
@@ -43,7 +44,7 @@ def demo_page(seconds: float, port: int) -> None:
         feed.begin()
         queries = demo_files / "queries"
         # A car that one camera sees twice is counted twice.
-        access.add_query((queries / f"{MAP_QUERY}.rq").read_text("utf-8"), content="bag")
+        shown = access.add_query((queries / f"{MAP_QUERY}.rq").read_text("utf-8"), content="bag")
         for query in QUERIES:
             access.add_query((queries / f"{query}.rq").read_text("utf-8"))
 
@@ -56,4 +57,4 @@ def demo_page(seconds: float, port: int) -> None:
             feed.stop()
             access.stop()
 
-        page_server(page_app(access, begin, end), port).run()
+        page_server(page_app(access, begin, end, query_path(shown)), port).run()

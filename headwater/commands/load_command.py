@@ -14,6 +14,9 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from headwater.commands.ending import FAILED
 from headwater.datasets.loading.bulk_load import LoadProgress, LoadReport, load
 
+STANDARD_INPUT = "-"
+"""Stands among the files for N-Triples or N-Quads on standard input."""
+
 
 def load_files(sources: Sequence[str], into: Path, graph: str | None, strict: bool) -> None:
     """Loads the files and says what became of them; exit code 1 where nothing of one could be read."""
@@ -33,9 +36,12 @@ def load_files(sources: Sequence[str], into: Path, graph: str | None, strict: bo
             rate = progress.statements / max(1e-9, time.monotonic() - start)
             words = f"{progress.statements:,} statements ({rate:,.0f}/s), {progress.bad:,} bad"
             doing = Path(progress.file).name or progress.phase
-            bar.update(task, total=progress.total_bytes, completed=progress.bytes_read, rate=words, description=doing)
+            bar.update(
+                task, total=progress.total_bytes or None, completed=progress.bytes_read, rate=words, description=doing
+            )
 
-        report = load(into, sources, graph=graph, strict=strict, on_progress=show)
+        given = [sys.stdin.buffer if source == STANDARD_INPUT else source for source in sources]
+        report = load(into, given, graph=graph, strict=strict, on_progress=show)
     print(report_text(report, into, time.monotonic() - start))
     if report.unreadable:
         first, *others = report.unreadable

@@ -81,6 +81,7 @@ class RunOptions:
     trigger: str | None = None
     quiet: bool = False
     max_ahead: str | None = None
+    realtime: bool = False
 
 
 def run(options: RunOptions) -> None:
@@ -101,7 +102,7 @@ def _run(options: RunOptions, line: ProgressLine) -> None:
     locate_streams("--idle", [stream for stream, _ in given_idle if stream is not None], sources)
     idle_of_all, idle = choose_idle(settings, given_idle)
     trigger = settings.trigger if options.trigger is None else options.trigger
-    trigger_seconds = read_duration("--trigger", trigger or "1s") / SECOND
+    trigger_seconds = None if trigger is None else read_duration("--trigger", trigger) / SECOND
     engine = hw.Engine(
         in_process=options.in_process,
         delay=delay,
@@ -153,6 +154,7 @@ def _run(options: RunOptions, line: ProgressLine) -> None:
             on_progress=on_progress,
             sinks=sinks,
             trigger_seconds=trigger_seconds,
+            realtime=options.realtime,
         )
         write(summary)
     line.clear()

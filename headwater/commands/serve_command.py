@@ -57,5 +57,5 @@ def serve(options: ServeOptions) -> None:
     for note in notes:
         print(note, file=sys.stderr)
     scheme = "http" if table.certificate is None else "https"
-    print(f"listening at {scheme}://{table.host}:{table.port}, state in {settings.state}", file=sys.stderr, flush=True)
-    http_server.serve(settings)
+    where = f"listening at {scheme}://{table.host}:{table.port}, state in {settings.state}"
+    http_server.serve(settings, lambda: print(where, file=sys.stderr, flush=True))

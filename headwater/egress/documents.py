@@ -15,7 +15,7 @@ from urllib.parse import urljoin, urlsplit
 import httpx
 
 from headwater.egress.credentials import Credentials, split_user_info
-from headwater.egress.policy import EgressPolicy
+from headwater.egress.policy import EgressError, EgressPolicy
 from headwater.egress.transport import make_client
 from headwater.egress.web_addresses import normalise
 from headwater.errors import HeadwaterError, SettingError
@@ -63,7 +63,9 @@ def fetch_document(
     try:
         origin = normalise(address).origin
     except SettingError as error:
-        raise WebError(f"{redact_url(url)} cannot be read: {error}") from None
+        # What is no address of the web is nothing that a policy could allow.
+        kind = WebError if policy is None else EgressError
+        raise kind(f"{redact_url(url)} cannot be read: {error}") from None
     sent = {"Accept": accept, "User-Agent": "headwater", **(headers or {})}
     try:
         with make_client(policy) as client:

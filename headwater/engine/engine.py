@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -15,10 +16,11 @@ from headwater.datasets.dataset import DataSet
 from headwater.datasets.remote_updates import RemoteAccess
 from headwater.egress.credentials import check_credentials
 from headwater.egress.policy import EgressPolicy
+from headwater.engine import realtime_runs
 from headwater.engine.engine_data import EngineData
 from headwater.engine.explaining import explain_answer
 from headwater.engine.function_arguments import add_function
-from headwater.engine.lifecycle import RunsInBackground, Takers
+from headwater.engine.lifecycle import RunsInBackground, Takers, check_trigger
 from headwater.engine.query_handle import Query
 from headwater.engine.query_warnings import QueryWarnings
 from headwater.engine.registering import check_any_query, make_query_name, parse_choice, read_options, resolve_queries
@@ -29,7 +31,7 @@ from headwater.engine.service_arguments import (
     read_service_options,
 )
 from headwater.engine.static_files import Given
-from headwater.engine.stream_sources import AnySource, StreamSources, as_source
+from headwater.engine.stream_sources import AnySource, StreamSources, as_source, check_records_are_open
 from headwater.errors import SettingError, StateError
 from headwater.execution.registered import RegisteredQuery, RegistrationError
 from headwater.federation.endpoint.endpoint_settings import EndpointSettings
@@ -62,7 +64,8 @@ from headwater.running.workload import Workload, WorkloadChanges
 from headwater.sharding.shard_plan import ShardPlan
 from headwater.sharding.shard_planning import keep_shard_plan
 from headwater.sinks.sink import Sink, open_sink
-from headwater.sources.live_streams import are_all_closed
+from headwater.sources.feed import Feed
+from headwater.sources.live_streams import are_all_closed, has_received
 from headwater.sources.receivers import ReceivedSource, RunSignals, check_readable_in_process, run_receivers
 from headwater.sources.records import RecordSource, skews_of
 from headwater.sources.source import Source
@@ -70,7 +73,6 @@ from headwater.terms.arguments import (
     check_duration,
     check_flag,
     check_folder,
-    check_number,
     check_path,
     check_text,
     check_type,
@@ -78,7 +80,7 @@ from headwater.terms.arguments import (
     make_folder,
 )
 from headwater.terms.model import Row
-from headwater.terms.names import iri_to_name, name_to_iri
+from headwater.terms.names import name_to_iri
 from headwater.values.query_guard import Interruption
 from headwater.values.query_limits import QueryLimits
 from headwater.windows.model import Bounds
@@ -142,6 +144,7 @@ class Engine(RunsInBackground):
         self._in_process = in_process
         self._delay = check_duration("delay", delay)
         self._max_ahead = check_max_ahead(max_ahead)
+        self._realtime = False
         self._checkpoint = None if checkpoint is None else check_folder("checkpoint", checkpoint)
         if self._checkpoint is not None:
             adopt_checkpoint_key(self._checkpoint)
@@ -317,11 +320,10 @@ class Engine(RunsInBackground):
             description = self._description()
             if not self._in_process:
                 self._sharding(description.queries)
-            for stream in description.outline().inputs:
-                if isinstance(self._sources[stream], RecordSource) and stream not in self._workload.sources:
-                    name = iri_to_name(stream)
-                    reason = f"Spark cannot begin to read the records of {name} while a pipeline is at work"
-                    raise RegistrationError(f"{reason}: stop it and begin again with this query")
+            if self._realtime:
+                realtime_runs.check_queries_in_real_time(description.queries)
+            inputs = {stream: self._sources[stream] for stream in description.outline().inputs}
+            check_records_are_open(inputs, self._workload.sources)
         except BaseException:
             self._queries = before
             raise
@@ -336,7 +338,8 @@ class Engine(RunsInBackground):
         on_batch: OnBatch | None = None,
         on_progress: OnProgress | None = None,
         sinks: Sequence[Sink] = (),
-        trigger_seconds: float = 1.0,
+        trigger_seconds: float | None = None,
+        realtime: bool = False,
     ) -> RunSummary:
         """Answer everything there is to read, and say how much it was.
 
@@ -345,16 +348,18 @@ class Engine(RunsInBackground):
         same checkpoint. `on_answer` gets every answer, those of a query in the order of time, `on_progress` the counts
         after each batch. `on_batch` gets the answers of a query in a batch together, as an `AnswerBatch`, which is
         faster where there are many. What they raise ends the run. `sinks` take the answers of each batch before these.
+        `trigger_seconds` is how often the clock and the data are looked at, and no batch on Spark begins sooner then.
+        `realtime` (experimental) follows topics of Kafka in Spark's real-time mode, from Kafka to Kafka.
         """
-        takers = Takers.check(on_answer, on_batch, on_progress, sinks)
-        check_number("trigger_seconds", trigger_seconds)
+        takers = Takers.check(on_answer, on_batch, on_progress, sinks, realtime=realtime)
+        check_trigger(trigger_seconds)
         self._claim_run()
-        return self._run_claimed(takers, trigger_seconds, follow=follow, drain=drain)
+        return self._run_claimed(takers, trigger_seconds, follow=follow or realtime, drain=drain)
 
     def _run_claimed(
         self,
         takers: Takers,
-        trigger_seconds: float,
+        trigger_seconds: float | None,
         *,
         follow: bool,
         drain: bool = True,
@@ -375,7 +380,7 @@ class Engine(RunsInBackground):
             self._end_run(failure)
 
     def _open_and_run(
-        self, follow: bool, drain: bool, takers: Takers, trigger_seconds: float, on_open: Callable[[], None]
+        self, follow: bool, drain: bool, takers: Takers, trigger_seconds: float | None, on_open: Callable[[], None]
     ) -> RunSummary:
         """Open the sources and sinks, and run; the sources are closed at the end."""
         if not follow:
@@ -386,7 +391,12 @@ class Engine(RunsInBackground):
             self._follows = follow
             open_sources: dict[str, Source] = {}
             self._has_evaluated, registered = False, self._queries
+            self._realtime = realtime_runs.check_real_time_is_possible(takers.realtime, in_process=self._in_process)
             workload = self._open_workload(open_sources, stack)
+            if self._realtime:
+                self._realtime = realtime_runs.choose_real_time(
+                    workload, takers, self._subscriptions, self._master, self.session
+                )
             stack.enter_context(self._data.refresh_while_running())
             for sink in takers.sinks:
                 open_sink(sink, None if self._in_process else self.session(), self._egress)
@@ -406,10 +416,10 @@ class Engine(RunsInBackground):
             self._changes, self._workload = WorkloadChanges(renew, self._woken), workload
             if self._queries is not registered:  # They were changed while the sources were opened.
                 self._changes.request()
-            delivery = self._make_delivery(workload, takers)
+            delivery = self._make_delivery(workload, takers, open_sources)
             on_open()
             try:
-                return self._run_workload(workload, delivery, follow, drain, trigger_seconds)
+                return self._run_workload(workload, delivery, follow, drain, trigger_seconds, takers)
             finally:
                 self._workload = None
 
@@ -422,17 +432,21 @@ class Engine(RunsInBackground):
             run_receivers(closed, self._checkpoint, RunSignals(self.stop, self._woken.set))
         )
         sources = {stream: open_sources[stream] for stream in outline.inputs}
-        is_live = self._follows or any(isinstance(self._sources[stream], ReceivedSource) for stream in sources)
+        is_live = self._follows or has_received(self._sources[stream] for stream in sources)
         description = replace(description, max_ahead=choose_max_ahead(self._max_ahead, is_live=is_live))
         if self._in_process:
             check_readable_in_process(sources)
         else:
-            description = replace(description, sharding=self._sharding(description.queries), skews=skews_of(sources))
+            from headwater.spark.shard_count import choose_shards
+
+            shards = partial(choose_shards, self.session, sources, is_live=is_live)
+            cut = self._sharding(description.queries, shards)
+            description = replace(description, sharding=cut, skews=skews_of(sources))
         self._has_evaluated = self._has_evaluated or bool(description.queries)
         return Workload(description, outline, sources)
 
-    def _make_delivery(self, workload: Workload, takers: Takers) -> Delivery:
-        """What takes the outcomes of batches to sinks, callbacks and subscriptions; claims the checkpoint."""
+    def _make_delivery(self, workload: Workload, takers: Takers, open_sources: Mapping[str, Source]) -> Delivery:
+        """What takes the outcomes of batches where they go; claims the checkpoint. `open_sources` may become more."""
         self._claimed = self._claim(workload)
         self._continued = self._claimed.continued
 
@@ -443,71 +457,58 @@ class Engine(RunsInBackground):
             if self._subscriptions and not takers.is_taken and all(one.closed for one in self._subscriptions):
                 self._stop.set()
 
-        feed = workload.feed(drain=True)
         return Delivery(
             on_answer=takers.on_answer,
             on_batch=takers.on_batch,
             on_progress=report,
             subscriptions=self._subscriptions,
-            sinks=takers.sinks,
-            dead_letters=self._dead_letters,
+            # In real-time mode Spark and its workers write them.
+            sinks=() if self._realtime else takers.sinks,
+            dead_letters=None if self._realtime else self._dead_letters,
             run=self._claimed.run,
-            strict=self._strict,
-            line_numbers=feed.line_numbers,
-            text_at=feed.text_at,
+            strict=self._strict and not self._realtime,
+            line_numbers=lambda *place: Feed(open_sources).line_numbers(*place),
+            text_at=lambda *place: Feed(open_sources).text_at(*place),
             queries=workload.initial_progress(),
             warn=self._warnings.tell,
             types=workload.column_types(),
         )
 
     def _run_workload(
-        self, workload: Workload, delivery: Delivery, follow: bool, drain: bool, trigger_seconds: float
+        self, workload: Workload, delivery: Delivery, follow: bool, drain: bool, seconds: float | None, takers: Takers
     ) -> RunSummary:
         """Drive all batches, in process or on Spark, and return the counts of the run."""
         # What is received has no end: the run goes on until it is stopped, or all push sources are closed.
-        is_endless = any(isinstance(self._sources[stream], ReceivedSource) for stream in workload.sources)
+        is_endless = has_received(self._sources_at_work().values())
         is_finished = None if follow else lambda: are_all_closed(self._sources_at_work())
         follow = follow or is_endless
         if not follow:
             workload.feed(drain=drain).check()
         self._warnings.check_start(workload)
+        how: dict[str, Any] = {
+            "follow": follow,
+            "drain": drain,
+            "checkpoint": self._checkpoint,
+            "accept_state": lambda: self._claimed.write(),
+            "batch_bytes": self._batch_bytes,
+            "trigger_seconds": seconds,
+            "on_read": self._note_read,
+            "is_finished": is_finished,
+        }
         if self._in_process:
-            run_in_process(
-                workload,
-                self._changes,
-                delivery,
-                self._stop,
-                follow=follow,
-                drain=drain,
-                checkpoint=self._checkpoint,
-                accept_state=lambda: self._claimed.write(),
-                batch_bytes=self._batch_bytes,
-                data_changes=bool(self._data.folders),
-                trigger_seconds=trigger_seconds,
-                skips_ticks=self._skips_ticks,
-                interruption=self._interruption,
-                woken=self._woken,
-                on_read=self._note_read,
-                is_finished=is_finished,
+            how |= {"skips_ticks": self._skips_ticks, "data_changes": bool(self._data.folders)}
+            how |= {"interruption": self._interruption, "woken": self._woken}
+            run_in_process(workload, self._changes, delivery, self._stop, **how)
+        elif self._realtime:
+            letters = (self._dead_letters, self._claimed.run, self._strict)
+            run = realtime_runs.real_time_run(takers, self._subscriptions, letters, self._checkpoint)
+            realtime_runs.start_in_real_time(
+                self.session(), workload, self._changes, delivery, self._stop, run, how["accept_state"]
             )
         else:
             from headwater.spark.spark_runner import run_on_spark
 
-            run_on_spark(
-                self.session(),
-                workload,
-                self._changes,
-                delivery,
-                self._stop,
-                follow=follow,
-                drain=drain,
-                checkpoint=self._checkpoint,
-                accept_state=lambda: self._claimed.write(),
-                batch_bytes=self._batch_bytes,
-                trigger_seconds=trigger_seconds,
-                on_read=self._note_read,
-                is_finished=is_finished,
-            )
+            run_on_spark(self.session(), workload, self._changes, delivery, self._stop, **how)
         summary = delivery.summary(stopped=self._stop.is_set())
         self._progress = summary = self._warnings.conclude(summary, workload, self._data)
         if not follow:
@@ -528,11 +529,11 @@ class Engine(RunsInBackground):
             # The first query claims the checkpoint.
             known = CheckpointRecord.read(self._checkpoint)
             return CheckpointClaim(new_run() if known is None else known.run)
-        runner = "in process" if self._in_process else "on Spark"
+        runner = "in process" if self._in_process else "in real-time mode" if self._realtime else "on Spark"
         records = [stream for stream, source in workload.sources.items() if isinstance(source, RecordSource)]
         return claim_checkpoint(self._checkpoint, workload.description, runner, records, run)
 
-    def _sharding(self, queries: Sequence[RegisteredQuery]) -> ShardPlan | None:
+    def _sharding(self, queries: Sequence[RegisteredQuery], usual: Callable[[], int] = lambda: 1) -> ShardPlan | None:
         """How the work is cut on Spark; None where it is not. What has been cut once stays cut so."""
         if self._workload is not None and (self._has_evaluated or not queries):
             cut = self._workload.description.sharding
@@ -541,7 +542,7 @@ class Engine(RunsInBackground):
             queries,
             None if self._checkpoint is None else CheckpointRecord.read(self._checkpoint),
             self._shards,
-            lambda: self.session().sparkContext.defaultParallelism,
+            (lambda: 1) if self._realtime else usual,
             has_static_default=self._data.has_default_graph,
         )
 
@@ -571,9 +572,8 @@ class Engine(RunsInBackground):
 
     def session(self) -> SparkSession:
         """The Spark session that this engine uses, started if need be."""
-        from headwater.spark.session import embedded_session
-
-        self._spark = self._spark or embedded_session(master=self._master, shuffle_partitions=self._shuffle_partitions)
+        if self._spark is None:
+            self._spark = realtime_runs.start_session(self._master, self._shuffle_partitions, realtime=self._realtime)
         return self._spark
 
     def explain(self, name: str, **how: Any) -> str:

@@ -29,7 +29,7 @@ from headwater.sinks.sink import Sink
 from headwater.sources.live_streams import has_ended, note_read
 from headwater.sources.offsets import Offset
 from headwater.sources.push import PushSource
-from headwater.terms.arguments import check_callback, check_each, check_number
+from headwater.terms.arguments import check_callback, check_each, check_flag, check_number
 from headwater.terms.scratch_folders import sweep_scratch_folders
 
 if TYPE_CHECKING:
@@ -40,13 +40,17 @@ _POLL_SECONDS = 0.01
 
 @dataclass(frozen=True)
 class Takers:
-    """Who takes the answers of a run, besides iterators; `stays`: it goes on when nobody does."""
+    """Who takes the answers of a run, besides iterators; `stays`: it goes on when nobody does.
+
+    `realtime` asks for real-time mode.
+    """
 
     on_answer: OnAnswer | None
     on_batch: OnBatch | None
     on_progress: OnProgress | None
     sinks: Sequence[Sink]
     stays: bool = False
+    realtime: bool = False
 
     @classmethod
     def check(
@@ -57,13 +61,14 @@ class Takers:
         sinks: Sequence[Sink],
         *,
         stays: bool = False,
+        realtime: bool = False,
     ) -> Takers:
         """The takers, if they can take answers; a `SettingError` where they cannot."""
         wanted = "FileSink(…), KafkaSink(…) or others with open and write"
         sinks = check_each("sinks", sinks, lambda one: hasattr(one, "open") and hasattr(one, "write"), wanted)
         for name, callback in (("on_answer", on_answer), ("on_batch", on_batch), ("on_progress", on_progress)):
             check_callback(name, callback)
-        return cls(on_answer, on_batch, on_progress, sinks, stays)
+        return cls(on_answer, on_batch, on_progress, sinks, stays, check_flag("realtime", realtime))
 
     @property
     def is_taken(self) -> bool:
@@ -114,6 +119,12 @@ class BackgroundRun:
         return self._summary
 
 
+def check_trigger(seconds: float | None) -> None:
+    """Check the setting `trigger_seconds`; None where it is not given."""
+    if seconds is not None:
+        check_number("trigger_seconds", seconds)
+
+
 class RunsInBackground(ABC):
     """What an engine does beside `run`: begin a run, wait for its end, hand out iterators over its answers."""
 
@@ -142,7 +153,7 @@ class RunsInBackground(ABC):
     def _run_claimed(
         self,
         takers: Takers,
-        trigger_seconds: float,
+        trigger_seconds: float | None,
         *,
         follow: bool,
         drain: bool = True,
@@ -196,7 +207,7 @@ class RunsInBackground(ABC):
         on_batch: OnBatch | None = None,
         on_progress: OnProgress | None = None,
         sinks: Sequence[Sink] = (),
-        trigger_seconds: float = 1.0,
+        trigger_seconds: float | None = None,
     ) -> None:
         """Begin a run in a thread of its own, which follows its sources until `stop` is called.
 
@@ -205,7 +216,7 @@ class RunsInBackground(ABC):
         arguments are those of `run`.
         """
         takers = Takers.check(on_answer, on_batch, on_progress, sinks, stays=True)
-        check_number("trigger_seconds", trigger_seconds)
+        check_trigger(trigger_seconds)
         self._claim_run()
         self._background = BackgroundRun(
             lambda on_open: self._run_claimed(takers, trigger_seconds, follow=True, on_open=on_open)

@@ -6,7 +6,7 @@ it, and so does a query that registers a stream of that name.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import urlsplit, urlunsplit
@@ -39,6 +39,14 @@ def as_source(given: AnySource | str | Path) -> AnySource:
     if not isinstance(given, ReceivedSource) and not hasattr(given, "list_items"):
         raise SettingError(f"{given!r} is no source: use files(…), kafka(…), mqtt(…), …, a path or an address")
     return given
+
+
+def check_records_are_open(streams: Mapping[str, AnySource], open_streams: Collection[str]) -> None:
+    """Raise a `RegistrationError` for a stream that Spark reads itself, and that the run at work has not opened."""
+    for stream, source in streams.items():
+        if isinstance(source, RecordSource) and stream not in open_streams:
+            reason = f"Spark cannot begin to read the records of {iri_to_name(stream)} while a pipeline is at work"
+            raise RegistrationError(f"{reason}: stop it and begin again with this query")
 
 
 def check_stream_address(egress: EgressPolicy, stream: str) -> None:

@@ -20,6 +20,7 @@ from headwater.execution.late_queries import NOT_YET, KnownElements, LateStart, 
 from headwater.execution.program_clocks import (
     find_answer_limit,
     is_answer_due,
+    keys_by_stream,
     make_clocks,
     pass_watermark_on,
     take_heartbeats,
@@ -43,6 +44,7 @@ from headwater.execution.window_log import LogSegment, Size, StreamKey, WindowLo
 from headwater.terms.model import Element
 from headwater.terms.names import iri_to_name
 from headwater.terms.packing import pack, unpack
+from headwater.values.process_memory import MemoryWatch
 from headwater.values.query_guard import Interruption, QueryDropped, RunStopped
 from headwater.values.query_limits import LimitError
 from headwater.windows.element_sequences import (
@@ -105,9 +107,12 @@ class Program:
         self._failures: dict[Evaluator, Exception] = {}
         """What evaluators raised when the static data moved."""
         self._sizes: dict[Evaluator, Size] = {}
+        self._memory = MemoryWatch()
         self._registration_order = {name: place for place, name in enumerate(self._queries)}
         keys = {key for evaluator in self._all.order for key in evaluator.keys}
         self._clocks = make_clocks(keys, self._produced, delay, idle or {}, skews or {}, max_ahead)
+        self._keys_of_stream = keys_by_stream(self._clocks)
+        self._stream_of_producer = {query.plan.name: stream for stream, query in self._produced.items()}
         self._reads = ReadHistory(union_patterns(map(self.patterns, self._queries)))
         self._late_starts: dict[str, LateStart] = {}
         self._unread: dict[StreamKey, StreamClock] = {}
@@ -248,9 +253,9 @@ class Program:
         arrived: dict[StreamKey, Elements] = {}
         for stream, elements in batch.items():
             self._admit(stream, sort_by_position(elements), arrived, step)
-        for key, clock in self._clocks.items():
-            if key[0] in ended:
-                clock.has_ended = True
+        for stream in ended:
+            for key in self._keys_of_stream.get(stream, ()):
+                self._clocks[key].has_ended = True
         take_heartbeats(self._clocks, heartbeats)
         return arrived
 
@@ -321,18 +326,15 @@ class Program:
         if ended and answered is not None:
             for clock in self.clocks_of(evaluator):
                 clock.close(answered + 1)
-        for produced, query in self._produced.items():
-            name = query.plan.name
-            if self._all.by_name[name] is not evaluator:
-                continue
+        for name in self._stream_of_producer.keys() & set(evaluator.names) if self._produced else ():
+            produced = self._stream_of_producer[name]
             own = [answer for answer in answers if answer.query == name]
             elements = [Element(answer.time, answer.triples, position=(answer.time, answer.part)) for answer in own]
             self._admit(produced, elements, arrived, step)
             if until != -_ETERNITY:
                 pass_watermark_on(self._clocks, produced, watermark, until)
-            for key, clock in self._clocks.items():
-                if key[0] == produced:
-                    clock.has_ended = ended
+            for key in self._keys_of_stream.get(produced, ()):
+                self._clocks[key].has_ended = ended
         if failure is not None:
             times = [watermark, floor, *answers.times[-1:].tolist()]
             for place in self._all.suspend(evaluator, failure, max((at for at in times if at is not None), default=0)):
@@ -354,14 +356,11 @@ class Program:
     def _pass_over(self, evaluator: Evaluator) -> None:
         """Have a stream that a suspended query produces go on without elements."""
         watermark, ended, _ = watermark_of(self.clocks_of(evaluator))
-        for produced, query in self._produced.items():
-            if query.plan.name != evaluator.plan.name:
-                continue
-            for key, clock in self._clocks.items():
-                if key[0] == produced:
-                    clock.has_ended = ended
-                    if watermark is not None and (clock.highest_time is None or clock.highest_time < watermark - 1):
-                        clock.highest_time = watermark - 1
+        produced = self._stream_of_producer.get(evaluator.plan.name, "")
+        for clock in (self._clocks[key] for key in self._keys_of_stream.get(produced, ())):
+            clock.has_ended = ended
+            if watermark is not None and (clock.highest_time is None or clock.highest_time < watermark - 1):
+                clock.highest_time = watermark - 1
 
     def _is_deprived(self, evaluator: Evaluator) -> bool:
         """Whether an evaluator reads, at first hand or not, a stream whose query is suspended."""
@@ -371,7 +370,7 @@ class Program:
         return any(name in self._all.suspensions or self._is_deprived(self._all.by_name[name]) for name in producers)
 
     def _end_batch(self, step: StepResult) -> None:
-        """After a batch: forget what no window can show, and hold each query to the limit of its state."""
+        """After a batch: forget what no window can show, and hold queries to the limits of state and memory."""
         self._trim_log()
         self._sizes = {}
         for evaluator in self._all.order:
@@ -382,7 +381,14 @@ class Program:
             except RunStopped:
                 raise
             except Exception as error:
-                self._all.suspend(evaluator, error, find_answer_limit(self.clocks_of(evaluator)) or 0)
+                self._suspend_after_batch(evaluator, error)
+        held = {evaluator: size.bytes or 0 for evaluator, size in self._sizes.items()}
+        for evaluator, excess in self._memory.find_excess(held).items():
+            self._suspend_after_batch(evaluator, excess)
+
+    def _suspend_after_batch(self, evaluator: Evaluator, error: Exception) -> None:
+        self._sizes.pop(evaluator, None)
+        self._all.suspend(evaluator, error, find_answer_limit(self.clocks_of(evaluator)) or 0)
 
     def _mark_incomplete(self, answer: Answer) -> Answer:
         """The answer, marked incomplete where a late query's windows did not hold everything yet."""
@@ -398,9 +404,8 @@ class Program:
         """Admit elements in arrival order, with the times that each stream key asks for; others are put aside."""
         if not len(elements):
             return
-        for key, clock in self._clocks.items():
-            if key[0] != stream:
-                continue
+        for key in self._keys_of_stream.get(stream, ()):
+            clock = self._clocks[key]
             timestamped = elements if key[1] is None else with_own_times(stream, key[1], elements_of(elements), step)
             clock.has_ended = False
             number = clock.element_count

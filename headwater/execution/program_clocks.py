@@ -35,6 +35,14 @@ def make_clocks(
     return clocks
 
 
+def keys_by_stream(keys: Iterable[StreamKey]) -> dict[str, list[StreamKey]]:
+    """The keys of each stream."""
+    found: dict[str, list[StreamKey]] = {}
+    for key in keys:
+        found.setdefault(key[0], []).append(key)
+    return found
+
+
 def watermark_of(clocks: Sequence[StreamClock]) -> tuple[int | None, bool, int | None]:
     """The watermark of some streams together, whether all have ended, and the time after the newest element."""
     watermark, ended = combine_clocks(clocks)
@@ -99,7 +107,12 @@ def is_answer_due(
 
 
 def list_awaited_streams(evaluator: Evaluator, clocks: Sequence[StreamClock]) -> tuple[str, ...]:
-    """The names of the streams that an evaluator waits for: those that hold back elements which are there."""
+    """The names of the streams that an evaluator waits for: those that hold back elements which are there.
+
+    An evaluator over one stream waits for no other: its last elements are in windows that have not closed yet.
+    """
+    if len({key[0] for key in evaluator.keys}) < 2:
+        return ()
     running = {key: clock for key, clock in zip(evaluator.keys, clocks, strict=True) if not clock.has_ended}
     watermark, _ = combine_clocks(running.values())
     is_held_back = any(len(some) for some in evaluator.waiting.values())

@@ -52,6 +52,9 @@ class Suspension:
     def because_of(cls, error: Exception, time: int) -> Suspension:
         """The suspension of a query whose plan could not be made or evaluated."""
         error = _with_sentence(error)
+        if isinstance(error, LimitError):
+            # The frames of its traceback hold what the query held.
+            error.__traceback__ = None
         return cls(reason_of(error), time, error)
 
     def to_plain(self) -> Plain:
@@ -81,7 +84,7 @@ def _with_sentence(error: Exception) -> Exception:
     else:
         return error
     sentence = LimitError(said)
-    sentence.__cause__ = error
+    sentence.__cause__ = error.with_traceback(None)
     return sentence
 
 

@@ -3,7 +3,8 @@
 Each batch appends one segment per stream; segments that no window can show any more are removed from the front. A
 store that holds the log elsewhere takes the `changes` after each step, so that only new segments are written and only
 expired ones removed. A new segment is cut to what some window can still show before it is written: a batch that is
-longer than the windows costs what the windows hold.
+longer than the windows costs what the windows hold. Segments that are nowhere else are cut again when half of their
+time has passed: what a batch costs follows what it brings and takes away, not what the windows hold.
 """
 
 from __future__ import annotations
@@ -86,6 +87,10 @@ class WindowLog:
         self._segments: dict[StreamKey, deque[LogSegment]] = {}
         self._added: dict[int, LogSegment] = {}
         self._removed: list[int] = []
+        self._uncut: dict[StreamKey, list[LogSegment]] = {}
+        """The segments that have come since the last time the log of their stream was trimmed."""
+        self._oldest: dict[int, int] = {}
+        """The lowest time in each segment that was added."""
         self.removed_until: dict[StreamKey, int] = {}
         """By stream, the highest time of what was removed: everything younger is in the log."""
         self._next = 0
@@ -100,6 +105,7 @@ class WindowLog:
         self._next += 1
         self._segments.setdefault(key, deque()).append(segment)
         self._added[segment.number] = segment
+        self._uncut.setdefault(key, []).append(segment)
 
     def trim(self, key: StreamKey, needed_from: int) -> None:
         """Remove the segments at the front whose elements are all older than an instant, and cut the new ones."""
@@ -107,16 +113,32 @@ class WindowLog:
         while segments and segments[0].newest < needed_from:
             oldest = segments.popleft()
             self._note_removed(key, oldest.newest)
+            self._oldest.pop(oldest.number, None)
             if self._added.pop(oldest.number, None) is None:
                 self._removed.append(oldest.number)
-        for segment in reversed(segments or ()):
-            if segment.number not in self._added or segment.elements is None:
-                break
-            times = times_of(segment.elements)
-            if (times < needed_from).any():
-                self._note_removed(key, int(times[times < needed_from].max()))
-                segment.elements = drop_unused_texts(select_elements(segment.elements, times >= needed_from))
-                segment.rows, segment.size = sizes_of(segment.elements)
+        for segment in self._uncut.pop(key, ()):
+            if segment.newest >= needed_from:
+                self._cut(segment, needed_from)
+        if segments and self._is_half_expired(segments[0], needed_from):
+            self._cut(segments[0], needed_from)
+
+    def _is_half_expired(self, segment: LogSegment, needed_from: int) -> bool:
+        """Whether half of the time of a segment, which is nowhere else, has passed."""
+        oldest = self._oldest.get(segment.number) if segment.number in self._added else None
+        return oldest is not None and needed_from > oldest and needed_from - oldest >= segment.newest - needed_from
+
+    def _cut(self, segment: LogSegment, needed_from: int) -> None:
+        """Leave out what is older than an instant, of a segment that is nowhere else and has younger elements."""
+        if segment.number not in self._added or segment.elements is None:
+            return
+        times = times_of(segment.elements)
+        is_old = times < needed_from
+        if is_old.any():
+            self._note_removed(segment.key, int(times[is_old].max()))
+            segment.elements = drop_unused_texts(select_elements(segment.elements, ~is_old))
+            segment.rows, segment.size = sizes_of(segment.elements)
+            times = times[~is_old]
+        self._oldest[segment.number] = int(times.min())
 
     def _note_removed(self, key: StreamKey, newest: int) -> None:
         self.removed_until[key] = max(self.removed_until.get(key, newest), newest)
@@ -143,7 +165,7 @@ class WindowLog:
     def changes(self) -> LogChanges:
         """What is new since the last call."""
         changes = LogChanges(list(self._added.values()), self._removed)
-        self._added, self._removed = {}, []
+        self._added, self._removed, self._oldest = {}, [], {}
         return changes
 
     def __iter__(self) -> Iterator[LogSegment]:

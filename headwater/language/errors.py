@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from headwater.errors import HeadwaterError
 from headwater.terms.redaction import mask_user_info
+from headwater.terms.text_lines import shorten_message
 
 _LONGEST_SOURCE = 400
 """How many characters of a line an error shows."""
@@ -26,6 +27,7 @@ class QueryError(HeadwaterError):
     def __post_init__(self) -> None:
         # The text is shown wherever the error is.
         self.text = mask_user_info(self.text)
+        self.message = shorten_message(self.message)
         super().__init__(self.message)
 
     @property

@@ -174,8 +174,10 @@ STATE = "state"
 """The state of a run in process."""
 SPARK_STATE = "spark"
 """The folder of the state on Spark."""
+REALTIME_STATE = "realtime"
+"""The folder of the state in real-time mode."""
 _OLD_STATE = "state.pickle"
-STATES = (STATE, SPARK_STATE, _OLD_STATE)
+STATES = (STATE, SPARK_STATE, REALTIME_STATE, _OLD_STATE)
 _OWN_FILES = {_FILE, _LOCK, "spool", "planned.jsonl", *STATES}
 _PRIVATE = 0o700
 

@@ -75,21 +75,24 @@ _SIZE_PLACE, _COLLAPSED_PLACE = _PLACES.index("size"), _PLACES.index("collapsed"
 
 @dataclass(frozen=True, slots=True)
 class BatchMeasure:
-    """One batch where it was evaluated: elements by stream, queries, the log, seconds by step, late elements by stream.
+    """One batch where it was evaluated: elements by stream, queries, the log, seconds by step, triples, late elements.
 
-    Before the last tick of a batch `queries` and `log` are empty.
+    Before the last tick of a batch `queries` and `log` are empty. `largest` are the triples of the shard that had most.
     """
 
     elements: Mapping[str, int] = field(default_factory=dict)
     queries: Mapping[str, QueryMeasure] = field(default_factory=dict)
     log: Size = _NOTHING
     steps: Mapping[str, float] = field(default_factory=dict)
+    triples: int = 0
+    largest: int = 0
     lateness: Mapping[str, Lateness] = field(default_factory=dict)
 
     def to_json(self) -> str:
         """All of it as one line of JSON."""
         queries = {name: {**asdict(one), "size": one.size._asdict()} for name, one in self.queries.items()}
         found = {"elements": dict(self.elements), "queries": queries, "log": self.log._asdict(), "steps": self.steps}
+        found["triples"] = self.triples
         return json.dumps(found)
 
     def to_plain(self) -> Plain:
@@ -98,18 +101,19 @@ class BatchMeasure:
         for values in queries.values():
             values[_SIZE_PLACE] = tuple(values[_SIZE_PLACE])
             values[_COLLAPSED_PLACE] = [tuple(asdict(one).values()) for one in values[_COLLAPSED_PLACE]]
-        return [dict(self.elements), queries, tuple(self.log), dict(self.steps), dict(self.lateness)]
+        steps, lateness = dict(self.steps), dict(self.lateness)
+        return [dict(self.elements), queries, tuple(self.log), steps, self.triples, self.largest, lateness]
 
     @classmethod
     def from_plain(cls, value: Plain) -> BatchMeasure:
         """The measures that `to_plain` gave."""
-        elements, queries, log, steps, lateness = value
+        elements, queries, log, steps, triples, largest, lateness = value
         for values in queries.values():
             values[_SIZE_PLACE] = Size(*values[_SIZE_PLACE])
             values[_COLLAPSED_PLACE] = tuple(CollapsedTriples(*one) for one in values[_COLLAPSED_PLACE])
-        measures = {name: QueryMeasure(*one) for name, one in queries.items()}
+        found = {name: QueryMeasure(*one) for name, one in queries.items()}
         late = {stream: (by, unawaited) for stream, (by, unawaited) in lateness.items()}
-        return cls(elements, measures, Size(*log), steps, late)
+        return cls(elements, found, Size(*log), steps, triples, largest, late)
 
     def merge(self, other: BatchMeasure) -> BatchMeasure:
         """The measures of two shards together; every shard gets every element, so elements count once."""
@@ -120,12 +124,16 @@ class BatchMeasure:
             {n: mine[n].merge(yours[n]) if n in mine and n in yours else one for n, one in names.items()},
             Size(self.log.rows + other.log.rows, (self.log.bytes or 0) + (other.log.bytes or 0)),
             add_by_name(self.steps, other.steps),
+            self.triples + other.triples,
+            max(self.largest, other.largest),
             self.lateness or other.lateness,
         )
 
 
-def measure_batch(program: Program, elements: Mapping[str, int], seconds: Mapping[str, float]) -> BatchMeasure:
-    """Measure a program after a batch; `seconds` is how long each query took."""
+def measure_batch(
+    program: Program, elements: Mapping[str, int], seconds: Mapping[str, float], triples: int = 0
+) -> BatchMeasure:
+    """Measure a program after a batch of so many triples; `seconds` is how long each query took."""
     queries: dict[str, QueryMeasure] = {}
     for evaluator in dict.fromkeys(program.evaluators.values()):
         clocks = program.clocks_of(evaluator)
@@ -143,7 +151,8 @@ def measure_batch(program: Program, elements: Mapping[str, int], seconds: Mappin
             )
             # The choices of a plan that many queries share count once.
             choices = ()
-    return BatchMeasure(elements, queries, program.log.size if program.is_durable else _NOTHING)
+    log = program.log.size if program.is_durable else _NOTHING
+    return BatchMeasure(elements, queries, log, triples=triples, largest=triples)
 
 
 def add_by_name(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
@@ -257,6 +266,7 @@ class RunCounts:
         self.progress = Progress(queries=dict(queries or {}))
         self._troubles: dict[str, StreamTroubles] = {}
         self._told: set[tuple[str, ...]] = set()
+        self._triples = self._of_largest = 0
 
     def count(self, outcome: BatchOutcome, steps: Mapping[str, float]) -> Progress:
         """Add a batch; `steps` are the seconds of what happened to it besides its evaluation."""
@@ -275,7 +285,10 @@ class RunCounts:
             self._troubles[stream].unawaited += unawaited
         for stream, troubles in self._troubles.items():
             troubles.watermark = outcome.watermarks.get(iri_to_name(stream), troubles.watermark)
+        self._triples += measure.triples
+        self._of_largest += measure.largest
         self.progress = Progress(
+            largest_shard=self._of_largest / self._triples if self._triples else before.largest_shard,
             elements=before.elements + outcome.elements,
             late=before.late + late,
             bad=before.bad + len(outcome.dead_letters) - late - ahead,

@@ -20,7 +20,7 @@ from headwater.sinks.dead_letters import DeadLetter
 from headwater.sources.feed import Chunk
 from headwater.terms.packing import Plain, pack, unpack
 from headwater.terms.timestamps import format_time
-from headwater.windows.element_sequences import Elements, concat_elements
+from headwater.windows.element_sequences import Elements, concat_elements, sizes_of
 from headwater.windows.heartbeat import Heartbeat, Heartbeats
 
 
@@ -105,7 +105,7 @@ class Evaluation:
         for stream, element in step.late:
             dead_letters.append(_dead_letter("late", stream, "late", element, batch.sources))
         for stream, element in step.ahead:
-            reason = f"{format_time(element.time)} is too far ahead of the elements before it (--max-ahead)"
+            reason = f"{format_time(element.time)} is too far ahead of the elements before it (max_ahead)"
             dead_letters.append(_dead_letter("ahead", stream, reason, element, batch.sources))
         for stream, element in step.colliding:
             letter = _dead_letter("bad", stream, COLLISION_REASON, element, batch.sources)
@@ -115,11 +115,15 @@ class Evaluation:
             dead_letters.append(DeadLetter("bad", stream, bad.reason, bad.text, source, bad.position, bad.line))
         dead_letters.sort(key=lambda dead_letter: (dead_letter.stream, dead_letter.position, dead_letter.kind))
         counts = {stream: len(elements) for stream, elements in batch.elements.items()}
+        triples = sum(sizes_of(elements)[0] for elements in batch.elements.values())
         # Measuring all of the state takes longer than a tick.
-        measure = measure_batch(self._program, counts, step.seconds) if step.is_last else BatchMeasure(counts)
-        measure = replace(
-            measure, lateness=step.lateness, steps={"read": batch.seconds, "evaluate": time.monotonic() - batch.read}
+        measure = (
+            measure_batch(self._program, counts, step.seconds, triples)
+            if step.is_last
+            else BatchMeasure(counts, triples=triples, largest=triples)
         )
+        seconds = {"read": batch.seconds, "evaluate": time.monotonic() - batch.read}
+        measure = replace(measure, lateness=step.lateness, steps=seconds)
         return BatchOutcome(
             step.answers, tuple(dead_letters), sum(counts.values()), self._program.watermarks(), measure
         )
@@ -155,7 +159,11 @@ class Evaluation:
 
     def changes(self) -> tuple[bytes, LogChanges]:
         """The packed state of the program, and the changes of the window log since the last call."""
-        return pack(self._program.state().to_plain()), self._program.log.changes()
+        return pack(self._program.state().to_plain()), self.log_changes()
+
+    def log_changes(self) -> LogChanges:
+        """The changes of the window log since the last call; the state of the program can wait."""
+        return self._program.log.changes()
 
     def resume(self, state: bytes, segments: Iterable[LogSegment]) -> None:
         """Continue a program that is new."""

@@ -18,6 +18,7 @@ from headwater.execution.tick_thinning import Clock
 from headwater.running.batch_reading import BatchSize, ReadAhead, without_version
 from headwater.running.delivery import Delivery
 from headwater.running.evaluation import Evaluation
+from headwater.running.resting import Rest
 from headwater.running.saved_runs import SavedRun
 from headwater.running.version_choice import VersionChoice
 from headwater.running.workload import Workload, WorkloadChanges
@@ -40,7 +41,7 @@ def run_in_process(
     accept_state: Callable[[], None] = lambda: None,
     batch_bytes: int | None = None,
     data_changes: bool = False,
-    trigger_seconds: float = 1.0,
+    trigger_seconds: float | None = None,
     skips_ticks: bool = False,
     interruption: Interruption | None = None,
     clock: Clock = time.monotonic,
@@ -92,6 +93,7 @@ def run_in_process(
         return tick, version
 
     size, read_ahead = BatchSize(batch_bytes), ReadAhead()
+    rest, save_seconds = Rest(woken, stop, trigger_seconds), 0.0
     sink_guard = QueryGuard(QueryLimits(seconds=math.inf), interruption=interruption)
     while not stop.is_set():
         if (other := changes.take()) is not None:
@@ -122,8 +124,10 @@ def run_in_process(
                 return
             size.shrink()
             evaluation.prepare_newest()
-            _rest(stop, woken, trigger_seconds)
+            rest.wait(feed, save_seconds)
             continue
+        if not is_silent:
+            rest.note_news()
         if saved is not None:
             saved.plan_batch(batch, end)
         chunks = read_ahead.take(feed, offset, end)
@@ -152,21 +156,15 @@ def run_in_process(
         if saved is not None:
             begin = time.monotonic()
             saved.commit(batch, offset, evaluation.snapshot())
-            delivery.add_seconds("save", time.monotonic() - begin)
+            save_seconds = time.monotonic() - begin
+            delivery.add_seconds("save", save_seconds)
         feed.commit(offset)
         on_read(offset)
         if is_silent:
             size.shrink()
             # Heartbeats have no end: the next one comes when the sources are looked at again.
-            _rest(stop, woken, trigger_seconds)
+            rest.wait(feed, save_seconds)
     read_ahead.forget()
-
-
-def _rest(stop: Event, woken: Event | None, seconds: float) -> None:
-    """Wait for a while, or until somebody has something new."""
-    rest = woken or stop
-    if rest.wait(seconds) and woken is not None:
-        woken.clear()
 
 
 def _is_silent(begin: Offset, end: Offset) -> bool:

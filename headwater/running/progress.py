@@ -91,6 +91,8 @@ class Progress:
     `state_rows` and `state_bytes` are those of the log of the windows, which is the durable state (without a
     checkpoint there is none in process). `steps` has the seconds of each step: `read` (on Spark: unpacking what was
     read), `evaluate`, `save`, `deliver`. `streams` has the counts of each stream that brought something.
+    `largest_shard` is which part of the triples of a batch went to the shard that had most of them, in the mean: with N
+    shards that have equally much 1 / N, and 1 where one has all.
     """
 
     elements: int = 0
@@ -108,6 +110,7 @@ class Progress:
     queries: Mapping[str, QueryProgress] = field(default_factory=dict)
     ahead: int = 0
     streams: Mapping[str, StreamProgress] = field(default_factory=dict)
+    largest_shard: float = 1.0
 
     @property
     def collapsed(self) -> int:

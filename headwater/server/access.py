@@ -69,6 +69,16 @@ class Caller:
     queries: tuple[str, ...] = ("",)
     streams: tuple[str, ...] = ("",)
 
+    @property
+    def has_all_streams(self) -> bool:
+        """Whether the caller is confined to no streams."""
+        return "" in self.streams
+
+    @property
+    def has_all(self) -> bool:
+        """Whether the caller is confined neither to queries nor to streams."""
+        return self.has_all_streams and "" in self.queries
+
     def may(self, scope: Scope, *, query: str | None = None, stream: str | None = None) -> bool:
         """Whether this caller may do something, with a query or a stream of a name where there is one."""
         if scope not in self.scopes and "admin" not in self.scopes:

@@ -12,12 +12,14 @@ from headwater.server.access import Caller
 from headwater.server.audit_log import AuditLog
 from headwater.server.guard import Guard
 from headwater.server.metrics import make_registry
+from headwater.server.openapi_security import describe_security
 from headwater.server.problems import install_problem_handlers
 from headwater.server.protocol.data_calls import RemoteData
+from headwater.server.protocol.data_service import GraphReader
 from headwater.server.protocol.protocol_router import make_protocol_router
 from headwater.server.protocol.sparql_routes import Right
 from headwater.server.routes import answer_routes, query_routes, status_routes, stream_routes
-from headwater.server.server_services import CALLER, ServerServices
+from headwater.server.server_services import CALLER, OPERATION, ServerServices
 from headwater.server.server_settings import ServerSettings
 from headwater.terms.durable_files import create_folder
 
@@ -29,10 +31,12 @@ ROUTERS = (status_routes.router, answer_routes.router, query_routes.router, stre
 """The routes of answers come before those of queries, whose names may have slashes."""
 
 
-async def authorize_data(request: Request, right: Right) -> None:
-    """Refuse a caller who may not read or change the linked data."""
+async def authorize_data(request: Request, right: Right) -> GraphReader:
+    """Refuse a caller who may not read or change the linked data; gives whose windows the caller may see."""
     caller: Caller = request.scope[CALLER]
+    request.scope[OPERATION] = {"operation": "query" if right == "read" else "update"}
     caller.check(right)
+    return GraphReader(caller.queries, caller.streams) if caller.may("read") else GraphReader((), ())
 
 
 def make_app(settings: ServerSettings) -> FastAPI:
@@ -60,13 +64,15 @@ def make_app(settings: ServerSettings) -> FastAPI:
         docs_url=None,
         redoc_url=None,
     )
+    describe_security(app, has_tokens=not services.access.is_open)
     app.state.services = services
     app.state.registry = registry
     app.state.audit = audit
     install_problem_handlers(app)
     for router in ROUTERS:
         app.include_router(router)
-    app.include_router(make_protocol_router(RemoteData(services.engine.call), authorize=authorize_data))
+    data, largest = RemoteData(services.engine.call), settings.http.body_bytes
+    app.include_router(make_protocol_router(data, authorize=authorize_data, largest_body=largest))
 
     def count(method: str, status: int) -> None:
         answers.labels(method, str(status)).inc()

@@ -28,7 +28,7 @@ from headwater.egress.policy import EgressError, EgressPolicy
 from headwater.egress.secret_references import fill_in_secrets
 from headwater.egress.transport import make_client
 from headwater.server.answers.answer_events import Event
-from headwater.server.answers.event_ids import EventId
+from headwater.server.answers.event_ids import BEGINNING, EventId
 from headwater.server.answers.fan_out import FanOut, NotKept, Subscriber
 from headwater.server.server_settings import ServerSettings
 from headwater.sinks.file_sink import file_name
@@ -79,7 +79,7 @@ class Callbacks:
             after = None
         if after is None:
             # Where nothing was sent yet, it begins with the oldest answer that is kept.
-            after = EventId(0, 0, 0)
+            after = BEGINNING
         subscriber = Subscriber("answers", http.waiting_events, http.waiting_bytes, _ALWAYS)
         async for events in hub.follow(subscriber, after, _QUIET_SECONDS):
             for event in events:

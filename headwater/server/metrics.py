@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry, Counter
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from headwater.server.access import Caller
 from headwater.server.server_services import ServerServices
 
 _MOST_ROWS = 1_000
@@ -40,10 +41,15 @@ _NUMBERS = ("integer", "decimal", "double", "float", "int", "long", "short", "by
 
 
 class ServerCollector(Collector):
-    """Makes the metrics from what is known when they are asked for."""
+    """Makes the metrics from what is known when they are asked for.
 
-    def __init__(self, services: ServerServices) -> None:
+    For a caller that is confined to some names, they have the queries and streams of those names alone, and no counts
+    of the whole run.
+    """
+
+    def __init__(self, services: ServerServices, caller: Caller | None = None) -> None:
         self._services = services
+        self._caller = Caller() if caller is None else caller
 
     def collect(self) -> Iterator[Any]:
         services = self._services
@@ -51,18 +57,19 @@ class ServerCollector(Collector):
         starts = CounterMetricFamily("headwater_engine_starts", "How often the engine process was begun")
         starts.add_metric([], services.engine.starts)
         yield starts
-        yield _gauge("headwater_subscriptions", "Subscriptions that are open", services.subscriptions)
-        run = services.status["run"]
-        for name, help in _RUN_COUNTERS.items():
+        status = services.visible_status(self._caller)
+        yield _gauge("headwater_subscriptions", "Subscriptions that are open", status["subscriptions"])
+        run = status["run"]
+        for name, help in _RUN_COUNTERS.items() if self._caller.has_all else ():
             family = CounterMetricFamily(f"headwater_{name}", help)
             family.add_metric([], run.get(name, 0))
             yield family
-        queries: dict[str, Any] = services.status["queries"]
+        queries: dict[str, Any] = status["queries"]
         yield from _query_families(queries)
         unread = GaugeMetricFamily(
             "headwater_stream_unread_bytes", "Bytes that wait to be evaluated", labels=["stream"]
         )
-        for name, stream in services.status["streams"].items():
+        for name, stream in status["streams"].items():
             unread.add_metric([name], stream.get("unread_bytes", 0))
         yield unread
         values = GaugeMetricFamily(

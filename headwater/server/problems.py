@@ -11,13 +11,19 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from headwater.server.process.call_errors import CallError, EngineDown
+from headwater.terms.text_lines import shorten_message
 
 logger = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
 _RETRY_SECONDS = "1"
+_LONGEST_DETAIL = 4_000
+"""A detail may repeat what was sent; that much of it helps a person."""
+_MOST_ERRORS = 20
+_METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE")
 _STATUS = {
     "unknown": (404, "There is nothing of that name"),
     "forbidden": (403, "This is not done over HTTP"),
@@ -52,6 +58,7 @@ def problem_response(
     status: int, title: str, detail: str, headers: Mapping[str, str] | None = None, **members: Any
 ) -> Response:
     """The answer of a problem."""
+    detail = "\n".join(map(shorten_message, detail[:_LONGEST_DETAIL].split("\n")))
     content = {"type": "about:blank", "title": title, "status": status, "detail": detail, **members}
     body = json.dumps(content, ensure_ascii=False).encode("utf-8", "replace")
     return Response(body, status, dict(headers or {}), MEDIA_TYPE)
@@ -66,6 +73,16 @@ def respond_to_call_error(error: CallError | EngineDown) -> Response:
     headers = {"Retry-After": _RETRY_SECONDS} if status in (429, 503) else {}
     members = {"errors": error.places} if error.places else {}
     return problem_response(status, title, str(error), headers, **members)
+
+
+def _allowed_methods(request: Request) -> list[str]:
+    """The methods that some route takes at the path of a request."""
+
+    def is_taken(method: str) -> bool:
+        scope = {**request.scope, "method": method}
+        return any(route.matches(scope)[0] is Match.FULL for route in request.app.routes)
+
+    return [method for method in _METHODS if is_taken(method)]
 
 
 def install_problem_handlers(app: FastAPI) -> None:
@@ -83,11 +100,17 @@ def install_problem_handlers(app: FastAPI) -> None:
         assert isinstance(error, HTTPException)
         detail = {404: "There is nothing at this path: see /openapi.json", 405: "Another method is needed here"}
         title = str(error.detail)
-        return problem_response(error.status_code, title, detail.get(error.status_code, title), error.headers)
+        headers = error.headers
+        if error.status_code == 405:
+            headers = {"Allow": ", ".join(_allowed_methods(request))}
+        return problem_response(error.status_code, title, detail.get(error.status_code, title), headers)
 
     async def on_wrong_arguments(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
-        found = [{"place": ".".join(map(str, one["loc"])), "message": str(one["msg"])} for one in error.errors()]
+        found = [
+            {"place": shorten_message(".".join(map(str, one["loc"]))), "message": shorten_message(str(one["msg"]))}
+            for one in error.errors()[:_MOST_ERRORS]
+        ]
         detail = "; ".join(f"{one['place']}: {one['message']}" for one in found)
         return problem_response(422, "The request is wrong", detail, errors=found)
 

@@ -12,6 +12,7 @@ from fastapi import Request, WebSocket
 from headwater.server.access import AccessControl, Caller
 from headwater.server.answers.fan_out import FanOut
 from headwater.server.callbacks import Callbacks
+from headwater.server.own_sites import OwnSites
 from headwater.server.problems import Problem
 from headwater.server.process.engine_client import EngineClient
 from headwater.server.process.registry import Registry
@@ -21,8 +22,12 @@ from headwater.terms.packing import Plain
 
 logger = logging.getLogger(__name__)
 
+_COUNTS = ("elements", "late", "bad", "ahead")
 CALLER = "headwater.caller"
 """Where the caller stands in the scope of a request."""
+
+OPERATION = "headwater.operation"
+"""Where the scope of a request says what it does, for the audit log, if its path does not."""
 
 
 @dataclass
@@ -31,12 +36,16 @@ class ServerServices:
 
     settings: ServerSettings
     access: AccessControl
+    sites: OwnSites
     rates: RateLimit
     engine: EngineClient = field(init=False)
     fan_out: FanOut = field(init=False)
     callbacks: Callbacks = field(init=False)
     status: dict[str, Any] = field(default_factory=dict)
     """What the engine told last: queries, streams, and how the run is doing."""
+    _counted: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """The counts of streams of the runs before this one."""
+    _batches: int = 0
     subscriptions: int = 0
     is_ending: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -44,7 +53,9 @@ class ServerServices:
     def of(cls, settings: ServerSettings) -> ServerServices:
         """The services of a server with these settings; nothing is begun."""
         tokens = [one.to_token() for one in settings.tokens]
-        found = cls(settings, AccessControl(tokens), RateLimit(settings.http.requests_per_second, settings.http.burst))
+        sites = OwnSites.of(not tokens, settings.server.host, settings.server.cors)
+        rates = RateLimit(settings.http.requests_per_second, settings.http.burst)
+        found = cls(settings, AccessControl(tokens), sites, rates)
         found.engine = EngineClient(settings.to_engine_settings(), found._take_notice)
         found.fan_out = FanOut(settings.state / "answers")
         found.callbacks = Callbacks(settings, found.fan_out)
@@ -62,12 +73,45 @@ class ServerServices:
         if name == "answers":
             self.fan_out.note_news(value)
         elif name in ("status", "ready"):
+            self._carry_counts(value["run"])
             self.status = value
             self.fan_out.keep(set(value["queries"]))
             self.callbacks.keep(value["queries"])
         if name in ("ready", "down"):
             # What was logged shortly before the end was perhaps not told.
             self.fan_out.note_all_news()
+
+    def _carry_counts(self, run: dict[str, Any]) -> None:
+        """Add to the counts of streams what runs before this one counted since the server began."""
+        before = self.status["run"]
+        if run.get("batches", 0) < self._batches:
+            self._counted = before.get("streams", {})
+        self._batches = run.get("batches", 0)
+        known = run.setdefault("streams", {})
+        for stream, counts in self._counted.items():
+            own = known.setdefault(stream, {})
+            for kind in _COUNTS:
+                own[kind] = own.get(kind, 0) + counts.get(kind, 0)
+
+    def visible_status(self, caller: Caller) -> dict[str, Any]:
+        """What the engine told last, and the open subscriptions: of it what this caller may know."""
+        status = self.status
+        if caller.has_all:
+            return {**status, "subscriptions": self.subscriptions}
+        queries = {name: one for name, one in status["queries"].items() if caller.may("read", query=name)}
+        streams = {name: one for name, one in status["streams"].items() if caller.may("read", stream=name)}
+        run = {
+            part: {name: one for name, one in status["run"].get(part, {}).items() if caller.may("read", stream=name)}
+            for part in ("streams", "watermarks")
+        }
+        counts = self.fan_out.counts
+        return {
+            "queries": queries,
+            "streams": streams,
+            "run": run,
+            "failure": status["failure"],
+            "subscriptions": sum(counts.get(name, 0) for name in queries),
+        }
 
     def query_status(self, name: str) -> dict[str, Any]:
         """What is known of a query; a `Problem` where there is none of that name."""

@@ -25,16 +25,13 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from headwater.egress.policy import EgressPolicy
 from headwater.errors import SettingError
 from headwater.server.access import AccessToken
 from headwater.server.process.engine_settings import EngineSettings
 from headwater.server.process.registry import PUSH, QueryEntry, StreamEntry
-from headwater.server.toml_places import find_place
-from headwater.sources.payloads import Decoder
+from headwater.server.toml_places import SettingsPlaces
 from headwater.terms.arguments import check_duration, check_idle
 from headwater.terms.durations import parse_duration
-from headwater.values.query_limits import QueryLimits
 
 PREFIX = "HEADWATER_SERVE_"
 _MEGABYTE = 1 << 20
@@ -53,6 +50,11 @@ def _check_with(check: Callable[[Any], object], value: Any) -> Any:
     except SettingError as error:
         raise ValueError(str(error)) from None
     return value
+
+
+def read_limits(given: Mapping[str, float]) -> dict[str, float]:
+    """Limits as the engine takes them: all but seconds are counts."""
+    return {name: number if name == "seconds" else int(number) for name, number in given.items()}
 
 
 class ServerTable(_Table):
@@ -134,11 +136,6 @@ class EgressTable(_Table):
     allow: tuple[str, ...] = ()
     networks: tuple[str, ...] = ()
 
-    @model_validator(mode="after")
-    def _check_policy(self) -> EgressTable:
-        _check_with(EgressPolicy.of, self.model_dump())
-        return self
-
 
 class StreamTable(_Table):
     """`[[streams]]`: a stream, fed over HTTP (`push`) or from an address."""
@@ -165,6 +162,11 @@ class QueryTable(_Table):
     t0: str | None = None
     limits: dict[str, float] | None = None
     gauges: bool = False
+
+    @field_validator("limits")
+    @classmethod
+    def _read_limits(cls, value: dict[str, float] | None) -> dict[str, float] | None:
+        return None if value is None else read_limits(value)
 
     @model_validator(mode="after")
     def _check_text(self) -> QueryTable:
@@ -214,13 +216,12 @@ class ServerSettings(_Table):
     endpoints: tuple[dict[str, Any], ...] = ()
     tokens: tuple[TokenTable, ...] = ()
     folder: str = Field(default="", exclude=True)
+    places: SettingsPlaces = Field(default=SettingsPlaces(), exclude=True)
 
     @field_validator("limits")
     @classmethod
-    def _check_limits(cls, value: dict[str, float]) -> dict[str, float]:
-        found = {name: number if name == "seconds" else int(number) for name, number in value.items()}
-        _check_with(QueryLimits.of, found)
-        return found
+    def _read_limits(cls, value: dict[str, float]) -> dict[str, float]:
+        return read_limits(value)
 
     @field_validator("streams", "queries", "tokens")
     @classmethod
@@ -251,9 +252,9 @@ class ServerSettings(_Table):
             trigger_seconds=parse_duration(table.trigger) / 1_000_000,
             egress={"allow": list(self.egress.allow), "networks": list(self.egress.networks)},
             endpoints=self.endpoints,
-            data=tuple(one.model_dump(exclude_none=True) | {"data": self._data_place(one)} for one in self.data),
-            queries={one.name: self._query_entry(one) for one in self.queries},
-            streams={one.name: self._stream_entry(one) for one in self.streams},
+            data=tuple(one.model_dump(exclude_none=True) | {"data": self.data_place(one)} for one in self.data),
+            queries={one.name: self.query_entry(one) for one in self.queries},
+            streams={one.name: self.stream_entry(one) for one in self.streams},
             retention_seconds=parse_duration(self.retention.age) / 1_000_000,
             retention_bytes=self.retention.bytes,
             most_queries=self.http.queries,
@@ -262,22 +263,22 @@ class ServerSettings(_Table):
             preview_seconds=self.http.preview_seconds,
         )
 
-    def _data_place(self, table: DataTable) -> str:
+    def data_place(self, table: DataTable) -> str:
         return table.data if "://" in table.data else str(self.path_of(table.data).absolute())
 
-    def _query_entry(self, table: QueryTable) -> QueryEntry:
-        text = table.text if table.file is None else self._read(table.file)
+    def query_entry(self, table: QueryTable) -> QueryEntry:
+        text = table.text if table.file is None else self.read_text(table.file)
         names = ("dialect", "bounds", "report", "emit", "content", "t0", "limits")
         options = {name: value for name in names if (value := getattr(table, name)) is not None}
         return QueryEntry(text or "", options, table.gauges)
 
-    def _stream_entry(self, table: StreamTable) -> StreamEntry:
-        template = None if table.template is None else self._read(table.template)
+    def stream_entry(self, table: StreamTable) -> StreamEntry:
+        template = None if table.template is None else self.read_text(table.template)
         is_path = table.source != PUSH and "://" not in table.source and not table.source.startswith("file:")
         source = f"file://{self.path_of(table.source).absolute()}" if is_path else table.source
         return StreamEntry(source, template, table.format, table.time, table.idle)
 
-    def _read(self, name: str) -> str:
+    def read_text(self, name: str) -> str:
         try:
             return self.path_of(name).read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
@@ -286,7 +287,10 @@ class ServerSettings(_Table):
 
 
 def read_server_settings(path: Path | None, environment: Mapping[str, str] | None = None) -> ServerSettings:
-    """The settings of a file, under the environment; a `SettingError` with line and column for what cannot be right."""
+    """The settings of a file, under the environment; a `SettingError` with line and column for what cannot be right.
+
+    Whether the engine takes the values is for `setting_checks` to say.
+    """
     text = ""
     if path is not None:
         try:
@@ -299,24 +303,13 @@ def read_server_settings(path: Path | None, environment: Mapping[str, str] | Non
     except tomllib.TOMLDecodeError as error:
         raise SettingError(f"{path} is no TOML: {error}") from None
     overridden = _override(found, os.environ if environment is None else environment)
-    found["folder"] = "" if path is None else str(path.absolute().parent)
+    places = SettingsPlaces(path, text, overridden)
+    found |= {"folder": "" if path is None else str(path.absolute().parent), "places": places}
     try:
         settings = ServerSettings.model_validate(found)
     except ValidationError as error:
-        raise SettingError("\n".join(_describe(path, text, one, overridden) for one in error.errors())) from None
-    for number, stream in enumerate(settings.streams):
-        try:
-            _check_stream(settings, stream)
-        except SettingError as error:
-            raise SettingError(_place(path, text, ("streams", number), {}) + str(error)) from None
+        raise SettingError("\n".join(_describe(places, one) for one in error.errors())) from None
     return settings
-
-
-def _check_stream(settings: ServerSettings, table: StreamTable) -> None:
-    entry = settings._stream_entry(table)
-    if entry.source == PUSH and (entry.template or entry.format or entry.time):
-        template = None if entry.template is None else f"{entry.template}\n"
-        Decoder.of(entry.format, template=template, time=entry.time)
 
 
 def _override(found: dict[str, Any], environment: Mapping[str, str]) -> dict[tuple[str, ...], str]:
@@ -346,20 +339,10 @@ def _parse_value(text: str) -> Any:
         return text
 
 
-def _describe(path: Path | None, text: str, error: Any, overridden: Mapping[tuple[str, ...], str]) -> str:
+def _describe(places: SettingsPlaces, error: Any) -> str:
     place = tuple(error["loc"])
     name = ".".join(map(str, place))
     message = str(error["msg"]).removeprefix("Value error, ")
     if error["type"] == "extra_forbidden":
         message = "there is no such setting"
-    return f"{_place(path, text, place, overridden)}{name}: {message}"
-
-
-def _place(
-    path: Path | None, text: str, place: tuple[str | int, ...], overridden: Mapping[tuple[str, ...], str]
-) -> str:
-    for length in range(len(place), 0, -1):
-        if (variable := overridden.get(tuple(map(str, place[:length])))) is not None:
-            return f"{variable}: "
-    line, column = find_place(text, place)
-    return "" if path is None else f"{path}, line {line}, column {column}: "
+    return f"{places.describe(place)}{name}: {message}"

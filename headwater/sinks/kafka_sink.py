@@ -14,7 +14,7 @@ after all of them are. Headers: `query`, `tick` and `watermark` (both in ISO 860
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from headwater.algebra.plan import QueryKind
@@ -35,6 +35,37 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _FORMATS = ("json", "csv", "nquads")
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRecords:
+    """Makes the records of answers for a topic. It can be sent to workers."""
+
+    topic: str
+    format: str
+    per: str
+
+    def of(self, answer: Answer, batch: int) -> Iterator[tuple[bytes, bytes, list[dict[str, object]]]]:
+        """Key, value and headers of the records of an answer."""
+        key = f"{answer.query}|{answer.time}|{answer.part}"
+        headers = {"query": answer.query, "tick": format_time(answer.time), "batch": str(batch)}
+        if answer.watermark is not None:
+            headers["watermark"] = format_time(answer.watermark)
+        if self.per == "answer":
+            yield key.encode(), self._text(answer), _header_list(headers)
+            return
+        for row_index, (position, single) in enumerate(_split_rows(answer)):
+            row_headers = {**headers, "position": str(position)}
+            yield f"{key}|{row_index}".encode(), self._text(single), _header_list(row_headers)
+
+    def _text(self, answer: Answer) -> bytes:
+        if self.format == "json":
+            text = format_answer_json(answer, with_query=True).rstrip("\n")
+        elif self.format == "csv":
+            text = format_answer_csv(answer, header=self.per == "answer").removesuffix("\r\n")
+        else:
+            text = format_answer_nquads(answer)
+        return text.encode("utf-8", "surrogatepass")
 
 
 class KafkaSink:
@@ -61,12 +92,10 @@ class KafkaSink:
         self._servers = check_text("servers", servers)
         self._options = {
             "kafka.bootstrap.servers": self._servers,
-            "topic": check_text("topic", topic),
             "includeHeaders": "true",
             **(options or {}),
         }
-        self._format = format
-        self._per = per
+        self.records = AnswerRecords(check_text("topic", topic), format, per)
         self._spark: SparkSession | None = None
 
     def open(self, spark: SparkSession | None) -> None:
@@ -80,10 +109,19 @@ class KafkaSink:
         ensure_kafka(spark)
         self._spark = spark
 
+    @property
+    def can_be_read_back(self) -> bool:
+        """Whether a record has a whole answer, as JSON."""
+        return self.records.format == "json" and self.records.per == "answer"
+
+    def spark_options(self) -> dict[str, str]:
+        """The options of Spark's connector, without the topic."""
+        return fill_in_secrets(self._options)
+
     def write(self, run: str, batch: int, answers: AnswerBatch) -> None:
         if self._spark is None:
             raise StateError("open the sink before writing to it")
-        rows = [row for answer in answers for row in self._records(answer, batch)]
+        rows = [row for answer in answers for row in self.records.of(answer, batch)]
         if not rows:
             return
         import pyarrow as pa
@@ -94,35 +132,14 @@ class KafkaSink:
         frame = self._spark.createDataFrame(table)
         # One task, so that the records come in order.
         try:
-            frame.coalesce(1).write.format("kafka").options(**fill_in_secrets(self._options)).save()
+            frame.coalesce(1).write.format("kafka").options(**self.spark_options(), topic=self.records.topic).save()
         except Exception as error:
             if is_missing_topic(error):
                 raise SinkError(
-                    f"there is no topic {self._options['topic']!r} at {self._servers}, and the broker makes none: make "
+                    f"there is no topic {self.records.topic!r} at {self._servers}, and the broker makes none: make "
                     "the topic, or name another one (--out)"
                 ) from error
             raise
-
-    def _records(self, answer: Answer, batch: int) -> Iterator[tuple[bytes, bytes, list[dict[str, object]]]]:
-        key = f"{answer.query}|{answer.time}|{answer.part}"
-        headers = {"query": answer.query, "tick": format_time(answer.time), "batch": str(batch)}
-        if answer.watermark is not None:
-            headers["watermark"] = format_time(answer.watermark)
-        if self._per == "answer":
-            yield key.encode(), self._text(answer), _header_list(headers)
-            return
-        for row_index, (position, single) in enumerate(_split_rows(answer)):
-            row_headers = {**headers, "position": str(position)}
-            yield f"{key}|{row_index}".encode(), self._text(single), _header_list(row_headers)
-
-    def _text(self, answer: Answer) -> bytes:
-        if self._format == "json":
-            text = format_answer_json(answer, with_query=True).rstrip("\n")
-        elif self._format == "csv":
-            text = format_answer_csv(answer, header=self._per == "answer").removesuffix("\r\n")
-        else:
-            text = format_answer_nquads(answer)
-        return text.encode("utf-8", "surrogatepass")
 
 
 def _split_rows(answer: Answer) -> list[tuple[int, Answer]]:

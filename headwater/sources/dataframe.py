@@ -37,6 +37,8 @@ _NAME = "dataframe"
 class DataFrameSource(RecordSource):
     """A streaming DataFrame and its template; `dataframe(…)` makes one."""
 
+    has_own_plan = True
+
     def __init__(self, frame: DataFrame, decoder: Decoder, time: str | None) -> None:
         self._frame = frame
         self._decoder = decoder

@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from headwater.datasets.version_watch import VersionWatch
+from headwater.sources.files import MemorySource
 from headwater.sources.following.file_identity import identify
 from headwater.sources.following.followed_items import FollowedItems
 from headwater.sources.following.stream_watch import StreamWatch
 from headwater.sources.offsets import ItemOffset, Offset, StreamOffset
 from headwater.sources.source import ArrivalSource, ItemRange, Source, SourceItem
-from headwater.sources.spool import ended_streams, release_read_items
+from headwater.sources.spool import SpoolSource, ended_streams, release_read_items
 from headwater.sources.stream_patterns import ALL_TRIPLES, WantedPatterns, compile_patterns
 from headwater.terms.element_columns import NO_GRAPHS, ElementColumns
 from headwater.terms.ids.inline_layout import NO_TERM
@@ -92,7 +93,10 @@ class Feed:
         datasets: Sequence[str] = (),
         live: Collection[str] = (),
         watch: StreamWatch | None = None,
+        is_told: bool = True,
     ) -> None:
+        """`is_told` says that receivers announce to this process what they put into spools."""
+        self._is_told = is_told
         self._live = frozenset(live)
         self._watch = watch or StreamWatch()
         self._datasets = [VersionWatch(folder) for folder in datasets]
@@ -104,6 +108,8 @@ class Feed:
         self._key = ProcessKey()
         """Goes with the feed to the workers that read for it."""
         self._followed: dict[str, FollowedItems] = {}
+        self._listed: dict[str, list[SourceItem]] = {}
+        """By stream, the items when they were looked at last."""
 
     def check(self) -> None:
         """Raise `SourceError` for a source that has nothing to read."""
@@ -119,7 +125,7 @@ class Feed:
         settled = self._ask_settled(start)
         # Looked at first: what stands in a spool then is all that it will ever hold.
         ended = ended_streams(self._sources)
-        listed = {stream: self._list_items(stream) for stream in self._sources}
+        listed = self._listed = {stream: self._list_items(stream) for stream in self._sources}
         followed = {stream: self._follow(stream, start.of(stream).items, listed[stream]) for stream in self._sources}
         unread = {stream: self._find_unread(stream, *followed[stream]) for stream in self._sources}
         sizes = {stream: sum(one.size for one in unread[stream].values()) for stream in self._sources}
@@ -138,6 +144,22 @@ class Feed:
         # Streams without a source now keep what is known of them for a later run.
         end = Offset({**start.streams, **streams}, has_begun=True, version=self.newest_version())
         return start if end == start else end
+
+    @property
+    def is_polled(self) -> bool:
+        """Whether something may come of which nobody tells."""
+        return self._final_items is None and any(map(self._must_poll, self._sources.values()))
+
+    def has_changed(self) -> bool:
+        """Whether the items are others, or have changed, since the last look at those that nobody tells of."""
+        return any(
+            source.list_items() != self._listed.get(stream)
+            for stream, source in self._sources.items()
+            if self._must_poll(source)
+        )
+
+    def _must_poll(self, source: Source) -> bool:
+        return not isinstance(source, (MemorySource, SpoolSource) if self._is_told else MemorySource)
 
     def _ask_settled(self, start: Offset) -> dict[str, int | None]:
         """What has settled of each live stream, before its items are listed; a finite feed has no live streams."""

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 _CONNECT_SECONDS = 5.0
 _RETRY_SECONDS = 0.5
 _RECORDS_PER_BATCH = 200_000
+_FETCH_WAIT_MILLISECONDS = 10
 _USUAL_IDLE = 5_000_000
 """So long, in microseconds, records may be on their way from their producers."""
 _MOST_PARTITIONS = 1 << 20
@@ -82,15 +83,28 @@ class KafkaSource(RecordSource):
     def records(self, spark: SparkSession) -> DataFrame:
         ensure_kafka(spark)
         self._wait_for_broker()
+        return self._load(spark, {"maxOffsetsPerTrigger": str(self.per_batch)})
+
+    def records_as_they_come(self, spark: SparkSession) -> DataFrame:
+        """The records for real-time mode, which has no limits of batches."""
+        self._wait_for_broker()
+        return self._load(spark, {})
+
+    def connector_options(self) -> dict[str, str]:
+        """The options of Spark's connector that say where the broker is, and how it is reached."""
+        return {"kafka.bootstrap.servers": self.servers, **fill_in_secrets(dict(self.options))}
+
+    def _load(self, spark: SparkSession, usual: Mapping[str, str]) -> DataFrame:
         options = {
-            "kafka.bootstrap.servers": self.servers,
             # Records of aborted transactions are not read.
             "kafka.isolation.level": "read_committed",
             "subscribe": ",".join(self.topics),
-            "maxOffsetsPerTrigger": str(self.per_batch),
+            # A consumer asks ahead for records that are not there yet, and the next batch waits for that request.
+            "kafka.fetch.max.wait.ms": str(_FETCH_WAIT_MILLISECONDS),
             "failOnDataLoss": "true",
+            **usual,
             **_starting_options(self.start),
-            **fill_in_secrets(dict(self.options)),
+            **self.connector_options(),
         }
         return spark.readStream.format("kafka").options(**options).load().select(*_COLUMNS)
 
@@ -133,7 +147,7 @@ class KafkaReader:
                 message = self._message(key, value, topic, partition, offset, time)
                 by_partition.setdefault((topic, partition), []).extend(self.decoder.decode(message))
             for (topic, partition), some in by_partition.items():
-                yield chunk_of(stream, self._item_index(topic, partition), _partition_name(topic, partition), some)
+                yield chunk_of(stream, self.item_index(topic, partition), _partition_name(topic, partition), some)
 
     def _message(
         self, key: bytes | None, value: bytes | None, topic: str, partition: int, offset: int, time: int
@@ -147,10 +161,11 @@ class KafkaReader:
                 "_offset": str(offset),
             }
         return ReceivedMessage(
-            value, time, _partition_name(topic, partition), (self._item_index(topic, partition), offset), cells
+            value, time, _partition_name(topic, partition), (self.item_index(topic, partition), offset), cells
         )
 
-    def _item_index(self, topic: str, partition: int) -> int:
+    def item_index(self, topic: str, partition: int) -> int:
+        """The number that begins the positions of the elements of a partition."""
         return self.topics.index(topic) * _MOST_PARTITIONS + partition
 
 

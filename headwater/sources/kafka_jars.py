@@ -20,7 +20,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
@@ -51,15 +51,26 @@ def ensure_kafka(spark: SparkSession) -> None:
     """Add Spark's Kafka connector to a session, unless it has it. Spark adds jars for the calling thread."""
     if _has_kafka(spark):
         return
-    given = os.environ.get(VARIABLE)
-    if given:
-        jars = [Path(text) for text in given.split(os.pathsep) if text]
-        verify_jars((jar for jar in jars if jar.is_file()), must_be_known=False)
-        _add_jars(spark, jars)
-    else:
-        _add_jars(spark, find_kafka_jars(spark.version))
+    _add_jars(spark, _choose_jars(spark.version))
     if not _has_kafka(spark):
         raise JarError(f"Spark does not find its Kafka connector in the jars that were added. {_advice(spark.version)}")
+
+
+def _choose_jars(version: str) -> list[Path]:
+    """The jars that the environment names, or those of the connector."""
+    given = os.environ.get(VARIABLE)
+    if not given:
+        return find_kafka_jars(version)
+    jars = [Path(text) for text in given.split(os.pathsep) if text]
+    verify_jars((jar for jar in jars if jar.is_file()), must_be_known=False)
+    return jars
+
+
+def kafka_class_path() -> str:
+    """The class path with which Spark starts with its Kafka connector; a `JarError` where it cannot be had."""
+    from pyspark.version import __version__ as version
+
+    return os.pathsep.join(map(str, _without_those_of_spark(_choose_jars(version))))
 
 
 def find_kafka_jars(version: str) -> list[Path]:
@@ -180,12 +191,17 @@ def _warn_of_stand_ins(jars: list[Path], version: str) -> list[Path]:
 
 
 def _add_jars(spark: SparkSession, jars: Iterable[Path]) -> None:
+    for jar in _without_those_of_spark(jars):
+        spark.sql(f"ADD JAR '{jar}'")
+
+
+def _without_those_of_spark(jars: Iterable[Path]) -> Iterator[Path]:
     own = _artifacts_of_spark()
     for jar in jars:
         if not jar.is_file():
             raise JarError(f"{VARIABLE} names {jar}, which is no file: check the path")
         if _artifact_of(jar) not in own:
-            spark.sql(f"ADD JAR '{jar}'")
+            yield jar
 
 
 def _artifacts_of_spark() -> set[str]:

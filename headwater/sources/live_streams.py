@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from headwater.sources.offsets import Offset
 from headwater.sources.push import PushSource
@@ -21,6 +21,11 @@ def note_read(sources: Mapping[str, Source | ReceivedSource], offset: Offset) ->
 def has_ended(source: Source | ReceivedSource | None) -> bool:
     """Whether a stream was closed by those who send it, and all of it was evaluated."""
     return isinstance(source, PushSource) and source.is_finished
+
+
+def has_received(sources: Iterable[Source | ReceivedSource]) -> bool:
+    """Whether one of the streams comes in while a run is at work, so that the run has no end of its own."""
+    return any(isinstance(source, ReceivedSource) for source in sources)
 
 
 def are_all_closed(sources: Mapping[str, Source | ReceivedSource]) -> bool:

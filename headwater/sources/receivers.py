@@ -274,6 +274,11 @@ def make_received_source(
     return NetworkSource(address, decoder, make, folder, check_number("keep", keep), timeouts=timeouts)
 
 
+def spool_folder(checkpoint: Path, stream: str) -> Path:
+    """Where what was received of a stream is kept with a checkpoint, unless its source says another place."""
+    return checkpoint / "spool" / blake2b(stream.encode(), digest_size=8).hexdigest()
+
+
 @contextmanager
 def run_receivers(
     sources: Mapping[str, Source | ReceivedSource], checkpoint: Path | None, signals: RunSignals
@@ -286,7 +291,7 @@ def run_receivers(
                 if checkpoint is None:
                     base = stack.enter_context(ScratchFolder("spool"))
                 else:
-                    base = checkpoint / "spool" / blake2b(stream.encode(), digest_size=8).hexdigest()
+                    base = spool_folder(checkpoint, stream)
                 spool = source.open_spool(base, signals, is_durable=checkpoint is not None)
                 readable[stream] = stack.enter_context(spool)
             else:

@@ -13,7 +13,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from headwater.sources.feed import Chunk
 from headwater.sources.source import ItemRange, Source, SourceItem
@@ -69,6 +69,8 @@ class RecordSource(_NoItems, ABC):
     """A stream that Spark reads. `skew` is how far apart, in event time, its partitions may be; None for one order."""
 
     skew: int | None = None
+    has_own_plan: ClassVar[bool] = False
+    """Whether the records are the result of a plan of the user's, and not of a plain read."""
 
     @property
     def usual_idle(self) -> int | None:

@@ -66,11 +66,16 @@ def check_java() -> str:
 
 
 def embedded_session(
-    *, master: str = "local[*]", shuffle_partitions: int = 1, java_options: str | None = None
+    *,
+    master: str = "local[*]",
+    shuffle_partitions: int = 1,
+    java_options: str | None = None,
+    more: Mapping[str, str] | None = None,
 ) -> SparkSession:
     """The session of this process, or the one of spark-submit; if there is none: local, without a web page, in UTC.
 
     What the Java process prints goes to a file, because answers are printed here; `HEADWATER_DEBUG=1` shows it.
+    `more` are settings of a session that is started here.
     """
     from pyspark.sql import SparkSession
 
@@ -88,10 +93,10 @@ def embedded_session(
         "PYTHONHASHSEED": os.environ.get("PYTHONHASHSEED", "0"),
     }
     variables |= dict.fromkeys(("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"), _choose_python(master, variables))
-    if _IS_LOCAL.match(master):
+    if is_local_master(master):
         settings |= LOCAL_SETTINGS
     with _set_environment(variables), _delay_interrupts():
-        return _start_session(settings | STATEFUL_SETTINGS)
+        return _start_session(settings | STATEFUL_SETTINGS | dict(more or {}))
 
 
 def choose_java_megabytes() -> int:
@@ -103,9 +108,14 @@ def choose_java_megabytes() -> int:
     return max(1024, min(_MOST_JAVA_MEGABYTES, megabytes // 8))
 
 
+def is_local_master(master: str | None) -> bool:
+    """Whether all of Spark runs on this machine, in one process of Java."""
+    return master is not None and _IS_LOCAL.match(master) is not None
+
+
 def _choose_python(master: str, variables: Mapping[str, str]) -> str:
     """The program that Spark runs wherever it needs Python: the launcher, where all of Spark is on this machine."""
-    return str(Launcher(variables).program) if _IS_LOCAL.match(master) and Launcher.is_possible() else sys.executable
+    return str(Launcher(variables).program) if is_local_master(master) and Launcher.is_possible() else sys.executable
 
 
 def _start_session(settings: dict[str, str]) -> SparkSession:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from headwater.running.checkpoints import SPARK_STATE
 from headwater.running.delivery import Delivery
 from headwater.running.program_description import ProgramDescription
+from headwater.running.resting import LOOK_SECONDS
 from headwater.running.shipping import share_folder, ship
 from headwater.running.workload import Workload, WorkloadChanges
 from headwater.sharding.answer_merging import AnswerMerger
@@ -56,10 +57,12 @@ def outcome_rows(
     drain: bool = True,
     batch_bytes: int | None = None,
     live: frozenset[str] = frozenset(),
+    look_seconds: float | None = None,
 ) -> DataFrame:
     """The streaming DataFrame of what the stateful step gives (`stateful.OUTPUT_SCHEMA`).
 
-    The streams in `live` have heartbeats.
+    The streams in `live` have heartbeats. With `look_seconds` batches follow each other as soon as there is something
+    to read, and heartbeats alone make one no sooner than so many seconds after the last.
     """
     from headwater.spark.spark_source import FORMAT, FeedSettings, HeadwaterSource, source_options
     from headwater.spark.stateful_step import OUTPUT_SCHEMA, EvaluationProcessor, observe_counts
@@ -70,6 +73,8 @@ def outcome_rows(
     _register(spark, HeadwaterSource)
     read_here, records = _separate_records(sources, drain)
     feed = FeedSettings(read_here, drain, wanted, description.sharding, description.watched, description.key, live)
+    if look_seconds is not None:
+        feed = feed._replace(heartbeat_seconds=look_seconds, waits=not records)
     options = source_options(feed, batch_bytes=size, task_bytes=task_bytes)
     chunks = load_stream(spark.readStream.format(FORMAT).options(**options))
     for stream, source in records.items():
@@ -120,7 +125,7 @@ def run_on_spark(
     checkpoint: Path | None = None,
     accept_state: Callable[[], None] = lambda: None,
     batch_bytes: int | None = None,
-    trigger_seconds: float = 1.0,
+    trigger_seconds: float | None = None,
     on_read: Callable[[Offset], None] = lambda offset: None,
     is_finished: Callable[[], bool] | None = None,
 ) -> None:
@@ -166,14 +171,15 @@ def run_on_spark(
             drain=ends,
             batch_bytes=batch_bytes,
             live=workload.live_streams if follow else frozenset(),
+            look_seconds=LOOK_SECONDS if follow and trigger_seconds is None else None,
         )
         writer = rows.writeStream.foreachBatch(deliver).option("checkpointLocation", str(folder))
         trigger = (
-            writer.trigger(processingTime=f"{max(1, int(trigger_seconds * 1000))} milliseconds")
+            writer.trigger(processingTime=f"{int((trigger_seconds or 0) * 1000)} milliseconds")
             if follow
             else writer.trigger(availableNow=True)
         )
-        with _set_query_settings(spark, description):
+        with _set_query_settings(spark, workload):
             return trigger.start()
 
     def is_at_end() -> bool:
@@ -264,10 +270,11 @@ def _run_query(
 
 
 @contextmanager
-def _set_query_settings(spark: SparkSession, description: ProgramDescription) -> Iterator[None]:
+def _set_query_settings(spark: SparkSession, workload: Workload) -> Iterator[None]:
     """Sets what a streaming query takes at its start, then restores the settings of the session."""
-    shards = 1 if description.sharding is None else len(description.sharding.keys)
-    settings = query_settings(shards)
+    sharding = workload.description.sharding
+    adapts = any(isinstance(source, RecordSource) and source.has_own_plan for source in workload.sources.values())
+    settings = query_settings(1 if sharding is None else len(sharding.keys), adapts=adapts)
     before = dict(spark.conf.getAll)
     for name, value in settings.items():
         spark.conf.set(name, value)
@@ -289,8 +296,14 @@ def _wait(query: StreamingQuery, stop: Event, may_change: Callable[[], bool]) ->
     query.awaitTermination()
 
 
+def _is_at_work(query: StreamingQuery) -> bool:
+    """Whether a batch is being evaluated, and not only planned."""
+    status = query.status
+    return bool(status["isTriggerActive"] and status["isDataAvailable"])
+
+
 def _wait_for_batch(query: StreamingQuery) -> None:
     """Let the batch at work be committed, so that a later run does not deliver it again."""
     end = time.monotonic() + _LAST_BATCH_SECONDS
-    while time.monotonic() < end and query.isActive and query.status["isTriggerActive"]:
+    while time.monotonic() < end and query.isActive and _is_at_work(query):
         time.sleep(_POLL_SECONDS / 10)

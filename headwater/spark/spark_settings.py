@@ -24,6 +24,8 @@ LOCAL_SETTINGS = {
     # Files of the checkpoint are renamed as always, but without a process that is started to set their permissions.
     "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.execution.streaming.checkpointing."
     "FileSystemBasedCheckpointFileManager",
+    # Java and Python talk through sockets in files, which is quicker than through the network of the machine.
+    "spark.python.unix.domain.socket.enabled": "true",
 }
 """What a session has besides where all of Spark is on this machine."""
 
@@ -61,13 +63,39 @@ def dataframe_settings() -> dict[str, str]:
     return {**STATEFUL_SETTINGS, STATE_PARTITIONS: "1"}
 
 
-def query_settings(shards: int) -> dict[str, str]:
-    """The settings that a streaming query takes at its start."""
+def query_settings(shards: int, *, adapts: bool = False) -> dict[str, str]:
+    """The settings that a streaming query takes at its start; `adapts`: somebody else has planned a part of it."""
     return {
         **STATEFUL_SETTINGS,
         # One partition for each shard.
         SHUFFLE_PARTITIONS: str(shards),
         STATE_PARTITIONS: str(shards),
+        # The plan has one exchange, whose partitions are fixed: nothing to adapt, and each look at it costs a job.
+        **({} if adapts else {"spark.sql.adaptive.enabled": "false"}),
         # Chunks go to the stateful step in packets of this size: while Python takes one, Java makes the next.
         "spark.sql.execution.arrow.maxBytesPerBatch": str(_ARROW_BYTES),
+    }
+
+
+REALTIME_ROWS = 128
+"""How many rows an Arrow batch has in real-time mode, those among them that only push a record on its way."""
+REALTIME_SETTINGS = {
+    # Rows go to Python while its answers to those before come back.
+    "spark.python.udf.pipelined.enabled": "true",
+    # Saves about 40 ms for each record.
+    "spark.python.unix.domain.socket.enabled": "true",
+    # A record that is alone does not wait for others on its way through the shuffle.
+    "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "2",
+}
+"""What Spark must be started with for real-time mode."""
+
+
+def realtime_query_settings() -> dict[str, str]:
+    """The settings that a streaming query in real-time mode takes at its start."""
+    return {
+        # The list of operators that Spark allows names none of Python.
+        "spark.sql.streaming.realTimeMode.allowlistCheck": "false",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": str(REALTIME_ROWS),
+        # What Java writes for Python is sent when an Arrow batch is full, not when a buffer is.
+        "spark.sql.execution.pandas.udf.buffer.size": "4",
     }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import pickle
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from headwater.running.resting import Rest
 from headwater.sharding.shard_plan import ShardPlan
 from headwater.sources.feed import Chunk, Feed, ReadTask
 from headwater.sources.offsets import Offset
@@ -30,6 +32,8 @@ from headwater.spark.chunk_bytes import pack_chunk, with_columns
 from headwater.terms.ids.term_key import ProcessKey
 
 FORMAT = "headwater"
+_WAIT_SECONDS = 0.1
+"""So long planning a batch waits for something to read: no longer than a query may take to stop."""
 CHUNK_SCHEMA = "shard int, chunk binary"
 _ARROW = pa.schema([("shard", pa.int32()), ("chunk", pa.binary())])
 
@@ -48,6 +52,10 @@ class FeedSettings(NamedTuple):
     key: ProcessKey
     """The process that plans the reading adopts the key of the driver, and passes it on."""
     live: frozenset[str] = frozenset()
+    heartbeat_seconds: float = 0.0
+    """A batch of heartbeats alone comes no sooner behind the last batch."""
+    waits: bool = False
+    """Whether nothing else makes batches, so that planning one may wait for something to read."""
 
 
 def source_options(settings: FeedSettings, *, batch_bytes: int, task_bytes: int) -> dict[str, str]:
@@ -74,8 +82,11 @@ class HeadwaterSource(DataSource):
             wanted=settings.wanted,
             datasets=settings.datasets,
             live=settings.live,
+            is_told=False,
         )
-        return HeadwaterReader(feed, settings.sharding, int(self.options["batchBytes"]), int(self.options["taskBytes"]))
+        batch_bytes, task_bytes = int(self.options["batchBytes"]), int(self.options["taskBytes"])
+        rest = Rest(None, None, _WAIT_SECONDS) if settings.waits else None
+        return HeadwaterReader(feed, settings.sharding, batch_bytes, task_bytes, settings.heartbeat_seconds, rest)
 
 
 class ReadTaskPartition(InputPartition):
@@ -89,11 +100,22 @@ class ReadTaskPartition(InputPartition):
 class HeadwaterReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Plans batches on the driver and runs read tasks on the workers."""
 
-    def __init__(self, feed: Feed, sharding: ShardPlan | None, batch_bytes: int, task_bytes: int) -> None:
+    def __init__(
+        self,
+        feed: Feed,
+        sharding: ShardPlan | None,
+        batch_bytes: int,
+        task_bytes: int,
+        heartbeat_seconds: float = 0.0,
+        rest: Rest | None = None,
+    ) -> None:
         self._feed = feed
         self._sharding = sharding
         self._batch_bytes = batch_bytes
         self._task_bytes = task_bytes
+        self._heartbeat_seconds = heartbeat_seconds
+        self._rest = rest
+        self._last_batch = time.monotonic()
 
     def prepareForTriggerAvailableNow(self) -> None:
         self._feed.finish()
@@ -106,9 +128,24 @@ class HeadwaterReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         before = Offset.from_json(start)
-        after = self._feed.next_offset(before, None if isinstance(limit, ReadAllAvailable) else self._batch_bytes)
-        # Spark compares offsets as text: what is equal must be written as it was.
-        return start if after == before else after.to_json()
+        most = None if isinstance(limit, ReadAllAvailable) else self._batch_bytes
+        after = self._next_offset(before, most)
+        if after == before and self._rest is not None:
+            self._rest.wait(self._feed)
+            after = self._next_offset(before, most)
+        if after == before:
+            # Spark compares offsets as text: what is equal must be written as it was.
+            return start
+        self._last_batch = time.monotonic()
+        if self._rest is not None:
+            self._rest.note_news()
+        return after.to_json()
+
+    def _next_offset(self, before: Offset, limit: int | None) -> Offset:
+        """How far the next batch goes; not at all where only heartbeats have come, and it is too soon for them."""
+        after = self._feed.next_offset(before, limit)
+        is_soon = time.monotonic() - self._last_batch < self._heartbeat_seconds
+        return before if is_soon and after.without_heartbeats() == before.without_heartbeats() else after
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         tasks = self._feed.read_tasks(Offset.from_json(start), Offset.from_json(end), self._task_bytes)

@@ -9,6 +9,7 @@ A line longer than the limit is not kept in memory: readers get its beginning an
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from io import BytesIO
 from itertools import takewhile
@@ -27,6 +28,9 @@ LONGEST_LINE = LARGEST_TERM
 """Bytes of a line without its end."""
 LONGEST_SHOWN = 8192
 """How many bytes of a text a report shows; a longer one is cut, and its length is given."""
+_LONGEST_WORD = 100
+_LONGEST_MESSAGE = 800
+_LONG_WORD = re.compile(rf"\S{{{_LONGEST_WORD + 1},}}")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _SCAN_BYTES = 1 << 20
 _FIRST_BYTES_BACKWARDS = 1 << 12
@@ -120,6 +124,15 @@ def shorten_text(text: str, longest: int = LONGEST_SHOWN) -> str:
     """A text for a report; of a long one the beginning and the length."""
     # What was cut before is a little longer, and has its mark already.
     return text if len(text) <= longest + 64 else text[:longest] + _cut_mark(len(text), "characters")
+
+
+def shorten_message(message: str) -> str:
+    """A message for a person: of a long word, such as a token of a query, the beginning; of a long text both ends."""
+    message = _LONG_WORD.sub(lambda match: match[0][:_LONGEST_WORD] + "…", message)
+    if len(message) <= _LONGEST_MESSAGE:
+        return message
+    half = _LONGEST_MESSAGE // 2 - 2
+    return f"{message[:half]} … {message[-half:]}"
 
 
 def _cut_mark(length: int, unit: str) -> str:

@@ -9,10 +9,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from pyoxigraph import Literal, NamedNode, Triple
+from pyoxigraph import Literal, NamedNode, Quad, Triple
 
 import headwater as hw
 from headwater.client.server_client import ServerClient
+from headwater.errors import HeadwaterError, StateError
 from tests.free_ports import free_port
 from tests.server.serving import COUNT, Server, serving
 
@@ -33,7 +34,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 @pytest.fixture
 def client(server: Server) -> Iterator[ServerClient]:
-    with hw.connect(server.url) as found:
+    with hw.connect(server.url, patience=120) as found:
         yield found
 
 
@@ -64,6 +65,8 @@ def test_a_program_registers_sends_and_takes_answers(client: ServerClient) -> No
     assert query.status["status"] == "paused"
     query.resume()
     assert query.explain().startswith("query q")
+    assert client.explain("q") == query.explain()
+    assert client.why("q", found[2].time)[0]["solutions"] >= 1
     assert stream.send([triple(5)], time=1)["late"] == 1
     assert client.progress["queries"] == 1
     client.drop(query)
@@ -110,3 +113,50 @@ def test_answers_go_on_over_a_restart_and_end_when_the_query_is_dropped(server: 
     taking.join(60)
     assert not taking.is_alive()
     assert seconds(found) == list(range(29))
+
+
+def test_the_linked_data_are_asked_and_changed(client: ServerClient, tmp_path: Path) -> None:
+    path = tmp_path / "city.ttl"
+    path.write_text("<urn:a> <urn:near> <urn:b> .")
+    data = client.dataset(path)
+    assert data.query("ASK { <urn:a> <urn:near> <urn:b> }") is True
+    quad = Quad(NamedNode("urn:b"), NamedNode("urn:near"), NamedNode("urn:c"))
+    client.dataset([quad], "east")
+    found = data.query("SELECT ?g ?o { GRAPH ?g { <urn:b> <urn:near> ?o } }")
+    assert found == [(NamedNode("headwater:/east"), NamedNode("urn:c"))]
+    data.insert([quad])
+    assert data.query("CONSTRUCT { ?s ?p ?o } { ?s ?p ?o . ?s <urn:near> <urn:c> }") == [quad.triple]
+    data.remove([quad])
+    assert data.query("ASK { <urn:b> ?p ?o }") is False
+    data.update("DELETE WHERE { ?s ?p ?o }")
+    assert data.query("SELECT * { ?s ?p ?o }") == []
+    with pytest.raises(StateError, match=r"\[\[data\]\]"):
+        client.dataset(path, refresh="1s")
+
+
+def test_a_server_has_the_verbs_of_the_engine() -> None:
+    def verbs(one: type) -> set[str]:
+        return {name for name in dir(one) if not name.startswith("_")}
+
+    assert verbs(hw.Engine) - verbs(ServerClient) == set()
+    with hw.connect("http://127.0.0.1:1") as client:
+        for verb in ("endpoint", "function", "start", "run", "stop", "wait", "dataframe", "session"):
+            with pytest.raises(StateError, match=f"a server has no {verb}: "):
+                getattr(client, verb)()
+        with pytest.raises(StateError, match="a server has no continued: "):
+            print(client.continued)
+
+
+def test_following_gives_up_when_the_server_says_nothing_for_too_long() -> None:
+    with hw.connect(f"http://127.0.0.1:{free_port()}", patience=0.3) as client:
+        answers = client.query("q").answers()
+        for _ in range(2):
+            with pytest.raises(HeadwaterError, match=r"has said nothing for 0\.3 seconds"):
+                next(answers)
+
+        async def follow() -> None:
+            async for _ in client.subscribe_async("q", patience=0.1):
+                pass
+
+        with pytest.raises(HeadwaterError, match=r"0\.1 seconds"):
+            asyncio.run(follow())

@@ -39,7 +39,7 @@ def read_page(process: subprocess.Popen[str], url: str) -> str:
     while process.poll() is None:
         try:
             with urllib.request.urlopen(url, timeout=60) as answer:
-                assert answer.url.endswith("/page/")
+                assert answer.url.endswith("/page/query?name=CarsOnTheMap"), "it opens on the map"
                 return str(answer.read().decode())
         except urllib.error.URLError as error:
             if not isinstance(error.reason, ConnectionRefusedError):

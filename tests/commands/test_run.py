@@ -263,3 +263,9 @@ def test_a_second_run_from_a_checkpoint_says_that_everything_was_read(tmp_path: 
     assert "had read everything" not in first.stderr
     assert second.exit_code == 0
     assert f"an earlier run from the checkpoint {tmp_path / 'checkpoint'} had read everything" in second.stderr
+
+
+def test_real_time_mode_is_one_of_spark() -> None:
+    result = run_example("cars-per-district", "--realtime")
+    assert result.exit_code != 0
+    assert "leave out in_process=True (--in-process)" in result.stderr + str(result.exception)

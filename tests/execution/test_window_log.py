@@ -7,7 +7,7 @@ import pytest
 from headwater.execution.window_log import LogChanges, WindowLog
 from headwater.terms.element_columns import ElementColumns
 from headwater.terms.model import Element, NamedNode, Triple
-from headwater.windows.element_sequences import Elements, elements_of
+from headwater.windows.element_sequences import Elements, elements_of, times_of
 
 KEY = ("http://example.org/s", None)
 
@@ -61,3 +61,35 @@ def test_what_came_and_went_between_two_looks_is_never_written() -> None:
     log.trim(KEY, 4)
     changes = log.changes()
     assert times_in(changes) == [[4]] and not changes.removed
+
+
+def looked_at(slides: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How many elements are looked at while a full window of so many slides of ten moves on by a hundred slides."""
+    log = WindowLog()
+    seen = 0
+
+    def count(elements: Elements) -> object:
+        nonlocal seen
+        seen += len(elements)
+        return times_of(elements)
+
+    for slide in range(slides + 100):
+        if slide == slides:
+            monkeypatch.setattr("headwater.execution.window_log.times_of", count)
+        log.append(KEY, at(*range(10 * slide, 10 * slide + 10)))
+        log.trim(KEY, 10 * (slide - slides) + 5)
+    monkeypatch.undo()
+    assert log.size.rows <= 10 * (slides + 2)
+    return seen
+
+
+def test_what_a_slide_costs_does_not_depend_on_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert looked_at(500, monkeypatch) == looked_at(10, monkeypatch)
+
+
+def test_a_long_segment_that_was_not_written_is_cut_once_half_of_its_time_has_passed() -> None:
+    log = WindowLog()
+    log.append(KEY, at(*range(100)))
+    for instant in range(1, 100):
+        log.trim(KEY, instant)
+        assert 100 - instant <= log.size.rows <= 2 * (100 - instant) + 1

@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import headwater as hw
 from headwater.execution.answers import Answer
+from headwater.running.resting import Rest
 from headwater.sources.following.stream_watch import StreamWatch
 
 TRIGGER = 0.25
@@ -75,6 +77,7 @@ class LiveRuns:
         self.engine: hw.Engine | None = None
         self._make = make
         monkeypatch.setattr("headwater.running.in_process.StreamWatch", lambda: StreamWatch(self.clock, self.clock))
+        monkeypatch.setattr("headwater.running.in_process.Rest", partial(Rest, clock=self.clock))
 
     def happen(self, at: float, action: Callable[[], object]) -> None:
         self.clock.at = sorted([*self.clock.at, (at, action)], key=lambda one: one[0])

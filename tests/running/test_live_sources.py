@@ -264,3 +264,11 @@ def test_what_a_thread_pushes_is_answered_at_once() -> None:
     pushed = ask_one_by_one(engine, lambda value: threading.Thread(target=source.push, args=(value,)).start(), 5)
     assert values_of(pushed) == ["0", "1", "2", "3", "4"]
     assert engine.progress.late == 0
+
+
+def test_a_query_over_one_stream_waits_for_no_stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = LiveRuns(monkeypatch, lambda: make_engine(tmp_path, NOW, idle="off"))
+    runs.write(1.0, tmp_path / "a.tnq", line(1))
+    runs.run(30.0)
+    (counts,) = runs.summaries[0].queries.values()
+    assert counts.waits_for == {}

@@ -13,6 +13,8 @@ from typer.testing import CliRunner
 import headwater as hw
 from headwater.cli import app
 from headwater.execution.late_queries import NOT_YET
+from headwater.running.counting import BatchMeasure, RunCounts
+from headwater.running.evaluation import BatchOutcome
 from headwater.running.progress import QueryProgress
 from headwater.terms.model import SECOND
 from tests.engine.programs import SENSORS, SLIDING, sensor_lines, with_city, with_queries, write, write_city
@@ -148,3 +150,23 @@ def test_on_spark_and_in_sparks_own_progress(spark: SparkSession, tmp_path: Path
     assert sum(one["queries"]["sliding"]["seconds"] for one in details) == pytest.approx(
         query.progress.seconds, abs=1e-3
     )
+
+
+def test_progress_says_how_much_the_largest_shard_has() -> None:
+    shards = [BatchMeasure({}, triples=one, largest=one) for one in (10, 70, 20)]
+    batch = shards[0].merge(shards[1]).merge(BatchMeasure.from_plain(shards[2].to_plain()))
+    counts = RunCounts()
+    assert counts.progress.largest_shard == 1.0
+    counts.count(BatchOutcome(measure=batch), {})
+    assert counts.progress.largest_shard == 0.7
+    even = BatchMeasure({}, triples=25, largest=25)
+    counts.count(BatchOutcome(measure=even.merge(even).merge(even).merge(even)), {})
+    assert counts.progress.largest_shard == 95 / 200
+    assert json.loads(counts.progress.to_json())["largest_shard"] == 0.475
+    counts.count(BatchOutcome(), {})
+    assert counts.progress.largest_shard == 95 / 200
+
+
+def test_in_process_one_shard_has_everything(tmp_path: Path) -> None:
+    engine = with_queries(with_city(hw.Engine(in_process=True, batch_bytes=900), write_city(tmp_path)))
+    assert engine.run().largest_shard == 1.0

@@ -91,3 +91,21 @@ def test_a_killed_engine_goes_on_without_a_gap_or_a_double(tmp_path: Path) -> No
     run_with_engine(tmp_path, work)
     found = logged(tmp_path, "q")
     assert found == [(0, ["1"])] + [(number, ["2"]) for number in range(1, ticks + 1)]
+
+
+def test_an_engine_that_cannot_begin_is_not_begun_for_ever(tmp_path: Path) -> None:
+    async def run() -> None:
+        settings = EngineSettings(str(tmp_path / "state"), data=({"data": str(tmp_path / "nofile.ttl")},))
+        client = EngineClient(settings, lambda *one: None)
+        client.start()
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await until(lambda: client.failure is not None)
+                assert client.starts == 3
+                assert "nofile.ttl" in str(client.failure)
+                with pytest.raises(EngineDown, match="is not begun any more"):
+                    await client.call("status")
+        finally:
+            await client.close()
+
+    asyncio.run(run())

@@ -175,6 +175,46 @@ def test_one_connection_has_many_subscriptions(followed: Server) -> None:
         wait_for(lambda: followed.client.get("/queries/one").json()["subscribers"] == 0)
 
 
+def test_a_subscription_that_ended_may_begin_again(followed: Server) -> None:
+    with connect(f"ws://127.0.0.1:{followed.port}/live") as socket:
+
+        def hear(wanted: dict[str, str], *kinds: str) -> None:
+            socket.send(json.dumps(wanted))
+            found: list[str] = []
+            while len(found) < len(kinds):
+                event = json.loads(socket.recv(60))
+                assert event["query"] == "q"
+                if event["event"] != "answer":
+                    found.append(event["event"])
+            assert tuple(found) == kinds
+
+        for _ in range(20):
+            socket.send(json.dumps({"subscribe": "q", "after": "first"}))
+            hear({"unsubscribe": "q"}, "end")
+        hear({"subscribe": "q"})
+        hear({"subscribe": "q"}, "error")
+        hear({"unsubscribe": "q"}, "end")
+        hear({"unsubscribe": "q"}, "error")
+        hear({"subscribe": "q", "after": "1-2-3"}, "error")
+        hear({"subscribe": "q", "mode": "changes"}, "snapshot")
+        socket.send("[" * 100_000)
+        assert json.loads(socket.recv(60))["event"] == "error"
+    wait_for(lambda: followed.client.get("/queries/q").json()["subscribers"] == 0)
+    assert "Traceback" not in followed.log
+
+
+def test_whoever_saw_no_answer_yet_goes_on_from_the_beginning(followed: Server) -> None:
+    fresh(followed, "silent")
+    followed.put_query("silent", VALUES.replace("<s>", "<silent>"))
+    (first,) = followed.events("silent", 1, mode="changes")
+    assert (first["event"], first["rows"]) == ("snapshot", [])
+    followed.feed(0, 1, 2, stream="silent")
+    found = followed.events("silent", 4, mode="changes", after=first["id"])
+    assert [one["event"] for one in found] == ["add", "progress", "add", "progress"]
+    assert followed.events("silent", 1, after=first["id"])[0]["time_us"] == 0
+    is_problem(followed.client.get("/queries/q/answers", params={"after": "0-1-0", "mode": "changes"}), 410)
+
+
 def test_whoever_does_not_read_holds_up_nobody_and_misses_nothing(followed: Server) -> None:
     fresh(followed, "many")
     long = VALUES.replace("<s>", "<many>").replace("?v FROM", "?v (CONCAT(STR(?v), ?long) AS ?w) FROM")

@@ -43,6 +43,8 @@ def test_errors_of_the_data_are_problems(server: Server) -> None:
     assert (found.status_code, found.headers["content-type"]) == (400, "application/problem+json")
     found = server.client.post("/sparql", data={"update": "LOAD <http://127.0.0.1:9/>"})
     assert found.status_code == 403
+    found = server.client.post("/sparql", data={"update": "LOAD <file:///etc/passwd>"})
+    assert found.status_code == 403
 
 
 def test_data_outlives_the_engine_and_the_server(tmp_path: Path) -> None:

@@ -81,6 +81,31 @@ def test_what_cannot_be_registered_is_a_problem(
     assert "wrong" not in [one["name"] for one in server.client.get("/queries").json()["queries"]]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT " + "x" * 300_000,
+        "SELECT ?x WHERE { ?x <urn:" + "y" * 300_000 + "> " + '"a b" ' * 10_000,
+        'SELECT "' + "a b " * 50_000 + '"',
+        "SELECT ?x WHERE { ?x <urn:v> ?v } " + "\n" * 10_000 + "\N{GRINNING FACE}" * 20_000,
+    ],
+)
+def test_errors_do_not_repeat_what_was_sent(server: Server, text: str) -> None:
+    server.client.put("/streams/s")
+    body = text.encode()
+    answers = [
+        server.client.put("/queries/wrong", content=body),
+        server.client.post("/queries/validate", content=body),
+        server.client.post("/sparql", content=body, headers={"Content-Type": "application/sparql-query"}),
+        server.client.post("/sparql", content=body, headers={"Content-Type": "application/sparql-update"}),
+        server.client.put("/data?default", content=body, headers={"Content-Type": "text/turtle"}),
+        server.client.put("/streams/wrong", content=body, headers={"Content-Type": "application/json"}),
+    ]
+    for place, answer in enumerate(answers):
+        assert len(answer.content) < 5_000, (place, len(answer.content))
+        assert place == 1 or answer.status_code in (400, 422), place
+
+
 def test_a_service_that_is_not_allowed_is_refused(server: Server) -> None:
     server.client.put("/streams/s")
     text = COUNT.replace("?v }", "?v SERVICE <http://example.org/sparql> { ?x ?y ?z } }")
@@ -129,6 +154,8 @@ def test_a_plan_is_given_in_its_forms(server: Server) -> None:
         ("application/json", b'[{"id": 1, "v": 2}, {"id": 3, "v": 4}, 5]', (2, 0, 1)),
         ("application/x-ndjson", b'{"id": 1, "v": 2}\n{"id": 3, "v": 4}\n', (2, 0, 0)),
         ("text/csv", b"id,v\n1,2\n3,4\n5\n", (2, 0, 1)),
+        ("application/trig", b"", (0, 0, 0)),
+        ("text/turtle", b"# nothing", (0, 0, 0)),
     ],
 )
 def test_a_stream_is_fed_in_many_forms(
@@ -171,18 +198,21 @@ def test_dead_letters_have_reasons_and_nothing_of_the_machine(server: Server) ->
         return response.json()["dead_letters"]
 
     wait_for(lambda: len(letters()) == 2)
-    assert {one["kind"] for one in letters()} == {"late", "bad"}
-    assert all(one["reason"] for one in letters())
+    found = {one["kind"]: one for one in letters()}
+    assert found.keys() == {"late", "bad"}
+    assert all(one["reason"] for one in found.values())
+    assert found["late"]["text"] == f'<urn:x> <urn:v> "1"^^<{INTEGER}> .'
+    assert "nonsense" in found["bad"]["text"]
 
 
 def test_a_stream_is_described_and_deleted(server: Server) -> None:
     server.put_query("reading", fresh(server, "described"))
     body = server.client.get("/streams/described", headers={"Accept": "text/turtle"})
     assert any("RDFStream" in str(quad.object) for quad in parse(body.content, format=RdfFormat.TURTLE))
-    is_problem(server.client.put("/streams/described", json={"source": "tcp://127.0.0.1:1"}), 403)
+    is_problem(server.client.put("/streams/described", json={"source": "tcp://127.0.0.1:1"}), 409)
     is_problem(server.client.put("/streams/elsewhere", json={"source": "nonsense://x"}), 403)
     is_problem(server.client.put("/streams/elsewhere", json={"sauce": "push"}), 422)
-    is_problem(server.client.delete("/streams/described"), 403)
+    is_problem(server.client.delete("/streams/described"), 409)
     server.client.delete("/queries/reading")
     assert server.client.delete("/streams/described").status_code == 204
     is_problem(server.client.get("/streams/described"), 404)
@@ -206,6 +236,46 @@ def test_metrics_are_those_of_prometheus(server: Server) -> None:
     wait_for(lambda: 'headwater_query_ticks_total{query="gauged"} 2.0' in server.client.get("/metrics").text)
 
 
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        *(
+            ("queries", name)
+            for name in ("validate", "a/answers", "a/answers/latest", "a/plan", "a%09b", "a%E2%80%AEb")
+        ),
+        *(("streams", name) for name in ("a/dead-letters", "%00", "a%C2%85", "a%E2%81%A6b", "a/%2E%2E/b", "x" * 501)),
+    ],
+)
+def test_names_that_no_path_reaches_are_refused(server: Server, kind: str, name: str) -> None:
+    found = is_problem(server.client.put(f"/{kind}/{name}", content=COUNT if kind == "queries" else None), 400)
+    assert found["title"].startswith("This is no name")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "knows"),
+    [
+        ("GET", "/queries?state=running", "none"),
+        ("PUT", "/queries/x?bogus=1", "seconds"),
+        ("GET", "/queries/x/answers?mod=changes", "mode"),
+        ("POST", "/streams/s?at=1", "time"),
+        ("GET", "/status?a=1", "none"),
+    ],
+)
+def test_a_parameter_that_is_not_known_is_a_problem(server: Server, method: str, path: str, knows: str) -> None:
+    assert knows in is_problem(server.client.request(method, path), 400)["detail"].partition("takes")[2]
+
+
+def test_wrong_methods_are_told_the_right_ones(server: Server) -> None:
+    for path, methods in (
+        ("/queries/x", {"GET", "PUT", "POST", "DELETE"}),
+        ("/status", {"GET"}),
+        ("/streams", {"GET"}),
+    ):
+        found = server.client.patch(path)
+        assert set(found.headers["allow"].split(", ")) == methods
+    assert set(server.client.patch("/sparql").headers["allow"].split(", ")) == {"GET", "HEAD", "POST"}
+
+
 def test_what_is_not_there_is_a_problem(server: Server) -> None:
     is_problem(server.client.get("/nothing"), 404)
     is_problem(server.client.patch("/queries/x"), 405)
@@ -223,4 +293,8 @@ def test_openapi_names_every_path_and_every_answer(server: Server) -> None:
             assert operation.get("description") or operation["responses"]
             for status, response in operation["responses"].items():
                 assert response["description"], status
-    assert INTEGER
+            assert "500" not in operation["responses"]
+    described = document["paths"]["/streams/{name}"]["get"]["responses"]["200"]["content"]
+    assert described["application/json"]["schema"] == {"type": "object"}
+    assert document["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
+    assert (document["security"], document["paths"]["/health"]["get"]["security"]) == ([{}, {"token": []}], [])

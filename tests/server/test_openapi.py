@@ -81,10 +81,11 @@ def value_of(schema: dict[str, Any], chance: random.Random) -> str:
     )
 
 
-def test_every_answer_is_a_documented_one(fuzzed: Server) -> None:
-    chance = random.Random(4711)
+@pytest.mark.parametrize("requests", [REQUESTS, pytest.param(10_000, marks=[pytest.mark.soak, pytest.mark.timeout(0)])])
+def test_every_answer_is_a_documented_one(fuzzed: Server, requests: int) -> None:
+    chance = random.Random(4711 + requests)
     known = operations(fuzzed)
-    for number in range(REQUESTS):
+    for number in range(requests):
         path, method, operation = known[number % len(known)]
         parameters = operation.get("parameters", [])
         query: dict[str, str] = {}

@@ -107,6 +107,28 @@ def test_the_audit_log_says_who_changed_what_and_has_no_secret(guarded: Server) 
     assert all(one["method"] != "GET" for one in entries)
 
 
+def test_the_audit_log_says_what_was_done(guarded: Server) -> None:
+    client, path = guarded.client, guarded.folder / "headwater-state" / "audit.jsonl"
+
+    def last() -> dict[str, object]:
+        # Whoever has the answer finds its line.
+        entry: dict[str, object] = json.loads(path.read_text().splitlines()[-1])
+        return {key: value for key, value in entry.items() if key not in ("at", "caller", "address", "method", "path")}
+
+    for action in ("pause", "resume"):
+        client.post("/queries/public/q", params={"action": action})
+        assert last() == {"status": 200, "name": "public/q", "action": action}
+    client.post("/sparql", data={"update": "INSERT DATA { <urn:a> <urn:p> 1 }"})
+    assert last() == {"status": 204, "operation": "update"}
+    client.post("/sparql", data={"query": "ASK {}"})
+    assert last() == {"status": 200, "operation": "query"}
+    turtle = {"Content-Type": "text/turtle"}
+    client.put("/data", params={"graph": "urn:g"}, content=b"<urn:a> <urn:p> 2 .", headers=turtle)
+    assert last() == {"status": 201, "graph": "urn:g", "operation": "update"}
+    client.put("/data?default", content=b"<urn:a> <urn:p> 2 .", headers=turtle)
+    assert last()["graph"] == "default"
+
+
 def test_a_token_is_made_and_known_by_its_hash() -> None:
     token = make_token()
     assert token != make_token()

@@ -159,8 +159,9 @@ def test_many_silent_connections_leave_the_server_serving(tmp_path: Path) -> Non
 def test_two_servers_do_not_share_a_state(tmp_path: Path) -> None:
     with serving(tmp_path) as server:
         other = Server(tmp_path)
-        with pytest.raises(AssertionError, match="another server uses the state"):
+        with pytest.raises(AssertionError, match="another server uses the state") as refused:
             other.start()
+        assert str(other.port) not in str(refused.value), "what does not listen does not say so"
         assert server.client.get("/ready").status_code == 200
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from headwater.errors import SettingError
 from headwater.server.access import hash_token
+from headwater.server.http_server import check_settings, open_port
 from headwater.server.server_settings import read_server_settings
 
 WHOLE = """
@@ -113,11 +114,8 @@ def test_the_environment_goes_before_the_file(folder: Path) -> None:
         ("[engine]\ndelay = 'soon'\n", "line 2, column 9", "soon"),
         ('[[streams]]\nname = "a"\n\n[[streams]]\nname = 7\n', "line 5, column 8", "streams.1.name"),
         ('[[streams]]\nname = "a"\n[[streams]]\nname = "a"\n', "line 1, column 1", "stands twice"),
-        ('[[streams]]\nname = "a"\nformat = "json"\n', "line 1, column 1", "need a template"),
         ('[[queries]]\nname = "q"\n', "line 1, column 1", "either text or file"),
         ('[[tokens]]\nname = "t"\nhash = "secret"\n', "line 1, column 1", "--make-token"),
-        ("[limits]\nrow = 1\n", "line 1, column 1", "no limit row"),
-        ("[egress]\nallow = ['nonsense']\n", "line 1, column 1", "no address to allow"),
         ("[server]\ncertificate = 'a'\n", "line 1, column 1", "both certificate and key"),
         ("[server\n", "line 1, column", "no TOML"),
         ('[server]\nstate = """\nport = 1\n"""\nhost = 1\n', "line 5, column 8", "server.host"),
@@ -128,6 +126,78 @@ def test_what_cannot_be_right_is_said_with_its_place(folder: Path, text: str, pl
         read_server_settings(write(folder, text), {})
     assert place in str(failure.value)
     assert message in str(failure.value)
+
+
+TEXT = "SELECT ?x\nFROM STREAM <s> [RANGE 1s STEP 1s] WHERE { ?x <urn:v> }"
+GOOD = "SELECT ?x FROM STREAM <s> [RANGE 1s STEP 1s] WHERE { ?x <urn:v> ?v }"
+STREAM = '[[streams]]\nname = "s"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "message"),
+    [
+        ("[limits]\nrow = 1\n", "toml, line 2, column 7", "no limit row"),
+        ("[egress]\nallow = [\n  'https://example.org/',\n  'nonsense',\n]\n", "toml, line 4, column 4", "to allow"),
+        ("[egress]\nnetworks = ['nonsense']\n", "toml, line 2, column 14", "nonsense"),
+        (STREAM + 'format = "json"\n', "toml, line 3, column 10", "need a template"),
+        (STREAM + 'format = "jsn"\n', "toml, line 3, column 10", "jsn"),
+        (STREAM + 'format = "json"\ntemplate = "bad.template"\n', "toml, line 4, column 12", "bad.template:1: @time"),
+        (STREAM + 'template = "none.template"\n', "toml, line 3, column 12", "none.template cannot be read"),
+        (STREAM + 'source = "foo://bar"\n', "toml, line 3, column 10", "no stream is read from foo://"),
+        (STREAM + 'idle = "soon"\n', "toml, line 3, column 8", "soon"),
+        ('[[data]]\ngraph = "g"\ndata = "nofile.ttl"\n', "toml, line 3, column 8", "no file or folder"),
+        ('[[endpoints]]\nurl = "https://example.org/"\nbogus = 1\n', "toml, line 3, column 9", "'bogus'"),
+        ("[[endpoints]]\ntimeout = 1\n", "toml, line 1, column 1", "url"),
+        (f'{STREAM}[[queries]]\nname = "q"\ntext = """\n{TEXT}"""\n', "toml, line 7, column 44", "queries.0"),
+        (
+            f'{STREAM}[[queries]]\nname = "q"\ntext = "SELECT ?x WHERE {{ ?x }}"\n',
+            "toml, line 5, column 27",
+            "queries.0",
+        ),
+        (f'{STREAM}[[queries]]\nname = "q"\nfile = "bad.rq"\n', "bad.rq, line 2, column 44", "queries.0"),
+        (f'[[queries]]\nname = "q"\ntext = "{GOOD}"\n', "toml, line 3, column 8", "stream s, which is not there"),
+        (f'{STREAM}[[queries]]\nname = "q"\ntext = "{GOOD}"\nt0 = "soon"\n', "toml, line 6, column 6", "soon"),
+        (f'[[queries]]\nname = "q"\ntext = "{GOOD}"\nlimits = {{bogus = 1}}\n', "toml, line 4, column 10", "bogus"),
+        ('[server]\ncertificate = "c.pem"\nkey = "k.pem"\n', "toml, line 2, column 15", "c.pem cannot be read"),
+        ('[server]\ncors = ["https://a.org", "nope"]\n', "toml, line 2, column 27", "'nope' is no origin"),
+    ],
+)
+def test_what_the_engine_would_refuse_is_said_with_its_place(folder: Path, text: str, place: str, message: str) -> None:
+    (folder / "bad.rq").write_text(TEXT)
+    (folder / "bad.template").write_text("@time\n<http://city/{gate> <urn:saw> .\n")
+    settings = read_server_settings(write(folder, text), {})
+    with pytest.raises(SettingError) as failure:
+        check_settings(settings)
+    assert place in str(failure.value)
+    assert message in str(failure.value)
+
+
+def test_several_mistakes_are_said_at_once(folder: Path) -> None:
+    text = "[limits]\nrow = 1\n[[data]]\ndata = 'none.ttl'\n[[endpoints]]\nurl = 'https://example.org/'\nbogus = 1\n"
+    with pytest.raises(SettingError) as failure:
+        check_settings(read_server_settings(write(folder, text), {}))
+    assert len(str(failure.value).splitlines()) == 3
+
+
+def test_settings_that_are_right_have_no_complaints(folder: Path) -> None:
+    (folder / "city.ttl").write_text("<urn:a> <urn:b> <urn:c> .")
+    made = (
+        "REGISTER STREAM <made> AS CONSTRUCT { ?x <urn:v> ?v } "
+        "FROM STREAM <recorded> [RANGE 1s STEP 1s] WHERE { ?x ?p ?v }"
+    )
+    text = (
+        WHOLE.replace("HASH", hash_token("secret"))
+        + f'[[queries]]\nname = "maker"\ntext = "{made}"\n[[queries]]\nname = "reader"\n'
+        + f'text = "{GOOD.replace("<s>", "<made>")}"\nlimits = {{rows = 10, seconds = 0.5}}\n'
+        + '[[endpoints]]\nurl = "https://example.org/sparql"\nper_second = 2\n'
+    )
+    assert check_settings(read_server_settings(write(folder, text), {})) == []
+
+
+def test_a_port_that_is_used_is_said_in_words() -> None:
+    expected = pytest.raises(SettingError, match="another program listens there: stop it, or name another port")
+    with open_port("127.0.0.1", 0) as taken, expected:
+        open_port("127.0.0.1", taken.getsockname()[1])
 
 
 def test_a_wrong_variable_is_named(folder: Path) -> None:

@@ -128,7 +128,7 @@ def test_the_keys_of_rows_do_not_depend_on_their_order(values: list[str]) -> Non
     sink = KafkaSink("h:1", "t", per="row")
 
     def keyed(one: hw.Answer) -> dict[bytes, bytes]:
-        return {key: value for key, value, _ in sink._records(one, 3)}
+        return {key: value for key, value, _ in sink.records.of(one, 3)}
 
     found = keyed(answer(7, *values))
     assert found == keyed(answer(7, "a", "b", "b", "c"))
@@ -140,12 +140,12 @@ def test_an_answer_of_each_kind_has_records() -> None:
     graph = hw.Answer("q", 7, QueryKind.CONSTRUCT, triples=triples, watermark=9)
     verdict = hw.Answer("q", 7, QueryKind.ASK, boolean=True, part=2)
     by_row, whole = KafkaSink("h:1", "t", per="row"), KafkaSink("h:1", "t", format="nquads")
-    assert [json.loads(value)["graph"] for _, value, _ in by_row._records(graph, 0)] == [
+    assert [json.loads(value)["graph"] for _, value, _ in by_row.records.of(graph, 0)] == [
         '<http://ex/s> <http://ex/p> "a" .\n',
         '<http://ex/s> <http://ex/p> "b" .\n',
     ]
-    assert [key for key, _, _ in by_row._records(verdict, 0)] == [b"q|7|2|0"]
-    ((key, value, headers),) = whole._records(graph, 5)
+    assert [key for key, _, _ in by_row.records.of(verdict, 0)] == [b"q|7|2|0"]
+    ((key, value, headers),) = whole.records.of(graph, 5)
     assert key == b"q|7|0"
     assert value.count(b"\n") == 3
     assert {str(one["key"]): one["value"] for one in headers} == {

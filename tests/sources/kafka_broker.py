@@ -28,11 +28,7 @@ class Broker:
     def __init__(self, folder: Path) -> None:
         self.port, controller = free_port(), free_port()
         self.servers = f"127.0.0.1:{self.port}"
-        jars = fetch_jars((ARTEFACT,), transitive=True)
-        java = os.environ.get("JAVA_HOME")
-        program = str(Path(java) / "bin" / "java") if java else shutil.which("java") or "java"
-        memory = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-        self._java = [program, *memory, "-cp", os.pathsep.join(map(str, jars))]
+        self._java = java_with_kafka()
         self._settings = folder / "server.properties"
         self._log = folder / "broker.log"
         self._process: subprocess.Popen[bytes] | None = None
@@ -79,6 +75,15 @@ class Broker:
     def _run(self, *arguments: str) -> None:
         run = subprocess.run([*self._java, *arguments], capture_output=True, text=True, timeout=120)
         assert run.returncode == 0, run.stdout + run.stderr
+
+
+def java_with_kafka() -> list[str]:
+    """The command to which the name of a class of Kafka is added; a `JarError` where Kafka cannot be had."""
+    jars = fetch_jars((ARTEFACT,), transitive=True)
+    java = os.environ.get("JAVA_HOME")
+    program = str(Path(java) / "bin" / "java") if java else shutil.which("java") or "java"
+    memory = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+    return [program, *memory, "-cp", os.pathsep.join(map(str, jars))]
 
 
 def put(spark: SparkSession, servers: str, topic: str, values: Iterable[bytes | None], partition: int = 0) -> None:

@@ -68,11 +68,12 @@ def test_python_is_the_launcher_while_spark_starts(started: Started) -> None:
 
 
 @pytest.mark.parametrize(("master", "is_here"), [("local", True), ("local[3]", True), ("spark://host:7077", False)])
-def test_files_are_written_without_processes_where_all_is_on_one_machine(
+def test_files_are_written_and_python_is_reached_in_another_way_where_all_is_on_one_machine(
     started: Started, master: str, is_here: bool
 ) -> None:
     session.embedded_session(master=master)
     assert ("spark.sql.streaming.checkpointFileManagerClass" in started.settings) == is_here
+    assert ("spark.python.unix.domain.socket.enabled" in started.settings) == is_here
 
 
 @pytest.mark.skipif(not Launcher.is_possible(), reason="processes cannot be forked here")

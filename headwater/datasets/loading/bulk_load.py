@@ -2,8 +2,9 @@
 
     files ──slices──▶ loading/part-1, part-2, …  (journal.json says what they cover)  ──▶ base-N  ──▶ dataset.json
 
-Readers see what the manifest names, and it is replaced at the very end; until then they see the state before. What the
-journal covers is not read again when the same command is given after an interruption.
+A stream that can be read once is written as parts likewise; a load that has read from one and was interrupted begins
+anew. Readers see what the manifest names, and it is replaced at the very end; until then they see the state before.
+What the journal covers is not read again when the same command is given after an interruption.
 """
 
 from __future__ import annotations
@@ -12,15 +13,17 @@ import json
 import shutil
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
+from typing import IO, TypeAlias
 
 from headwater.datasets.errors import DataSetError, StrictLoadError, report_dataset_damage
 from headwater.datasets.folder import MANIFEST, LoadedFile, Manifest, is_left_by_load, lock_dataset, read_manifest
 from headwater.datasets.loading.load_parts import LoadPart, write_part
 from headwater.datasets.loading.publish import publish_version
-from headwater.datasets.loading.statement_blocks import StatementBlock, read_blocks
+from headwater.datasets.loading.statement_blocks import LineStream, StatementBlock, read_blocks, read_stream_blocks
 from headwater.datasets.mapped_files import Ints
 from headwater.terms.arguments import make_folder
 from headwater.terms.durable_files import create_folder, remove_files, replace_file, replacing_file, sync_tree
@@ -34,6 +37,9 @@ from headwater.terms.rdf_documents import FORMATS, file_ending
 
 PART_STATEMENTS = 1_000_000
 """How many statements a load part has, about."""
+
+LoadSource: TypeAlias = str | Path | IO[bytes]
+"""An RDF file, a folder of them, a named pipe, or an open stream of N-Triples or N-Quads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +107,8 @@ class _Journal:
     files: dict[str, _FileState] = field(default_factory=dict)
     read: int = 0
     bad: int = 0
+    has_streams: bool = False
+    """Whether a part has statements of a stream, which cannot be read again."""
     key: str = field(default_factory=lambda: term_key().hex())
     """The key of the ids in the parts, as hexadecimal digits."""
 
@@ -114,17 +122,21 @@ class _Journal:
             if not adopt_key(bytes.fromhex(fields.get("key", ""))):
                 shutil.rmtree(path.parent)
                 return cls()
-            return cls(**{**fields, "files": {name: _FileState(**one) for name, one in fields["files"].items()}})
+            journal = cls(**{**fields, "files": {name: _FileState(**one) for name, one in fields["files"].items()}})
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DataSetError(
                 f"{path} is damaged ({error}): delete the folder {path.parent} and give the command again; what was "
                 "loaded before this load stays"
             ) from None
+        if journal.has_streams:
+            shutil.rmtree(path.parent)
+            return cls()
+        return journal
 
 
 def load(
     folder: str | Path,
-    sources: Iterable[str | Path],
+    sources: Iterable[LoadSource],
     *,
     graph: str | None = None,
     strict: bool = False,
@@ -135,9 +147,14 @@ def load(
     With `graph`, triples of the default graph are loaded into the graph of that name. Files that were loaded before and
     have not changed since are left out. Lines that cannot be read are reported and the rest is loaded; with `strict`
     the first of them ends the load, and nothing of it is loaded.
+
+    Named pipes, and streams that are open, give N-Triples or N-Quads and are read once, in memory that does not grow
+    with them. They are loaded each time; what they brought is lost where the load is interrupted.
     """
     target = Path(folder)
-    files = list_rdf_files(sources)
+    given = list(sources)
+    streams = [found for source in given if (found := _stream_of(source)) is not None]
+    files = list_rdf_files(source for source in given if _stream_of(source) is None)  # type: ignore[misc]
     if (
         target.exists()
         and not (target / MANIFEST).exists()
@@ -151,13 +168,26 @@ def load(
         while True:
             one = _Load(target, before, graph, strict, on_progress, owners)
             try:
-                return one.run(files)
+                return one.run(files, streams)
             except HashCollision as collision:
+                if streams:
+                    one.give_up()
+                    raise DataSetError(
+                        f"{collision}; a stream cannot be read again without them: load its statements from a file"
+                    ) from None
                 if collision.known is None or collision.term_id in owners:
                     raise
                 # It is read again, without the statements that have the other term.
                 owners[collision.term_id] = term_text(collision.known).encode()
                 one.give_up()
+
+
+def _stream_of(source: LoadSource) -> LineStream | None:
+    """A source that can be read only once; None for a file or a folder."""
+    if not isinstance(source, str | Path):
+        return LineStream(str(getattr(source, "name", "the stream")), lambda: nullcontext(source))
+    path = Path(source)
+    return LineStream(str(path), lambda: open(path, "rb")) if path.is_fifo() else None
 
 
 def list_rdf_files(sources: Iterable[str | Path]) -> list[Path]:
@@ -229,13 +259,17 @@ class _Load:
         self._unwritten = 0
         self._unsynced: list[str] = []
         self._first_bad = ""
+        self._streams: list[_FileState] = []
 
     def give_up(self) -> None:
         """Remove what was read."""
         remove_files(self._staging)
 
-    def run(self, files: Sequence[Path]) -> LoadReport:
-        """Load the files that are new or changed and publish them; goes on from the journal of an interrupted load."""
+    def run(self, files: Sequence[Path], streams: Sequence[LineStream] = ()) -> LoadReport:
+        """Load the files that are new or changed, and the streams, and publish them.
+
+        It goes on from the journal of an interrupted load.
+        """
         known = self._before.files if self._before is not None else {}
         graph = None if self._name is None else self._name.value
         wanted: dict[Path, LoadedFile] = {}
@@ -243,7 +277,7 @@ class _Load:
             status = path.stat()
             if known.get(str(path)) != (one := LoadedFile(status.st_size, status.st_mtime_ns, graph)):
                 wanted[path] = one
-        if not wanted and self._before is not None:
+        if not wanted and not streams and self._before is not None:
             return self._report(self._before, 0, len(files))
         if any(wanted.get(Path(name)) != one.file for name, one in self._journal.files.items()):
             # Another load was interrupted, or its files have changed; parts do not say which file a statement is from.
@@ -257,16 +291,19 @@ class _Load:
             if not state.done:
                 self._read_file(path, state, read, total)
             read += one.size
+        for stream in streams:
+            self._read_stream(stream)
         self._write_part()
         self._on_progress(self._progress("", total, total, "sorting"))
         manifest = self._publish()
-        return self._report(manifest, len(wanted), len(files) - len(wanted))
+        return self._report(manifest, len(wanted) + len(streams), len(files) - len(wanted))
 
     def _report(self, manifest: Manifest, files: int, known: int) -> LoadReport:
         bad = self._journal.bad
         lines = self._target / "bad-lines.jsonl" if bad else None
         counts = (manifest.statements, self._journal.read, files, known, bad)
-        unreadable = tuple(one.first_bad for one in self._journal.files.values() if one.is_unreadable)
+        read = (*self._journal.files.values(), *self._streams)
+        unreadable = tuple(one.first_bad for one in read if one.is_unreadable)
         return LoadReport(*counts, lines, manifest.version, self._first_bad, unreadable)
 
     def _progress(self, file: str, read: int, total: int, phase: str = "reading") -> LoadProgress:
@@ -294,6 +331,21 @@ class _Load:
             if self._unwritten >= PART_STATEMENTS or document.spilled:
                 self._write_part()
         state.done = True
+
+    def _read_stream(self, source: LineStream) -> None:
+        """Read a stream to its end and write load parts."""
+        self._journal.has_streams = True
+        state = _FileState(0, 0, None)
+        self._streams.append(state)
+        for block in read_stream_blocks(source, self._graph):
+            self._add_bad_elements(block.bad, state)
+            state.statements += block.rows.shape[0]
+            self._on_progress(self._progress(source.name, block.read, 0))
+            self._rows.append(block.rows)
+            self._texts.append(block.texts)
+            self._unwritten += block.rows.shape[0]
+            if self._unwritten >= PART_STATEMENTS:
+                self._write_part()
 
     def _add_bad_elements(self, bad: Sequence[BadElement], state: _FileState) -> None:
         if bad and not state.first_bad:

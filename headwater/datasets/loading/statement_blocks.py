@@ -1,13 +1,14 @@
 """RDF files read in blocks: the ids of some thousand statements, their texts, and the lines that cannot be read.
 
 N-Triples and N-Quads are scanned in slices of whole lines by the compiled scanner; a bad line is reported, and the rest
-is read. A document in another format is parsed, written as N-Quads and scanned, so that ids are made in one way only.
-If it has a syntax error, nothing of it is loaded.
+is read. They may also come from a stream that can be read once (`LineStream`). A document in another format is parsed,
+written as N-Quads and scanned, so that ids are made in one way only. If it has a syntax error, nothing of it is loaded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -60,6 +61,28 @@ class StatementBlock:
     is_last: bool = False
 
 
+@dataclass(frozen=True)
+class LineStream:
+    """Lines of N-Quads, and so of N-Triples, that can be read once: standard input, a named pipe, an open file."""
+
+    name: str
+    open: Callable[[], AbstractContextManager[IO[bytes]]]
+
+
+def read_stream_blocks(source: LineStream, graph: int | None = None) -> Iterator[StatementBlock]:
+    """Read the blocks of a stream to its end; `read` counts what it gave so far."""
+    with source.open() as stream:
+        for block in _scan_lines(stream, source.name, LineFormat.N_QUADS, 0, 0, _NO_OWNERS):
+            _name_graph(block, graph)
+            yield replace(block, read=block.end or 0)
+
+
+def _name_graph(block: StatementBlock, graph: int | None) -> None:
+    """Put the statements that stand in no named graph into the graph with an id."""
+    if graph is not None:
+        block.rows[block.rows[:, 0] == NO_TERM, 0] = graph
+
+
 def read_blocks(
     path: Path, graph: int | None = None, start: int = 0, lines: int = 0, owners: Mapping[int, bytes] = _NO_OWNERS
 ) -> Iterator[StatementBlock]:
@@ -71,8 +94,7 @@ def read_blocks(
     by_line = _BY_LINE.get(format)
     blocks = _read_lines(path, by_line, start, lines, owners) if by_line is not None else _read_document(path, owners)
     for block in blocks:
-        if graph is not None:
-            block.rows[block.rows[:, 0] == NO_TERM, 0] = graph
+        _name_graph(block, graph)
         yield block
 
 
@@ -82,41 +104,49 @@ def _read_lines(
     """The blocks of a file of lines, from the offset `start` on, before which there are `lines` lines."""
     with open(path, "rb") as raw:
         stream = decompress(raw, path)
-        position, rest = start, b""
-        parts: list[bytes] = []
         try:
             stream.seek(start)
-            while data := stream.read(SLICE_BYTES):
-                cut = data.rfind(b"\n") + 1
-                if not cut:
-                    parts.append(data)
-                    continue
-                whole, rest = b"".join([rest, *parts, data[:cut]]), data[cut:]
-                parts = []
-                position += len(whole)
-                yield _scan_block(whole, path, format, lines, position, raw, owners)
-                lines += whole.count(b"\n")
         except BROKEN_COMPRESSION as error:
-            reason = f"broken {compression_of(path)} file ({error}); what stands behind this line was not read"
-            yield _error_block(str(path), reason, lines)
-            rest, parts = b"", []
-        rest = b"".join([rest, *parts])
-        block = _scan_block(rest, path, format, lines, position + len(rest), raw, owners)
-        yield replace(block, read=path.stat().st_size, is_last=True)
+            yield replace(_broken_block(str(path), error, lines), end=start, lines=lines, is_last=True)
+            return
+        for block in _scan_lines(stream, str(path), format, start, lines, owners):
+            yield replace(block, read=path.stat().st_size if block.is_last else raw.tell())
+
+
+def _scan_lines(
+    stream: IO[bytes], name: str, format: LineFormat, start: int, lines: int, owners: Mapping[int, bytes]
+) -> Iterator[StatementBlock]:
+    """The blocks of what a stream still has, which begins at the offset `start`, behind so many lines."""
+    position, rest = start, b""
+    parts: list[bytes] = []
+    try:
+        while data := stream.read(SLICE_BYTES):
+            cut = data.rfind(b"\n") + 1
+            if not cut:
+                parts.append(data)
+                continue
+            whole, rest = b"".join([rest, *parts, data[:cut]]), data[cut:]
+            parts = []
+            position += len(whole)
+            yield _scan_block(whole, name, format, lines, position, owners)
+            lines += whole.count(b"\n")
+    except BROKEN_COMPRESSION as error:
+        yield _broken_block(name, error, lines)
+        rest, parts = b"", []
+    rest = b"".join([rest, *parts])
+    yield replace(_scan_block(rest, name, format, lines, position + len(rest), owners), is_last=True)
+
+
+def _broken_block(name: str, error: Exception, lines: int) -> StatementBlock:
+    reason = f"broken {compression_of(name)} file ({error}); what stands behind this line was not read"
+    return _error_block(name, reason, lines)
 
 
 def _scan_block(
-    data: bytes,
-    path: Path,
-    format: LineFormat,
-    lines: int,
-    end: int,
-    raw: IO[bytes],
-    owners: Mapping[int, bytes],
+    data: bytes, name: str, format: LineFormat, lines: int, end: int, owners: Mapping[int, bytes]
 ) -> StatementBlock:
-    scanned = scan(data, format, source=str(path), first_line=lines + 1, has_checks=False)
-    block = _block_of(scanned, str(path), owners)
-    return replace(block, end=end, lines=lines + data.count(b"\n"), read=raw.tell())
+    scanned = scan(data, format, source=name, first_line=lines + 1, has_checks=False)
+    return replace(_block_of(scanned, name, owners), end=end, lines=lines + data.count(b"\n"))
 
 
 def _block_of(scanned: ScannedColumns, source: str, owners: Mapping[int, bytes]) -> StatementBlock:

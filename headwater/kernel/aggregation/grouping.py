@@ -207,6 +207,11 @@ class _Argument:
     column: int | None
     gate: DistinctGate | None
     accumulator: Accumulator
+    in_turn: RunAccumulator | None = None
+    """The same accumulator, if it gives results within a run. To ask for a protocol takes longer than a small tick."""
+
+    def __post_init__(self) -> None:
+        self.in_turn = self.accumulator if isinstance(self.accumulator, RunAccumulator) else None
 
     def change(self, groups: Ints, rows: Ints, sign: int) -> None:
         # A function is compiled for each layout of its arguments: contiguous is the only one.
@@ -217,9 +222,9 @@ class _Argument:
 
     def can_change_in_turn(self, rows: Ints) -> bool:
         """Whether the accumulator can follow changes of these rows one by one."""
-        if not isinstance(self.accumulator, RunAccumulator):
+        if self.in_turn is None:
             return False
-        return self.accumulator.can_change_in_turn(rows if self.column is None else rows[:, self.column])
+        return self.in_turn.can_change_in_turn(rows if self.column is None else rows[:, self.column])
 
     def change_in_turn(
         self, groups: Ints, rows: Ints, signs: Signs, is_end: Mask, functions: Collection[str]
@@ -228,8 +233,8 @@ class _Argument:
         values = rows if self.column is None else np.ascontiguousarray(rows[:, self.column])
         if self.gate is not None:
             signs = self.gate.filter_signs(groups, values, signs)
-        assert isinstance(self.accumulator, RunAccumulator)
-        return self.accumulator.change_in_turn(groups, values, signs, is_end, functions)
+        assert self.in_turn is not None
+        return self.in_turn.change_in_turn(groups, values, signs, is_end, functions)
 
     @property
     def nbytes(self) -> int:

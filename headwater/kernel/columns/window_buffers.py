@@ -112,6 +112,14 @@ class TripleBuffer:
         """Where the triples of an item begin; for the item behind the last, the end."""
         return self._starts.item(item) if item < self._items else self._end
 
+    def _starts_of(self, items: Ints) -> Ints:
+        """Where the triples of some items begin, without a look at the others; behind the last item: the end."""
+        if not self._items:
+            return np.zeros_like(items)
+        starts: Ints = self._starts[np.minimum(items, self._items - 1)]
+        starts[items == self._items] = self._end
+        return starts
+
     def closings(self, tick: int) -> int:
         """How often a stepped count window closes at this very instant; 1 for all others."""
         window = self.definition
@@ -172,18 +180,20 @@ class TripleBuffer:
         """Move the view over many ticks; gives the triples that leave and enter at each, and sets `run_views`."""
         self._next_view = None
         lows, highs = self.record_run_views(instants)
-        starts = np.append(self._starts[: self._items], self._end)
         if self._end > self._cap:
-            check_cap(self._label, int((starts[highs] - starts[lows]).max()), self._cap)
+            check_cap(self._label, int((self._starts_of(highs) - self._starts_of(lows)).max()), self._cap)
         before_lows, before_highs = np.append(self._low, lows[:-1]), np.append(self._high, highs[:-1])
         # At each tick the items from the old beginning to the new one leave, and those behind the old end enter.
         firsts = np.stack((before_lows, np.maximum(before_highs, lows)), axis=1).ravel()
         ends = np.stack((np.minimum(lows, before_highs), highs), axis=1).ravel()
-        sizes = starts[np.maximum(firsts, ends)] - starts[firsts]
-        triples = np.arange(sizes.sum()) + np.repeat(starts[firsts] - (np.cumsum(sizes) - sizes), sizes)
+        begins = self._starts_of(firsts)
+        sizes = self._starts_of(np.maximum(firsts, ends)) - begins
+        triples = np.arange(sizes.sum()) + np.repeat(begins - (np.cumsum(sizes) - sizes), sizes)
         rows = self._triples[triples]
         if self._has_times:
-            rows = np.column_stack((rows, self._times[starts.searchsorted(triples, side="right") - 1]))
+            rows = np.column_stack(
+                (rows, self._times[self._starts[: self._items].searchsorted(triples, side="right") - 1])
+            )
         ticks = np.repeat(np.arange(lows.shape[0]), 2).repeat(sizes)
         signs: Signs = np.tile(np.array([-1, 1], np.int8), lows.shape[0]).repeat(sizes)
         self._low, self._high = int(lows[-1]), int(highs[-1])

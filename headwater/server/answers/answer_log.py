@@ -17,6 +17,7 @@ from headwater.execution.answer_batch import AnswerBatch
 from headwater.execution.answers import Answer
 from headwater.server.answers.event_ids import EventId
 from headwater.server.answers.log_files import (
+    ANY_PLACE,
     FLOOR,
     LogReader,
     LogRecord,
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _RUN = "run.json"
-_ANY_INDEX = 10**15 - 1
 _LARGEST_SEGMENT = 8 << 20
 _SEGMENTS = 8
 """Into about so many files the retention of a query is cut: the oldest one goes as a whole."""
@@ -101,7 +101,9 @@ class QueryLog:
             create_folder(self.folder)
             if not (self.folder / FLOOR).exists():
                 # Ids of a query that had this name before, or of a log that is lost, are not kept.
-                floor = EventId(record.era, record.batch - 1, _ANY_INDEX) if record.batch else EventId(record.era, 0, 0)
+                floor = EventId(record.era, record.batch - 1, ANY_PLACE)
+                if not record.batch:
+                    floor = EventId(record.era - 1, ANY_PLACE, ANY_PLACE)
                 replace_file(self.folder / FLOOR, str(floor).encode())
         is_full = self._end >= self._retention.segment_bytes
         is_old = self._clock() - self._begun > self._retention.segment_seconds

@@ -42,3 +42,7 @@ class EventId(NamedTuple):
             raise ValueError(f"{text[:60]!r} is no id of an event: take one that an event has, such as 1792000000-42-0")
         era, batch, place, part = match.groups()
         return cls(int(era), int(batch), int(place), int(part or 0))
+
+
+BEGINNING = EventId(0, 0, 0)
+"""The place before the first answer of a query."""

@@ -89,7 +89,7 @@ async def receive_json(socket: WebSocket) -> dict[str, Any] | None:
         raise WebSocketDisconnect(message.get("code", 1000))
     try:
         found = json.loads(message.get("text") or "")
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
 

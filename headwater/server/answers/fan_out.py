@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 
 from headwater.server.answers.answer_events import PROGRESS, ChangeMaker, Event, Mode, answer_events, make_event
-from headwater.server.answers.event_ids import EventId
+from headwater.server.answers.event_ids import BEGINNING, EventId
 from headwater.server.answers.log_files import LogPlace, LogReader, LogRecord, log_folder
 
 logger = logging.getLogger(__name__)
@@ -180,7 +180,7 @@ class QueryHub:
                     try:
                         begin = subscriber.taken
                         if begin is None and subscriber.mode == "answers":
-                            begin = EventId(0, 0, 0)
+                            begin = BEGINNING
                         async for events in read(subscriber, begin):
                             yield events
                             if time.monotonic() > end:
@@ -233,6 +233,8 @@ class QueryHub:
             if found is not None:
                 record = found[0]
                 maker.begin(record.last, record.lines[-1])
+            else:
+                maker.last = _end_of(BEGINNING)
             yield [maker.snapshot()]
         else:
             await self._begin_at(maker, after)
@@ -257,6 +259,11 @@ class QueryHub:
     async def _begin_at(self, maker: ChangeMaker, after: EventId) -> None:
         """Let a maker begin with the answer before the first change that is to come."""
         before = _end_of(after)
+        if before.answer == BEGINNING:
+            if not await asyncio.to_thread(self.reader.is_kept, BEGINNING):
+                raise NotKept
+            maker.last = before
+            return
         if before.part == PROGRESS:
             line = await asyncio.to_thread(self.reader.find, before.answer)
             if line is None:

@@ -15,11 +15,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from headwater.server.answers.event_ids import EventId
+from headwater.server.answers.event_ids import BEGINNING, EventId
 from headwater.sinks.file_sink import file_name
 
 FLOOR = "floor"
 ENDING = ".log"
+ANY_PLACE = 10**15 - 1
+"""Stands behind all answers of a batch. A floor has it as long as nothing that was logged has gone."""
 _LONGEST_HEAD = 200
 
 
@@ -111,6 +113,8 @@ class LogReader:
     def is_kept(self, after: EventId) -> bool:
         """Whether everything behind an id is in the log."""
         floor = read_floor(self.folder)
+        if after.answer == BEGINNING:
+            return floor is None or floor.place == ANY_PLACE
         return floor is None or after.answer >= floor
 
     def read_after(self, after: EventId | None) -> Iterator[tuple[LogRecord, LogPlace]]:

@@ -71,6 +71,7 @@ class OverviewView:
                         named_column("late", "late", right=True),
                         named_column("bad", "bad", right=True),
                         named_column("watermark", "is at", right=True, wide=True),
+                        named_column("delay", "behind the clock", right=True, wide=True),
                     ],
                     empty="There is no stream",
                 )
@@ -141,6 +142,7 @@ class OverviewView:
             "late": count_text(stream.late),
             "bad": count_text(stream.bad),
             "watermark": time_text(stream.watermark),
+            "delay": span_text(stream.delay(time.time_ns() // 1000)),
         }
 
     def _show_troubles(self, overview: PageOverview) -> None:

@@ -47,6 +47,10 @@ class PageStream:
     is_derived: bool = False
     """Whether a query makes it."""
 
+    def delay(self, now: int) -> int | None:
+        """How far the time of the stream is behind the clock; None before its first element."""
+        return None if self.watermark is None else max(0, now - self.watermark)
+
 
 @dataclass(frozen=True, slots=True)
 class PageQuery:

@@ -74,8 +74,13 @@ def mount_page(app: FastAPI, access_of: Callable[[Request], PageAccess], path: s
     )
 
 
-def page_app(access: PageAccess, begin: Callable[[], object], end: Callable[[], object]) -> FastAPI:
-    """An app that has the page and nothing else; `begin` is called when it starts, `end` when it stops."""
+def page_app(
+    access: PageAccess, begin: Callable[[], object], end: Callable[[], object], first_view: str = "/"
+) -> FastAPI:
+    """An app that has the page and nothing else; `begin` is called when it starts, `end` when it stops.
+
+    It opens on the view with the path `first_view`.
+    """
 
     @asynccontextmanager
     async def run_engine(_: FastAPI) -> AsyncIterator[None]:
@@ -89,7 +94,7 @@ def page_app(access: PageAccess, begin: Callable[[], object], end: Callable[[], 
 
     @app.get("/", include_in_schema=False)
     def lead_to_page() -> RedirectResponse:
-        return RedirectResponse(f"{PAGE_PATH}/")
+        return RedirectResponse(f"{PAGE_PATH}{first_view}")
 
     mount_page(app, lambda request: access)
     return app

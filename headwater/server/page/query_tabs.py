@@ -8,22 +8,33 @@ from nicegui import ui
 from nicegui.elements.mermaid import Mermaid
 
 from headwater.errors import HeadwaterError
-from headwater.server.page.page_access import PageAccess, PageAnswer, PageElement, PageWindow
-from headwater.server.page.page_parts import LiveTable, card, count_text, show_error, time_text
+from headwater.server.page.page_access import PageAccess, PageAnswer, PageElement, PageQuery, PageWindow
+from headwater.server.page.page_parts import LiveTable, card, count_text, show_error, span_text, time_text
+from headwater.server.page.plan_rows import rows_graph
 
 _MERMAID = {"theme": "neutral", "securityLevel": "strict", "fontFamily": "inherit", "flowchart": {"useMaxWidth": False}}
 
 
 class PlanTab:
-    """The plan as a graph, what the joins chose, and the plan as text."""
+    """The plan as a graph, rows and time, what the joins chose, and the plan as text."""
 
-    def __init__(self, access: PageAccess, name: str) -> None:
+    def __init__(self, access: PageAccess, name: str, newest: Callable[[], PageAnswer | None]) -> None:
         self._access = access
         self._name = name
+        self._newest = newest
+        self._rows: Mermaid | None = None
         with ui.column().classes("hw-view"):
             with card("Plan"), ui.element("div").classes("hw-plan"):
                 self._graph: Mermaid | None = None
                 self._place = ui.element("div")
+            with card("Rows that enter and leave each operator"):
+                with ui.element("div").classes("hw-line"):
+                    self._time = ui.label("").classes("hw-quiet hw-small")
+                    ui.element("div").classes("hw-space")
+                    self._button = ui.button("Count at the newest answer", icon="functions", on_click=self._count)
+                    self._button.props("outline no-caps dense")
+                self._counted = ui.label("").classes("hw-small")
+                self._rows_place = ui.element("div").classes("hw-plan")
             with card("Joins: what they chose as they ran"):
                 self._joins = LiveTable(empty="No join has chosen anything yet")
             with card("As text"):
@@ -39,30 +50,76 @@ class PlanTab:
             self._graph.content = plan.mermaid
         self._joins.show(plan.joins)
         self._text.set_text(plan.text)
+        overview = await self._access.overview()
+        query = next((one for one in overview.queries if one.name == self._name), None)
+        self._time.set_text("" if query is None else tick_time_text(query))
+
+    async def _count(self) -> None:
+        newest = self._newest()
+        if newest is None:
+            self._counted.set_text("There is no answer yet.")
+            return
+        self._button.props("loading")
+        try:
+            steps = await self._access.why(self._name, newest.time)
+        except (HeadwaterError, OSError) as error:
+            show_error(error)
+            return
+        finally:
+            self._button.props(remove="loading")
+        self._counted.set_text(f"At {time_text(newest.time)} UTC:")
+        drawing = rows_graph(steps)
+        if self._rows is None:
+            with self._rows_place:
+                self._rows = ui.mermaid(drawing, _MERMAID)
+        else:
+            self._rows.content = drawing
+
+
+def tick_time_text(query: PageQuery) -> str:
+    """How long the evaluation takes at each tick, all operators together."""
+    if not query.ticks:
+        return "Not evaluated yet"
+    spent = span_text(round(query.seconds / query.ticks * 1_000_000))
+    return f"{spent} at each of {count_text(query.ticks)} ticks, all operators together"
 
 
 class WindowsTab:
-    """What the windows held at the newest answer."""
+    """What the windows held at the newest answer, how good it is, and which versions of the data it saw."""
 
-    def __init__(self, access: PageAccess, name: str) -> None:
+    def __init__(self, access: PageAccess, name: str, newest: Callable[[], PageAnswer | None]) -> None:
         self._access = access
         self._name = name
-        self._known: tuple[PageWindow, ...] | None = None
+        self._newest = newest
+        self._known: tuple[tuple[PageWindow, ...], str] | None = None
         self._place = ui.column().classes("hw-view")
 
     async def refresh(self) -> None:
         """Ask for the windows anew."""
         windows = await self._access.windows(self._name)
-        if windows == self._known:
+        newest = self._newest()
+        quality = quality_text(newest)
+        if (windows, quality) == self._known:
             return
-        self._known = windows
+        self._known = windows, quality
         self._place.clear()
         with self._place:
             if not windows:
                 with card():
                     ui.label("There is no answer yet.").classes("hw-quiet")
+            if quality:
+                with card("What the newest answer rests on"):
+                    ui.label(quality).classes("hw-small")
             for window in windows:
                 _show_window(window)
+
+
+def quality_text(answer: PageAnswer | None) -> str:
+    """Whether the windows of an answer held everything, the versions of the data, and the quality of SERVICE."""
+    if answer is None:
+        return ""
+    whole = "its windows held everything" if answer.is_complete else "its windows did not hold everything yet"
+    return "  ·  ".join((whole, *(answer.remarks or ("no linked data and no SERVICE",))))
 
 
 def _show_window(window: PageWindow) -> None:

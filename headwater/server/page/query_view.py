@@ -59,9 +59,9 @@ class QueryView:
                 with ui.tab_panel("Answers"):
                     self._draw_answers()
                 with ui.tab_panel("Plan"):
-                    self._plan = PlanTab(access, name)
+                    self._plan = PlanTab(access, name, self._newest)
                 with ui.tab_panel("Windows"):
-                    self._windows = WindowsTab(access, name)
+                    self._windows = WindowsTab(access, name, self._newest)
                 with ui.tab_panel("Why"):
                     self._why = WhyTab(access, name, self._newest)
                 with ui.tab_panel("Text"), card():

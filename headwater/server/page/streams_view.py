@@ -13,6 +13,7 @@ from headwater.server.page.page_parts import (
     card,
     count_text,
     named_column,
+    span_text,
     time_text,
 )
 from headwater.server.page.page_rates import RateMeter
@@ -122,7 +123,7 @@ class StreamsView:
             f"{count_text(stream.late)} late",
             f"{count_text(stream.bad)} bad",
             f"{count_text(stream.ahead)} too far ahead",
-            f"is at {time_text(stream.watermark)}",
+            f"is at {time_text(stream.watermark)}, {span_text(stream.delay(time.time_ns() // 1000))} behind the clock",
             f"from {stream.source}",
         ]
         return "  ·  ".join(parts)

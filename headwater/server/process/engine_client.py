@@ -27,6 +27,11 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 10.0
 _SETTLED_SECONDS = 60.0
 """A process that ran for so long did not fail because of how it was begun."""
 _CLOSE_SECONDS = 8.0
+_EXIT_SECONDS = 0.5
+_MOST_FAILURES = 3
+"""An engine that cannot begin because of its settings is begun so often."""
+_MOST_EARLY_ENDS = 10
+"""One that ends by itself before it is ready, without saying why, is begun so often."""
 CALL_SECONDS = 60.0
 _STREAM_LIMIT = 1 << 20
 _SOCKET_BYTES = 4 << 20
@@ -50,8 +55,13 @@ class EngineClient:
         self._is_closing = False
         self._is_ready = asyncio.Event()
         self._keeper: asyncio.Task[None] | None = None
+        self._reason: str | None = None
+        self._has_been_ready = False
+        self._failures = self._early_ends = 0
         self.starts = 0
         """How often the process was begun."""
+        self.failure: str | None = None
+        """Why the process is not begun any more; None as long as it is."""
 
     @property
     def is_ready(self) -> bool:
@@ -80,7 +90,7 @@ class EngineClient:
             except Exception:
                 logger.exception("the engine process cannot be begun")
             self._note_end()
-            if self._is_closing:
+            if self._is_closing or self._is_hopeless():
                 return
             if time.monotonic() - begun > _SETTLED_SECONDS:
                 pause = _FIRST_PAUSE
@@ -88,8 +98,27 @@ class EngineClient:
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
 
+    def _is_hopeless(self) -> bool:
+        """Whether the process has failed so often before it was ready that another attempt would, too."""
+        code = None if self._process is None else self._process.returncode
+        if self._reason is not None:
+            self._failures += 1
+        elif self._has_been_ready or (code is not None and code < 0):
+            # It worked, or somebody else ended it.
+            self._failures = self._early_ends = 0
+        else:
+            self._early_ends += 1
+        if self._failures >= _MOST_FAILURES:
+            self.failure = self._reason
+        elif self._early_ends >= _MOST_EARLY_ENDS:
+            self.failure = f"it ended {self._early_ends} times before it was ready: the server's log says why"
+        if self.failure is not None:
+            logger.error("the engine cannot begin, and is not begun any more: %s", self.failure)
+        return self.failure is not None
+
     async def _run_once(self) -> None:
         """Begin the process, and take what it sends until it ends."""
+        self._reason, self._has_been_ready = None, False
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         for one in (ours, theirs):
@@ -114,6 +143,9 @@ class EngineClient:
         finally:
             self._writer.close()
             self._is_ready.clear()
+            with suppress(TimeoutError):
+                # How it ended by itself says whether to begin another one.
+                await asyncio.wait_for(self._process.wait(), _EXIT_SECONDS)
             with suppress(ProcessLookupError):
                 self._process.kill()
             await self._process.wait()
@@ -121,7 +153,12 @@ class EngineClient:
     def _take(self, frame: dict[str, Any]) -> None:
         if "notice" in frame:
             if frame["notice"] == "ready":
+                self._has_been_ready = True
                 self._is_ready.set()
+            elif frame["notice"] == "failed":
+                self._reason = str(frame["value"])
+                logger.error("the engine cannot begin: %s", self._reason)
+                return
             self._on_notice(frame["notice"], frame["value"])
             return
         waiting = self._waiting.pop(frame["id"], None)
@@ -145,6 +182,8 @@ class EngineClient:
     async def call(self, name: str, /, **arguments: Plain) -> Plain:
         """Call a method of the service; a `CallError` for what it refuses, `EngineDown` where nobody is there."""
         if not self._is_ready.is_set() or self._writer is None:
+            if self.failure is not None:
+                raise EngineDown("the engine cannot begin, and is not begun any more: /ready says why")
             raise EngineDown("the engine is being started")
         self._number += 1
         number = self._number

@@ -15,6 +15,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from headwater.errors import HeadwaterError
 from headwater.server.page.served.page_calls import PAGE_CALLS, PageCalls
 from headwater.server.process.call_errors import error_to_plain
 from headwater.server.process.engine_service import EngineService
@@ -45,10 +46,15 @@ def main() -> None:
     first = frames.receive()
     if first is None:
         return
-    service = EngineService(
-        EngineSettings.from_plain(first["settings"]),
-        lambda name, value: frames.send({"notice": name, "value": value}),
-    )
+    try:
+        service = EngineService(
+            EngineSettings.from_plain(first["settings"]),
+            lambda name, value: frames.send({"notice": name, "value": value}),
+        )
+    except (HeadwaterError, OSError) as error:
+        # It would be the same next time: the HTTP process says it, and begins no other one after a few of these.
+        frames.send({"notice": "failed", "value": str(error)})
+        return
     service.start()
     frames.send({"notice": "ready", "value": service.status()})
     serve(frames, service)

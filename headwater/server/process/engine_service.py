@@ -20,10 +20,11 @@ from headwater.algebra.build import plan_query
 from headwater.algebra.plan import QueryPlan
 from headwater.egress.policy import EgressPolicy
 from headwater.engine.engine import Engine
+from headwater.engine.query_handle import Query
 from headwater.engine.registering import parse_choice
-from headwater.engine.service_arguments import read_endpoint_settings
+from headwater.engine.service_arguments import read_endpoint_arguments
 from headwater.engine.stream_sources import check_stream_address
-from headwater.errors import HeadwaterError
+from headwater.errors import HeadwaterError, SettingError, StateError
 from headwater.execution.registered import RegistrationError
 from headwater.federation.rate_reading import rate_sources_of
 from headwater.federation.service_settings import ServiceSettings
@@ -36,6 +37,7 @@ from headwater.server.process.engine_settings import EngineSettings
 from headwater.server.process.previewing import preview_query
 from headwater.server.process.query_checks import check_text, describe_plan
 from headwater.server.process.registry import PUSH, QueryEntry, Registry, StreamEntry
+from headwater.server.process.shown_windows import WindowGraphs
 from headwater.server.protocol.data_calls import answer_data_call
 from headwater.server.protocol.dataset_service import DataSetService
 from headwater.sources.addresses import source_at
@@ -125,9 +127,25 @@ class EngineService:
     def _open_data(self) -> DataSetService:
         """The data set that is changed over HTTP; queries join with it, too."""
         settings = self._settings
-        endpoints = tuple(read_endpoint_settings(**one) for one in settings.endpoints)
+        endpoints = tuple(read_endpoint_arguments(**_split_endpoint(one)) for one in settings.endpoints)
         services = ServiceSettings(endpoints, EgressPolicy.of(settings.egress))
-        return DataSetService.open_or_create(self._state / "data", services)
+        delay = check_duration("delay", settings.engine.get("delay", 0))
+        windows = WindowGraphs(self._state, delay, self._evaluated, self._stream_at)
+        return DataSetService.open_or_create(
+            self._state / "data", services=services, find_extra_graphs=windows, may_see=windows.may_see
+        )
+
+    def _evaluated(self) -> list[Query]:
+        """The queries that are evaluated now and known by name."""
+        return [query for query in self._engine.queries if query.name in self._registry.queries]
+
+    def _stream_at(self, iri: str) -> object:
+        """The source of the stream of an IRI; None where it cannot be read."""
+        for name, entry in list(self._registry.streams.items()):
+            if name_to_iri(name).value == iri:
+                with suppress(HeadwaterError):
+                    return self._open_source(name, entry)
+        return None
 
     def data(self, method: str, values: Plain) -> Plain:
         """What a method of the data service gives (`protocol.data_calls`)."""
@@ -287,19 +305,20 @@ class EngineService:
             self._tell_status()
             return {"created": before is None, "changed": True}
 
-    def _check_plan(self, text: str, name: str, dialect: Any) -> None:
-        """Refuse a query that names a file of this machine, or a stream that is not there."""
+    def _check_plan(self, text: str, name: str, dialect: Any) -> QueryPlan:
+        """The plan of a query that names no file of this machine, and no stream that is not there."""
         plan = self._plan(text, name, dialect)
         if any(isinstance(one, str) for one in rate_sources_of([plan])):
             raise NotAllowedHere("RATES names a file: a query that comes over HTTP may name a graph of the data")
         if self._settings.engine.get("locate_streams"):
-            return
+            return plan
         known = {name_to_iri(one).value for one in self._registry.streams}
         known |= {_produced_stream(one.text) for one in self._registry.queries.values()}
         for window in plan.windows:
             if window.stream.value not in known:
                 stream = iri_to_name(window.stream.value)
                 raise RegistrationError(f"the query reads the stream {stream}, which is not there: make it first")
+        return plan
 
     def _is_active(self, name: str) -> bool:
         return any(query.name == name for query in self._engine.queries)
@@ -352,7 +371,7 @@ class EngineService:
         """How a query is evaluated: as text, Mermaid, SVG, or as values of JSON."""
         entry = self._query(name)
         if not self._is_active(name):
-            raise NotAllowedHere(f"the query {name!r} is not evaluated now: resume it first")
+            raise StateError(f"the query {name!r} is not evaluated now: resume it first")
         if format == "json":
             return describe_plan(next(one for one in self._engine.queries if one.name == name), entry)
         return self._engine.explain(name, format=format, graph=graph, stage=stage)
@@ -363,8 +382,9 @@ class EngineService:
 
     def preview(self, text: str, options: dict[str, Any]) -> Any:
         """The answer of a query over what the windows hold now; nothing is registered."""
-        self._check_plan(text, "preview", options.get("dialect"))
-        sources = {name: self._source_of(name) for name in self._registry.streams}
+        plan = self._check_plan(text, "preview", options.get("dialect"))
+        read = {window.stream.value for window in plan.windows}
+        sources = {name: self._source_of(name) for name in self._registry.streams if name_to_iri(name).value in read}
         return preview_query(self._settings, text, options, sources)
 
     # Streams
@@ -377,7 +397,7 @@ class EngineService:
             if before is not None:
                 if before.is_same(wanted):
                     return {"created": False, "changed": False}
-                raise NotAllowedHere(f"the stream {name!r} is there, and is another one: delete it first")
+                raise RegistrationError(f"the stream {name!r} is there, and is another one: delete it first")
             if len(self._registry.streams) >= self._settings.most_streams:
                 raise TooMany(f"there are {len(self._registry.streams)} streams, and no more are allowed: delete one")
             if wanted.source != PUSH and not wanted.source.lower().startswith("file:"):
@@ -406,7 +426,7 @@ class EngineService:
                 if iri in {w.stream.value for w in self._plan(query.text, one, query.options.get("dialect")).windows}
             ]
             if readers:
-                raise NotAllowedHere(f"the stream {name!r} is read by {', '.join(sorted(readers))}: drop them first")
+                raise RegistrationError(f"the stream {name!r} is read by {', '.join(sorted(readers))}: drop them first")
             del self._registry.streams[name]
             self._registry.save()
             self._begin_again()
@@ -504,6 +524,13 @@ class EngineService:
         if name in self._failed:
             return "failed"
         return "suspended" if counts.get("suspended") is not None else "running"
+
+
+def _split_endpoint(table: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of `read_endpoint_arguments` of an endpoint in the settings."""
+    if "url" not in table:
+        raise SettingError("an endpoint in [[endpoints]] needs a url")
+    return {"url": table["url"], "settings": {name: value for name, value in table.items() if name != "url"}}
 
 
 def _produced_stream(text: str) -> str:

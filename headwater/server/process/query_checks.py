@@ -18,6 +18,7 @@ from headwater.linting.lint_subject import LintSubject
 from headwater.linting.unknown_functions import refuse_unknown_functions
 from headwater.server.process.call_errors import query_error_places
 from headwater.server.process.registry import QueryEntry
+from headwater.server.process.shown_windows import window_graph_names
 from headwater.terms.names import iri_to_name, name_to_iri
 from headwater.windows.settings import QuerySettings, resolve_settings
 
@@ -67,9 +68,12 @@ def outline(plan: QueryPlan, settings: QuerySettings) -> dict[str, Any]:
 
 
 def describe_plan(query: Query, entry: QueryEntry) -> dict[str, Any]:
-    """A registered query and its plan."""
+    """A registered query and its plan; of each window it says under which name `/sparql` shows it."""
+    found = outline(query.plan, query.settings)
+    for window, graph in zip(found["windows"], window_graph_names(query.plan), strict=True):
+        window["graph"] = graph.value
     return {
-        **outline(query.plan, query.settings),
+        **found,
         "text": entry.text,
         "plan": query.explain().splitlines(),
         "mermaid": query.explain(format="mermaid"),

@@ -15,11 +15,13 @@ from typing import Any, Protocol, TypeVar
 
 from headwater.server.problems import Problem
 from headwater.server.protocol.data_service import (
+    ANY_READER,
     AcceptedTypes,
     DataDescription,
     DataService,
     GraphChange,
     GraphChoice,
+    GraphReader,
     GraphSize,
     Precondition,
     PropertySize,
@@ -43,6 +45,7 @@ _CLASSES: dict[str, type[Any]] = {
         DataDescription,
         GraphChange,
         GraphChoice,
+        GraphReader,
         GraphSize,
         Precondition,
         PropertySize,
@@ -73,8 +76,10 @@ class RemoteData:
     async def update(self, request: UpdateRequest) -> int:
         return await self._ask("update", int, request)
 
-    async def read_graph(self, graph: str | None, media_type: str) -> WrittenGraph | None:
-        (found,) = await self._ask("read_graph", tuple, graph, media_type)
+    async def read_graph(
+        self, graph: str | None, media_type: str, reader: GraphReader = ANY_READER
+    ) -> WrittenGraph | None:
+        (found,) = await self._ask("read_graph", tuple, graph, media_type, reader)
         assert isinstance(found, WrittenGraph | None)
         return found
 

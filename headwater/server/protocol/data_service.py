@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from headwater.terms.names import iri_to_name
+
 
 @dataclass(frozen=True, slots=True)
 class GraphChoice:
@@ -20,6 +22,23 @@ class GraphChoice:
 
     def __bool__(self) -> bool:
         return bool(self.default or self.named)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphReader:
+    """Whose graphs of windows a sender sees: how the names of the queries begin, and those of the streams."""
+
+    queries: tuple[str, ...] = ("",)
+    streams: tuple[str, ...] = ("",)
+
+    def may_read(self, query: str, stream: str) -> bool:
+        """Whether the windows of a query over a stream are among them; a stream may be called by name or IRI."""
+        names = (stream, iri_to_name(stream))
+        return query.startswith(self.queries) and any(name.startswith(self.streams) for name in names)
+
+
+ANY_READER = GraphReader()
+"""Sees the windows of all queries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +58,7 @@ class QueryRequest:
     base: str
     graphs: GraphChoice
     accepted: AcceptedTypes
+    reader: GraphReader = ANY_READER
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +68,7 @@ class UpdateRequest:
     text: str
     base: str
     graphs: GraphChoice
+    reader: GraphReader = ANY_READER
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +155,10 @@ class DataService(Protocol):
     async def update(self, request: UpdateRequest) -> int:
         """Execute an update, whole or not at all; gives the version that has it."""
 
-    async def read_graph(self, graph: str | None, media_type: str) -> WrittenGraph | None:
-        """A graph; None if there is none of that name."""
+    async def read_graph(
+        self, graph: str | None, media_type: str, reader: GraphReader = ANY_READER
+    ) -> WrittenGraph | None:
+        """A graph; None if there is none of that name that the reader may see."""
 
     async def replace_graph(
         self, graph: str | None, documents: Sequence[RdfDocument], condition: Precondition

@@ -16,12 +16,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pyoxigraph import DefaultGraph
 
-from headwater.algebra.plan import QueryKind
+from headwater.algebra.plan import QueryKind, QueryPlan
 from headwater.datasets.dataset import DataSet
 from headwater.datasets.errors import DataSetError, UpdateSyntaxError
 from headwater.datasets.folder import MANIFEST
@@ -37,8 +38,10 @@ from headwater.federation.services import Services
 from headwater.language.errors import QueryError
 from headwater.server.problems import Problem
 from headwater.server.protocol.data_service import (
+    ANY_READER,
     DataDescription,
     GraphChange,
+    GraphReader,
     GraphSize,
     Precondition,
     PropertySize,
@@ -52,7 +55,8 @@ from headwater.server.protocol.media_types import GRAPH_FORMATS, MAIN_GRAPH_TYPE
 from headwater.server.protocol.modifications import read_modification
 from headwater.server.protocol.plain_queries import PlainQueries, PlainResult, plan_plain_query
 from headwater.server.protocol.result_texts import write_boolean, write_graph, write_rows
-from headwater.server.protocol.store_mirror import ExtraGraphs, StoreMirror, graph_of, quads_in
+from headwater.server.protocol.shown_graphs import graphs_read_by, hide_graphs
+from headwater.server.protocol.store_mirror import ExtraGraphs, MirroredVersion, StoreMirror, graph_of, quads_in
 from headwater.server.protocol.update_texts import with_graph_choice
 from headwater.terms.ids.inline_layout import NO_TERM
 from headwater.terms.model import NamedNode, Quad, Triple
@@ -123,8 +127,10 @@ class DataSetService:
         limits: ServiceLimits | None = None,
         services: ServiceSettings | None = None,
         find_extra_graphs: Callable[[], ExtraGraphs] | None = None,
+        may_see: Callable[[NamedNode, GraphReader], bool] = lambda graph, reader: True,
     ) -> None:
-        """`services` says how SERVICE and LOAD reach what is elsewhere; `find_extra_graphs` gives graphs of windows.
+        """`services` says how SERVICE and LOAD reach what is elsewhere; `find_extra_graphs` gives graphs of windows,
+        `may_see` whether a reader sees one of them.
 
         Without an egress policy nothing elsewhere is asked: requests come from others than those who run the server.
         """
@@ -136,6 +142,7 @@ class DataSetService:
         self._data.remote = RemoteAccess(fetch, egress)
         self._queries = PlainQueries(fetch)
         self._find_extra_graphs = find_extra_graphs
+        self._may_see = may_see
         self._mirror = StoreMirror(self._data.folder, find_extra_graphs)
         self._pool = ThreadPoolExecutor(self._limits.at_work, thread_name_prefix="headwater-sparql")
         self.calls = NativeCalls()
@@ -146,11 +153,11 @@ class DataSetService:
         self._description: DataDescription | None = None
 
     @classmethod
-    def open_or_create(cls, folder: Path, services: ServiceSettings | None = None) -> DataSetService:
+    def open_or_create(cls, folder: Path, **arguments: Any) -> DataSetService:
         """The service over the data set of a folder; a new one where there is none."""
         if not (folder / MANIFEST).exists():
             create_dataset(folder)
-        return cls(folder, services=services)
+        return cls(folder, **arguments)
 
     def close(self) -> None:
         """Take no more requests; those at work are waited for."""
@@ -158,7 +165,7 @@ class DataSetService:
 
     def prepare(self) -> None:
         """Read the data set into the store that queries are asked of; otherwise the first query does."""
-        self._mirror.latest()
+        self._mirror.latest(())
 
     async def query(self, request: QueryRequest) -> QueryResult:
         return await self._work(partial(self._query, request))
@@ -166,8 +173,10 @@ class DataSetService:
     async def update(self, request: UpdateRequest) -> int:
         return await self._work(partial(self._update, request))
 
-    async def read_graph(self, graph: str | None, media_type: str) -> WrittenGraph | None:
-        return await self._work(partial(self._read_graph, graph, media_type))
+    async def read_graph(
+        self, graph: str | None, media_type: str, reader: GraphReader = ANY_READER
+    ) -> WrittenGraph | None:
+        return await self._work(partial(self._read_graph, graph, media_type, reader))
 
     async def replace_graph(
         self, graph: str | None, documents: Sequence[RdfDocument], condition: Precondition
@@ -251,9 +260,9 @@ class DataSetService:
             raise Problem(406, "No such format", f"The result of {plan.kind.name} can be had as {', '.join(offered)}.")
         with self._guard() as guard:
             for _ in range(_REPEATED_READS):
-                version = self._mirror.latest()
-                result = self._queries.evaluate(plan, version, guard)
-                now = self._mirror.latest()
+                seen, version = self._see(plan, request.reader)
+                result = self._queries.evaluate(seen, version, guard)
+                now = self._mirror.latest(())
                 # Literals in forms of their own need another text of the query; descriptions read several times.
                 is_same = now.version == version.version or plan.kind is not QueryKind.DESCRIBE
                 if is_same and now.holds_stored_forms == version.holds_stored_forms:
@@ -273,27 +282,42 @@ class DataSetService:
                 if modification is None:
                     changes = evaluate_update(data, text, request.base)
                 else:
-                    rows = self._queries.solve(modification.plan, self._mirror.latest(), guard)
+                    seen, version = self._see(modification.plan, request.reader)
+                    rows = self._queries.solve(seen, version, guard)
                     changes = modification.changes(data, rows)
-                self._check_targets({quad.graph_name for quad in changes[0]})
+                for graph in {quad.graph_name for quad in changes[0]}:
+                    self._check_target(graph)
                 return changes
 
             return self._data.revise(find_changes)
 
-    def _check_targets(self, graphs: Collection[object]) -> None:
-        """Refuse to put statements into a graph that stands for a window."""
-        shown = {} if self._find_extra_graphs is None else self._find_extra_graphs()
-        if any(graph in shown for graph in graphs):
+    def _see(self, plan: QueryPlan, reader: GraphReader) -> tuple[QueryPlan, MirroredVersion]:
+        """The newest version, and the plan over what the reader may see of it."""
+        wanted = graphs_read_by(plan)
+        version = self._mirror.latest(wanted)
+        extra = [] if self._find_extra_graphs is None else [*self._find_extra_graphs()]
+        hidden = {one for one in extra if not self._may_see(one, reader) and self._mirror.is_extra(one)}
+        return (hide_graphs(plan, version.named_graphs, hidden) if hidden else plan), version
+
+    def _check_target(self, graph: object) -> None:
+        """Refuse to change a graph that stands for a window."""
+        if isinstance(graph, NamedNode) and self._mirror.is_extra(graph):
             raise Problem(409, "The graph is that of a window", "Choose another name: windows change by themselves.")
 
-    def _read_graph(self, graph: str | None, media_type: str) -> WrittenGraph | None:
-        triples, version = self._mirror.read_graph(graph_of(graph))
-        if not triples and graph is not None:
+    def _read_graph(self, graph: str | None, media_type: str, reader: GraphReader) -> WrittenGraph | None:
+        name = graph_of(graph)
+        is_window = self._mirror.is_extra(name)
+        if is_window and isinstance(name, NamedNode) and not self._may_see(name, reader):
+            return None
+        triples, version = self._mirror.read_graph(name)
+        if not triples and graph is not None and not is_window:
             return None
         content = write_graph(triples, media_type)
         if len(content) > self._limits.queries.bytes:
             raise Problem(422, "The graph is too large", "Ask for a part of it with a CONSTRUCT query.")
-        return WrittenGraph(media_type, content, _tag(version))
+        # A window changes without a version of the data set.
+        tag = sha256(content).hexdigest()[:24] if is_window else _tag(version)
+        return WrittenGraph(media_type, content, tag)
 
     def _put_graph(
         self, graph: str | None, documents: Sequence[RdfDocument], condition: Precondition, *, keeps_old: bool
@@ -309,7 +333,7 @@ class DataSetService:
             old = set(_quads_of(data, name))
             existed = bool(old) or isinstance(name, DefaultGraph)
             _check_condition(condition, existed, tag)
-            self._check_targets({name} if new else ())
+            self._check_target(name)
             removed = set() if keeps_old else old - new
             added = new - old
             change = GraphChange(existed, bool(new) or (keeps_old and bool(old)) or isinstance(name, DefaultGraph), tag)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fastapi import Request, Response
 
 from headwater.server.problems import Problem
-from headwater.server.protocol.data_service import DataService, GraphChange, Precondition, RdfDocument
+from headwater.server.protocol.data_service import ANY_READER, DataService, GraphChange, Precondition, RdfDocument
 from headwater.server.protocol.http_requests import (
     MULTIPART,
     address_of,
@@ -46,12 +46,12 @@ class GraphStore:
 
     async def get(self, request: Request) -> Response:
         """A graph."""
-        await self.authorize(request, "read")
+        reader = await self.authorize(request, "read") or ANY_READER
         graph = self._graph_of(request)
         media_type = choose_graph_type(request.headers.get("accept"))
         if media_type is None:
             raise Problem(406, "No such format", f"Graphs can be had as {_OFFERED}.")
-        found = await self.data.read_graph(graph, media_type)
+        found = await self.data.read_graph(graph, media_type, reader)
         if found is None:
             raise _no_graph()
         format = GRAPH_FORMATS[media_type].file_extension

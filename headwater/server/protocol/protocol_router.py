@@ -33,6 +33,7 @@ _PROBLEMS = {
     401: "A token is needed, and none that is known came",
     403: "The token does not allow this, or the egress policy does not allow an address in the text",
     406: "No format that the client accepts",
+    408: "The body did not come in time",
     409: "A change that cannot be made",
     413: "The body is too large",
     415: "A body of another type",
@@ -42,7 +43,7 @@ _PROBLEMS = {
     503: "Too much is at work",
 }
 _GRAPH_PROBLEMS = {
-    **{status: _PROBLEMS[status] for status in (400, 401, 403, 406, 409, 413, 415, 422, 429, 503)},
+    **{status: _PROBLEMS[status] for status in (400, 401, 403, 406, 408, 409, 413, 415, 422, 429, 503)},
     404: "No graph of this name",
     412: "The graph is another one by now",
 }
@@ -146,8 +147,12 @@ _DEFAULT = {**_parameter("default", "The default graph"), "allowEmptyValue": Tru
 _PATH = _parameter("path", "The graph whose IRI is this address", place="path", required=True)
 
 
+def _schema(media_type: str) -> dict[str, Any]:
+    return {"schema": {}} if media_type.endswith("json") else _TEXT
+
+
 def _results() -> dict[int | str, dict[str, Any]]:
-    types = dict.fromkeys([*MAIN_RESULT_TYPES, *MAIN_GRAPH_TYPES], _TEXT)
+    types = {one: _schema(one) for one in (*MAIN_RESULT_TYPES, *MAIN_GRAPH_TYPES)}
     done: dict[int | str, dict[str, Any]] = {
         200: {"description": "The result", "content": types},
         204: {"description": "The update is done"},
@@ -160,7 +165,7 @@ def _graph_answers(good: dict[int, str]) -> dict[int | str, dict[str, Any]]:
     for status, what in good.items():
         answers[status] = {"description": what}
         if status == 200:
-            answers[status]["content"] = dict.fromkeys(MAIN_GRAPH_TYPES, _TEXT)
+            answers[status]["content"] = {one: _schema(one) for one in MAIN_GRAPH_TYPES}
     return {**answers, **_problems(_GRAPH_PROBLEMS)}
 
 

@@ -9,7 +9,14 @@ from typing import Literal, TypeAlias
 from fastapi import Request, Response
 
 from headwater.server.problems import Problem
-from headwater.server.protocol.data_service import DataService, GraphChoice, QueryRequest, UpdateRequest
+from headwater.server.protocol.data_service import (
+    ANY_READER,
+    DataService,
+    GraphChoice,
+    GraphReader,
+    QueryRequest,
+    UpdateRequest,
+)
 from headwater.server.protocol.dataset_descriptions import describe_service
 from headwater.server.protocol.http_requests import (
     FORM,
@@ -22,13 +29,16 @@ from headwater.server.protocol.http_requests import (
 )
 from headwater.server.protocol.media_types import MAIN_GRAPH_TYPES, accepted_types, choose_graph_type, with_charset
 from headwater.server.protocol.result_texts import write_graph
+from headwater.server.request_limits import check_length
 
 QUERY = "application/sparql-query"
 UPDATE = "application/sparql-update"
 _OFFERED = f"{QUERY}, {UPDATE} or {FORM}"
 Right: TypeAlias = Literal["read", "update"]
-Authorize: TypeAlias = Callable[[Request, Right], Awaitable[None]]
-"""Raises a `Problem` where the sender of a request may not read or change the data."""
+Authorize: TypeAlias = Callable[[Request, Right], Awaitable[GraphReader | None]]
+"""Raises a `Problem` where the sender of a request may not read or change the data.
+
+It gives whose graphs of windows the sender sees; None: all."""
 
 _Parameters = list[tuple[str, str]]
 
@@ -74,16 +84,17 @@ class SparqlEndpoint:
         raise Problem(400, "No query, or too much", "The form must have one field: query or update.")
 
     async def _query(self, request: Request, text: str, parameters: _Parameters) -> Response:
-        await self.authorize(request, "read")
+        reader = await self.authorize(request, "read") or ANY_READER
+        check_length(text)
         graphs = _graph_choice(parameters, "default-graph-uri", "named-graph-uri")
         accepted = accepted_types(request.headers.get("accept"))
-        result = await self.data.query(QueryRequest(text, address_of(request), graphs, accepted))
+        result = await self.data.query(QueryRequest(text, address_of(request), graphs, accepted, reader))
         return Response(result.content, headers=_headers(result.media_type))
 
     async def _update(self, request: Request, text: str, parameters: _Parameters) -> Response:
-        await self.authorize(request, "update")
+        reader = await self.authorize(request, "update") or ANY_READER
         graphs = _graph_choice(parameters, "using-graph-uri", "using-named-graph-uri")
-        await self.data.update(UpdateRequest(text, address_of(request), graphs))
+        await self.data.update(UpdateRequest(text, address_of(request), graphs, reader))
         return Response(status_code=204)
 
     async def _describe(self, request: Request) -> Response:

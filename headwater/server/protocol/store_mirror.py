@@ -66,12 +66,12 @@ class StoreMirror:
     _changed_at: dict[GraphName, int] = field(default_factory=dict)
     _extra: dict[NamedNode, frozenset[Triple]] = field(default_factory=dict)
 
-    def latest(self) -> MirroredVersion:
-        """The store with the newest version in it."""
+    def latest(self, wanted: Collection[NamedNode] | None = None) -> MirroredVersion:
+        """The store with the newest version in it; `wanted` are the extra graphs that are read now, None: all."""
         with self._lock:
             data = self._advance()
             if self.find_extra_graphs is not None:
-                self._show_extra_graphs(data, self.find_extra_graphs())
+                self._show_extra_graphs(data, self.find_extra_graphs(), wanted)
             named = tuple(one for one in self._store.named_graphs() if isinstance(one, NamedNode))
             return MirroredVersion(self._store, data.version, self._holds_stored_forms, named)
 
@@ -84,7 +84,7 @@ class StoreMirror:
     def read_graph(self, graph: GraphName) -> tuple[list[Triple], int]:
         """The triples of a graph as they were written, and the version that changed it last."""
         with self._lock:
-            self._advance()
+            self.latest([graph] if isinstance(graph, NamedNode) else [])
             quads = self._store.quads_for_pattern(None, None, None, graph)
             return [restore_triple(quad.triple) for quad in quads], self.graph_version(graph)
 
@@ -150,13 +150,23 @@ class StoreMirror:
             if is_empty and not isinstance(graph, DefaultGraph):
                 self._store.remove_graph(graph)
 
-    def _show_extra_graphs(self, data: DataSet, found: ExtraGraphs) -> None:
+    def is_extra(self, graph: GraphName) -> bool:
+        """Whether a graph is one that is shown besides: none of the data set has its name."""
+        with self._lock:
+            found = {} if self.find_extra_graphs is None else self.find_extra_graphs()
+            return graph in found and graph not in {*self._advance().named_graphs()}
+
+    def _show_extra_graphs(self, data: DataSet, found: ExtraGraphs, wanted: Collection[NamedNode] | None) -> None:
         """Put what the extra graphs hold now in place of what they held; a graph of the data set comes first."""
+        if not found and not self._extra:
+            return
         own = {*data.named_graphs()}
-        graphs = {name: triples for name, triples in found.items() if name not in own}
+        graphs = {name: found[name] for name in found if name not in own and (wanted is None or name in wanted)}
+        # What is not read now may stay as it is, if it is still there.
+        kept = {name for name in self._extra if name in found and name not in own and name not in graphs}
         added: list[Quad] = []
         removed: list[Quad] = []
-        for name in {*graphs, *self._extra}:
+        for name in {*graphs, *self._extra} - kept:
             before = self._extra.get(name, frozenset())
             after = frozenset(graphs.get(name, ()))
             added += (to_stored_quad(Quad(t.subject, t.predicate, t.object, name)) for t in after - before)
@@ -167,6 +177,8 @@ class StoreMirror:
         if added or removed:
             self._change_store(added, removed)
         for name in [*self._extra]:
+            if name in kept:
+                continue
             if name in graphs:
                 self._store.add_graph(name)
             else:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Query, Request, WebSocket
@@ -13,7 +14,7 @@ from fastapi.responses import Response
 from starlette.websockets import WebSocketDisconnect
 
 from headwater.server.answers.answer_events import Event, Mode
-from headwater.server.answers.event_ids import EventId
+from headwater.server.answers.event_ids import BEGINNING, EventId
 from headwater.server.answers.event_streams import (
     NDJSON,
     QUIET_SECONDS,
@@ -28,21 +29,26 @@ from headwater.server.answers.log_files import LogRecord
 from headwater.server.answers.result_forms import GRAPH_FORMS, JSON, SOLUTION_FORMS, forms_of, write_answer
 from headwater.server.problems import Problem
 from headwater.server.routes.documented import forms, problems
+from headwater.server.routes.live_subscriptions import LiveSubscriptions
 from headwater.server.routes.negotiation import choose_form
+from headwater.server.routes.parameters import KNOWN_PARAMETERS
 from headwater.server.server_services import ServerServices, caller_of, services_of
 
-router = APIRouter(tags=["answers"])
+router = APIRouter(tags=["answers"], dependencies=[KNOWN_PARAMETERS])
 logger = logging.getLogger(__name__)
 
 FIRST = "first"
 """Stands for the place before the oldest answer that is kept."""
 _POLICY = 1008
 _FAILED = 1011
-_GONE = Problem(
-    410,
-    "What follows this id is not kept any more",
-    "Begin without an id, or with after=first for all that is kept; the retention is a setting of the server",
-)
+
+
+def _gone() -> Problem:
+    return Problem(
+        410,
+        "What follows this id is not kept any more",
+        "Begin without an id, or with after=first for all that is kept; the retention is a setting of the server",
+    )
 
 
 def read_after(given: str | None) -> EventId | None:
@@ -50,7 +56,7 @@ def read_after(given: str | None) -> EventId | None:
     if given is None or not given.strip():
         return None
     if given == FIRST:
-        return EventId(0, 0, 0)
+        return BEGINNING
     try:
         return EventId.parse(given)
     except ValueError as error:
@@ -69,7 +75,7 @@ async def subscribe(services: ServerServices, query: str, mode: Mode, given: str
         if not is_first:
             await hub.check_kept(mode, after)
     except NotKept:
-        raise _GONE from None
+        raise _gone() from None
     http = services.settings.http
     subscriber = Subscriber(mode, http.waiting_events, http.waiting_bytes, http.slow_seconds)
     return hub.follow(subscriber, after, QUIET_SECONDS)
@@ -188,7 +194,7 @@ async def _until_gone(socket: WebSocket, sending: asyncio.Task[None]) -> None:
             return
         failure = sending.exception()
         if isinstance(failure, NotKept):
-            await _refuse(socket, _GONE)
+            await _refuse(socket, _gone())
         elif failure is None:
             await socket.close()
         elif not isinstance(failure, WebSocketDisconnect | TimeoutError):
@@ -204,54 +210,23 @@ async def _until_gone(socket: WebSocket, sending: asyncio.Task[None]) -> None:
 async def follow_many(socket: WebSocket) -> None:
     """Any number of subscriptions over one WebSocket.
 
-    `{"subscribe": "busy", "mode": "changes", "after": "…"}` begins one, `{"unsubscribe": "busy"}` ends it; each event
-    has the name of its query in `query`.
+    `{"subscribe": "busy", "mode": "changes", "after": "…"}` begins one, `{"unsubscribe": "busy"}` ends it, which an
+    event `end` confirms; each event has the name of its query in `query`.
     """
-    services, caller = services_of(socket), caller_of(socket)
+    services = services_of(socket)
+
+    async def begin(query: str, mode: Mode, after: str | None) -> AsyncIterator[list[Event]]:
+        return _without_lost(await subscribe(services, query, mode, after))
+
     await socket.accept()
-    tasks: dict[str, asyncio.Task[None]] = {}
-    sending = asyncio.Lock()
+    await LiveSubscriptions(socket, services, caller_of(socket), begin).serve()
 
-    async def tell(query: str, event: Event) -> None:
-        async with sending:
-            await socket.send_text(event.of_query(query).decode("utf-8", "replace"))
 
-    async def follow(query: str, mode: Mode, after: str | None) -> None:
-        try:
-            services.take_subscription()
-        except Problem as problem:
-            await tell(query, error_event(problem.detail, title=problem.title, status=problem.status))
-            return
-        try:
-            async for events in await subscribe(services, query, mode, after):
-                for event in events:
-                    await tell(query, event)
-        except Problem as problem:
-            await tell(query, error_event(problem.detail, title=problem.title, status=problem.status))
-        except NotKept:
-            await tell(query, error_event(_GONE.detail, title=_GONE.title, status=_GONE.status))
-        finally:
-            services.return_subscription()
-            tasks.pop(query, None)
-
+async def _without_lost(events: AsyncIterator[list[Event]]) -> AsyncIterator[list[Event]]:
+    """The events, with a `Problem` where they are not kept any more."""
     try:
-        while True:
-            wanted = await receive_json(socket) or {}
-            query, mode, after = wanted.get("subscribe"), wanted.get("mode", "answers"), wanted.get("after")
-            if isinstance(leaving := wanted.get("unsubscribe"), str):
-                if leaving in tasks:
-                    tasks[leaving].cancel()
-            elif not isinstance(query, str) or mode not in ("answers", "changes") or not isinstance(after, str | None):
-                await tell("", error_event('send {"subscribe": NAME, "mode": "answers" or "changes", "after": ID}'))
-            elif not caller.may("read", query=query):
-                await tell(query, error_event("the token does not allow this query", status=403))
-            elif query in tasks:
-                await tell(query, error_event("this query is subscribed already", status=409))
-            else:
-                tasks[query] = asyncio.create_task(follow(query, mode, after))
-    except WebSocketDisconnect:
-        return
-    finally:
-        for task in list(tasks.values()):
-            task.cancel()
-        await asyncio.gather(*tasks.values(), return_exceptions=True)
+        async with aclosing(events) as batches:  # type: ignore[type-var]
+            async for batch in batches:
+                yield batch
+    except NotKept:
+        raise _gone() from None

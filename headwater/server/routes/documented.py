@@ -31,11 +31,17 @@ _MEANINGS = {
     415: "Bodies of this kind are not taken",
     422: "The request is wrong",
     429: "Too many of them; Retry-After says when to come back",
-    500: "The server failed",
     501: "The server has no Graphviz",
     503: "The engine is being started, or too much waits; Retry-After says when to come back",
 }
-_ALWAYS = (400, 401, 403, 404, 405, 422, 429, 500, 503)
+_ALWAYS = (400, 401, 403, 404, 405, 422, 429, 503)
+
+
+def schema_of(media_type: str) -> dict[str, Any]:
+    """What comes in a form: an object where it is JSON, several values or a text otherwise."""
+    if media_type == "application/json" or (media_type.endswith("+json") and "ld+" not in media_type):
+        return {"type": "object"}
+    return {} if media_type.endswith("ld+json") else {"type": "string"}
 
 
 def problems(*others: int) -> dict[int | str, dict[str, Any]]:
@@ -48,10 +54,10 @@ def problems(*others: int) -> dict[int | str, dict[str, Any]]:
 
 def bodies(*media_types: str) -> dict[str, Any]:
     """What a route takes, for OpenAPI."""
-    content = {one: {"schema": {"type": "string"}} for one in media_types}
+    content = {one: {"schema": {} if "json" in one else {"type": "string"}} for one in media_types}
     return {"requestBody": {"required": True, "content": content}}
 
 
 def forms(description: str, *media_types: str) -> dict[str, Any]:
     """An answer in several forms, for OpenAPI."""
-    return {"description": description, "content": {one: {"schema": {"type": "string"}} for one in media_types}}
+    return {"description": description, "content": {one: {"schema": schema_of(one)} for one in media_types}}

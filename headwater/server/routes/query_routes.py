@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse, Response
 
+from headwater.server.access import Caller
 from headwater.server.problems import Problem
+from headwater.server.process.call_errors import CallError
 from headwater.server.request_limits import read_text
 from headwater.server.routes.documented import bodies, forms, problems
 from headwater.server.routes.negotiation import choose_form
+from headwater.server.routes.parameters import KNOWN_PARAMETERS
+from headwater.server.routes.path_names import check_name
 from headwater.server.server_services import ServerServices, caller_of, services_of
+from headwater.server.stream_rights import check_stream_rights
+from headwater.terms.timestamps import parse_time
+from headwater.values.query_limits import QueryLimits
 
-router = APIRouter(tags=["queries"])
+router = APIRouter(tags=["queries"], dependencies=[KNOWN_PARAMETERS])
 
 SPARQL = "application/sparql-query"
-_RESERVED = ("validate", "preview")
-_LONGEST_NAME = 500
 _PLANS = {
     "text/plain": "text",
     "application/json": "json",
@@ -51,6 +57,17 @@ def _options(**given: Any) -> dict[str, Any]:
     return found | ({"limits": limits} if limits else {})
 
 
+def _check_limits(services: ServerServices, caller: Caller, name: str, limits: Mapping[str, float]) -> None:
+    """Refuse limits above those of the server, unless the caller runs it."""
+    if caller.may("admin", query=name):
+        return
+    highest = QueryLimits.of(services.settings.limits)
+    for limit, value in limits.items():
+        if value > (most := getattr(highest, limit)):
+            detail = f"The limit {limit} is {most:,} on this server: ask for less, or for a token with the scope admin"
+            raise Problem(403, "A request may only lower a limit", detail)
+
+
 def _describe(services: ServerServices, name: str) -> dict[str, Any]:
     last = services.fan_out.reader(name).last_record()
     return {
@@ -59,11 +76,6 @@ def _describe(services: ServerServices, name: str) -> dict[str, Any]:
         "last_event": None if last is None else str(last[0].last),
         "subscribers": services.fan_out.counts.get(name, 0),
     }
-
-
-async def _read_query(request: Request) -> str:
-    http = services_of(request).settings.http
-    return await read_text(request, http.body_bytes, http.body_seconds)
 
 
 @router.get("/queries", responses=problems())
@@ -80,8 +92,13 @@ async def list_queries(request: Request) -> JSONResponse:
 async def validate_query(request: Request, dialect: Dialect = None) -> JSONResponse:
     """Say what is wrong with a query, with line, column and what was expected, or what it would read."""
     caller_of(request).check("read")
-    text = await _read_query(request)
-    return JSONResponse(await services_of(request).engine.call("validate", text=text, dialect=dialect))
+    text = await read_text(request)
+    services = services_of(request)
+    try:
+        await check_stream_rights(caller_of(request), "read", text, dialect, services.status["streams"])
+    except CallError as error:
+        return JSONResponse({"valid": False, "errors": error.places, "warnings": []})
+    return JSONResponse(await services.engine.call("validate", text=text, dialect=dialect))
 
 
 @router.post("/queries/preview", responses=problems(408, 409, 413), openapi_extra=bodies(SPARQL))
@@ -97,12 +114,11 @@ async def preview_query(
     caller = caller_of(request)
     services = services_of(request)
     caller.check("read")
-    if any(not caller.may("read", stream=name) for name in services.status["streams"]):
-        raise Problem(403, "The token does not allow this", "A preview reads any stream: it needs a token for all")
     options = _options(
         dialect=dialect, bounds=bounds, report=report, emit=emit, content=content, seconds=None, rows=None
     )
-    text = await _read_query(request)
+    text = await read_text(request)
+    await check_stream_rights(caller, "read", text, dialect, services.status["streams"])
     return JSONResponse(await services.engine.call("preview", text=text, options=options))
 
 
@@ -131,6 +147,21 @@ async def show_plan(
         return JSONResponse(found)
     media_type = next(media for media, one in _PLANS.items() if one == chosen)
     return Response(found, media_type=media_type)
+
+
+@router.get("/queries/{name:path}/why", responses=problems(409))
+async def show_why(
+    request: Request, name: str, time: Annotated[str, Query(description="The instant of an answer", max_length=60)]
+) -> JSONResponse:
+    """How many solutions each step of the plan has at the instant of an answer; the streams are read again for it."""
+    services = services_of(request)
+    caller_of(request).check("read", query=name)
+    services.query_status(name)
+    try:
+        instant = parse_time(time)
+    except ValueError as error:
+        raise Problem(400, "This is no time", str(error)) from None
+    return JSONResponse({"steps": await services.engine.call("page_why", name=name, time=instant)})
 
 
 @router.get("/queries/{name:path}", responses=problems())
@@ -163,16 +194,17 @@ async def put_query(
     """Register a query, the body, or replace the one of that name. The same one again changes nothing."""
     services, caller = services_of(request), caller_of(request)
     caller.check("register", query=name)
-    if name in _RESERVED or not name or len(name) > _LONGEST_NAME or any(ord(mark) < 32 for mark in name):
-        raise Problem(400, "This is no name for a query", f"Give it another one, of at most {_LONGEST_NAME} characters")
+    check_name("query", name)
     options = _options(
         dialect=dialect, bounds=bounds, report=report, emit=emit, content=content, t0=t0, seconds=seconds, rows=rows
     )
+    _check_limits(services, caller, name, options.get("limits", {}))
     if callback and not callback.startswith(("http://", "https://")):
         raise Problem(400, "This is no address for answers", "A callback begins with http:// or https://")
     if callback and services.settings.server.callback_secret is None:
         raise Problem(400, "Callbacks are not set up", "The server needs the setting callback_secret")
-    text = await _read_query(request)
+    text = await read_text(request)
+    await check_stream_rights(caller, "register", text, dialect, services.status["streams"])
     found = await services.engine.call(
         "put_query",
         name=name,

@@ -12,15 +12,17 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from headwater.server.problems import Problem
+from headwater.server.process.call_errors import CallError
 from headwater.server.process.registry import PUSH
-from headwater.server.request_limits import read_body
 from headwater.server.routes.documented import bodies, forms, problems
 from headwater.server.routes.negotiation import choose_form
+from headwater.server.routes.parameters import KNOWN_PARAMETERS
+from headwater.server.routes.path_names import check_name
 from headwater.server.routes.vocals import describe_stream
 from headwater.server.server_services import ServerServices, caller_of, services_of
 from headwater.terms.timestamps import parse_time
 
-router = APIRouter(tags=["streams"])
+router = APIRouter(tags=["streams"], dependencies=[KNOWN_PARAMETERS])
 
 FORMATS = {
     "text/x-timed-nquads": "tnq",
@@ -35,7 +37,6 @@ FORMATS = {
 }
 """The media types of bodies, and what they are called elsewhere."""
 _DESCRIPTIONS = ("application/json", "text/turtle", "application/ld+json", "application/n-triples")
-_LONGEST_NAME = 500
 _TAIL_FILES = 200
 
 
@@ -120,21 +121,24 @@ async def put_stream(request: Request, name: str, description: StreamDescription
     services, caller = services_of(request), caller_of(request)
     wanted = description or StreamDescription()
     caller.check("register" if wanted.source == PUSH else "admin", stream=name)
-    if not name or len(name) > _LONGEST_NAME or any(ord(mark) < 32 for mark in name):
-        raise Problem(
-            400, "This is no name for a stream", f"Give it another one, of at most {_LONGEST_NAME} characters"
-        )
+    check_name("stream", name)
     found = await services.engine.call("put_stream", name=name, entry=wanted.model_dump(), owner=caller.name)
     return JSONResponse({"name": name, **found}, 201 if found["created"] else 200)
 
 
-@router.delete("/streams/{name:path}", status_code=204, responses=problems())
+@router.delete("/streams/{name:path}", status_code=204, responses=problems(409))
 async def drop_stream(request: Request, name: str) -> Response:
     """Delete a stream that no query reads, and what is kept of it."""
-    services = services_of(request)
-    caller_of(request).check("register", stream=name)
+    services, caller = services_of(request), caller_of(request)
+    caller.check("register", stream=name)
     services.stream_status(name)
-    await services.engine.call("drop_stream", name=name)
+    try:
+        await services.engine.call("drop_stream", name=name)
+    except CallError as error:
+        if error.kind != "conflict" or caller.has_all:
+            raise
+        # The message has the names of queries, which may not be for this caller.
+        raise Problem(409, "A query reads this stream", "Drop the queries that read it, or ask for that") from None
     return Response(status_code=204)
 
 
@@ -160,8 +164,7 @@ async def feed_stream(
         at = None if time is None else parse_time(time)
     except ValueError as error:
         raise Problem(400, "This is no time", str(error)) from None
-    http = services.settings.http
-    body = await read_body(request, http.body_bytes, http.body_seconds)
+    body = await request.body()
     found = await services.engine.call(
         "post", stream=name, body=body, format=FORMATS[media_type], key=idempotency_key, at=at
     )

@@ -82,7 +82,10 @@ def _decode(body: bytes, format: str, decoder: Decoder | None, time: int) -> Ite
     message = ReceivedMessage(body, time, _ADDRESS, (time,), {})
     if format not in (PayloadFormat.JSON, PayloadFormat.CSV):
         rule = None if decoder is None or template is not None else decoder.time
-        yield from Decoder(PayloadFormat(format), None, rule).decode(message)
+        for one in Decoder(PayloadFormat(format), None, rule).decode(message):
+            # A document without a statement says nothing, not even that there is nothing.
+            if isinstance(one, BadElement) or one.triples:
+                yield one
         return
     if decoder is None or template is None:
         raise SettingError("rows of JSON or CSV need a template: give the stream one when it is made")

@@ -1,6 +1,6 @@
 """A server for the tests of the page: the city, whose streams are the files that a test writes.
 
-python -m tests.server.page.city_page FOLDER PORT
+python -m tests.server.page.city_page FOLDER PORT [HOW-MANY-QUERIES-MORE]
 """
 
 from __future__ import annotations
@@ -36,7 +36,11 @@ def main() -> None:
     for stream in FOLDERS.values():
         # A run that follows a folder waits for files; the source wants one to begin with.
         (folder / stream / "begin.tnq").write_text("", "utf-8")
-    access.add_query(read_query("cars-on-the-map"), content="bag")
+    text = read_query("cars-on-the-map")
+    access.add_query(text, content="bag")
+    for number in range(int(sys.argv[3]) if len(sys.argv) > 3 else 0):
+        # Each has a plan of its own: equal queries would be evaluated together.
+        access.add_query(text.replace("PT5M", f"PT{number + 6}M"), name=f"map-{number}", content="bag")
     page_server(page_app(access, access.start, access.stop), port).run()
 
 

@@ -64,10 +64,11 @@ def chromium() -> str:
 
 
 @pytest.fixture(scope="module")
-def city(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveCity]:
-    """The page over the city, ten minutes of which have passed."""
+def city(request: pytest.FixtureRequest, chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveCity]:
+    """The page over the city, ten minutes of which have passed; a module may want `MORE_QUERIES`."""
+    more = str(getattr(request.module, "MORE_QUERIES", 0))
     folder, port = tmp_path_factory.mktemp("city"), free_port()
-    command = [sys.executable, "-m", "tests.server.page.city_page", str(folder), str(port)]
+    command = [sys.executable, "-m", "tests.server.page.city_page", str(folder), str(port), more]
     with open(folder / "server.log", "wb") as log:
         process = subprocess.Popen(command, cwd=PROJECT, stdout=log, stderr=log)
     served = LiveCity(f"http://127.0.0.1:{port}", folder, process)

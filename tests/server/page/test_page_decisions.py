@@ -19,10 +19,13 @@ from headwater.server.page.page_access import (
     PageStream,
     PageTable,
     QueryState,
+    WhyStep,
 )
 from headwater.server.page.page_rates import RateMeter
 from headwater.server.page.page_troubles import Severity, find_troubles
+from headwater.server.page.plan_rows import rows_graph
 from headwater.server.page.query_examples import list_examples
+from headwater.server.page.query_tabs import quality_text, tick_time_text
 from headwater.server.page.share_links import LONGEST_TEXT, editor_path, pack_text, query_path, unpack_text
 
 PLACES = PageTable(("place", "lat", "long", "cars"), (("c:gate1", 45.5, 9.1, 3), ("c:gate2", 45.4, 9.2, 12)))
@@ -174,3 +177,27 @@ def test_completion_knows_prefixes_streams_and_predicates() -> None:
     labels = [one.label for one in words]
     assert {"REGISTER", "PREFIX t: <http://t/>", "<gates>", "t:registers", "<http://u/x>"} <= set(labels)
     assert labels.count("<gates>") == 1
+
+
+def test_the_rows_of_a_plan_are_drawn_between_its_steps() -> None:
+    steps = (
+        WhyStep(2, "?a ?b ?c", 9),
+        WhyStep(2, 'x "y" <z>', 3),
+        WhyStep(1, "join", 0, True),
+        WhyStep(0, "distinct", 0),
+    )
+    lines = rows_graph(steps).splitlines()
+    assert lines[:2] == ["flowchart BT", 'n0["?a ?b ?c<br/>9 out"]']
+    assert lines[2] == 'n1["x #34;y#34; #60;z#62;<br/>3 out"]'
+    assert lines[3:5] == ['n2["join<br/>12 in, 0 out"]', "class n2 ending"]
+    assert [line for line in lines if "-->" in line] == ['n0 -->|"9"| n2', 'n1 -->|"3"| n2', 'n2 -->|"0"| n3']
+
+
+def test_delays_times_and_quality_are_said() -> None:
+    assert PageStream("s", "", watermark=5_000_000).delay(7_000_000) == 2_000_000
+    assert PageStream("s", "").delay(7_000_000) is None
+    assert "100 ticks" in tick_time_text(replace(RUNNING, ticks=100, seconds=0.5))
+    answer = PageAnswer("", 0, PageTable(), remarks=("data at version 3",))
+    assert quality_text(answer) == "its windows held everything  ·  data at version 3"
+    assert "did not hold" in quality_text(replace(answer, is_complete=False))
+    assert quality_text(None) == ""

@@ -8,6 +8,7 @@ import httpx
 from fastapi import FastAPI, Request
 
 from headwater.server.access import AccessControl, AccessToken, hash_token
+from headwater.server.own_sites import OwnSites
 from headwater.server.page.served.page_sign_in import PageSignIn
 
 READER, FEEDER = "hw_reader", "hw_feeder"
@@ -20,7 +21,7 @@ def make_app(*tokens: AccessToken) -> FastAPI:
     def show(request: Request) -> str:
         return request.headers.get("authorization", "nobody")
 
-    app.add_middleware(PageSignIn, access=AccessControl(tokens), path="/page")
+    app.add_middleware(PageSignIn, access=AccessControl(tokens), sites=OwnSites(not tokens), path="/page")
     return app
 
 

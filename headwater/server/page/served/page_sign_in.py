@@ -1,14 +1,13 @@
 """Who may see the page of a server: whoever has a token, which a browser keeps in a cookie after a form.
 
-Without tokens anybody on this machine may. Then the page must be asked for by a name of this machine: otherwise a
-website elsewhere could lead its own name here, and read the page in a browser of this machine.
+Without tokens anybody on this machine may.
 """
 
 from __future__ import annotations
 
 from html import escape
 from http.cookies import CookieError, SimpleCookie
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
@@ -16,12 +15,12 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from headwater.server.access import AccessControl
+from headwater.server.own_sites import OwnSites
 from headwater.server.problems import Problem
 
 SIGN_IN = "sign-in"
 _COOKIE = "headwater-page"
 _LONGEST_BODY = 4096
-_LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _FORM = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Headwater</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><style>
@@ -40,9 +39,10 @@ p {{ margin: 0; color: #b42318; }}
 class PageSignIn:
     """Middleware before all others: for paths of the page, a cookie stands for the header `Authorization`."""
 
-    def __init__(self, app: ASGIApp, access: AccessControl, path: str) -> None:
+    def __init__(self, app: ASGIApp, access: AccessControl, sites: OwnSites, path: str) -> None:
         self._app = app
         self._access = access
+        self._sites = sites
         self._path = path
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -57,13 +57,16 @@ class PageSignIn:
         if not self._is_of_page(scope["path"]):
             await self._app(scope, receive, send)
             return
-        if self._is_foreign(headers):
-            answer: Response = PlainTextResponse("Ask for this page by the name localhost.", 403)
-        elif self._access.is_open or "authorization" in headers:
+        try:
+            self._sites.check(headers)
+        except Problem as problem:
+            await self._answer(scope, receive, send, PlainTextResponse(f"{problem.detail}.", 403))
+            return
+        if self._access.is_open or "authorization" in headers:
             await self._app(scope, receive, send)
             return
         elif scope["path"] == f"{self._path}/{SIGN_IN}" and scope["type"] == "http":
-            answer = await self._sign_in(Request(scope, receive))
+            answer: Response = await self._sign_in(Request(scope, receive))
         else:
             token = _token_of(headers)
             if token and self._is_known(token):
@@ -71,6 +74,9 @@ class PageSignIn:
                 await self._app(scope, receive, send)
                 return
             answer = self._form(401)
+        await self._answer(scope, receive, send, answer)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send, answer: Response) -> None:
         if scope["type"] == "websocket":
             await receive()
             await send({"type": "websocket.close", "code": 1008, "reason": "A token is needed"})
@@ -79,15 +85,6 @@ class PageSignIn:
 
     def _is_of_page(self, path: str) -> bool:
         return path == self._path or path.startswith(f"{self._path}/")
-
-    def _is_foreign(self, headers: Headers) -> bool:
-        """Whether another website may stand behind a request: its own name, or a connection that it has opened."""
-        host = headers.get("host", "")
-        origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc != host:
-            return True
-        name = host if host.endswith("]") else host.rpartition(":")[0] or host
-        return self._access.is_open and name not in _LOOPBACK
 
     def _is_known(self, token: str) -> bool:
         try:

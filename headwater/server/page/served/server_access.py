@@ -44,8 +44,11 @@ from headwater.server.page.page_access import (
     WhyStep,
 )
 from headwater.server.page.served.logged_answers import logged_answer_to_page
-from headwater.server.process.call_errors import EngineDown
+from headwater.server.problems import Problem
+from headwater.server.process.call_errors import CallError, EngineDown
+from headwater.server.routes.path_names import check_name
 from headwater.server.server_services import ServerServices
+from headwater.server.stream_rights import check_stream_rights
 from headwater.terms.names import iri_to_name
 
 _LOOK_SECONDS = 0.25
@@ -73,6 +76,13 @@ class ServerAccess:
         if not self._caller.may(scope, query=query, stream=stream):
             raise StateError(f"your token does not allow this: it needs the scope {scope}")
 
+    async def _check_streams(self, scope: Scope, text: str) -> None:
+        """Refuse a text that reads or makes a stream which is not for the caller."""
+        try:
+            await check_stream_rights(self._caller, scope, text, None, self._server.status["streams"])
+        except Problem as problem:
+            raise StateError(f"your token does not allow this: {problem.detail}") from None
+
     async def _call(self, method: str, /, **arguments: Any) -> Any:
         return await self._server.engine.call(method, **arguments)
 
@@ -90,7 +100,10 @@ class ServerAccess:
         ]
         failure = status["failure"] or ""
         if not self._server.engine.is_ready:
+            gone = self._server.engine.failure
             failure = "the engine is being started; what was answered is kept, and it goes on by itself"
+            if gone is not None:
+                failure = "the engine cannot begin: the server's log and /ready say why"
         return PageOverview(
             self._server.engine.is_ready,
             tuple(streams),
@@ -112,6 +125,9 @@ class ServerAccess:
 
     async def validate(self, text: str) -> TextCheck:
         self._check("read")
+        with suppress(CallError):
+            # Where a text is wrong, the engine says the same.
+            await self._check_streams("read", text)
         found = await self._call("validate", text=text)
         if not found["valid"]:
             first = found["errors"][0]
@@ -130,8 +146,7 @@ class ServerAccess:
 
     async def preview(self, text: str) -> PagePreview:
         self._check("read")
-        if len(self._visible_streams()) < len(self._server.status["streams"]):
-            raise StateError("your token does not allow this: a preview reads any stream, and needs a token for all")
+        await self._check_streams("read", text)
         found = await self._call("preview", text=text, options={})
         if found["answer"] is None:
             return PagePreview((), "The windows hold nothing that gives an answer yet.")
@@ -143,6 +158,11 @@ class ServerAccess:
         known = self._server.status["queries"]
         chosen = name or (iri_to_name(parsed.registration.name) if parsed.registration else _free_name(known))
         self._check("register", query=chosen)
+        try:
+            check_name("query", chosen)
+        except Problem as problem:
+            raise SettingError(f"{problem.title}: {problem.detail}") from None
+        await self._check_streams("register", text)
         if chosen in known:
             raise SettingError(f"there is a query {chosen!r} already: give this one another name")
         await self._call("put_query", name=chosen, text=text, options={}, owner=self._caller.name)

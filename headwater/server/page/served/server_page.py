@@ -32,5 +32,5 @@ def mount_server_page(app: FastAPI) -> bool:
         return ServerAccess(services, caller, note)
 
     mount_page(app, access_of)
-    app.add_middleware(PageSignIn, access=services.access, path=PAGE_PATH)
+    app.add_middleware(PageSignIn, access=services.access, sites=services.sites, path=PAGE_PATH)
     return True

@@ -1,0 +1,68 @@
+"""Real-time mode with a real broker: answers in the topic and in callbacks, a worker that dies, and the way back."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import headwater as hw
+from tests.sources.kafka_broker import Broker, put, taken
+from tests.sources.realtime.realtime_story import RealtimeStory
+from tests.sources.realtime.realtime_victim import QUERIES, TEMPLATE
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def test_answers_are_there_when_a_worker_dies(kafka_spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    story = RealtimeStory(kafka_spark, broker, tmp_path, takes_answers=True)
+    story.start()
+    try:
+        story.write(3)
+        story.wait_for_all()
+        before = story.expected()
+        assert story.kill_at("step", group=False), story.log()
+        story.write(6)
+        story.wait_for_all()
+        assert story.expected().keys() > before.keys()
+        story.wait_for_callbacks()
+    finally:
+        story.end()
+    keys = story.callbacks()
+    # One process took them all, so none came twice, and those of a query came in the order of time.
+    assert sorted(keys) == sorted(story.expected())
+    times = [int(key.split("|")[1]) for key in keys if key.startswith("totals|")]
+    assert times == sorted(times)
+
+
+def test_a_session_without_the_settings_has_micro_batches(
+    kafka_spark: SparkSession, broker: Broker, caplog: pytest.LogCaptureFixture
+) -> None:
+    name = uuid.uuid4().hex[:8]
+    source, target = f"in-{name}", f"out-{name}"
+    records = [json.dumps({"id": "a", "at": at, "v": 1}).encode() for at in (500, 1500, 2500)]
+    put(kafka_spark, broker.servers, target, [b"{}"])
+    put(kafka_spark, broker.servers, source, records)
+    engine = hw.Engine(kafka_spark, shards=1)
+    engine.stream("http://ex/s", hw.kafka(broker.servers, source, template=TEMPLATE))
+    engine.register(QUERIES[0])
+    timer = threading.Timer(120, engine.stop)
+    timer.start()
+    try:
+        with caplog.at_level(logging.WARNING, "headwater"):
+            sinks = [hw.KafkaSink(broker.servers, target)]
+            engine.run(
+                realtime=True, sinks=sinks, on_answer=lambda one: engine.stop() if one.time == 2_000_000 else None
+            )
+    finally:
+        timer.cancel()
+    (warning,) = [one.getMessage() for one in caplog.records if "real-time mode" in one.getMessage()]
+    assert "so the run has micro-batches: the session was started without spark.python.udf.pipelined.enabled" in warning
+    keys = {bytes(one.key).decode() for one in taken(kafka_spark, broker.servers, target) if one.key is not None}
+    assert {"totals|1000000|0", "totals|2000000|0"} <= keys
