@@ -15,6 +15,7 @@ from headwater.algebra.placed_patterns import EACH, PlacedPattern
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.window_graphs import windows_of
 from headwater.explain.notation import Notation
+from headwater.language.patterns import TriplePattern
 from headwater.terms.names import iri_to_name
 
 
@@ -23,12 +24,14 @@ class CollapsedTriples:
     """How many triples of a pattern were not counted, because a set window held an equal one already.
 
     `is_aggregated` says that an aggregate would have counted them. `window` names the windows, by their labels.
+    `reader` names the query with the aggregate, where that reads the triples that this query makes of them.
     """
 
     window: str
     pattern: str
     count: int
     is_aggregated: bool
+    reader: str | None = None
 
 
 class CollapseCounts:
@@ -60,8 +63,13 @@ class CollapseCounts:
         return counts
 
 
-def describe_collapsed(plan: QueryPlan, counts: Mapping[PlacedPattern, int]) -> Iterator[CollapsedTriples]:
-    """The counts of a plan's patterns, in words; without those that are 0."""
+def describe_collapsed(
+    plan: QueryPlan, counts: Mapping[PlacedPattern, int], readers: Mapping[TriplePattern, str]
+) -> Iterator[CollapsedTriples]:
+    """The counts of a plan's patterns, in words; without those that are 0.
+
+    `readers` names for some patterns another query that counts what is made of them.
+    """
     if not any(counts.values()):
         return
     notation, aggregated = Notation.of(plan), aggregated_patterns(plan.root)
@@ -69,7 +77,9 @@ def describe_collapsed(plan: QueryPlan, counts: Mapping[PlacedPattern, int]) -> 
         if count:
             labels = ", ".join(iri_to_name(plan.windows[number].label) for number in windows_of(plan, graph))
             where = "" if name is None else " in one graph" if name == EACH else f" in the graph {notation.term(name)}"
-            yield CollapsedTriples(labels, notation.triple(triple) + where, count, triple in aggregated)
+            is_own, reader = triple in aggregated, readers.get(triple)
+            text = notation.triple(triple) + where
+            yield CollapsedTriples(labels, text, count, is_own or reader is not None, None if is_own else reader)
 
 
 def add_collapsed(one: Iterable[CollapsedTriples], other: Iterable[CollapsedTriples]) -> tuple[CollapsedTriples, ...]:
@@ -85,8 +95,14 @@ def add_collapsed(one: Iterable[CollapsedTriples], other: Iterable[CollapsedTrip
 def collapse_warning(collapsed: CollapsedTriples) -> str:
     """What a person should know of triples that an aggregate did not count, and do."""
     some = "1 triple" if collapsed.count == 1 else f"{collapsed.count:,} triples"
+    came = f"{some} of {collapsed.pattern} came while the window {collapsed.window} held an equal one"
+    own = "give every reading a subject of its own, such as one observation per reading"
+    if collapsed.reader is not None:
+        return (
+            f"{came}, and equal triples of a graph are one: the aggregate of {collapsed.reader}, which reads what this "
+            f"query makes, counts them once. To count each, {own}, that the template passes on"
+        )
     return (
-        f"{some} of {collapsed.pattern} came while the window {collapsed.window} held an equal one, and equal triples "
-        'of a set are one: aggregates count them once. Run it with --content bag (content="bag") to count each, or '
-        "give every reading a subject of its own, such as one observation per reading"
+        f"{came}, and equal triples of a set are one: aggregates count them once. Run it with --content bag "
+        f'(content="bag") to count each, or {own}'
     )
