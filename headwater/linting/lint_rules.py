@@ -10,9 +10,11 @@ from headwater.linting.ill_typed_literals import find_ill_typed_literals
 from headwater.linting.implausible_times import find_implausible_times
 from headwater.linting.lint_subject import LintSubject
 from headwater.linting.unbound_variables import find_unbound_variables
+from headwater.linting.unfitting_operands import find_unfitting_operands
 from headwater.linting.unfitting_values import find_unfitting_values
 from headwater.linting.unloaded_graphs import find_unloaded_graphs
 from headwater.linting.unmatchable_patterns import find_unmatchable_patterns
+from headwater.linting.unmatched_joins import find_unmatched_joins
 from headwater.linting.unreadable_elements import find_unreadable_elements
 from headwater.linting.unseen_terms import find_unseen_terms
 from headwater.linting.window_gaps import find_window_gaps
@@ -32,7 +34,9 @@ LINT_RULES: tuple[LintRule, ...] = (
     find_unreadable_elements,
     find_implausible_times,
     find_unseen_terms,
+    find_unmatched_joins,
     find_unfitting_values,
+    find_unfitting_operands,
 )
 
 
