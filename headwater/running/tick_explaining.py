@@ -27,6 +27,7 @@ from headwater.sources.feed import Feed
 from headwater.sources.offsets import Offset
 from headwater.terms.model import Row, Term, Triple
 from headwater.terms.names import iri_to_name
+from headwater.terms.timed_graphs import GENERATED_AT_TIME
 from headwater.terms.timestamps import format_time
 from headwater.windows.element_sequences import Elements, concat_elements
 from headwater.windows.settings import QuerySettings
@@ -232,6 +233,8 @@ class _Replay:
         in_order = sorted(located.items(), key=lambda one: one[0][1:])
         elements = []
         for (stream, time, _), used in in_order:
-            source, line = self._places.take(stream, time, tuple(used))
+            # The time of a graph is a statement that the text of its element need not have.
+            written = tuple(triple for triple in used if triple.predicate != GENERATED_AT_TIME)
+            source, line = self._places.take(stream, time, written)
             elements.append(ExplainedElement(stream, time, source, line, tuple(used)))
         return tuple(elements), tuple(sorted(static, key=str))
