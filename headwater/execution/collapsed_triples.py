@@ -2,21 +2,31 @@
 
     in the window: :s1 :value 20      enters: :s1 :value 20      `?s :value ?v` has one solution, and 1 has collapsed
 
+They are told of where an aggregate counts them, in the same query, or in one that reads the graphs that this one makes:
+
+    REGISTER STREAM Mid AS CONSTRUCT { ?s :mid ?c } … WHERE { ?s :measured ?c }
+    SELECT (COUNT(?c) AS ?n) FROM STREAM <Mid> … WHERE { ?s :mid ?c }           counts what came as ?s :measured ?c
+
 The law: at a tick at which n copies of a triple enter, n collapse if another copy stays in view, else n - 1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from headwater.algebra.aggregated_patterns import aggregated_patterns
+from headwater.algebra.aggregated_patterns import aggregated_patterns, patterns_behind, variables_of
 from headwater.algebra.placed_patterns import EACH, PlacedPattern
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.window_graphs import windows_of
+from headwater.execution.registered import RegisteredQuery, order_producers_first
 from headwater.explain.notation import Notation
 from headwater.language.patterns import TriplePattern
+from headwater.terms.model import Variable
 from headwater.terms.names import iri_to_name
+
+Readers = Mapping[TriplePattern, str]
+"""The patterns of a query whose triples another one counts, each with the name of one that does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +74,7 @@ class CollapseCounts:
 
 
 def describe_collapsed(
-    plan: QueryPlan, counts: Mapping[PlacedPattern, int], readers: Mapping[TriplePattern, str]
+    plan: QueryPlan, counts: Mapping[PlacedPattern, int], readers: Readers
 ) -> Iterator[CollapsedTriples]:
     """The counts of a plan's patterns, in words; without those that are 0.
 
@@ -106,3 +116,44 @@ def collapse_warning(collapsed: CollapsedTriples) -> str:
         f"{came}, and equal triples of a set are one: aggregates count them once. Run it with --content bag "
         f'(content="bag") to count each, or {own}'
     )
+
+
+def find_counting_readers(queries: Sequence[RegisteredQuery]) -> dict[str, Readers]:
+    """For each query whose triples others count: the patterns behind these triples.
+
+    A template makes a graph, which is a set. So a copy is lost before it is counted, and a bag would not keep it.
+    """
+    produced = {query.produces: query for query in queries if query.produces is not None}
+    found: dict[str, Readers] = {}
+    if not produced:
+        return found
+    for reader in reversed(order_producers_first(queries)):
+        counted = {**found.get(reader.plan.name, {}), **dict.fromkeys(aggregated_patterns(reader.plan.root), "")}
+        for stream in dict.fromkeys(source.stream.value for source in reader.plan.windows):
+            feeder = produced.get(stream)
+            if feeder is not None:
+                behind = _patterns_behind_template(feeder, counted)
+                names = {pattern: name or reader.plan.name for pattern, name in behind.items()}
+                found[feeder.plan.name] = {**names, **found.get(feeder.plan.name, {})}
+    return found
+
+
+def _patterns_behind_template(feeder: RegisteredQuery, counted: Readers) -> Readers:
+    """The patterns behind those triples of a query's template that match some patterns, with the names of these."""
+    return {
+        pattern: name
+        for triple in feeder.plan.template
+        for other, name in counted.items()
+        if _can_match(other, triple)
+        for pattern in patterns_behind(feeder.plan.root, variables_of(triple))
+    }
+
+
+def _can_match(pattern: TriplePattern, made: TriplePattern) -> bool:
+    """Whether a pattern matches some triple that a triple of a template makes."""
+    pairs = (
+        (pattern.subject, made.subject),
+        (pattern.predicate, made.predicate),
+        (pattern.object, made.object),
+    )
+    return all(one == other or isinstance(one, Variable) or isinstance(other, Variable) for one, other in pairs)

@@ -22,8 +22,7 @@ from headwater.execution.answer_batch import AnswerBatch
 from headwater.execution.answer_columns import AnswerColumns, WindowViews
 from headwater.execution.answer_quality import AnswerQuality
 from headwater.execution.answers import Answer, WindowView
-from headwater.execution.collapsed_triples import CollapsedTriples
-from headwater.execution.counting_readers import Readers
+from headwater.execution.collapsed_triples import CollapsedTriples, Readers
 from headwater.execution.id_owners import IdOwners
 from headwater.execution.static_data import Version
 from headwater.execution.tick_thinning import TickThinner

@@ -13,7 +13,7 @@ from pyoxigraph import DefaultGraph
 from headwater.algebra.plan import QueryPlan
 from headwater.errors import HeadwaterError
 from headwater.execution.answers import Answer
-from headwater.execution.counting_readers import find_counting_readers
+from headwater.execution.collapsed_triples import find_counting_readers
 from headwater.execution.evaluator import Evaluator, EvaluatorState
 from headwater.execution.id_owners import IdOwners
 from headwater.execution.late_queries import LateStart

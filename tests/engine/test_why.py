@@ -45,6 +45,24 @@ def test_the_elements_and_static_triples_of_a_row(tmp_path: Path) -> None:
     assert json.loads(everything.to_json())["elements"][0]["line"] == 6
 
 
+@pytest.mark.parametrize(("content", "collapsed"), [("set", 1), ("bag", 0)])
+def test_elements_that_are_one_triple_in_a_set(tmp_path: Path, content: str, collapsed: int) -> None:
+    lines = [
+        f'{1000 * second}\t<http://x/t1> <http://x/celsius> "{celsius}" .\n' for second, celsius in enumerate("577")
+    ]
+    (tmp_path / "readings.tnq").write_text("".join(lines))
+    engine = hw.Engine(in_process=True)
+    engine.stream("readings", hw.files(tmp_path / "readings.tnq"))
+    query = engine.register(
+        "SELECT (COUNT(?c) AS ?n) FROM STREAM <readings> [RANGE 5s STEP 5s] WHERE { ?s <http://x/celsius> ?c }",
+        content=content,  # type: ignore[arg-type]
+    )
+    found = query.why(5_000_000)
+    assert len(found.elements) == 2
+    assert len(found.collapsed) == collapsed
+    assert ("collapsed" in json.loads(found.to_json())) == bool(collapsed)
+
+
 NAMED = """1000\t<http://x/t1> <http://x/celsius> "21" <http://x/north> .
 2000\t<http://x/t1> <http://x/celsius> "25" <http://x/south> .
 3000\t<http://x/t1> <http://x/celsius> "22" .
