@@ -55,7 +55,7 @@ def test_elements_that_are_one_triple_in_a_set(tmp_path: Path, content: str, col
     engine.stream("readings", hw.files(tmp_path / "readings.tnq"))
     query = engine.register(
         "SELECT (COUNT(?c) AS ?n) FROM STREAM <readings> [RANGE 5s STEP 5s] WHERE { ?s <http://x/celsius> ?c }",
-        content=content,  # type: ignore[arg-type]
+        content=content,
     )
     found = query.why(5_000_000)
     assert len(found.elements) == 2
