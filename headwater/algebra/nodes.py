@@ -19,6 +19,17 @@ from headwater.terms.model import Literal, NamedNode, Variable
 GraphName: TypeAlias = NamedNode | Variable
 
 
+_FIELD_NAMES: dict[type[Any], tuple[str, ...]] = {}
+
+
+def field_names(kind: type[Any]) -> tuple[str, ...]:
+    """The names of the fields of a kind of node or expression. They are kept: plans are walked through very often."""
+    known = _FIELD_NAMES.get(kind)
+    if known is None:
+        known = _FIELD_NAMES[kind] = tuple([field.name for field in fields(kind)])
+    return known
+
+
 @dataclass(frozen=True, slots=True)
 class Node:
     """A bag of solution mappings, once evaluated over a dataset."""
@@ -26,11 +37,11 @@ class Node:
     @property
     def children(self) -> tuple[Node, ...]:
         """The plan nodes this one reads, left to right."""
-        return tuple(v for v in (getattr(self, f.name) for f in fields(self)) if isinstance(v, Node))
+        return tuple(v for v in (getattr(self, name) for name in field_names(type(self))) if isinstance(v, Node))
 
     def with_children(self, *children: Node) -> Node:
         """The same operator over other inputs."""
-        names = [f.name for f in fields(self) if isinstance(getattr(self, f.name), Node)]
+        names = [name for name in field_names(type(self)) if isinstance(getattr(self, name), Node)]
         changes: dict[str, Any] = dict(zip(names, children, strict=True))
         return replace(self, **changes) if changes else self
 

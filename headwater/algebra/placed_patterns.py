@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from headwater.algebra.nodes import Bgp, ExistsPlan, Graph, GraphName, Node, Service, Window, WindowGraph
+from headwater.algebra.nodes import Bgp, ExistsPlan, Graph, GraphName, Node, PathMatch, Service, Window, WindowGraph
 from headwater.algebra.plan import QueryPlan
 from headwater.algebra.scope import expressions_of, sub_expressions
+from headwater.algebra.unrolled_paths import triples_of, unroll_for_readers
 from headwater.algebra.window_graphs import DEFAULT, graph_in_window, is_in_window, window_graph
 from headwater.language.patterns import TriplePattern
 from headwater.terms.model import NamedNode, Variable
@@ -41,7 +42,10 @@ class PlacedPattern(NamedTuple):
 
 
 def placed_patterns(plan: QueryPlan) -> tuple[PlacedPattern, ...]:
-    """The triple patterns of a plan in the graphs of its windows and in the default graph, each once."""
+    """The triple patterns of a plan, and the steps of its paths, in the graphs of its windows and in the default graph.
+
+    Each is there once.
+    """
     return tuple(dict.fromkeys(_patterns_in(plan, plan.root, DEFAULT)))
 
 
@@ -51,6 +55,8 @@ def _patterns_in(
     match node:
         case Bgp(triples):
             yield from (PlacedPattern.of(graph, triple, name) for triple in triples)
+        case PathMatch():
+            yield from (PlacedPattern.of(graph, triple, name) for triple in triples_of(unroll_for_readers(node)))
         case Service():
             return
         case Window(windows, _, inner):

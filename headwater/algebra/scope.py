@@ -25,6 +25,7 @@ from headwater.algebra.nodes import (
     Values,
     Window,
     WindowGraph,
+    field_names,
 )
 from headwater.language.expressions import (
     Expression,
@@ -106,12 +107,12 @@ def map_expression(expression: Expression, change: Callable[[Expression], Expres
     if changed is not None:
         return changed
     changes: dict[str, Any] = {}
-    for field in fields(expression):
-        value = getattr(expression, field.name)
+    for name in field_names(type(expression)):
+        value = getattr(expression, name)
         if isinstance(value, Expression):
-            changes[field.name] = map_expression(value, change)
+            changes[name] = map_expression(value, change)
         elif isinstance(value, tuple) and any(isinstance(part, Expression) for part in value):
-            changes[field.name] = tuple(
+            changes[name] = tuple(
                 map_expression(part, change) if isinstance(part, Expression) else part for part in value
             )
     return replace(expression, **changes) if changes else expression
@@ -124,8 +125,8 @@ def sub_expressions(expression: Expression) -> Iterator[Expression]:
         part = waiting.pop()
         yield part
         inner: list[Expression] = []
-        for field in fields(part):
-            value = getattr(part, field.name)
+        for name in field_names(type(part)):
+            value = getattr(part, name)
             inner.extend(
                 one for one in (value if isinstance(value, tuple) else (value,)) if isinstance(one, Expression)
             )
@@ -152,8 +153,8 @@ def _own_variables(part: Expression) -> Iterator[Variable]:
 
 def expressions_of(node: Node) -> Iterator[Expression]:
     """The expressions that stand directly in a node."""
-    for field in fields(node):
-        yield from _expressions_in(getattr(node, field.name))
+    for name in field_names(type(node)):
+        yield from _expressions_in(getattr(node, name))
 
 
 def _expressions_in(value: object) -> Iterator[Expression]:
@@ -202,10 +203,10 @@ def map_expressions(node: Node, change: Callable[[Expression], Expression]) -> N
         return value
 
     changes: dict[str, Any] = {}
-    for field in fields(node):
-        value = getattr(node, field.name)
+    for name in field_names(type(node)):
+        value = getattr(node, name)
         if any(True for _ in _expressions_in(value)):
-            changes[field.name] = renew(value)
+            changes[name] = renew(value)
     return replace(node, **changes) if changes else node
 
 

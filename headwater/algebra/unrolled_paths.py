@@ -16,9 +16,10 @@ counted twice.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 
 from headwater.algebra.nodes import Bgp, Distinct, Filter, Node, PathMatch, Project, Union, Unit, Values
-from headwater.algebra.scope import visible_variables
+from headwater.algebra.scope import nodes_of, visible_variables
 from headwater.algebra.translate import join_nodes
 from headwater.language.expressions import Constant, Operation, VariableReference
 from headwater.language.patterns import (
@@ -87,6 +88,17 @@ def unroll_path(match: PathMatch, fresh: Callable[[], Variable]) -> Node:
             others = Operation("NOT IN", (VariableReference(predicate), *map(Constant, forward)))
             return Distinct(Project(Filter(steps, others), visible_variables(match)))
     return match
+
+
+def unroll_for_readers(match: PathMatch) -> Node:
+    """The unrolled path, where the places between its steps have the same names each time."""
+    numbers = count(1)
+    return unroll_path(match, lambda: Variable(f"hw_step{next(numbers)}"))
+
+
+def triples_of(node: Node) -> tuple[TriplePattern, ...]:
+    """The triple patterns of a plan, in the order in which they are written."""
+    return tuple(triple for one in nodes_of(node) if isinstance(one, Bgp) for triple in one.triples)
 
 
 def complete_path(match: PathMatch, fresh: Callable[[], Variable]) -> Node:

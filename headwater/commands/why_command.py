@@ -32,6 +32,9 @@ from headwater.terms.timestamps import format_time
 from headwater.windows.model import Bounds
 from headwater.windows.settings import Content, Report
 
+_MOST_COLLAPSED = 3
+"""So many triples that stand for several elements are shown."""
+
 
 @dataclass(frozen=True)
 class WhyOptions:
@@ -129,6 +132,11 @@ def _lines(explanation: Explanation, notation: Notation) -> Iterator[str]:
         yield f"  {format_time(element.time)}  {iri_to_name(element.stream)}{where}"
         for triple in element.triples:
             yield f"    {' '.join(term_text(part) for part in triple)}"
+    for triple in explanation.collapsed[:_MOST_COLLAPSED]:
+        text = " ".join(term_text(part) for part in triple)
+        yield f"of which several have {text}: in a set these are one triple (--content bag keeps each)"
+    if len(explanation.collapsed) > _MOST_COLLAPSED:
+        yield f"and so it is with {len(explanation.collapsed) - _MOST_COLLAPSED:,} other triples"
     if explanation.static:
         yield "and of these static triples" if explanation.elements else "because of these static triples"
     for one in explanation.static:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import cache
+from itertools import islice
 from pathlib import Path
 
 from pyoxigraph import DefaultGraph
@@ -26,7 +28,10 @@ from headwater.terms.arguments import check_number
 from headwater.terms.durations import parse_duration
 from headwater.terms.ids.inline_layout import NO_TERM
 from headwater.terms.model import NamedNode, Quad, Term
-from headwater.terms.stored_forms import to_stored_term
+from headwater.terms.stored_forms import restore_term, to_stored_term
+
+_MANY_STATEMENTS = 5_000
+"""Of a predicate with more statements the values are not looked at, when a query is checked."""
 
 _LARGEST_LOG = 16 << 20
 """A data set with a longer log of changes is compacted before it is used."""
@@ -108,7 +113,16 @@ class EngineData:
             return any(True for _ in data.quads_for_pattern(subject, predicate, value, graph))
 
         loaded = LoadedGraphs(frozenset(data.named_graphs()), self.has_default_graph)
-        return ObservedData(loaded, has_statement, samples or {})
+
+        @cache
+        def list_terms(
+            predicate: Term, are_objects: bool, graph: NamedNode | DefaultGraph | None
+        ) -> frozenset[Term] | None:
+            quads = data.quads_for_pattern(None, predicate, None, graph)
+            found = {quad.object if are_objects else quad.subject for quad in islice(quads, _MANY_STATEMENTS)}
+            return None if next(quads, None) is not None else frozenset(map(restore_term, found))
+
+        return ObservedData(loaded, has_statement, samples or {}, list_terms)
 
     def statistics(self, queries: Sequence[RegisteredQuery]) -> Statistics:
         """The statistics of the predicates that some queries name."""

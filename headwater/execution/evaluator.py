@@ -22,7 +22,7 @@ from headwater.execution.answer_batch import AnswerBatch
 from headwater.execution.answer_columns import AnswerColumns, WindowViews
 from headwater.execution.answer_quality import AnswerQuality
 from headwater.execution.answers import Answer, WindowView
-from headwater.execution.collapsed_triples import CollapsedTriples
+from headwater.execution.collapsed_triples import CollapsedTriples, Readers
 from headwater.execution.id_owners import IdOwners
 from headwater.execution.static_data import Version
 from headwater.execution.tick_thinning import TickThinner
@@ -113,6 +113,8 @@ class Evaluator(ABC):
         """Holds it to the limits of its queries."""
         self.answers_so_far = AnswerBatch()
         """The answers of the call that is at work, or of the last one: those before a tick that failed."""
+        self.counting_readers: Readers = {}
+        """The patterns whose triples other queries count, in what this one makes of them."""
         self.data_version: Version | None = None
         """The version of the static data that answers name, if it has versions."""
         # A periodic report answers at every tick, also with no rows. Others answer where rows were added or removed.

@@ -13,6 +13,7 @@ from pyoxigraph import DefaultGraph
 from headwater.algebra.plan import QueryPlan
 from headwater.errors import HeadwaterError
 from headwater.execution.answers import Answer
+from headwater.execution.collapsed_triples import find_counting_readers
 from headwater.execution.evaluator import Evaluator, EvaluatorState
 from headwater.execution.id_owners import IdOwners
 from headwater.execution.late_queries import LateStart
@@ -71,6 +72,7 @@ class QueryEvaluators:
         self._static = static
         self._make_evaluator = make
         self._interruption = interruption
+        self._counting_readers = find_counting_readers(queries)
         self.owners = IdOwners()
         if isinstance(static, IdentifiedData):
             self.owners.watch_static_data(static.hashed_ids(), static.texts_of_ids)
@@ -84,8 +86,10 @@ class QueryEvaluators:
         # Members of a family read the same streams, so producers that come before one member come before all.
         self.order = tuple(dict.fromkeys(self.by_name.values()))
 
-    def _own_ids(self, evaluator: Evaluator) -> None:
-        """Have the terms of an evaluator, and of the views that it reads, own their ids."""
+    def _connect(self, evaluator: Evaluator) -> None:
+        """Have the terms of an evaluator, and of the views that it reads, own their ids; say who counts its triples."""
+        for name in evaluator.names:
+            evaluator.counting_readers = {**evaluator.counting_readers, **self._counting_readers.get(name, {})}
         evaluator.own_ids(self.owners)
         if isinstance(self._static, IdentifiedData):
             self.owners.add_static_ids(self._static.computed_ids())
@@ -130,7 +134,7 @@ class QueryEvaluators:
                 with guard:
                     found = families(alike, self._static)
                     for evaluator in found:
-                        self._own_ids(evaluator)
+                        self._connect(evaluator)
             except Exception as error:
                 if not is_caused_by_query(error):
                     raise
@@ -147,7 +151,7 @@ class QueryEvaluators:
         try:
             with guard:
                 evaluator = self._make_evaluator(query.plan, query.settings, self._static)
-                self._own_ids(evaluator)
+                self._connect(evaluator)
         except Exception as error:
             if not is_caused_by_query(error):
                 raise

@@ -202,7 +202,7 @@ class KernelEvaluator(Evaluator):
         return result
 
     def take_collapsed(self) -> tuple[CollapsedTriples, ...]:
-        return tuple(describe_collapsed(self.plan, self._collapsed.take()))
+        return tuple(describe_collapsed(self.plan, self._collapsed.take(), self.counting_readers))
 
     def prepare_static_change(self) -> None:
         self._catch_up()

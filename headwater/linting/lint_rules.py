@@ -13,9 +13,11 @@ from headwater.linting.late_elements import find_late_elements
 from headwater.linting.lint_subject import LintSubject
 from headwater.linting.start_times import find_early_starts
 from headwater.linting.unbound_variables import find_unbound_variables
+from headwater.linting.unfitting_operands import find_unfitting_operands
 from headwater.linting.unfitting_values import find_unfitting_values
 from headwater.linting.unloaded_graphs import find_unloaded_graphs
 from headwater.linting.unmatchable_patterns import find_unmatchable_patterns
+from headwater.linting.unmatched_joins import find_unmatched_joins
 from headwater.linting.unreadable_elements import find_unreadable_elements
 from headwater.linting.unseen_terms import find_unseen_terms
 from headwater.linting.window_gaps import find_window_gaps
@@ -38,7 +40,9 @@ LINT_RULES: tuple[LintRule, ...] = (
     find_late_elements,
     find_early_starts,
     find_unseen_terms,
+    find_unmatched_joins,
     find_unfitting_values,
+    find_unfitting_operands,
 )
 
 

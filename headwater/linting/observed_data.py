@@ -13,6 +13,9 @@ from headwater.terms.model import Literal, NamedNode, Term, Triple
 HasStatement: TypeAlias = Callable[[Term | None, Term | None, Term | None, NamedNode | DefaultGraph | None], bool]
 """Whether some static statement matches a subject, a predicate, an object and a graph; None stands for any."""
 
+ListTerms: TypeAlias = Callable[[Term, bool, NamedNode | DefaultGraph | None], frozenset[Term] | None]
+"""The different objects (or with False, subjects) that a predicate has in a static graph; None where they are many."""
+
 
 @dataclass(frozen=True)
 class LoadedGraphs:
@@ -95,12 +98,13 @@ def index_triples(triples: Iterable[Triple]) -> dict[Term, PredicateTerms]:
 class ObservedData:
     """What is known. A stream without a sample may have any triple, and so may the static data where `loaded` is None.
 
-    `has_statement` looks into the static data; without it, loaded graphs may have any triple.
+    `has_statement` and `list_terms` look into the static data; without them, loaded graphs may have any triple.
     """
 
     loaded: LoadedGraphs | None = None
     has_statement: HasStatement | None = None
     samples: Mapping[NamedNode, StreamSample] = field(default_factory=dict)
+    list_terms: ListTerms | None = None
 
 
 NOTHING_OBSERVED = ObservedData()

@@ -57,15 +57,25 @@ class PatternSources:
         return has_statement is not None and any(has_statement(*place, graph) for graph in self._graphs)
 
     def terms_of(self, predicate: Term, *, are_objects: bool) -> frozenset[Term] | None:
-        """The sampled objects, or subjects, of a predicate; None where it is not known that these are all."""
-        has_statement = self._observed.has_statement
-        is_static = has_statement is not None and any(has_statement(None, predicate, None, g) for g in self._graphs)
-        if is_static or not self.are_known:
+        """The sampled and loaded objects, or subjects, of a predicate; None where there may be others."""
+        list_terms = self._observed.list_terms
+        if not self.are_known:
             return None
-        found = [sample.predicates.get(predicate) for sample in self.samples.values() if sample is not None]
-        return frozenset(
-            term for one in found if one is not None for term in (one.objects if are_objects else one.subjects)
-        )
+        terms: set[Term] = set()
+        for graph in self._graphs:
+            found = None if list_terms is None else list_terms(predicate, are_objects, graph)
+            if found is None:
+                return None
+            terms |= found
+        sampled = [sample.predicates.get(predicate) for sample in self.samples.values() if sample is not None]
+        for one in sampled:
+            terms |= set() if one is None else one.objects if are_objects else one.subjects
+        return frozenset(terms)
+
+    @property
+    def are_whole(self) -> bool:
+        """Whether the samples have all elements of their streams."""
+        return all(sample is not None and sample.is_whole for sample in self.samples.values())
 
     @property
     def absence(self) -> str:

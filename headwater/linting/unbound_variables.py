@@ -75,7 +75,7 @@ def _uses_of(node: Node) -> Iterator[tuple[str, Iterable[Expression], tuple[Node
     """The expressions of a node by clause, with the nodes whose variables they see."""
     match node:
         case Filter(inner, condition):
-            yield "FILTER", [condition], (inner,)
+            yield "HAVING" if isinstance(inner, Group) else "FILTER", [condition], (inner,)
         case LeftJoin(left, right, condition):
             if condition is not None:
                 yield "FILTER", [condition], (left, right)

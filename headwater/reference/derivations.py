@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
+from headwater.algebra.named_graphs import needs_triple
 from headwater.algebra.nodes import (
     Aggregation,
     Bgp,
@@ -15,6 +16,7 @@ from headwater.algebra.nodes import (
     Extend,
     Filter,
     Graph,
+    GraphName,
     Group,
     Join,
     LeftJoin,
@@ -29,6 +31,7 @@ from headwater.algebra.nodes import (
     Unit,
     Values,
     Window,
+    WindowGraph,
 )
 from headwater.algebra.scope import certain_variables, visible_variables
 from headwater.algebra.window_graphs import DEFAULT, window_graph
@@ -44,7 +47,7 @@ from headwater.reference.mappings import (
 )
 from headwater.reference.path_walks import PathWalks
 from headwater.reference.tick_solutions import Leaf, Solution, TickSolutions
-from headwater.terms.model import NamedNode, Variable
+from headwater.terms.model import NamedNode, Term, Variable
 
 Solutions = Collection[Solution]
 
@@ -100,6 +103,8 @@ class Derivations:
                 yield from self._find(inner, graph, {restrict(one, visible_variables(inner)) for one in wanted})
                 for _, _, group in clauses:
                     yield from self._find_groups(inner, graph, group, wanted)
+            case WindowGraph(name, inner):
+                yield from self._find_in_graphs_of_window(name, inner, graph, wanted)
             case Graph() | Window():
                 yield from self._find_placed(node, wanted)
             case _:
@@ -114,12 +119,27 @@ class Derivations:
             names = (dict(one).get(name) for one in wanted) if isinstance(name, Variable) else (name,)
             places = {label: label for label in names if isinstance(label, NamedNode)}
         for label, graph in places.items():
-            if not isinstance(name, Variable):
-                yield from self._find(node.inner, graph, wanted)
-                continue
-            here = [one for one in wanted if dict(one).get(name) == label]
-            inside = {part for one in here for part in (one, without(one, name))}
-            yield from self._find(node.inner, graph, self._tick.solutions(node.inner, graph).intersection(inside))
+            yield from self._find(node.inner, graph, self._solutions_inside(node.inner, graph, name, label, wanted))
+
+    def _solutions_inside(
+        self, inner: Node, graph: NamedNode, name: GraphName | None, label: Term, wanted: Solutions
+    ) -> Solutions:
+        """The solutions in a graph that is called `label`, of those with its name where a variable has that."""
+        if not isinstance(name, Variable):
+            return wanted
+        here = [one for one in wanted if dict(one).get(name) == label]
+        inside = {part for one in here for part in (one, without(one, name))}
+        return self._tick.solutions(inner, graph).intersection(inside)
+
+    def _find_in_graphs_of_window(
+        self, name: GraphName, inner: Node, window: NamedNode, wanted: Solutions
+    ) -> Iterator[Leaf]:
+        """The triples behind solutions in one graph of a window, or in each; all of it where the pattern needs none."""
+        for label, graph in self._tick.graphs_in_window(window, name).items():
+            inside = self._solutions_inside(inner, graph, name, label, wanted)
+            yield from self._find(inner, graph, inside)
+            if inside and not needs_triple(inner):
+                yield from (Leaf(graph, triple) for triple in self._tick.triples(graph))
 
     def _find_groups(
         self, inner: Node, graph: NamedNode, variables: Iterable[Variable], wanted: Solutions

@@ -216,6 +216,10 @@ class PlanRewriter:
     def _rewrite_graph(self, name: NamedNode | Variable, inner: Node) -> Node:
         """GRAPH over windows and static graphs; a variable may become a union over all of them."""
         visible_windows = [source.graph for source in self.plan.windows if source.graph is not None]
+        for window, held in self.graphs_in_windows.items():
+            # The one graph in which a part of a plan is explained.
+            if isinstance(name, NamedNode) and name in held.values():
+                return self._rewrite_in_window(name, inner, window)
         if isinstance(name, NamedNode):
             if name in visible_windows:
                 return self._rewrite_in_window(name, inner)

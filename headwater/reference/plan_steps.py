@@ -7,9 +7,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from headwater.algebra.nodes import Bgp, Graph, Group, Minus, Node, Union, Unit, Values, Window
+from headwater.algebra.nodes import Bgp, Graph, GraphName, Group, Minus, Node, Union, Unit, Values, Window, WindowGraph
 from headwater.algebra.scope import visible_variables
 from headwater.algebra.window_graphs import DEFAULT, window_graph
 from headwater.explain.notation import Notation
@@ -38,23 +38,40 @@ class PlanStep:
 
 def list_steps(tick: TickSolutions) -> tuple[PlanStep, ...]:
     """The steps of a plan at a tick, each behind those that it reads."""
-    return tuple(_steps(tick, tick.plan.root, DEFAULT, Notation.of(tick.plan), 0))
+    return tuple(_steps(_Place(tick, DEFAULT), tick.plan.root, Notation.of(tick.plan), 0))
 
 
-def _steps(tick: TickSolutions, node: Node, graph: NamedNode, notation: Notation, depth: int) -> Iterator[PlanStep]:
+@dataclass(frozen=True)
+class _Place:
+    """Where steps are counted: in a graph, or with `names` in the graphs of a window that GRAPH names there."""
+
+    tick: TickSolutions
+    graph: NamedNode
+    names: tuple[GraphName, ...] = ()
+
+    def count(self, node: Node) -> int:
+        """The solutions of a step, in all those graphs together."""
+        for name in reversed(self.names):
+            node = WindowGraph(name, node)
+        return self.tick.count(node, self.graph)
+
+
+def _steps(place: _Place, node: Node, notation: Notation, depth: int) -> Iterator[PlanStep]:
     if isinstance(node, Unit):
         return
     below: list[PlanStep] = []
     if isinstance(node, Graph | Window):
-        for place in _places(tick, node):
-            below += _steps(tick, node.inner, place, notation, depth + 1)
+        for graph in _graphs(place.tick, node):
+            below += _steps(_Place(place.tick, graph), node.inner, notation, depth + 1)
+    elif isinstance(node, WindowGraph):
+        below += _steps(replace(place, names=(*place.names, node.name)), node.inner, notation, depth + 1)
     elif isinstance(node, Bgp) and len(node.triples) > 1:
-        below += _pattern_steps(tick, node, graph, notation, depth + 1)
+        below += _pattern_steps(place, node, notation, depth + 1)
     else:
         for child in node.children:
-            below += _steps(tick, child, graph, notation, depth + 1)
+            below += _steps(place, child, notation, depth + 1)
     yield from below
-    count = tick.count(node, graph)
+    count = place.count(node)
     inputs = [one.solutions for one in below if one.depth == depth + 1]
     needed = inputs[:1] if isinstance(node, Minus) else inputs
     has_inputs = any(needed) if isinstance(node, Union) else all(needed)
@@ -64,23 +81,21 @@ def _steps(tick: TickSolutions, node: Node, graph: NamedNode, notation: Notation
     yield PlanStep(depth, text or step_text(node, notation), count, ends)
 
 
-def _pattern_steps(
-    tick: TickSolutions, node: Bgp, graph: NamedNode, notation: Notation, depth: int
-) -> Iterator[PlanStep]:
+def _pattern_steps(place: _Place, node: Bgp, notation: Notation, depth: int) -> Iterator[PlanStep]:
     """The patterns of a graph pattern, each by itself, and then joined one after the other until nothing is left."""
-    counts = [tick.count(Bgp((triple,)), graph) for triple in node.triples]
+    counts = [place.count(Bgp((triple,))) for triple in node.triples]
     for triple, count in zip(node.triples, counts, strict=True):
         yield PlanStep(depth, notation.triple(triple), count, is_end=not count)
     if not all(counts):
         return
     for size in range(2, len(node.triples)):
-        count = tick.count(Bgp(node.triples[:size]), graph)
+        count = place.count(Bgp(node.triples[:size]))
         yield PlanStep(depth, f"the first {size} of them together", count, is_end=not count)
         if not count:
             return
 
 
-def _places(tick: TickSolutions, node: Graph | Window) -> list[NamedNode]:
+def _graphs(tick: TickSolutions, node: Graph | Window) -> list[NamedNode]:
     """The graphs in which the pattern of GRAPH or WINDOW is matched."""
     sources = tick.plan.windows
     if isinstance(node, Window):

@@ -10,6 +10,7 @@ Slow and obvious: from the leaves up, every mapping of every node with the tripl
 | OPTIONAL, MINUS, NOT EXISTS | those of what is there; what is missing has none |
 | FILTER and BIND | those of the inner mapping; with EXISTS, also those of all that it found |
 | GROUP BY, AGGREGATE | those of all members of the group |
+| GRAPH in a window | those of the pattern; of a pattern that needs none, all of the graph |
 | UNION, DISTINCT, projections | those of all mappings that become this one |
 
 A triple stands for all its copies in the windows of its graph, and for the static one. So a mapping that occurs twice
@@ -21,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from headwater.algebra.named_graphs import needs_triple
 from headwater.algebra.nodes import (
     Aggregation,
     Bgp,
@@ -28,6 +30,7 @@ from headwater.algebra.nodes import (
     Extend,
     Filter,
     Graph,
+    GraphName,
     Group,
     Join,
     LeftJoin,
@@ -42,6 +45,7 @@ from headwater.algebra.nodes import (
     Unit,
     Values,
     Window,
+    WindowGraph,
 )
 from headwater.algebra.scope import visible_variables
 from headwater.algebra.window_graphs import DEFAULT, window_graph
@@ -128,6 +132,8 @@ class Provenance:
                     .union(*(_of_group(self.of(inner, graph), one, group) for _, _, group in clauses))
                     for one in solutions
                 }
+            case WindowGraph(name, inner):
+                return self._in_graphs_of_window(name, inner, graph)
             case Graph(Variable() as name, inner):
                 return self._in_each(name, inner, [(one, one) for one in self._graphs()])
             case Graph(NamedNode() as name, inner):
@@ -150,6 +156,19 @@ class Provenance:
             for one, leaves in self.of(inner, graph).items()
             if (named := merge(one, frozenset({(name, label)}))) is not None
         )
+
+    def _in_graphs_of_window(self, name: GraphName, inner: Node, window: NamedNode) -> Annotated:
+        found: list[tuple[Solution, Leaves]] = []
+        for label, graph in self._tick.graphs_in_window(window, name).items():
+            own = self.of(inner, graph)
+            if not needs_triple(inner):
+                # That the graph is there is what the solution rests on.
+                all_of_it = frozenset(Leaf(graph, triple) for triple in self._tick.triples(graph))
+                own = {one: leaves | all_of_it for one, leaves in own.items()}
+            for one, leaves in own.items():
+                named = merge(one, frozenset({(name, label)})) if isinstance(name, Variable) else one
+                found += [] if named is None else [(named, leaves)]
+        return _collect(found)
 
     def _left_join(self, left: Node, right: Node, condition: Expression | None, graph: NamedNode) -> Annotated:
         both: Node = Join(left, right)

@@ -194,7 +194,7 @@ class ReferenceEvaluator(Evaluator):
             )
             for placed in placed_patterns(self.plan)
         }
-        return tuple(describe_collapsed(self.plan, counts))
+        return tuple(describe_collapsed(self.plan, counts, self.counting_readers))
 
     def size(self) -> Size:
         # The store is not ours to measure.

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias, cast
 
 from pyoxigraph import DefaultGraph, Store
 
-from headwater.algebra.nodes import Extend, Graph, Node, Project, Window
+from headwater.algebra.nodes import Extend, Graph, GraphName, Node, Project, Window
 from headwater.algebra.plan import QueryKind, QueryPlan
 from headwater.algebra.scope import visible_variables
 from headwater.algebra.window_graphs import DEFAULT, graphs_with_static_data, window_graph, windows_of
@@ -23,7 +23,7 @@ from headwater.language.expressions import Constant
 from headwater.reference.reference_evaluator import ReferenceEvaluator
 from headwater.reference.tick_dataset import TickDataset
 from headwater.reference.window_content import WindowBuffer, WindowItem
-from headwater.terms.model import Literal, NamedNode, Row, Term, Triple, Variable
+from headwater.terms.model import BlankNode, Literal, NamedNode, Row, Term, Triple, Variable
 from headwater.terms.stored_forms import restore_term
 from headwater.windows.settings import QuerySettings
 
@@ -69,7 +69,7 @@ class TickSolutions:
             raise SettingError("an answer that rests on SERVICE cannot be explained: what the endpoint said is gone")
         self._known: dict[tuple[Node, NamedNode], tuple[int, frozenset[Solution]]] = {}
         self._static_triples: dict[NamedNode, frozenset[Triple]] = {}
-        self._placed: dict[int, dict[Triple, list[WindowItem]]] = {}
+        self._placed: dict[tuple[int, NamedNode | BlankNode | None], dict[Triple, list[WindowItem]]] = {}
 
     def count(self, node: Node, graph: NamedNode) -> int:
         """How many solutions a node has, as a bag."""
@@ -116,6 +116,25 @@ class TickSolutions:
         evaluator = ReferenceEvaluator(plan, self.settings, Store(), self.dataset)
         return cast("list[Row]", evaluator.evaluate_beside(self.buffers, self.tick))
 
+    def graphs_in_window(self, window: NamedNode, name: GraphName) -> dict[NamedNode | BlankNode, NamedNode]:
+        """The graphs that GRAPH ranges over in the clause of a window: their names, and the graphs that hold them.
+
+        `window` is the active graph: that of the window, or of one of its graphs.
+        """
+        known = self.dataset.graphs_in_windows
+        graphs = known.get(window) or next((found for found in known.values() if window in found.values()), {})
+        if isinstance(name, Variable):
+            return dict(graphs)
+        return {name: graphs[name]} if name in graphs else {}
+
+    def _place_in_window(self, graph: NamedNode) -> tuple[NamedNode, NamedNode | BlankNode | None]:
+        """The window of a graph that holds one graph of a window, with its name; other graphs without a name."""
+        for window, graphs in self.dataset.graphs_in_windows.items():
+            for name, held in graphs.items():
+                if held == graph:
+                    return window, name
+        return graph, None
+
     def static_triples(self, graph: NamedNode) -> frozenset[Triple]:
         """The static triples that patterns in a graph can match."""
         if graph not in self._static_triples:
@@ -131,24 +150,28 @@ class TickSolutions:
             )
         return self._static_triples[graph]
 
-    def _items(self, window: int) -> Mapping[Triple, list[WindowItem]]:
-        if window not in self._placed:
-            found = self._placed[window] = {}
-            for item in self.buffers[window].shown:
-                for triple in dict.fromkeys(item.triples):
-                    found.setdefault(triple, []).append(item)
-        return self._placed[window]
+    def _items(self, graph: NamedNode) -> Iterator[tuple[int, Mapping[Triple, list[WindowItem]]]]:
+        """By window, the triples that a graph has of it, with their items."""
+        place, name = self._place_in_window(graph)
+        for window in windows_of(self.plan, place):
+            if (window, name) not in self._placed:
+                found = self._placed[window, name] = {}
+                for item in self.buffers[window].shown:
+                    triples = (*item.triples, *item.outside) if name is None else item.triples
+                    for triple in dict.fromkeys(triples if name in (None, item.graph) else ()):
+                        found.setdefault(triple, []).append(item)
+            yield window, self._placed[window, name]
 
     def triples(self, graph: NamedNode) -> Iterator[Triple]:
         """All triples that patterns in a graph can match."""
         yield from self.static_triples(graph)
-        for window in windows_of(self.plan, graph):
-            yield from self._items(window)
+        for _, placed in self._items(graph):
+            yield from placed
 
     def trace(self, leaf: Leaf) -> Iterator[FoundElement | StaticTriple]:
         """Where a triple came from: every element of the windows of its graph that has it, and the static data."""
-        for window in windows_of(self.plan, leaf.graph):
-            for item in self._items(window).get(leaf.triple, ()):
+        for window, placed in self._items(leaf.graph):
+            for item in placed.get(leaf.triple, ()):
                 yield FoundElement(window, item.time, item.position)
         if leaf.triple in self.static_triples(leaf.graph):
             is_default = leaf.graph == DEFAULT or leaf.graph in graphs_with_static_data(self.plan)

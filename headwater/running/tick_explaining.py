@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -27,9 +28,10 @@ from headwater.sources.feed import Feed
 from headwater.sources.offsets import Offset
 from headwater.terms.model import Row, Term, Triple
 from headwater.terms.names import iri_to_name
+from headwater.terms.timed_graphs import GENERATED_AT_TIME
 from headwater.terms.timestamps import format_time
 from headwater.windows.element_sequences import Elements, concat_elements
-from headwater.windows.settings import QuerySettings
+from headwater.windows.settings import Content, QuerySettings
 
 _BATCH_BYTES = 1 << 20
 _NEARBY = 3
@@ -57,7 +59,7 @@ class Explanation:
 
     `rows` are those that were asked for, in the order of `variables`; `elements` and `static` are behind them. `steps`
     has the solutions of each step of the plan, leaves first. `end` is the step at which nothing was left, where the
-    plan has no solution.
+    plan has no solution. `collapsed` has the triples that stand for several of the elements, because windows are sets.
     """
 
     query: str
@@ -68,6 +70,7 @@ class Explanation:
     static: tuple[StaticTriple, ...]
     steps: tuple[PlanStep, ...]
     end: PlanStep | None = None
+    collapsed: tuple[Triple, ...] = ()
 
     def to_json(self) -> str:
         """All of it as one line of JSON."""
@@ -88,6 +91,8 @@ class Explanation:
             "static": static,
             "steps": [step.to_json() for step in self.steps],
         }
+        if self.collapsed:
+            found["collapsed"] = [f"{triple} ." for triple in self.collapsed]
         return json.dumps(found, ensure_ascii=False)
 
 
@@ -119,6 +124,12 @@ def _choose_rows(rows: Sequence[Row], row: RowChoice, variables: tuple[str, ...]
             f"no row has these values; leave them out to see all {len(rows)} different rows, or why there are none"
         )
     return chosen
+
+
+def _collapsed_triples(elements: Sequence[ExplainedElement]) -> tuple[Triple, ...]:
+    """The triples that several elements of one stream have."""
+    counts = Counter((one.stream, triple) for one in elements for triple in one.triples)
+    return tuple(dict.fromkeys(triple for (_, triple), count in counts.items() if count > 1))
 
 
 def _is_value(term: Term | None, wanted: object) -> bool:
@@ -188,7 +199,10 @@ class _Replay:
             solutions = frozenset(cut[one] for one in chosen if one in cut)
         elements, static = self._locate(tick, Derivations(tick).find(solutions))
         steps = list_steps(tick)
-        return Explanation(self._query, tick.tick, shown, tuple(chosen), elements, static, steps, find_end(steps))
+        return Explanation(
+            *(self._query, tick.tick, shown, tuple(chosen), elements, static, steps, find_end(steps)),
+            collapsed=_collapsed_triples(elements) if tick.settings.content is Content.SET else (),
+        )
 
     def _no_tick_text(self) -> str:
         if not self._ticks:
@@ -232,6 +246,8 @@ class _Replay:
         in_order = sorted(located.items(), key=lambda one: one[0][1:])
         elements = []
         for (stream, time, _), used in in_order:
-            source, line = self._places.take(stream, time, tuple(used))
+            # The time of a graph is a statement that the text of its element need not have.
+            written = tuple(triple for triple in used if triple.predicate != GENERATED_AT_TIME)
+            source, line = self._places.take(stream, time, written)
             elements.append(ExplainedElement(stream, time, source, line, tuple(used)))
         return tuple(elements), tuple(sorted(static, key=str))

@@ -27,6 +27,7 @@ from headwater.sources.source import Source, SourceError
 from headwater.sources.spool import FILE_BYTES, FILE_SECONDS, KEEP_SECONDS, Spool, SpoolSource, read_mark
 from headwater.terms.arguments import check_duration, check_number, check_path
 from headwater.terms.model import BadElement, Element
+from headwater.terms.names import iri_to_name
 from headwater.terms.scratch_folders import ScratchFolder
 
 INSTALL_CONNECTORS = "Type in the source tree: pip install '.[connectors]'"
@@ -303,8 +304,9 @@ def check_readable_in_process(sources: Mapping[str, Source]) -> None:
     """Raise `SourceError` for a source that only Spark can read."""
     for stream, source in sources.items():
         if isinstance(source, RecordSource):
+            name = iri_to_name(stream)
             raise SourceError(
-                f"the stream {stream} is read by Spark: leave out in_process=True (--in-process), or use files"
+                f"the stream {name} is read by Spark: leave out in_process=True (--in-process), or use files"
             )
 
 

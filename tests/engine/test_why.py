@@ -45,6 +45,47 @@ def test_the_elements_and_static_triples_of_a_row(tmp_path: Path) -> None:
     assert json.loads(everything.to_json())["elements"][0]["line"] == 6
 
 
+@pytest.mark.parametrize(("content", "collapsed"), [("set", 1), ("bag", 0)])
+def test_elements_that_are_one_triple_in_a_set(tmp_path: Path, content: str, collapsed: int) -> None:
+    lines = [
+        f'{1000 * second}\t<http://x/t1> <http://x/celsius> "{celsius}" .\n' for second, celsius in enumerate("577")
+    ]
+    (tmp_path / "readings.tnq").write_text("".join(lines))
+    engine = hw.Engine(in_process=True)
+    engine.stream("readings", hw.files(tmp_path / "readings.tnq"))
+    query = engine.register(
+        "SELECT (COUNT(?c) AS ?n) FROM STREAM <readings> [RANGE 5s STEP 5s] WHERE { ?s <http://x/celsius> ?c }",
+        content=content,
+    )
+    found = query.why(5_000_000)
+    assert len(found.elements) == 2
+    assert len(found.collapsed) == collapsed
+    assert ("collapsed" in json.loads(found.to_json())) == bool(collapsed)
+
+
+NAMED = """1000\t<http://x/t1> <http://x/celsius> "21" <http://x/north> .
+2000\t<http://x/t1> <http://x/celsius> "25" <http://x/south> .
+3000\t<http://x/t1> <http://x/celsius> "22" .
+"""
+
+
+def test_the_graphs_of_a_window(tmp_path: Path) -> None:
+    (tmp_path / "readings.tnq").write_text(NAMED)
+    engine = hw.Engine(in_process=True)
+    engine.stream("readings", hw.files(tmp_path / "readings.tnq"))
+    query = engine.register(
+        "PREFIX : <http://x/> PREFIX prov: <http://www.w3.org/ns/prov#> SELECT ?g ?at "
+        "FROM NAMED WINDOW :w ON <readings> [RANGE PT4S STEP PT4S] "
+        "WHERE { WINDOW :w { GRAPH ?g { ?s :celsius ?c } ?g prov:generatedAtTime ?at } }"
+    )
+    found = query.why(4_000_000, {"g": node("south")})
+    assert [(one.time, one.line, len(one.triples)) for one in found.elements] == [(2_000_000, 2, 2)]
+    assert [(step.text, step.solutions) for step in found.steps][:2] == [
+        ("?s :celsius ?c", 2),
+        ("graph: GRAPH ?g of the window", 2),
+    ]
+
+
 def test_the_step_at_which_solutions_end(tmp_path: Path) -> None:
     text = "PREFIX : <http://x/> SELECT ?car FROM STREAM <gates> [RANGE 5s STEP 5s] WHERE { ?g :registers ?car . @ }"
     for part, end in (

@@ -85,9 +85,9 @@ def test_wrong_addresses_say_what_to_write(address: str, reason: str) -> None:
 
 def test_kafka_is_read_by_spark_only_and_must_be_there(tmp_path: Path) -> None:
     engine = hw.Engine(in_process=True)
-    engine.stream("http://ex/s", "kafka://127.0.0.1:1/topic")
-    engine.register("SELECT ?s FROM STREAM <http://ex/s> [RANGE 1s STEP 1s] WHERE { ?s ?p ?o }")
-    with pytest.raises(hw.SourceError, match="is read by Spark: leave out in_process"):
+    engine.stream("readings", "kafka://127.0.0.1:1/topic")
+    engine.register("SELECT ?s FROM STREAM <readings> [RANGE 1s STEP 1s] WHERE { ?s ?p ?o }")
+    with pytest.raises(hw.SourceError, match="the stream readings is read by Spark: leave out in_process"):
         engine.run()
     with pytest.raises(hw.SourceError, match=r"no Kafka broker answers at 127\.0\.0\.1:1"):
         hw.kafka("127.0.0.1:1", "topic").check()

@@ -43,7 +43,7 @@ from headwater.algebra.plan import QueryPlan
 from headwater.algebra.presentation import Presentation
 from headwater.algebra.scope import certain_variables, visible_variables
 from headwater.algebra.translate import conjunction_of
-from headwater.algebra.unrolled_paths import unroll_path
+from headwater.algebra.unrolled_paths import triples_of, unroll_for_readers, unroll_path
 from headwater.algebra.window_graphs import DEFAULT, window_graph
 from headwater.execution.static_data import StaticData
 from headwater.kernel.aggregation.grouping import AggregateSpec, GroupOperator
@@ -283,6 +283,8 @@ class Compiler:
         pattern = unroll_path(node, new_variable)
         if pattern == node:
             raise UnsupportedByKernel("a property path of any length over a stream")
+        shown = triples_of(unroll_for_readers(node))
+        self._pattern_compiler.written |= zip(triples_of(pattern), shown, strict=True)
         steps = self._compile_node(pattern, graph)
         return project(steps, tuple(v for v in steps.variables if v not in names(between)))
 

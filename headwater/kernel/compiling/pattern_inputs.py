@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
+from headwater.algebra.aggregated_patterns import aggregated_patterns
 from headwater.algebra.nodes import GraphName, Node
 from headwater.algebra.placed_patterns import PlacedPattern
 from headwater.algebra.plan import QueryPlan
@@ -94,6 +95,9 @@ class PatternCompiler:
         self._sets: dict[tuple[NamedNode, Pattern, GraphKey], DistinctOperator | NewestTimeOperator] = {}
         self.collapse_counters: dict[PlacedPattern, Callable[[], int]] = {}
         """For each pattern over a set, how many triples have come while an equal one was there."""
+        self.written: dict[TriplePattern, TriplePattern] = {}
+        """The names that readers see in the patterns of a path, for those that they have here."""
+        self._aggregated = aggregated_patterns(plan.root) if self._as_set else frozenset[TriplePattern]()
 
     def pattern(self, triple: TriplePattern, graph: NamedNode) -> Operator:
         """The solutions of a triple pattern in a graph that some window feeds, with the columns of its times."""
@@ -116,7 +120,10 @@ class PatternCompiler:
         if key not in self._patterns:
             self._patterns[key] = SharedOperator(self._match_pattern(triple, *key, len(variables)), self._clock)
         if (unique := self._sets.get(key)) is not None:
-            self.collapse_counters[PlacedPattern.of(graph, triple, name)] = lambda: unique.collapsed
+            written = self.written.get(triple, triple)
+            self.collapse_counters[PlacedPattern.of(graph, written, name)] = lambda: unique.collapsed
+            if written in self._aggregated and isinstance(unique, DistinctOperator):
+                unique.keeps_all = True
         shared = self._patterns[key]
         shown = [variable.value for variable in variables]
         if isinstance(name, Variable):

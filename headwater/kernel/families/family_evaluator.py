@@ -21,6 +21,7 @@ import numpy as np
 from headwater.algebra.plan import QueryKind, QueryPlan
 from headwater.algebra.query_families import ConstantTerm, Family, Form, form_of
 from headwater.execution.answers import Answer
+from headwater.execution.collapsed_triples import CollapsedTriples
 from headwater.execution.evaluator import EvaluatorState
 from headwater.execution.registered import RegisteredQuery
 from headwater.execution.static_data import StaticData
@@ -162,6 +163,14 @@ class FamilyEvaluator(KernelEvaluator):
     def _recompile(self) -> None:
         super()._recompile()
         self._enter(list(self._members.values()))
+
+    def take_collapsed(self) -> tuple[CollapsedTriples, ...]:
+        # Each member has a constant of its own there.
+        shown = {f"?{parameter.value}": "(a constant)" for parameter in self._lifted.parameters}
+        return tuple(
+            replace(one, pattern=" ".join(shown.get(word, word) for word in one.pattern.split(" ")))
+            for one in super().take_collapsed()
+        )
 
     def _window_contents(self) -> list[Ints]:
         return [buffer.triples for buffer in self._buffers]

@@ -27,8 +27,20 @@ class DistinctOperator(Operator):
         self.variables = source.variables
         self._source = source
         self._counts = RowCounts(len(source.variables))
-        self.collapsed = 0
-        """How many rows came while an equal one was there."""
+        self._collapsed = 0
+        self.keeps_all = False
+        """Whether the copies of all rows must be counted, also of those that every reader leaves out."""
+        self._selections: list[DistinctOperator] = []
+
+    def select_below(self, selected: Operator) -> DistinctOperator:
+        """The same of some rows of the source, which `selected` gives."""
+        self._selections.append(DistinctOperator(selected))
+        return self._selections[-1]
+
+    @property
+    def collapsed(self) -> int:
+        """How many rows came while an equal one was there; where nobody reads all rows, of those that are read."""
+        return max([self._collapsed, *(one.collapsed for one in self._selections)])
 
     def apply(self, deltas: Sequence[Delta]) -> Delta:
         (delta,) = deltas
@@ -37,14 +49,14 @@ class DistinctOperator(Operator):
         if delta.is_reset:
             before, self._counts = self._counts, RowCounts(len(self.variables))
             self._counts.change(delta.added, 1)
-            self.collapsed += delta.added.shape[0] - self._counts.top
+            self._collapsed += delta.added.shape[0] - self._counts.top
             # These rows stay as they are: later rows are written behind them.
             return Delta(self._counts.rows[: self._counts.top], before.distinct_rows, is_reset=True)
         counts = self._counts
         counts.compact()
         removed = counts.change(delta.removed, -1)
         added = counts.change(delta.added, 1)
-        self.collapsed += delta.added.shape[0] - added.shape[0]
+        self._collapsed += delta.added.shape[0] - added.shape[0]
         if removed.shape[0] and added.shape[0]:
             is_back = counts.counts[removed] > 0
             if is_back.any():
@@ -58,7 +70,7 @@ class DistinctOperator(Operator):
         if not len(run):
             return run
         crossed = self._counts.change_in_turn(run.rows, run.signs)
-        self.collapsed += int(np.count_nonzero(run.signs > 0) - np.count_nonzero(run.signs[crossed] > 0))
+        self._collapsed += int(np.count_nonzero(run.signs > 0) - np.count_nonzero(run.signs[crossed] > 0))
         return run.select(crossed)
 
     def needs_rows_of(self, source: Operator) -> bool:

@@ -3,8 +3,8 @@
     Δσ(R) = σ(ΔR)            σ(ε(R)) = ε(σ(R))
 
 No state: the condition depends on the row alone, so a row that is removed passes if it passed when it was added.
-The second law saves state below a filter: DISTINCT over a window counts only the rows that pass, and a join keeps only
-the results that pass.
+The second law saves state below a filter: DISTINCT over a window counts only the rows that pass, unless the copies of
+all must be counted, and a join keeps only the results that pass.
 """
 
 from __future__ import annotations
@@ -54,17 +54,20 @@ def apply_filter(source: Operator, condition: Condition, ranges: Sequence[RangeC
     """
     if isinstance(source, MultiwayJoinOperator) and source.condition is None:
         return MultiwayJoinOperator(source.inputs, source.variables, condition=condition, ranges=ranges)
-    match = _pattern_below_distinct(source)
-    if match is None:
+    distinct = _distinct_pattern(source)
+    if distinct is None or distinct.keeps_all:
         return FilterOperator(source, condition)
-    return RenameOperator(DistinctOperator(FilterOperator(match, condition)), source.variables)
+    selected = FilterOperator(distinct.inputs[0], condition)
+    return RenameOperator(distinct.select_below(selected), source.variables)
 
 
-def _pattern_below_distinct(source: Operator) -> PatternOperator | None:
-    """The pattern whose matches the source makes distinct, where other patterns may share its triples."""
+def _distinct_pattern(source: Operator) -> DistinctOperator | None:
+    """What makes the matches of a pattern distinct for the source, where other patterns may share its triples."""
     if not isinstance(source, RenameOperator):
         return None
     (shared,) = source.inputs
-    counted = shared.inputs[0] if isinstance(shared, SharedOperator) else None
-    match = counted.inputs[0] if isinstance(counted, DistinctOperator) else None
-    return match if isinstance(match, PatternOperator) and isinstance(match.inputs[0], SharedOperator) else None
+    distinct = shared.inputs[0] if isinstance(shared, SharedOperator) else None
+    if not isinstance(distinct, DistinctOperator):
+        return None
+    match = distinct.inputs[0]
+    return distinct if isinstance(match, PatternOperator) and isinstance(match.inputs[0], SharedOperator) else None
