@@ -33,6 +33,8 @@ ARGUMENTS = [
 ]
 _START_SECONDS = 120
 """The engine may compile when it is first used."""
+_PATIENCE_MILLISECONDS = 90_000
+"""How long a view may take to show something: answers wait for what is compiled."""
 
 
 @dataclass
@@ -100,8 +102,9 @@ def _answers(url: str) -> bool:
 @pytest.fixture(scope="module")
 def browser(chromium: str) -> Iterator[Browser]:
     """The one browser."""
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=_PATIENCE_MILLISECONDS)
     with sync_playwright() as driver:
         found = driver.chromium.launch(executable_path=chromium, args=ARGUMENTS)
         yield found

@@ -28,12 +28,6 @@ FROM NAMED WINDOW <w> ON <http://city/tollgates> [RANGE PT2M STEP PT1M]
 WHERE { WINDOW <w> { ?gate t:registers ?car } }
 GROUP BY ?gate
 """
-SECONDS = 10_000
-
-
-@pytest.fixture(autouse=True, scope="module")
-def patience() -> None:
-    expect.set_options(timeout=SECONDS)
 
 
 def open_view(watched: Watched, city: LiveCity, path: str) -> Page:

@@ -43,7 +43,6 @@ def guarded(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 @pytest.fixture
 def visitor(browser: Browser, guarded: Server) -> Iterator[Watched]:
     """A page of a browser that knows no token."""
-    expect.set_options(timeout=30_000)
     context = browser.new_context(viewport={"width": 1280, "height": 860})
     found = Watched(context.new_page())
     watch(found)
