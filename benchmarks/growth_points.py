@@ -80,7 +80,7 @@ class Axis:
         """Time and memory over the size, both in powers of ten."""
         lines: dict[str, Points] = {}
         for name, own in self.workloads.items():
-            slope = self.exponents[name]
+            slope = round(self.exponents[name], 2) + 0.0  # Never -0.00.
             lines[f"{name}: ms, exponent {slope:.2f}"] = [(p.size, p.seconds * 1e3) for p in own]
             lines[f"{name}: MB"] = [(p.size, p.memory_mb) for p in own if p.memory_mb > 0]
         return Figure(f"growth-{self.name}", self.cost, self.size, "milliseconds, megabytes", lines)

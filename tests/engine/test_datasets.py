@@ -258,7 +258,8 @@ def test_the_command_loads_what_run_reads(tmp_path: Path, capsys: pytest.Capture
     assert done.exit_code == 0 and "2 statements, version 1; 2 read from 1 files" in done.stdout
     (tmp_path / "bad.nt").write_text("broken\n")
     done = CliRunner().invoke(app, ["load", str(tmp_path / "bad.nt"), "--into", str(tmp_path / "set")])
-    assert done.exit_code == 0 and "1 bad lines are listed in" in done.stdout
+    assert done.exit_code == 1 and "1 bad lines are listed in" in done.stdout
+    assert "could not be read at all" in done.stderr
     done = CliRunner().invoke(app, ["load", str(tmp_path / "none.nt"), "--into", str(tmp_path / "set")])
     assert done.exit_code == 2 and "there is no file" in done.stderr
     (tmp_path / "q.rq").write_text(QUERY)
