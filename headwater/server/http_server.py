@@ -164,7 +164,8 @@ def serve(settings: ServerSettings, on_listening: Callable[[], object] = lambda:
 def open_port(host: str, port: int) -> socket.socket:
     """A socket that listens; a `SettingError` where another program has the port, or the host is not ours."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    opened = socket.socket(family, socket.SOCK_STREAM)
+    # asyncio sends small packets at once only where the protocol is said; others wait 40 ms for an acknowledgement.
+    opened = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         opened.bind((host, port))

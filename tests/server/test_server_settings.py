@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -192,6 +193,11 @@ def test_settings_that_are_right_have_no_complaints(folder: Path) -> None:
         + '[[endpoints]]\nurl = "https://example.org/sparql"\nper_second = 2\n'
     )
     assert check_settings(read_server_settings(write(folder, text), {})) == []
+
+
+def test_small_packets_are_sent_at_once() -> None:
+    with open_port("127.0.0.1", 0) as opened:
+        assert opened.proto == socket.IPPROTO_TCP, "asyncio sets no TCP_NODELAY"
 
 
 def test_a_port_that_is_used_is_said_in_words() -> None:
