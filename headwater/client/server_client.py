@@ -272,7 +272,7 @@ class ServerClient:
     def subscribe_async(
         self, query: RemoteQuery | str, *, after: str | None = None, patience: float | None = None
     ) -> FollowedAnswers:
-        """The same, for `async for`."""
+        """What `subscribe` gives: it is an iterator for `async for`, too. `Engine` has the same two methods."""
         return self.subscribe(query, after=after, patience=patience)
 
     def dataset(

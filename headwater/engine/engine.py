@@ -437,9 +437,9 @@ class Engine(RunsInBackground):
         if self._in_process:
             check_readable_in_process(sources)
         else:
-            from headwater.spark.shard_count import choose_shards
+            from headwater.spark.shard_count import choose_shard_count
 
-            shards = partial(choose_shards, self.session, sources, is_live=is_live)
+            shards = partial(choose_shard_count, self.session, sources, is_live=is_live)
             cut = self._sharding(description.queries, shards)
             description = replace(description, sharding=cut, skews=skews_of(sources))
         self._has_evaluated = self._has_evaluated or bool(description.queries)
@@ -500,11 +500,12 @@ class Engine(RunsInBackground):
             how |= {"interruption": self._interruption, "woken": self._woken}
             run_in_process(workload, self._changes, delivery, self._stop, **how)
         elif self._realtime:
+            from headwater.spark.realtime.realtime_runner import run_in_real_time
+
             letters = (self._dead_letters, self._claimed.run, self._strict)
             run = realtime_runs.real_time_run(takers, self._subscriptions, letters, self._checkpoint)
-            realtime_runs.start_in_real_time(
-                self.session(), workload, self._changes, delivery, self._stop, run, how["accept_state"]
-            )
+            accept = how["accept_state"]
+            run_in_real_time(self.session(), workload, self._changes, delivery, self._stop, run, accept)
         else:
             from headwater.spark.spark_runner import run_on_spark
 

@@ -8,15 +8,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from headwater.engine.lifecycle import Takers
 from headwater.errors import SettingError
 from headwater.execution.registered import RegisteredQuery, RegistrationError
-from headwater.running.delivery import Delivery
 from headwater.running.subscriptions import Subscription
-from headwater.running.workload import Workload, WorkloadChanges
+from headwater.running.workload import Workload
 from headwater.sinks.kafka_sink import KafkaSink
 from headwater.sources.jar_checksums import JarError
 
@@ -113,21 +111,6 @@ def real_time_run(
     sinks = [sink for sink in takers.sinks if isinstance(sink, KafkaSink)]
     dead = DeadLetterFolder(None if folder is None else str(folder), run, strict)
     return RealTimeRun(sinks, dead, checkpoint, BATCH_SECONDS, takes_answers=takes_answers_of(takers, subscriptions))
-
-
-def start_in_real_time(
-    spark: SparkSession,
-    workload: Workload,
-    changes: WorkloadChanges,
-    delivery: Delivery,
-    stop: Event,
-    run: RealTimeRun,
-    accept_state: Callable[[], None],
-) -> None:
-    """Run in real-time mode until `stop` is set."""
-    from headwater.spark.realtime.realtime_runner import run_in_real_time
-
-    run_in_real_time(spark, workload, changes, delivery, stop, run, accept_state)
 
 
 def check_queries_in_real_time(queries: Sequence[RegisteredQuery]) -> None:

@@ -21,8 +21,8 @@ _BACKLOG_BYTES = 8 << 20
 """As much as one batch reads."""
 
 
-def choose_shards(session: Callable[[], SparkSession], sources: Mapping[str, Source], *, is_live: bool) -> int:
-    """The number of shards of a new run over these sources; `is_live` says that it follows them."""
+def choose_shard_count(session: Callable[[], SparkSession], sources: Mapping[str, Source], *, is_live: bool) -> int:
+    """The number of shards of a new run over these sources; `is_live`: the run follows them and has no end."""
     context = session().sparkContext
     if is_live and is_local_master(context.master) and _backlog(sources) < _BACKLOG_BYTES:
         return 1

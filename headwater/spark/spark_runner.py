@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -27,7 +26,7 @@ from headwater.sources.source import Source
 from headwater.sources.stream_patterns import WantedPatterns
 from headwater.spark.record_chunks import record_chunks
 from headwater.spark.run_error import WORKER_DIED, to_run_error
-from headwater.spark.spark_settings import query_settings
+from headwater.spark.spark_settings import query_settings, set_for_a_while
 from headwater.terms.scratch_folders import ScratchFolder
 
 if TYPE_CHECKING:
@@ -179,7 +178,7 @@ def run_on_spark(
             if follow
             else writer.trigger(availableNow=True)
         )
-        with _set_query_settings(spark, workload):
+        with set_for_a_while(spark, _query_settings(workload)):
             return trigger.start()
 
     def is_at_end() -> bool:
@@ -269,23 +268,11 @@ def _run_query(
             query.stop()
 
 
-@contextmanager
-def _set_query_settings(spark: SparkSession, workload: Workload) -> Iterator[None]:
-    """Sets what a streaming query takes at its start, then restores the settings of the session."""
+def _query_settings(workload: Workload) -> dict[str, str]:
+    """What the streaming query of a workload takes at its start."""
     sharding = workload.description.sharding
     adapts = any(isinstance(source, RecordSource) and source.has_own_plan for source in workload.sources.values())
-    settings = query_settings(1 if sharding is None else len(sharding.keys), adapts=adapts)
-    before = dict(spark.conf.getAll)
-    for name, value in settings.items():
-        spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name in settings:
-            if name in before:
-                spark.conf.set(name, before[name])
-            else:
-                spark.conf.unset(name)
+    return query_settings(1 if sharding is None else len(sharding.keys), adapts=adapts)
 
 
 def _wait(query: StreamingQuery, stop: Event, may_change: Callable[[], bool]) -> None:

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 STATE_PARTITIONS = "spark.sql.streaming.internal.stateStore.partitions"
 """In how many parts Spark cuts the state of streaming queries, where that is not the number of shuffle partitions.
@@ -99,3 +106,19 @@ def realtime_query_settings() -> dict[str, str]:
         # What Java writes for Python is sent when an Arrow batch is full, not when a buffer is.
         "spark.sql.execution.pandas.udf.buffer.size": "4",
     }
+
+
+@contextmanager
+def set_for_a_while(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """Set what a streaming query takes at its start, then restore the settings of the session."""
+    before = dict(spark.conf.getAll)
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name in settings:
+            if name in before:
+                spark.conf.set(name, before[name])
+            else:
+                spark.conf.unset(name)

@@ -86,8 +86,8 @@ def _numbers(path: Path) -> dict[str, int]:
     return {one[0]: int(one[1]) for one in parts if len(one) > 1 and one[1].isdigit()}
 
 
-def check_room(size: int) -> None:
-    """Raise a `LimitError` where the memory for something large is not there; called before it is taken."""
+def check_memory_for(size: int) -> None:
+    """Raise a `LimitError` if this process may not take so many bytes more; call it before a large array is made."""
     if size < LARGE:
         return
     reading = read_memory()

@@ -18,7 +18,7 @@ from headwater.execution import program as program_module
 from headwater.kernel.columns import row_ids
 from headwater.terms.model import Element, NamedNode, Triple
 from headwater.values import process_memory
-from headwater.values.process_memory import LARGE, MemoryReading, MemoryWatch, check_room, read_memory
+from headwater.values.process_memory import LARGE, MemoryReading, MemoryWatch, check_memory_for, read_memory
 from headwater.values.query_limits import LimitError
 
 GIGABYTE = 1 << 30
@@ -63,9 +63,9 @@ def test_a_system_that_does_not_say_bounds_nothing(tmp_path: Path) -> None:
 
 def test_large_tables_ask_before_they_grow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process_memory, "read_memory", lambda: MemoryReading(GIGABYTE, GIGABYTE, GIGABYTE // 2))
-    check_room(LARGE)
+    check_memory_for(LARGE)
     with pytest.raises(LimitError, match=r"another 536,870,912 bytes.*make its windows narrower"):
-        check_room(GIGABYTE // 2)
+        check_memory_for(GIGABYTE // 2)
     with pytest.raises(LimitError):
         row_ids.enlarge(np.zeros((4, 2), np.int64), GIGABYTE // 32)
 

@@ -14,7 +14,7 @@ import headwater as hw
 from headwater.running.resting import Rest
 from headwater.sources.feed import Feed
 from headwater.sources.offsets import Offset
-from headwater.spark.shard_count import choose_shards
+from headwater.spark.shard_count import choose_shard_count
 from headwater.spark.spark_settings import query_settings
 from headwater.spark.spark_source import HeadwaterReader
 
@@ -81,7 +81,7 @@ def test_a_live_run_on_this_machine_has_one_shard_unless_much_waits(
     with (tmp_path / "s.tnq").open("wb") as stream:
         stream.truncate(size)
     spark: Any = SimpleNamespace(sparkContext=SimpleNamespace(master=master, defaultParallelism=8))
-    assert choose_shards(lambda: spark, {S: hw.files(tmp_path)}, is_live=is_live) == shards
+    assert choose_shard_count(lambda: spark, {S: hw.files(tmp_path)}, is_live=is_live) == shards
 
 
 def test_a_plan_of_the_users_is_adapted_and_ours_is_not() -> None:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from headwater.kernel.columns.array_addresses import address_of
 from headwater.kernel.columns.ring_index import MOST_ROWS, Ints, Links
 from headwater.terms.compiled_code import compiled
-from headwater.values.process_memory import check_room
+from headwater.values.process_memory import check_memory_for
 
 
 @compiled
@@ -180,7 +180,7 @@ Table = TypeVar("Table", Ints, Links, npt.NDArray[np.uint8])
 
 def enlarge(table: Table, capacity: int) -> Table:
     """Copy a table into one with room for more rows; a `LimitError` where there is no memory for it."""
-    check_room(table.itemsize * capacity * math.prod(table.shape[1:]))
+    check_memory_for(table.itemsize * capacity * math.prod(table.shape[1:]))
     larger = np.empty((capacity, *table.shape[1:]), dtype=table.dtype)
     larger[: table.shape[0]] = table
     return larger

@@ -123,7 +123,7 @@ class PatternCompiler:
             written = self.written.get(triple, triple)
             self.collapse_counters[PlacedPattern.of(graph, written, name)] = lambda: unique.collapsed
             if written in self._aggregated and isinstance(unique, DistinctOperator):
-                unique.keeps_all = True
+                unique.counts_all_copies = True
         shared = self._patterns[key]
         shown = [variable.value for variable in variables]
         if isinstance(name, Variable):

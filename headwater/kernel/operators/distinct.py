@@ -28,12 +28,15 @@ class DistinctOperator(Operator):
         self._source = source
         self._counts = RowCounts(len(source.variables))
         self._collapsed = 0
-        self.keeps_all = False
-        """Whether the copies of all rows must be counted, also of those that every reader leaves out."""
+        self.counts_all_copies = False
+        """Whether copies of all rows are counted, also of those that a FILTER above removes."""
         self._selections: list[DistinctOperator] = []
 
-    def select_below(self, selected: Operator) -> DistinctOperator:
-        """The same of some rows of the source, which `selected` gives."""
+    def with_filter_below(self, selected: Operator) -> DistinctOperator:
+        """A DISTINCT for a FILTER that was moved below this one; `selected` gives the rows that pass the FILTER.
+
+        The copies that it removes are counted in `collapsed` here, too.
+        """
         self._selections.append(DistinctOperator(selected))
         return self._selections[-1]
 

@@ -55,10 +55,10 @@ def apply_filter(source: Operator, condition: Condition, ranges: Sequence[RangeC
     if isinstance(source, MultiwayJoinOperator) and source.condition is None:
         return MultiwayJoinOperator(source.inputs, source.variables, condition=condition, ranges=ranges)
     distinct = _distinct_pattern(source)
-    if distinct is None or distinct.keeps_all:
+    if distinct is None or distinct.counts_all_copies:
         return FilterOperator(source, condition)
     selected = FilterOperator(distinct.inputs[0], condition)
-    return RenameOperator(distinct.select_below(selected), source.variables)
+    return RenameOperator(distinct.with_filter_below(selected), source.variables)
 
 
 def _distinct_pattern(source: Operator) -> DistinctOperator | None:

@@ -5,14 +5,42 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nicegui import ui
+from nicegui.elements.button import Button
+from nicegui.elements.label import Label
 from nicegui.elements.mermaid import Mermaid
 
 from headwater.errors import HeadwaterError
-from headwater.server.page.page_access import PageAccess, PageAnswer, PageElement, PageQuery, PageWindow
+from headwater.server.page.page_access import PageAccess, PageAnswer, PageElement, PageQuery, PageWindow, WhyStep
 from headwater.server.page.page_parts import LiveTable, card, count_text, show_error, span_text, time_text
 from headwater.server.page.plan_rows import rows_graph
 
 _MERMAID = {"theme": "neutral", "securityLevel": "strict", "fontFamily": "inherit", "flowchart": {"useMaxWidth": False}}
+
+
+class NewestExplanation:
+    """What explains the newest answer of a query: how many solutions each step of its plan has."""
+
+    def __init__(self, access: PageAccess, name: str, newest: Callable[[], PageAnswer | None]) -> None:
+        self._access = access
+        self._name = name
+        self._newest = newest
+
+    async def ask(self, button: Button, moment: Label) -> tuple[WhyStep, ...] | None:
+        """The steps; None where there is no answer. The button shows the waiting, the label the instant."""
+        newest = self._newest()
+        if newest is None:
+            moment.set_text("There is no answer yet.")
+            return None
+        button.props("loading")
+        try:
+            steps = await self._access.why(self._name, newest.time)
+        except (HeadwaterError, OSError) as error:
+            show_error(error)
+            return None
+        finally:
+            button.props(remove="loading")
+        moment.set_text(f"At {time_text(newest.time)} UTC:")
+        return steps
 
 
 class PlanTab:
@@ -21,7 +49,7 @@ class PlanTab:
     def __init__(self, access: PageAccess, name: str, newest: Callable[[], PageAnswer | None]) -> None:
         self._access = access
         self._name = name
-        self._newest = newest
+        self._explanation = NewestExplanation(access, name, newest)
         self._rows: Mermaid | None = None
         with ui.column().classes("hw-view"):
             with card("Plan"), ui.element("div").classes("hw-plan"):
@@ -55,19 +83,9 @@ class PlanTab:
         self._time.set_text("" if query is None else tick_time_text(query))
 
     async def _count(self) -> None:
-        newest = self._newest()
-        if newest is None:
-            self._counted.set_text("There is no answer yet.")
+        steps = await self._explanation.ask(self._button, self._counted)
+        if steps is None:
             return
-        self._button.props("loading")
-        try:
-            steps = await self._access.why(self._name, newest.time)
-        except (HeadwaterError, OSError) as error:
-            show_error(error)
-            return
-        finally:
-            self._button.props(remove="loading")
-        self._counted.set_text(f"At {time_text(newest.time)} UTC:")
         drawing = rows_graph(steps)
         if self._rows is None:
             with self._rows_place:
@@ -146,9 +164,7 @@ class WhyTab:
     """How many solutions are left after each step of the plan, at the newest answer."""
 
     def __init__(self, access: PageAccess, name: str, newest: Callable[[], PageAnswer | None]) -> None:
-        self._access = access
-        self._name = name
-        self._newest = newest
+        self._explanation = NewestExplanation(access, name, newest)
         with card("How many solutions each step leaves"):
             with ui.element("div").classes("hw-line"):
                 text = "The streams are read again up to the newest answer, and each step of the plan is counted."
@@ -160,19 +176,9 @@ class WhyTab:
             self._steps = ui.column().classes("hw-fill hw-tight")
 
     async def _explain(self) -> None:
-        newest = self._newest()
-        if newest is None:
-            self._moment.set_text("There is no answer yet.")
+        steps = await self._explanation.ask(self._button, self._moment)
+        if steps is None:
             return
-        self._button.props("loading")
-        try:
-            steps = await self._access.why(self._name, newest.time)
-        except (HeadwaterError, OSError) as error:
-            show_error(error)
-            return
-        finally:
-            self._button.props(remove="loading")
-        self._moment.set_text(f"At {time_text(newest.time)} UTC:")
         self._steps.clear()
         with self._steps:
             for step in steps:

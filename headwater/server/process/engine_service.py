@@ -287,7 +287,7 @@ class EngineService:
                     return {"created": False, "changed": False}
             elif len(self._registry.queries) >= self._settings.most_queries:
                 raise TooMany(f"there are {len(self._registry.queries)} queries, and no more are allowed: drop one")
-            self._check_plan(text, name, options.get("dialect"))
+            self._plan_allowed(text, name, options.get("dialect"))
             was_active = self._is_active(name)
             if was_active:
                 self._engine.drop(name)
@@ -305,8 +305,8 @@ class EngineService:
             self._tell_status()
             return {"created": before is None, "changed": True}
 
-    def _check_plan(self, text: str, name: str, dialect: Any) -> QueryPlan:
-        """The plan of a query that names no file of this machine, and no stream that is not there."""
+    def _plan_allowed(self, text: str, name: str, dialect: Any) -> QueryPlan:
+        """The plan of a query that came over HTTP; an error where it names a file, or a stream that is not there."""
         plan = self._plan(text, name, dialect)
         if any(isinstance(one, str) for one in rate_sources_of([plan])):
             raise NotAllowedHere("RATES names a file: a query that comes over HTTP may name a graph of the data")
@@ -382,7 +382,7 @@ class EngineService:
 
     def preview(self, text: str, options: dict[str, Any]) -> Any:
         """The answer of a query over what the windows hold now; nothing is registered."""
-        plan = self._check_plan(text, "preview", options.get("dialect"))
+        plan = self._plan_allowed(text, "preview", options.get("dialect"))
         read = {window.stream.value for window in plan.windows}
         sources = {name: self._source_of(name) for name in self._registry.streams if name_to_iri(name).value in read}
         return preview_query(self._settings, text, options, sources)

@@ -43,7 +43,8 @@ _POLICY = 1008
 _FAILED = 1011
 
 
-def _gone() -> Problem:
+def _not_kept_problem() -> Problem:
+    """The reply 410 to an id whose answers the retention has removed."""
     return Problem(
         410,
         "What follows this id is not kept any more",
@@ -75,7 +76,7 @@ async def subscribe(services: ServerServices, query: str, mode: Mode, given: str
         if not is_first:
             await hub.check_kept(mode, after)
     except NotKept:
-        raise _gone() from None
+        raise _not_kept_problem() from None
     http = services.settings.http
     subscriber = Subscriber(mode, http.waiting_events, http.waiting_bytes, http.slow_seconds)
     return hub.follow(subscriber, after, QUIET_SECONDS)
@@ -194,7 +195,7 @@ async def _until_gone(socket: WebSocket, sending: asyncio.Task[None]) -> None:
             return
         failure = sending.exception()
         if isinstance(failure, NotKept):
-            await _refuse(socket, _gone())
+            await _refuse(socket, _not_kept_problem())
         elif failure is None:
             await socket.close()
         elif not isinstance(failure, WebSocketDisconnect | TimeoutError):
@@ -229,4 +230,4 @@ async def _without_lost(events: AsyncIterator[list[Event]]) -> AsyncIterator[lis
             async for batch in batches:
                 yield batch
     except NotKept:
-        raise _gone() from None
+        raise _not_kept_problem() from None

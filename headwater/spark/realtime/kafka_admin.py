@@ -19,7 +19,7 @@ _SOURCE_CLASS = "org.apache.spark.sql.kafka010.KafkaSourcePartitionOffset"
 
 
 def java_of(spark: SparkSession) -> Any:
-    """The Java side of a session."""
+    """The gateway to the Java classes of a session's driver."""
     return spark.sparkContext._jvm
 
 
@@ -34,8 +34,8 @@ def is_connector_loaded(spark: SparkSession) -> bool:
     return loader.getResource(f"{_SOURCE_CLASS.replace('.', '/')}.class") is not None
 
 
-def client_settings(spark: SparkSession, options: Mapping[str, str], more: Mapping[str, str] | None = None) -> Any:
-    """The options of Spark's connector as settings of a Java client."""
+def java_client_settings(spark: SparkSession, options: Mapping[str, str], more: Mapping[str, str] | None = None) -> Any:
+    """A Java map of settings for a Kafka client: the options of Spark's connector without their prefix, and `more`."""
     settings = java_of(spark).java.util.HashMap()
     for name, value in options.items():
         if name.startswith(_PREFIX):
@@ -51,7 +51,7 @@ def count_partitions(spark: SparkSession, options: Mapping[str, str], topics: It
     names = java.java.util.ArrayList()
     for topic in topics:
         names.add(topic)
-    admin = java.org.apache.kafka.clients.admin.Admin.create(client_settings(spark, options, _ADMIN_SETTINGS))
+    admin = java.org.apache.kafka.clients.admin.Admin.create(java_client_settings(spark, options, _ADMIN_SETTINGS))
     try:
         found = admin.describeTopics(names).allTopicNames().get(_SECONDS, java.java.util.concurrent.TimeUnit.SECONDS)
         return {topic: found.get(topic).partitions().size() for topic in names}

@@ -11,8 +11,7 @@ those that were written before are written again, equal and with the same keys.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
@@ -30,13 +29,13 @@ from headwater.sinks.kafka_sink import KafkaSink
 from headwater.sources.kafka import KafkaReader, KafkaSource
 from headwater.sources.outages import BackOff, is_outage
 from headwater.spark.realtime.answer_rows import PART_SCHEMA, RECORD_SCHEMA, MergeWorker, PartRows, RecordRows
-from headwater.spark.realtime.answers_reader import AnswersReader
+from headwater.spark.realtime.answer_topic_reader import AnswerTopicReader
 from headwater.spark.realtime.checkpoint_plan import SPARK_LOGS, CheckpointPlan, last_commit
 from headwater.spark.realtime.kafka_admin import count_partitions
 from headwater.spark.realtime.shard_snapshots import read_counts, remove_leftovers
 from headwater.spark.realtime.shard_worker import REAL, DeadLetterFolder, ShardWorker
 from headwater.spark.run_error import WORKER_DIED, to_run_error
-from headwater.spark.spark_settings import REALTIME_ROWS, realtime_query_settings
+from headwater.spark.spark_settings import REALTIME_ROWS, realtime_query_settings, set_for_a_while
 from headwater.terms.scratch_folders import ScratchFolder
 
 if TYPE_CHECKING:
@@ -91,7 +90,7 @@ def run_in_real_time(
                 workload = begun
             try:
                 # Spark reads some of them when the first batch is planned.
-                with _set_settings(spark, realtime_query_settings()):
+                with set_for_a_while(spark, realtime_query_settings()):
                     following = _Following(spark, workload, folder, run, delivery, accept_state)
                     is_changed = following.follow(stop, changes)
                 if is_changed:
@@ -191,13 +190,13 @@ class _Following:
         names = list(dict.fromkeys(sink.records.topic for sink in self._run.sinks))
         return count_partitions(self._spark, self._run.sinks[0].spark_options(), names)
 
-    def _open_reader(self, counts: Mapping[str, int]) -> AnswersReader:
+    def _open_reader(self, counts: Mapping[str, int]) -> AnswerTopicReader:
         topic = next(sink.records.topic for sink in self._run.sinks if sink.can_be_read_back)
         options = self._run.sinks[0].spark_options()
         queries = [query.plan.name for query in self._description.queries]
-        return AnswersReader(self._spark, options, topic, counts[topic], queries, self._folder / "answers.json")
+        return AnswerTopicReader(self._spark, options, topic, counts[topic], queries, self._folder / "answers.json")
 
-    def _hand_over(self, reader: AnswersReader, milliseconds: int) -> bool:
+    def _hand_over(self, reader: AnswerTopicReader, milliseconds: int) -> bool:
         """Hand over what the topic of answers has now; gives whether there was something."""
         answers = reader.poll(milliseconds)
         if answers:
@@ -303,19 +302,3 @@ def _with_pushes(rows: DataFrame) -> DataFrame:
     found_room = f"{_NOW} - read_at < {_ROOM_MILLISECONDS}"
     pushes = f"concat(array(true), array_repeat(false, CASE WHEN {found_room} THEN {REALTIME_ROWS} ELSE 0 END))"
     return rows.withColumn(REAL, f.explode(f.expr(pushes)))
-
-
-@contextmanager
-def _set_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Sets what a streaming query takes at its start, then restores the settings of the session."""
-    before: dict[str, Any] = dict(spark.conf.getAll)
-    for name, value in settings.items():
-        spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name in settings:
-            if name in before:
-                spark.conf.set(name, before[name])
-            else:
-                spark.conf.unset(name)

@@ -37,10 +37,10 @@ class _PendingLog:
             self.added[segment.number] = segment
         return [number for number in changes.removed if self.added.pop(number, None) is None]
 
-    def merged(self) -> Iterator[tuple[LogSegment, list[int]]]:
-        """The added elements, one segment for each stream, and the numbers of those that it was made of.
+    def merge_by_stream(self) -> Iterator[tuple[LogSegment, list[int]]]:
+        """One segment for each stream with all its added elements, and the numbers of the segments that it replaces.
 
-        Steps that have one element each would otherwise leave thousands.
+        Each step adds a segment, often with a single element: a snapshot would otherwise hold thousands of segments.
         """
         by_key: dict[StreamKey, list[LogSegment]] = {}
         for segment in self.added.values():
@@ -79,7 +79,7 @@ class ShardSnapshots:
         size = 0
         with report_checkpoint_damage(self._folder):
             create_folder(self._folder)
-            merged = list(self._pending.merged())
+            merged = list(self._pending.merge_by_stream())
             if merged:
                 size += self._write_file(f"{begin}.log", [segment.to_plain() for segment, _ in merged])
                 members = [number for _, numbers in merged for number in numbers]

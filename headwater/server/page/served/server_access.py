@@ -76,8 +76,8 @@ class ServerAccess:
         if not self._caller.may(scope, query=query, stream=stream):
             raise StateError(f"your token does not allow this: it needs the scope {scope}")
 
-    async def _check_streams(self, scope: Scope, text: str) -> None:
-        """Refuse a text that reads or makes a stream which is not for the caller."""
+    async def _check_stream_rights(self, scope: Scope, text: str) -> None:
+        """Raise a `StateError` where a query text reads or makes a stream for which the caller has no right."""
         try:
             await check_stream_rights(self._caller, scope, text, None, self._server.status["streams"])
         except Problem as problem:
@@ -127,7 +127,7 @@ class ServerAccess:
         self._check("read")
         with suppress(CallError):
             # Where a text is wrong, the engine says the same.
-            await self._check_streams("read", text)
+            await self._check_stream_rights("read", text)
         found = await self._call("validate", text=text)
         if not found["valid"]:
             first = found["errors"][0]
@@ -146,7 +146,7 @@ class ServerAccess:
 
     async def preview(self, text: str) -> PagePreview:
         self._check("read")
-        await self._check_streams("read", text)
+        await self._check_stream_rights("read", text)
         found = await self._call("preview", text=text, options={})
         if found["answer"] is None:
             return PagePreview((), "The windows hold nothing that gives an answer yet.")
@@ -162,7 +162,7 @@ class ServerAccess:
             check_name("query", chosen)
         except Problem as problem:
             raise SettingError(f"{problem.title}: {problem.detail}") from None
-        await self._check_streams("register", text)
+        await self._check_stream_rights("register", text)
         if chosen in known:
             raise SettingError(f"there is a query {chosen!r} already: give this one another name")
         await self._call("put_query", name=chosen, text=text, options={}, owner=self._caller.name)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from headwater.execution.answers import Answer
 from headwater.running.checkpoints import report_checkpoint_damage
 from headwater.sinks.answer_parsing import answer_of
-from headwater.spark.realtime.kafka_admin import client_settings, java_of
+from headwater.spark.realtime.kafka_admin import java_client_settings, java_of
 from headwater.terms.durable_files import Sync, replace_file
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ _CONSUMER_SETTINGS = {
 }
 
 
-class AnswersReader:
-    """Follows a topic of answers, from where the checkpoint has got to, or from its end."""
+class AnswerTopicReader:
+    """A consumer of the topic that has the answers: it begins where the checkpoint says, or else at the topic's end."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class AnswersReader:
         self._path = path
         self._last: dict[str, tuple[int, int]] = {}
         consumer = self._java.org.apache.kafka.clients.consumer.KafkaConsumer
-        self._consumer = consumer(client_settings(spark, options, _CONSUMER_SETTINGS))
+        self._consumer = consumer(java_client_settings(spark, options, _CONSUMER_SETTINGS))
         make = self._java.org.apache.kafka.common.TopicPartition
         self._places = {number: make(topic, number) for number in range(partitions)}
         every = self._java.java.util.ArrayList()
