@@ -18,17 +18,18 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from inspect import getfile
 from pathlib import Path
 from typing import Any, Literal, TypeVar, overload
 
 import numba as nb
-from numba.core import caching, config
+from numba.core import caching, config, event
 from numba.core.dispatcher import Dispatcher
 from numba.extending import is_jitted
 
@@ -108,18 +109,57 @@ class _CacheFiles(caching.CompileResultCacheImpl):
 
 @dataclass
 class Compilations:
-    """How many functions this process began to compile, and how many of them it has."""
+    """How many functions this process began to compile, and how many of them it has; and when it was compiling."""
 
     begun: int = 0
     done: int = 0
+    periods: list[tuple[float, float]] = field(default_factory=list)
+    """From when to when something was compiled, by the monotonic clock."""
+    period_begin: float | None = None
+    """Since when something is being compiled."""
 
     @property
     def is_at_work(self) -> bool:
         """Whether something is being compiled just now."""
         return self.begun > self.done
 
+    def seconds_since(self, instant: float) -> float:
+        """How many seconds something was compiled since an instant of the monotonic clock."""
+        now = time.monotonic()
+        periods = [*self.periods, (now if self.period_begin is None else self.period_begin, now)]
+        return sum(max(0.0, end - max(begin, instant)) for begin, end in periods)
+
 
 COMPILATIONS = Compilations()
+
+
+_Listener: Any = event.Listener
+
+
+class _PeriodListener(_Listener):  # type: ignore[misc]
+    """Notes when numba compiles functions or loads compiled ones, or waits for another thread that does."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._depth = 0
+
+    def on_start(self, _: object) -> None:
+        with self._lock:
+            if not self._depth:
+                COMPILATIONS.period_begin = time.monotonic()
+            self._depth += 1
+
+    def on_end(self, _: object) -> None:
+        with self._lock:
+            self._depth -= 1
+            begin = COMPILATIONS.period_begin
+            if not self._depth and begin is not None:
+                COMPILATIONS.periods.append((begin, time.monotonic()))
+                COMPILATIONS.period_begin = None
+
+
+_register: Any = event.register
+_register("numba:compiler_lock", _PeriodListener())
 
 
 _FunctionCache: Any = caching.FunctionCache

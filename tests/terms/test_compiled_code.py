@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from headwater.terms.compiled_code import Compilations
+
 PROJECT = Path(__file__).resolve().parents[2]
 CALLEE = """
 from headwater.terms.compiled_code import compiled
@@ -122,3 +124,27 @@ def test_a_package_that_cannot_be_written_keeps_code_in_the_users_cache_folder(s
 def test_importing_compiles_nothing_and_changes_no_file(tmp_path: Path) -> None:
     run_python(IMPORT_ALL, HEADWATER_COMPILED_CODE=str(tmp_path))
     assert not [*tmp_path.iterdir()]
+
+
+def test_the_seconds_of_compiling_are_known_from_any_instant(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = Compilations(periods=[(1.0, 3.0), (5.0, 6.0)], period_begin=9.0)
+    monkeypatch.setattr("headwater.terms.compiled_code.time.monotonic", lambda: 10.0)
+    assert [found.seconds_since(instant) for instant in (0.0, 2.0, 5.5, 7.0, 9.5)] == [4.0, 3.0, 1.5, 1.0, 0.5]
+    found.period_begin = None
+    assert found.seconds_since(4.0) == 1.0
+
+
+def test_what_is_compiled_is_no_time_of_a_query(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With nothing compiled, the first tick takes seconds: a limit of half a second holds for the query alone."""
+    (tmp_path / "s.tnq").write_text('1000\t<urn:a> <urn:p> "1" .\n9000\t<urn:a> <urn:p> "2" .\n')
+    script = f"""
+import headwater as hw
+engine = hw.Engine(in_process=True)
+engine.stream("s", hw.files({str(tmp_path / "s.tnq")!r}))
+text = "SELECT ?x (COUNT(*) AS ?n) FROM STREAM <s> [RANGE 1s TUMBLING] WHERE {{ ?x <urn:p> ?v }} GROUP BY ?x"
+engine.register(text, limits={{"seconds": 0.5}})
+assert not engine.run().suspended
+"""
+    monkeypatch.setenv("HEADWATER_COMPILED_CODE", str(tmp_path / "nothing"))
+    run = subprocess.run([sys.executable, "-c", script], cwd=PROJECT, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
