@@ -23,6 +23,7 @@ _SHORTEST_WAIT = 5.0
 """A query that waits for less, in seconds, waits for the next element."""
 STATUS_SECONDS = 10.0
 _REPAINT_SECONDS = 1.0
+_BAR_WIDTH = 10
 
 
 def progress_text(progress: Progress) -> str:
@@ -45,18 +46,22 @@ def status_text(progress: Progress, now: float) -> str:
         for stream, since in query.waits_for.items():
             if now - since / 1_000_000 >= _SHORTEST_WAIT:
                 waits.setdefault((stream, since), []).append(name)
-    # Commands that run nothing have no use for what compiles.
     from headwater.terms.compiled_code import COMPILATIONS
 
     text = progress_text(progress)
     if COMPILATIONS.is_at_work:
-        text = f"compiling, at the first use only: {COMPILATIONS.done:,} functions so far · {text}"
+        text = f"{_bar(COMPILATIONS.compiled, COMPILATIONS.functions)} {COMPILATIONS.text()} · {text}"
     for (stream, since), names in waits.items():
         who = f"{names[0]} waits" if len(names) == 1 else f"{len(names):,} queries wait"
         seconds = now - since / 1_000_000
         when = format_time(since // 1_000_000 * 1_000_000)
         text += f" · {who} for {stream}, silent for {seconds:.0f} s since {when} (--idle goes on without it)"
     return text
+
+
+def _bar(count: int, total: int) -> str:
+    full = _BAR_WIDTH * count // max(total, 1)
+    return "▰" * full + "▱" * (_BAR_WIDTH - full)
 
 
 def summary_text(summary: RunSummary) -> str:
@@ -111,6 +116,10 @@ class ProgressLine:
         if self._quiet:
             yield
             return
+        # Commands that run nothing have no use for what compiles.
+        from headwater.terms.compiled_code import COMPILATIONS
+
+        COMPILATIONS.is_told = True
         done = threading.Event()
 
         def show() -> None:

@@ -16,6 +16,7 @@ Importing a module compiles and writes nothing: a function opens its cache when 
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import tempfile
 import threading
@@ -40,6 +41,9 @@ SOURCE_FOLDERS = tuple(Path(__file__).resolve().parents[1] / room for room in ("
 _Function = TypeVar("_Function", bound=Callable[..., object])
 _numba_settings: Any = config
 _IMPORTED_AT = time.time_ns()
+_SILENT_SECONDS = 2.0
+
+logger = logging.getLogger(__name__)
 
 
 @overload
@@ -62,6 +66,7 @@ def compiled(function: Any = None, /, **options: Any) -> Any:
     if function is None:
         return lambda decorated: compiled(decorated, **options)
     dispatcher: Any = nb.njit(**options)(function)
+    COMPILATIONS.functions += "inline" not in options
     can_compile = is_jitted(dispatcher)  # not with NUMBA_DISABLE_JIT: then it is the function itself
     if can_compile:
         dispatcher._cache = _CacheOnFirstUse(dispatcher)
@@ -109,10 +114,17 @@ class _CacheFiles(caching.CompileResultCacheImpl):
 
 @dataclass
 class Compilations:
-    """How many functions this process began to compile, and how many of them it has; and when it was compiling."""
+    """How many functions this process has, how many it began to compile and has compiled; and when it was compiling.
 
+    `functions` and `compiled` count functions; `begun` and `done` count each for every type of its arguments.
+    """
+
+    functions: int = 0
+    compiled: int = 0
     begun: int = 0
     done: int = 0
+    is_told: bool = False
+    """Whether somebody was told, or tells it in a way of their own."""
     periods: list[tuple[float, float]] = field(default_factory=list)
     """From when to when something was compiled, by the monotonic clock."""
     period_begin: float | None = None
@@ -128,6 +140,16 @@ class Compilations:
         now = time.monotonic()
         periods = [*self.periods, (now if self.period_begin is None else self.period_begin, now)]
         return sum(max(0.0, end - max(begin, instant)) for begin, end in periods)
+
+    def text(self) -> str:
+        """How far it is: which functions a query needs is not known before."""
+        return f"compiling, at the first use only: {self.compiled:,} of up to {self.functions:,} functions"
+
+    def tell(self, folder: str) -> None:
+        """Say it once, when it takes a while; who calls the package from Python sees no line of progress."""
+        if not self.is_told and self.seconds_since(0.0) > _SILENT_SECONDS:
+            self.is_told = True
+            logger.warning("%s; their code is kept, here in %s", self.text(), folder)
 
 
 COMPILATIONS = Compilations()
@@ -167,6 +189,7 @@ _FunctionCache: Any = caching.FunctionCache
 
 class _SourceCache(_FunctionCache):  # type: ignore[misc]
     _impl_class = _CacheFiles
+    _is_counted = False
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         found = super().load_overload(sig, target_context)
@@ -175,7 +198,10 @@ class _SourceCache(_FunctionCache):  # type: ignore[misc]
 
     def save_overload(self, sig: Any, data: Any) -> None:
         COMPILATIONS.done += 1
+        COMPILATIONS.compiled += not self._is_counted
+        self._is_counted = True
         super().save_overload(sig, data)
+        COMPILATIONS.tell(self.cache_path)
 
 
 _open_cache: Any = _SourceCache

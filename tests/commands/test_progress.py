@@ -33,8 +33,11 @@ def test_the_line_says_how_far_the_slowest_stream_is() -> None:
 
 
 def test_the_line_says_when_functions_are_compiled_at_the_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled_code, "COMPILATIONS", compiled_code.Compilations(begun=8, done=7))
-    assert status_text(PROGRESS, 0.0) == f"compiling, at the first use only: 7 functions so far · {SHOWN}"
+    monkeypatch.setattr(
+        compiled_code, "COMPILATIONS", compiled_code.Compilations(functions=28, compiled=7, begun=9, done=8)
+    )
+    bar = "▰▰" + "▱" * 8
+    assert status_text(PROGRESS, 0.0) == f"{bar} compiling, at the first use only: 7 of up to 28 functions · {SHOWN}"
     compiled_code.COMPILATIONS.done += 1
     assert status_text(PROGRESS, 0.0) == SHOWN
 

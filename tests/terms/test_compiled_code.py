@@ -148,3 +148,16 @@ assert not engine.run().suspended
     monkeypatch.setenv("HEADWATER_COMPILED_CODE", str(tmp_path / "nothing"))
     run = subprocess.run([sys.executable, "-c", script], cwd=PROJECT, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
+
+
+def test_who_calls_from_python_is_told_once_that_functions_are_compiled(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    found = Compilations(functions=100, compiled=12, periods=[(1.0, 2.0)])
+    found.tell("/code")
+    assert not caplog.records
+    found.periods.append((4.0, 6.0))
+    found.tell("/code")
+    found.tell("/code")
+    words = "compiling, at the first use only: 12 of up to 100 functions; their code is kept, here in /code"
+    assert [record.getMessage() for record in caplog.records] == [words]
