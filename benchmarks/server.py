@@ -42,15 +42,15 @@ from benchmarks.reporting import machine, print_result, progress
 
 _INTEGER = "http://www.w3.org/2001/XMLSchema#integer"
 _STREAM = "readings"
-_SLIDING = (
+SLIDING = (
     "SELECT ?s (AVG(?v) AS ?mean) (COUNT(?v) AS ?n) FROM STREAM <readings> [RANGE 60s STEP 1s] "
     "WHERE { ?s <http://ex/value> ?v } GROUP BY ?s"
 )
-_TUMBLING = (
+TUMBLING = (
     "SELECT ?s (COUNT(?v) AS ?n) (MAX(?v) AS ?most) FROM STREAM <readings> [RANGE 10s STEP 10s] "
     "WHERE { ?s <http://ex/value> ?v } GROUP BY ?s"
 )
-_STEPS = {_SLIDING: 1_000, _TUMBLING: 10_000}
+_STEPS = {SLIDING: 1_000, TUMBLING: 10_000}
 """How many milliseconds there are between two answers."""
 _TICK_QUERY = "SELECT (COUNT(?v) AS ?n) FROM STREAM <ticks> [RANGE 2s STEP 1s] WHERE { ?s <http://ex/value> ?v }"
 _BODY_BYTES = 1 << 20
@@ -344,8 +344,8 @@ def measure(subscribers: int, answers: int, bodies: int, turns: int, reconnects:
     """All figures."""
     found: dict[str, Any] = {}
     made, triples = make_bodies(bodies)
-    sliding = measure_rates(made, triples, _SLIDING, turns)
-    tumbling = measure_rates(made, triples, _TUMBLING, turns)
+    sliding = measure_rates(made, triples, SLIDING, turns)
+    tumbling = measure_rates(made, triples, TUMBLING, turns)
     found["feed_triples_per_s"] = max(sliding.pop("feed_triples_per_s"), tumbling.pop("feed_triples_per_s"))
     found |= {**sliding, "tumbling": tumbling}
     with server() as one:

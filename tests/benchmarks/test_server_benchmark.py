@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 
-from benchmarks.server import make_bodies, measure_engine, measure_fan_out, measure_feed, server
+import pytest
+
+from benchmarks.server import SLIDING, TUMBLING, make_bodies, measure_fan_out, measure_rates, server
 
 
-def test_feed_and_engine_come_to_the_last_answer() -> None:
-    bodies, _ = make_bodies(2)
-    fed, answered = measure_feed(bodies)
-    assert fed > 0
-    assert answered > 0
-    assert measure_engine(bodies) > 0
+@pytest.mark.parametrize("text", [SLIDING, TUMBLING])
+def test_feed_and_engine_come_to_the_last_answer(text: str) -> None:
+    bodies, triples = make_bodies(2)
+    found = measure_rates(bodies, triples, text, turns=1)
+    assert all(rate > 0 for rate in found.values())
+    assert found["overhead"] == pytest.approx(found["server_triples_per_s"] / found["engine_triples_per_s"], abs=0.001)
 
 
 def test_each_answer_comes_to_the_last_subscriber() -> None:
