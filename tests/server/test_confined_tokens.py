@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
 
 import httpx
 import pytest
 
 from headwater.server.access import Caller, hash_token
+from headwater.server.page.page_access import PageOverview
+from headwater.server.page.served.server_access import ServerAccess
 from headwater.server.problems import Problem
+from headwater.server.server_services import ServerServices
 from headwater.server.stream_rights import find_stream_use
+from headwater.terms.names import name_to_iri
 from tests.server.serving import COUNT, PATIENCE, Server, serving
 
 ADMIN, TEAM = "hw_admin_secret", "hw_team_secret"
@@ -131,3 +138,29 @@ def test_only_an_admin_raises_a_limit(shared: Server, team: httpx.Client) -> Non
     lower = {"seconds": "20", "rows": "5"}
     assert team.put("/queries/team/over", content=over("team/s"), params=lower).status_code == 201
     assert shared.put_query("team/over", over("team/s"), seconds="1000").status_code == 200
+
+
+async def _overview_of(caller: Caller) -> PageOverview:
+    class Engine:
+        is_ready, failure = True, None
+
+        async def call(self, *_: object, **__: object) -> dict[str, Any]:
+            return {"datasets": [], "memory": 1}
+
+    services: Any = object.__new__(ServerServices)
+    services.engine, services.subscriptions = Engine(), 0
+    services.fan_out = SimpleNamespace(counts={})
+    run: dict[str, Any] = {
+        "elements": 7,
+        "streams": {"team/s": {"elements": 2}, "secret": {"elements": 5}},
+        "watermarks": {},
+    }
+    streams = {name: {"source": "push", "iri": name_to_iri(name).value} for name in ("team/s", "secret")}
+    services.status = {"queries": {}, "streams": streams, "run": run, "failure": None}
+    return await ServerAccess(services, caller, lambda *_: None).overview()
+
+
+def test_the_page_counts_the_elements_of_the_streams_that_its_reader_may_see() -> None:
+    confined = Caller("team", frozenset({"read"}), ("team/",), ("team/",))
+    assert asyncio.run(_overview_of(confined)).elements == 2
+    assert asyncio.run(_overview_of(Caller())).elements == 7

@@ -241,3 +241,19 @@ def test_a_preview_that_never_ends_is_ended(services: Services) -> None:
     else:
         assert not found["whole"]
     assert threading.active_count() <= begin + 5
+
+
+@pytest.mark.parametrize("locates", [False, True])
+def test_an_error_about_a_stream_names_no_other_stream(services: Services, locates: bool) -> None:
+    service = services.start(engine={"locate_streams": locates})
+    service.put_stream("secret", {})
+    with pytest.raises(RegistrationError, match="the stream s, which is not there") as found:
+        service.put_query("q", COUNT, {})
+    assert "secret" not in str(found.value)
+
+
+def test_a_query_names_the_address_of_a_stream_where_streams_are_located(services: Services, tmp_path: Path) -> None:
+    (tmp_path / "s.tnq").write_bytes(lines(0, 1, 2, 3))
+    service = services.start(engine={"locate_streams": True})
+    service.put_query("q", COUNT.replace("<s>", f"<{(tmp_path / 's.tnq').as_uri()}>"), {})
+    assert wait_for(lambda: logged(services.state, "q"))

@@ -78,8 +78,13 @@ async def send_over_websocket(
     async with aclosing(events) as batches:  # type: ignore[type-var]
         async for batch in batches:
             for event in batch:
-                async with asyncio.timeout(_SEND_SECONDS):
-                    await socket.send_text(form(event).decode("utf-8", "replace"))
+                await send_text(socket, form(event))
+
+
+async def send_text(socket: WebSocket, text: bytes) -> None:
+    """Send one text; a `TimeoutError` where the client takes nothing for too long."""
+    async with asyncio.timeout(_SEND_SECONDS):
+        await socket.send_text(text.decode("utf-8", "replace"))
 
 
 async def receive_json(socket: WebSocket) -> dict[str, Any] | None:

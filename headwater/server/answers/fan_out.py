@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 _PIECE_BYTES = 1 << 18
 _PAGE = 16
 """So many records are read for one who catches up before others have their turn."""
-_TOO_SLOW = "you read too slowly: come back with the id of your last event"
+TOO_SLOW = "you read too slowly: come back with the id of your last event"
 
 
 class NotKept(Exception):
@@ -184,10 +184,10 @@ class QueryHub:
                         async for events in read(subscriber, begin):
                             yield events
                             if time.monotonic() > end:
-                                subscriber.end(_TOO_SLOW)
+                                subscriber.end(TOO_SLOW)
                                 break
                     except NotKept:
-                        subscriber.end(_TOO_SLOW)
+                        subscriber.end(TOO_SLOW)
                     continue
                 yield events
                 if subscriber.has_ended and (not events or events[-1].kind == "end"):

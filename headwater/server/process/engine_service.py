@@ -40,7 +40,7 @@ from headwater.server.process.registry import PUSH, QueryEntry, Registry, Stream
 from headwater.server.process.shown_windows import WindowGraphs
 from headwater.server.protocol.data_calls import answer_data_call
 from headwater.server.protocol.dataset_service import DataSetService
-from headwater.sources.addresses import source_at
+from headwater.sources.addresses import READABLE, is_stream_address, source_at
 from headwater.sources.payloads import Decoder
 from headwater.sources.posting.posted import PostedSource
 from headwater.sources.receivers import ReceivedSource
@@ -310,14 +310,17 @@ class EngineService:
         plan = self._plan(text, name, dialect)
         if any(isinstance(one, str) for one in rate_sources_of([plan])):
             raise NotAllowedHere("RATES names a file: a query that comes over HTTP may name a graph of the data")
-        if self._settings.engine.get("locate_streams"):
-            return plan
         known = {name_to_iri(one).value for one in self._registry.streams}
         known |= {_produced_stream(one.text) for one in self._registry.queries.values()}
+        locates = self._settings.engine.get("locate_streams")
         for window in plan.windows:
-            if window.stream.value not in known:
-                stream = iri_to_name(window.stream.value)
-                raise RegistrationError(f"the query reads the stream {stream}, which is not there: make it first")
+            stream = window.stream.value
+            # The engine's own error names all streams, and the caller may not know them.
+            if stream not in known and not (locates and is_stream_address(stream)):
+                what = f"is not there, and its IRI is no address of one ({READABLE})" if locates else "is not there"
+                raise RegistrationError(
+                    f"the query reads the stream {iri_to_name(stream)}, which {what}: make it first"
+                )
         return plan
 
     def _is_active(self, name: str) -> bool:

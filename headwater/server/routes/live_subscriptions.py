@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any
 
 from fastapi import WebSocket
@@ -17,11 +17,14 @@ from starlette.websockets import WebSocketDisconnect
 
 from headwater.server.access import Caller
 from headwater.server.answers.answer_events import Event, Mode, make_event
-from headwater.server.answers.event_streams import error_event, receive_json
+from headwater.server.answers.event_streams import error_event, receive_json, send_text
+from headwater.server.answers.fan_out import TOO_SLOW
 from headwater.server.problems import Problem
 from headwater.server.server_services import ServerServices
 
 logger = logging.getLogger(__name__)
+
+_CLOSE_SECONDS = 10.0
 
 Subscribe = Callable[[str, Mode, str | None], Awaitable[AsyncIterator[list[Event]]]]
 """Begins to follow a query behind an id; a `Problem` where that cannot be."""
@@ -37,21 +40,34 @@ class LiveSubscriptions:
         self._caller = caller
         self._subscribe = subscribe
         self._sending = asyncio.Lock()
+        self._has_lapsed = asyncio.Event()
+        """Set when the client took nothing for too long: what follows is not sent."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._open: dict[str, asyncio.Task[None]] = {}
         """The subscriptions that have not been told to end."""
 
     async def serve(self) -> None:
-        """Do what the client asks until it has gone."""
+        """Do what the client asks until it has gone, or takes nothing for too long; then the connection is closed."""
+        receiving = asyncio.create_task(self._receive())
+        waiting = asyncio.create_task(self._has_lapsed.wait())
         try:
-            while True:
-                await self._do(await receive_json(self._socket) or {})
-        except WebSocketDisconnect:
-            return
+            await asyncio.wait({receiving, waiting}, return_when=asyncio.FIRST_COMPLETED)
+            if receiving.done():
+                with suppress(WebSocketDisconnect):
+                    receiving.result()
         finally:
-            for task in self._tasks:
+            tasks = [receiving, waiting, *self._tasks]
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(*self._tasks, return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
+        if self._has_lapsed.is_set():
+            with suppress(TimeoutError, RuntimeError, WebSocketDisconnect):
+                async with asyncio.timeout(_CLOSE_SECONDS):
+                    await self._socket.close(1008, TOO_SLOW)
+
+    async def _receive(self) -> None:
+        while True:
+            await self._do(await receive_json(self._socket) or {})
 
     async def _do(self, wanted: dict[str, Any]) -> None:
         query, mode, after = wanted.get("subscribe"), wanted.get("mode", "answers"), wanted.get("after")
@@ -107,5 +123,12 @@ class LiveSubscriptions:
             await self._tell(query, error_event("the server failed: subscribe again", status=500))
 
     async def _tell(self, query: str, event: Event) -> None:
+        """Send an event; a `WebSocketDisconnect` where the client has gone, or takes nothing for too long."""
         async with self._sending:
-            await self._socket.send_text(event.of_query(query).decode("utf-8", "replace"))
+            if not self._has_lapsed.is_set():
+                try:
+                    await send_text(self._socket, event.of_query(query))
+                except TimeoutError:
+                    self._has_lapsed.set()
+        if self._has_lapsed.is_set():
+            raise WebSocketDisconnect(1008, TOO_SLOW)

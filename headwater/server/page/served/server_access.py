@@ -88,16 +88,12 @@ class ServerAccess:
 
     async def overview(self) -> PageOverview:
         self._check("read")
-        status = self._server.status
+        status = self._server.visible_status(self._caller)
         run = status["run"]
         await self._ask_process()
-        queries = [_query(name, one) for name, one in status["queries"].items() if self._caller.may("read", query=name)]
         counts = run.get("streams", {})
-        streams = [
-            _stream(name, one, counts)
-            for name, one in status["streams"].items()
-            if self._caller.may("read", stream=name)
-        ]
+        queries = [_query(name, one) for name, one in status["queries"].items()]
+        streams = [_stream(name, one, counts) for name, one in status["streams"].items()]
         failure = status["failure"] or ""
         if not self._server.engine.is_ready:
             gone = self._server.engine.failure
@@ -109,7 +105,7 @@ class ServerAccess:
             tuple(streams),
             tuple(queries),
             self._datasets,
-            run.get("elements", 0),
+            run.get("elements", sum(one.elements for one in streams)),
             self._memory,
             failure,
         )
