@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from random import Random
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headwater.kernel.columns import row_counts
 from headwater.kernel.columns.delta import UNBOUND
 from headwater.kernel.columns.relation import Relation, subtract_rows
 from headwater.kernel.columns.ring_index import MOST_ROWS, Ints
@@ -180,6 +182,57 @@ def test_row_counts_are_those_of_a_counter(steps: list[tuple[list[tuple[int, int
         ceased = counts.change(as_rows(leaving, 2), -1)
         assert {tuple(row) for row in counts.rows[ceased].tolist()} == set(leaving) - set(expected)
         assert counts.bag().tolist() == sorted(list(row) for row in expected)
+
+
+@given(st.lists(st.tuples(MANY_ROWS, st.integers(0, 30), st.integers(0, 9), st.booleans()), max_size=8), st.randoms())
+def test_rows_counted_in_turn_are_those_of_a_counter(
+    steps: list[tuple[list[tuple[int, int]], int, int, bool]], random: Random
+) -> None:
+    """Rows come and go in any order of changes; the oldest go first, but where the order of the rows was changed."""
+    counts = RowCounts(2)
+    expected: list[tuple[int, int]] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(row_counts, "_STRETCH", 7)
+        for coming, gone, order, is_in_turn in steps:
+            if not order:
+                expected.reverse()
+            changes: list[tuple[tuple[int, int], int]] = []
+            crossed: list[int] = []
+            for row in [*coming, *[None] * gone]:
+                if row is not None and (not expected or random.random() < 0.5):
+                    changes.append((row, 1))
+                    expected.append(row)
+                    is_crossing = expected.count(row) == 1
+                elif expected:
+                    changes.append((expected.pop(0), -1))
+                    is_crossing = changes[-1][0] not in expected
+                else:
+                    continue
+                if is_crossing:
+                    crossed.append(len(changes) - 1)
+            if is_in_turn:
+                signs = np.array([sign for _, sign in changes], dtype=np.int8)
+                assert counts.change_in_turn(as_rows([row for row, _ in changes], 2), signs).tolist() == crossed
+            else:
+                counts.compact()
+                for sign in (1, -1):
+                    counts.change(as_rows([row for row, one in changes if one == sign], 2), sign)
+            assert counts.bag().tolist() == sorted(list(row) for row in expected)
+
+
+def test_rows_that_leave_in_arrival_order_are_not_looked_up_in_turn() -> None:
+    counts = RowCounts(1)
+    rows = np.arange(20_000).reshape(-1, 1)
+    counts.change_in_turn(rows[:100], np.ones(100, dtype=np.int8))
+    pairs = np.stack((rows[100:], rows[:-100]), axis=1).reshape(-1, 1)
+    signs = np.tile(np.array([1, -1], dtype=np.int8), pairs.shape[0] // 2)
+    assert counts.change_in_turn(pairs, signs).shape[0] == pairs.shape[0]
+    has_queue = [counts._queue is not None]
+    assert counts.bag().tolist() == rows[-100:].tolist()
+    counts.change_in_turn(rows[-50:], np.full(50, -1, dtype=np.int8))
+    has_queue.append(counts._queue is not None)
+    assert has_queue == [True, False]
+    assert counts.bag().tolist() == rows[-100:-50].tolist()
 
 
 def test_rows_that_are_gone_give_their_memory_back() -> None:

@@ -33,6 +33,7 @@ _SMALLEST_TABLE = 16
 _STRETCH = 8192
 """After so many changes of a run, rows that are gone may be dropped."""
 _NO_PLACES: Ints = np.empty(0, dtype=np.int64)
+_NO_QUEUE = np.empty(0, dtype=np.int32), -1, -1
 
 
 @compiled(inline="always")
@@ -45,6 +46,26 @@ def _find_slot(table, rows, key, values, i, slot):  # type: ignore[no-untyped-de
     return slot
 
 
+@compiled(inline="always")
+def _find_first_slots(table, key, values, slots):  # type: ignore[no-untyped-def]
+    """Where the search for each row begins (`slots`)."""
+    for i in range(values.shape[0]):
+        slots[i] = first_slot(hash_row(values, i, key), table.shape[0])
+
+
+@compiled(inline="always")
+def _prefetch_next(table, rows, counts, slots, i):  # type: ignore[no-untyped-def]
+    """Prefetch what the search for later rows begins with; a slot below zero is not searched."""
+    if i + 2 * PREFETCH_DISTANCE < slots.shape[0]:
+        if slots[i + 2 * PREFETCH_DISTANCE] >= 0:
+            prefetch(table, slots[i + 2 * PREFETCH_DISTANCE])
+        slot = slots[i + PREFETCH_DISTANCE]
+        next_place = np.int64(table[slot]) - 1 if slot >= 0 else np.int64(-1)
+        if next_place >= 0:
+            prefetch(rows, next_place)
+            prefetch(counts, next_place)
+
+
 @compiled
 def _change(table, rows, counts, top, key, values, by, slots, crossed):  # type: ignore[no-untyped-def]
     """Count rows up or down; gives the new top, and the number of rows whose count crossed zero (`crossed`).
@@ -53,16 +74,9 @@ def _change(table, rows, counts, top, key, values, by, slots, crossed):  # type:
     afterwards.
     """
     n = 0
-    size = values.shape[0]
-    for i in range(size):
-        slots[i] = first_slot(hash_row(values, i, key), table.shape[0])
-    for i in range(size):
-        if i + 2 * PREFETCH_DISTANCE < size:
-            prefetch(table, slots[i + 2 * PREFETCH_DISTANCE])
-            next_place = np.int64(table[slots[i + PREFETCH_DISTANCE]]) - 1
-            if next_place >= 0:
-                prefetch(rows, next_place)
-                prefetch(counts, next_place)
+    _find_first_slots(table, key, values, slots)
+    for i in range(values.shape[0]):
+        _prefetch_next(table, rows, counts, slots, i)
         slot = _find_slot(table, rows, key, values, i, slots[i])
         if table[slot] == 0:
             for c in range(key.shape[0]):
@@ -81,9 +95,9 @@ def _change(table, rows, counts, top, key, values, by, slots, crossed):  # type:
 
 
 @compiled(inline="always")
-def _find_place(table, rows, counts, top, key, values, i):  # type: ignore[no-untyped-def]
-    """The place of a row, which is the top if it is new."""
-    slot = _find_slot(table, rows, key, values, i, first_slot(hash_row(values, i, key), table.shape[0]))
+def _find_place(table, rows, counts, top, key, values, i, slot):  # type: ignore[no-untyped-def]
+    """The place of a row, searched from some slot on; it is the top if the row is new."""
+    slot = _find_slot(table, rows, key, values, i, slot)
     if table[slot] == 0:
         for c in range(key.shape[0]):
             rows[top, c] = values[i, c]
@@ -94,9 +108,11 @@ def _find_place(table, rows, counts, top, key, values, i):  # type: ignore[no-un
 
 @compiled
 def _find_places(table, rows, counts, top, key, values, places):  # type: ignore[no-untyped-def]
-    """The place of each row (`places`); gives the new top."""
+    """The place of each row (`places`, at first room for slots); gives the new top."""
+    _find_first_slots(table, key, values, places)
     for i in range(values.shape[0]):
-        places[i] = _find_place(table, rows, counts, top, key, values, i)
+        _prefetch_next(table, rows, counts, places, i)
+        places[i] = _find_place(table, rows, counts, top, key, values, i, places[i])
         top = max(top, places[i] + 1)
     return top
 
@@ -121,7 +137,8 @@ def _list_bags(table, rows, counts, top, key, values, signs, ticks, low, high, e
     for tick in range(low, high):
         is_changed = tick == low
         while i < values.shape[0] and ticks[i] == tick:
-            place = _find_place(table, rows, counts, top, key, values, i)
+            slot = first_slot(hash_row(values, i, key), table.shape[0])
+            place = _find_place(table, rows, counts, top, key, values, i, slot)
             top = max(top, place + 1)
             counts[place] += signs[i]
             is_changed = True
@@ -149,18 +166,39 @@ def _list_bags(table, rows, counts, top, key, values, signs, ticks, low, high, e
 
 
 @compiled
-def _change_in_turn(table, rows, counts, top, key, values, signs, crossed):  # type: ignore[no-untyped-def]
-    """Count rows up or down, one after the other; gives the new top, and how many changes crossed zero (`crossed`)."""
+def _change_in_turn(  # type: ignore[no-untyped-def]
+    table, rows, counts, top, key, values, signs, slots, crossed, queue, begin, end
+):
+    """Count rows up or down, one after the other; gives the new top, and how many changes crossed zero (`crossed`).
+
+    `slots` is room for the slots at which the searches begin. `queue` has the places of rows in order of arrival from
+    `begin` to `end`; what is left of it is given, too. A `begin` below zero says that rows do not leave in that order.
+    """
     n = 0
     for i in range(values.shape[0]):
-        place = _find_place(table, rows, counts, top, key, values, i)
-        top = max(top, place + 1)
+        is_searched = signs[i] > 0 or begin < 0
+        slots[i] = first_slot(hash_row(values, i, key), table.shape[0]) if is_searched else -1
+    for i in range(values.shape[0]):
+        _prefetch_next(table, rows, counts, slots, i)
+        if signs[i] < 0 and begin >= 0:
+            if begin < end and has_same_key(rows, np.int64(queue[begin]), key, values, i, key):
+                place = np.int64(queue[begin])
+                begin += 1
+            else:
+                begin = np.int64(-1)
+        if signs[i] > 0 or begin < 0:
+            slot = slots[i] if slots[i] >= 0 else first_slot(hash_row(values, i, key), table.shape[0])
+            place = _find_place(table, rows, counts, top, key, values, i, slot)
+            top = max(top, place + 1)
+            if begin >= 0:
+                queue[end] = place
+                end += 1
         before = counts[place]
         counts[place] = before + signs[i]
         if (before <= 0) != (counts[place] <= 0):
             crossed[n] = i
             n += 1
-    return top, n
+    return top, n, begin, end
 
 
 @compiled
@@ -228,17 +266,22 @@ class RowCounts:
 
     def change_in_turn(self, values: Ints, signs: Signs) -> Ints:
         """Count rows up or down, one after the other; gives which changes let a row come into the bag or leave it."""
-        self._queue = None
         crossed: list[Ints] = [_NO_PLACES]
         for low in range(0, values.shape[0], _STRETCH):
             some = np.require(values[low : low + _STRETCH], np.int64, ("C", "W"))
             self.compact()
             self._changes += some.shape[0]
             self._make_room(some.shape[0])
-            places = np.empty(some.shape[0], dtype=np.int64)
-            self.top, crossed_count = _change_in_turn(
-                self._table, self.rows, self.counts, self.top, self._key, some, signs[low : low + _STRETCH], places
-            )
+            slots, places = np.empty((2, some.shape[0]), dtype=np.int64)
+            queue, begin, end = _NO_QUEUE if self._queue is None else self._queue.with_room(some.shape[0])
+            self.top, crossed_count, begin, end = _change_in_turn(
+                self._table, self.rows, self.counts, self.top, self._key, some, signs[low : low + _STRETCH], slots,
+                places, queue, begin, end,
+            )  # fmt: skip
+            if begin < 0:
+                self._queue = None
+            elif self._queue is not None:
+                self._queue.set_fields(begin, end)
             crossed.append(places[:crossed_count] + low)
         return np.concatenate(crossed)
 

@@ -139,6 +139,11 @@ class ArrivalQueue:
         """Where compiled code finds the row ids, the first place and the place behind the last."""
         return address_of(self._row_ids), self._begin, self._end
 
+    def with_room(self, more: int) -> tuple[Links, int, int]:
+        """The array with room for more row ids, the first place and the place behind the last."""
+        self.reserve(more)
+        return self._row_ids, self._begin, self._end
+
     def set_fields(self, begin: int, end: int) -> None:
         """Take over the places that compiled code has changed."""
         self._begin, self._end = begin, end
