@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,11 +25,12 @@ class ChaosError(AssertionError):
     """A run that gave what it must not give."""
 
 
-def evaluate_definition(program: RandomProgram, folder: Path) -> None:
-    """Write the answers and dead letters of the definition into `expected`."""
+def evaluate_definition(program: RandomProgram, folder: Path, sources: Mapping[str, Any] | None = None) -> None:
+    """Write the answers and dead letters of the definition into `expected`; `sources` are streams not from files."""
     engine = program.make_engine(
         folder / "run",
         visitor=True,
+        sources=sources,
         in_process=True,
         evaluator="reference",
         dead_letters=folder / "expected" / "letters",
@@ -37,11 +38,11 @@ def evaluate_definition(program: RandomProgram, folder: Path) -> None:
     engine.run(sinks=[hw.FileSink(folder / "expected" / "out", format=program.format)])
 
 
-def expect(program: RandomProgram, folder: Path) -> None:
+def expect(program: RandomProgram, folder: Path, sources: Mapping[str, Any] | None = None) -> None:
     """Evaluate the definition in a fork."""
     notes = folder / "oracle"
     notes.mkdir()
-    how, text = in_fork(lambda: evaluate_definition(program, folder), notes)
+    how, text = in_fork(lambda: evaluate_definition(program, folder, sources), notes)
     if how != "done":
         raise ChaosError(f"the run without a failure {how}: {text}")
 
@@ -61,11 +62,39 @@ class Outcome:
         letters = (line for path in (folder / "letters").glob("[!.]*") for line in path.read_text().splitlines())
         return cls(answers, Counter(letters))
 
+    def with_letters(self, change: Callable[[dict[str, Any]], Iterable[dict[str, Any]]]) -> Outcome:
+        """The same answers; each dead letter is replaced with those that `change` makes of it."""
+        letters: Counter[str] = Counter()
+        for text, count in self.letters.items():
+            for letter in change(json.loads(text)):
+                letters[json.dumps(letter, sort_keys=True)] += count
+        return Outcome(self.answers, letters)
 
-def compare(program: RandomProgram, folder: Path, *, endpoint_failed: bool) -> Outcome:
-    """Compare what was delivered with what was expected; gives the latter. A `ChaosError` says what is different."""
+
+def statements_of(letter: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A dead letter for each of its statements, without the line.
+
+    Which messages of the same time are one element depends on which of them were there when a batch began.
+    """
+    for statement in letter["text"].splitlines() or [""]:
+        yield {**letter, "text": statement, "line": None}
+
+
+def compare(
+    program: RandomProgram,
+    folder: Path,
+    *,
+    endpoint_failed: bool,
+    change_letters: Callable[[dict[str, Any]], Iterable[dict[str, Any]]] | None = None,
+) -> Outcome:
+    """Compare what was delivered with what was expected; gives the latter. A `ChaosError` says what is different.
+
+    With `change_letters` dead letters are compared as that makes them.
+    """
     found = Outcome.read(folder / "run", program.format)
     wanted = Outcome.read(folder / "expected", program.format)
+    if change_letters is not None:
+        found, wanted = found.with_letters(change_letters), wanted.with_letters(change_letters)
     for query in program.queries:
         own, expected = found.answers.get(query.name, Counter()), wanted.answers.get(query.name, Counter())
         if query.name == program.service:

@@ -101,11 +101,16 @@ class RandomProgram:
         if self.changes_data:
             load(folder / "data", [folder / "data.nq"])
 
-    def make_engine(self, folder: Path, *, visitor: bool, **settings: Any) -> hw.Engine:
-        """An engine that reads the files of a folder; `settings` are those that differ from run to run."""
+    def make_engine(
+        self, folder: Path, *, visitor: bool, sources: Mapping[str, Any] | None = None, **settings: Any
+    ) -> hw.Engine:
+        """An engine that reads the files of a folder, but for streams with `sources` of their own.
+
+        `settings` are those that differ from run to run.
+        """
         engine = hw.Engine(delay=self.delay, **settings)
         for index, stream in enumerate(STREAMS):
-            engine.stream(stream, hw.files(folder / f"s{index}.tnq"))
+            engine.stream(stream, (sources or {}).get(stream) or hw.files(folder / f"s{index}.tnq"))
         engine.dataset(folder / ("data" if self.changes_data else "data.nq"))
         for query in self.queries:
             query.register(engine)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import socket
 import subprocess
 import threading
 import time
@@ -13,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from paho.mqtt.client import Client
-from paho.mqtt.enums import CallbackAPIVersion
 
 import headwater as hw
+from tests.sources.mosquitto_broker import Mosquitto, find_mosquitto
 
 PROJECT = Path(__file__).resolve().parents[2]
 QUERY = """
@@ -28,50 +25,6 @@ TEMPLATE = """
 @time {at} as seconds
 <http://ex/{_topic}> <http://ex/value> "{v}" .
 """
-
-
-class Mosquitto:
-    """A broker of its own, which keeps messages for clients that are away."""
-
-    def __init__(self, executable: str, folder: Path) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as server:
-            self.port: int = server.getsockname()[1]
-        self._command = [executable, "-c", str(folder / "mosquitto.conf")]
-        (folder / "mosquitto.conf").write_text(
-            f"listener {self.port} 127.0.0.1\nallow_anonymous true\npersistence true\n"
-            f"persistence_location {folder}/\nautosave_interval 1\n" + ("user root\n" if os.getuid() == 0 else "")
-        )
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        for _ in range(100):
-            try:
-                with socket.create_connection(("127.0.0.1", self.port), timeout=1):
-                    return
-            except OSError:
-                time.sleep(0.05)
-        raise RuntimeError("Mosquitto does not listen")
-
-    def stop(self) -> None:
-        """Ends it as an operator would: it saves what it keeps for clients that are away."""
-        if self._process is not None:
-            self._process.terminate()
-            self._process.wait(10)
-            self._process = None
-
-    def publish(self, messages: list[tuple[str, str]]) -> None:
-        client = Client(CallbackAPIVersion.VERSION2, client_id="publisher")
-        client.connect("127.0.0.1", self.port)
-        client.loop_start()
-        for topic, payload in messages:
-            client.publish(topic, payload, qos=1).wait_for_publish(10)
-        client.disconnect()
-        client.loop_stop()
-
-
-def find_mosquitto() -> str | None:
-    return shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin")
 
 
 @pytest.fixture
