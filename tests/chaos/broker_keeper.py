@@ -11,6 +11,7 @@ order is done when its call returns:
 | tear BYTES      | they end when so many more bytes have passed, in the midst of a message                   |
 | delay SECONDS   | for so long each chunk of bytes is held up                                                |
 | save            | the broker saves what it keeps in memory (MQTT)                                           |
+| calm            | the proxy passes everything on, and faults that were at work are over                     |
 | count           | nothing; says how many connections were made through the proxy                            |
 """
 
@@ -110,6 +111,7 @@ class _Keeper:
         self._broker.start()
         self._proxy = CuttingProxy(broker.port, proxy_port)
         self._server = socket.create_server(("127.0.0.1", 0))
+        self._at_work = threading.Lock()
         self.kept = KeptBroker(self._proxy.port, broker.port, self._server.getsockname()[1])
 
     def obey(self) -> None:
@@ -121,7 +123,8 @@ class _Keeper:
         with connection:
             name, *values = json.loads(connection.makefile().readline())
             try:
-                self._do(name, *values)
+                with self._at_work:
+                    self._do(name, *values)
                 reply = str(self._proxy.connections)
             except Exception as error:
                 reply = repr(error)
@@ -145,6 +148,8 @@ class _Keeper:
                 self._proxy.slow_down(_PAUSE, seconds)
             case "save", *_:
                 self._broker.save()  # type: ignore[attr-defined]
+            case "calm", *_:
+                self._proxy.calm_down()
             case "count", *_:
                 return
             case _:

@@ -30,7 +30,7 @@ LONGEST_SECONDS = 240
 """After so long a run hangs. Code that is compiled for the first time takes a minute on a busy machine."""
 RETRIES = 2
 VISITS = ("there", "there", "away", "comes", "goes")
-FAILING = ("full", "broken", "unreadable", "endpoint", "worker")
+FAILING = ("full", "broken", "unreadable", "endpoint", "worker", "broker")
 """The faults at which a run may end with an error."""
 DEFECT = "HEADWATER_DEBUG"
 """What `headwater` says of an error that was not written for people."""

@@ -207,7 +207,7 @@ def run_over_mqtt(seed: int, folder: Path, broker: KeptBroker) -> Counter[str]:
     random = Random(f"mqtt {seed}")
     # A fault of the disk in about half of the runs.
     lives = [Life.of(random) if random.randrange(2) else Life() for _ in range(random.randint(1, 3))]
-    program = a_program(random, len(lives))
+    program = a_program(random, len(lives)).reading_all()
     streams = tuple(random.choice([STREAMS, STREAMS, STREAMS[:1], STREAMS[1:]]))
     plans = [_a_part(random, program, streams, number) for number in range(len(lives))]
     story, run = Story(seed, program), folder / "run"
@@ -271,7 +271,7 @@ def _receive(
     if plan or number < len(program.parts[STREAMS[0]]):
         program.write_part(folder / "run", number)
     until = folder / f"stop-{number}"
-    before = through.broker.order("count")
+    before = through.broker.order("calm")
     begun = begin_life(program, folder, number, life, is_last=False, sources=through.sources(), until=until)
     try:
         through.wait_for_connections(before, begun)

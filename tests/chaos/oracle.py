@@ -100,7 +100,7 @@ def compare(
         if query.name == program.service:
             _compare_remote(own, expected, endpoint_failed)
         else:
-            _compare_counts(query.name, own, expected)
+            compare_counts(query.name, own, expected)
     if program.visitor is not None:
         name = program.visitor.name
         complete = Counter(
@@ -108,7 +108,7 @@ def compare(
         )
         if doubled := complete - wanted.answers.get(name, Counter()):
             raise ChaosError(f"{name}, which comes and goes, says it is complete and is not: {_some(doubled)}")
-    _compare_counts("dead letters", found.letters, wanted.letters)
+    compare_counts("dead letters", found.letters, wanted.letters)
     return wanted
 
 
@@ -124,7 +124,8 @@ def compare_data(folder: Path) -> None:
         raise ChaosError(f"the data set has {sorted(there)}; begun: {sorted(begun)}, acknowledged: {sorted(done)}")
 
 
-def _compare_counts(name: str, found: Counter[str], wanted: Counter[str]) -> None:
+def compare_counts(name: str, found: Counter[str], wanted: Counter[str]) -> None:
+    """Compare what is there with what should be; a `ChaosError` names what is lost, or there too often."""
     if lost := wanted - found:
         raise ChaosError(f"{name}: lost {_some(lost)}; there is instead {_some(found - wanted)}")
     if doubled := found - wanted:
@@ -165,18 +166,22 @@ def _some(counts: Counter[str]) -> str:
 
 def _read_json(path: Path) -> Iterator[str]:
     for line in path.read_text("utf-8", "surrogatepass").splitlines():
-        answer: dict[str, Any] = json.loads(line)
-        rows = answer.get("results", {}).get("bindings")
-        content = {
-            "time": answer["time_us"],
-            "variables": answer["head"].get("vars"),
-            "rows": None if rows is None else sorted(rows, key=lambda row: json.dumps(row, sort_keys=True)),
-            "graph": sorted(answer.get("graph", "").splitlines()),
-            "boolean": answer.get("boolean"),
-            "complete": answer.get("complete", True),
-        }
-        content |= {name: answer[name] for name in ("quality", "suspended") if name in answer}
-        yield json.dumps(content, sort_keys=True)
+        yield comparable_answer(json.loads(line))
+
+
+def comparable_answer(answer: dict[str, Any]) -> str:
+    """What an answer in JSON says, as a text, the same for each order of its rows."""
+    rows = answer.get("results", {}).get("bindings")
+    content = {
+        "time": answer["time_us"],
+        "variables": answer["head"].get("vars"),
+        "rows": None if rows is None else sorted(rows, key=lambda row: json.dumps(row, sort_keys=True)),
+        "graph": sorted(answer.get("graph", "").splitlines()),
+        "boolean": answer.get("boolean"),
+        "complete": answer.get("complete", True),
+    }
+    content |= {name: answer[name] for name in ("quality", "suspended") if name in answer}
+    return json.dumps(content, sort_keys=True)
 
 
 def _read_csv(path: Path) -> Iterator[str]:

@@ -90,6 +90,12 @@ class RandomProgram:
     format: str
     service: str | None = None
 
+    def reading_all(self) -> RandomProgram:
+        """The same program, in which each stream has a reader: what nobody reads is not received."""
+        if any(query.name == "reader" for query in self.queries):
+            return self
+        return replace(self, queries=(*self.queries, ProgramQuery("reader", _READER)))
+
     def write_part(self, folder: Path, number: int) -> None:
         """Append one part to the files of the streams."""
         for index, stream in enumerate(STREAMS):
