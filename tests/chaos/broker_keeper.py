@@ -121,36 +121,36 @@ class _Keeper:
 
     def _answer(self, connection: socket.socket) -> None:
         with connection:
-            name, *values = json.loads(connection.makefile().readline())
+            order = json.loads(connection.makefile().readline())
             try:
                 with self._at_work:
-                    self._do(name, *values)
+                    self._do(*order)
                 reply = str(self._proxy.connections)
             except Exception as error:
                 reply = repr(error)
             connection.sendall(f"{reply}\n".encode())
 
-    def _do(self, name: str, *values: float) -> None:
-        match name, *values:
-            case "kill", seconds:
+    def _do(self, name: str, value: float = 0.0) -> None:
+        match name:
+            case "kill":
                 self._broker.kill()
-                time.sleep(seconds)
+                time.sleep(value)
                 self._broker.start()
-            case "stop", seconds:
+            case "stop":
                 os.kill(self._broker.pid, signal.SIGSTOP)
-                time.sleep(seconds)
+                time.sleep(value)
                 os.kill(self._broker.pid, signal.SIGCONT)
-            case "cut", *_:
+            case "cut":
                 self._proxy.cut()
-            case "tear", length:
-                self._proxy.cut_after(int(length))
-            case "delay", seconds:
-                self._proxy.slow_down(_PAUSE, seconds)
-            case "save", *_:
+            case "tear":
+                self._proxy.cut_after(int(value))
+            case "delay":
+                self._proxy.slow_down(_PAUSE, value)
+            case "save":
                 self._broker.save()  # type: ignore[attr-defined]
-            case "calm", *_:
+            case "calm":
                 self._proxy.calm_down()
-            case "count", *_:
+            case "count":
                 return
             case _:
-                raise ValueError(f"no order {name} with {len(values)} values")
+                raise ValueError(f"no order {name}")

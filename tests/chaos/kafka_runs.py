@@ -1,10 +1,10 @@
 """Chaos runs on Spark from Kafka to files and Kafka, while the broker is killed, stopped and cut off.
 
 A topic is what was written into it, in the order of its partition; a producer that does not know whether a record was
-taken writes it twice, and then there are two. So the definition reads a file that has, line by line, what the topic has.
-What is promised (docs/how-to/kafka.md): the files have each answer once; the topic of answers has them at least once,
-those of one key are the same, and one record of each key is each answer once. A run that does not follow may end with an
-error when its broker is away, and another one goes on from its checkpoint.
+taken writes it twice, and then there are two. So the definition reads a file that has, line by line, what the topic
+has. What is promised (docs/how-to/kafka.md): the files have each answer once; the topic of answers has them at least
+once, those of one key are the same, and one record of each key is each answer once. A run that does not follow may end
+with an error when its broker is away, and another one goes on from its checkpoint.
 """
 
 from __future__ import annotations
@@ -194,7 +194,9 @@ def run_over_kafka(
     return Counter({f"over Kafka, {name}": count for name, count in found.items()})
 
 
-def _records(random: Random, program: RandomProgram, streams: tuple[str, ...]) -> dict[str, tuple[tuple[str, ...], ...]]:
+def _records(
+    random: Random, program: RandomProgram, streams: tuple[str, ...]
+) -> dict[str, tuple[tuple[str, ...], ...]]:
     """The parts of a program, some records of topics twice, as by a producer that has seen no answer."""
     found = dict(program.parts)
     for stream in streams:
@@ -211,9 +213,7 @@ def _placeless(letter: dict[str, Any]) -> Iterator[dict[str, Any]]:
     return ({**one, "source": None} for one in statements_of(letter))
 
 
-def _happening(
-    broker: KeptBroker, one: KafkaLife, notes: Path
-) -> Callable[[hw.Engine], AbstractContextManager[None]]:
+def _happening(broker: KeptBroker, one: KafkaLife, notes: Path) -> Callable[[hw.Engine], AbstractContextManager[None]]:
     """What happens to the broker while an engine runs; one that follows is stopped in the end."""
 
     @contextmanager

@@ -56,6 +56,8 @@ class MqttStreams:
     folder: Path
     sent: dict[str, list[str]] = field(default_factory=dict)
     """What was sent for each stream, first sendings only, as the lines that stand for it in the spool."""
+    unsaved: list[Send] = field(default_factory=list)
+    """What was sent since the broker has saved what it keeps."""
 
     def topic(self, stream: str) -> str:
         return f"chaos/{self.run}/{STREAMS.index(stream)}"
@@ -109,7 +111,6 @@ class MqttStreams:
 
     def perform(self, plan: tuple[Step, ...]) -> None:
         """Send the messages of a part, and have the faults happen among them."""
-        unsaved: list[Send] = []
         waiting: list[Send] = []
         for step in plan:
             if isinstance(step, Send):
@@ -117,26 +118,23 @@ class MqttStreams:
                 waiting.append(step)
                 continue
             self._send(waiting)
-            unsaved, waiting = unsaved + waiting, []
+            waiting = []
             time.sleep(step.sleep)
-            self._have_happen(step, unsaved)
-            if step.kind in ("kill", "save"):
-                unsaved = []
+            self._have_happen(step)
         self._send(waiting)
 
-    def _have_happen(self, fault: BrokerFault, unsaved: list[Send]) -> None:
+    def _have_happen(self, fault: BrokerFault) -> None:
         match fault.kind:
             case "twice":
-                self._send(unsaved[-1:])
-            case "save":
-                self.broker.order("save")
+                self._send(self.unsaved[-1:])
             case "kill":
                 self.broker.order("kill", fault.value)
-                self._send(unsaved)
-                # What comes behind it must not be lost with a later kill, either.
-                self.broker.order("save")
+                lost, self.unsaved = self.unsaved, []
+                self._send(lost)
             case kind:
                 self.broker.order(kind, fault.value)
+                if kind == "save":
+                    self.unsaved = []
 
     def _send(self, messages: list[Send]) -> None:
         if not messages:
@@ -149,6 +147,7 @@ class MqttStreams:
                 one.wait_for_publish(_SEND_SECONDS)
                 if not one.is_published():
                     raise RuntimeError("the broker does not take what is sent")
+        self.unsaved += messages
 
     def wait_for_connections(self, before: int, begun: BegunLife) -> None:
         """Wait until the run has connected, for some seconds at most, or has ended."""
@@ -169,7 +168,7 @@ class MqttStreams:
         return [_comparable(line) for text in texts for line in text.splitlines(keepends=True) if line.endswith("\n")]
 
     def wait_for_all(self, begun: BegunLife) -> None:
-        """Wait until everything is in the spools, or the run has ended; a `ChaosError` where something does not come."""
+        """Wait until everything is in the spools, or the run has ended; a `ChaosError` where something is lost."""
         end = time.monotonic() + _ARRIVAL_SECONDS
         while (missing := self.missing()) and begun.fork.is_alive:
             if time.monotonic() > end:

@@ -1,10 +1,10 @@
 """The process in which chaos runs on Spark are.
 
-    python -m tests.chaos.spark_driver FOLDER SEED RUNS SECONDS URL [BROKER]
+    python -m tests.chaos.spark_driver FOLDER SEED RUNS SECONDS WHERE
 
-With a broker the streams come through Kafka. Each run that is done is a line of JSON with its seed and what there was to
-see, or what is wrong. A driver that is killed takes this process with it: whoever started it starts it again with the
-same seed.
+WHERE is the address of an endpoint, or a broker (`KeptBroker.to_json`): then the streams come through Kafka. Each run
+that is done is a line of JSON with its seed and what there was to see, or what is wrong. A driver that is killed takes
+this process with it: whoever started it starts it again with the same seed.
 """
 
 from __future__ import annotations
@@ -17,24 +17,28 @@ from pathlib import Path
 from typing import Any
 
 import headwater as hw
+from headwater.sources.kafka_jars import ensure_kafka
 from tests.chaos.broker_keeper import KeptBroker
 from tests.chaos.kafka_runs import run_over_kafka
 from tests.chaos.oracle import ChaosError
 from tests.chaos.spark_runs import run_on_spark
 
 
-def main(folder: Path, first: int, runs: int, seconds: float, url: str, broker: KeptBroker | None) -> None:
+def main(folder: Path, first: int, runs: int, seconds: float, where: str) -> None:
+    broker = KeptBroker.from_json(where) if where.startswith("{") else None
     end = time.monotonic() + seconds
     logging.getLogger("headwater").setLevel(logging.ERROR)
     spark = hw.Engine(master="local[2]").session()
     spark.sparkContext.setLogLevel("OFF")
+    if broker is not None:
+        ensure_kafka(spark)
     for seed in range(first, first + runs):
         if time.monotonic() > end:
             break
         said: dict[str, Any] = {"seed": seed}
         try:
             if broker is None:
-                said["counts"] = run_on_spark(seed, folder / f"spark-{seed}", spark, kills_driver=True, url=url)
+                said["counts"] = run_on_spark(seed, folder / f"spark-{seed}", spark, kills_driver=True, url=where)
             else:
                 said["counts"] = run_over_kafka(seed, folder / f"kafka-{seed}", spark, broker, kills_driver=True)
         except ChaosError as error:
@@ -44,5 +48,4 @@ def main(folder: Path, first: int, runs: int, seconds: float, url: str, broker: 
 
 
 if __name__ == "__main__":
-    kept = KeptBroker.from_json(sys.argv[6]) if len(sys.argv) > 6 else None
-    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]), sys.argv[5], kept)
+    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]), sys.argv[5])

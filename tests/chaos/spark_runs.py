@@ -1,7 +1,7 @@
 """Chaos runs on Spark: many in one session; a run whose driver is killed goes on in another process.
 
-The run goes on behind the life in which it was killed (`spark_driver`). The faults of the disk are those of the driver's
-own files: sinks, dead letters, the record of the checkpoint.
+The run goes on behind the life in which it was killed (`spark_driver`). The faults of the disk are those of the
+driver's own files: sinks, dead letters, the record of the checkpoint.
 """
 
 from __future__ import annotations
