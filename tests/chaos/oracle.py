@@ -63,18 +63,16 @@ class Outcome:
         return cls(answers, Counter(letters))
 
     def with_letters(self, change: Callable[[dict[str, Any]], Iterable[dict[str, Any]]]) -> Outcome:
-        """The same answers; each dead letter is replaced with those that `change` makes of it."""
-        letters: Counter[str] = Counter()
-        for text, count in self.letters.items():
-            for letter in change(json.loads(text)):
-                letters[json.dumps(letter, sort_keys=True)] += count
-        return Outcome(self.answers, letters)
+        """The same answers; each dead letter is replaced with those that `change` makes of it, each of them once."""
+        letters = (json.dumps(letter, sort_keys=True) for text in self.letters for letter in change(json.loads(text)))
+        return Outcome(self.answers, Counter(dict.fromkeys(letters, 1)))
 
 
 def statements_of(letter: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """A dead letter for each of its statements, without the line.
 
-    Which messages of the same time are one element depends on which of them were there when a batch began.
+    Which messages of the same time are one element depends on which of them were there when a batch began, and the text
+    of one may go on with those of the next.
     """
     for statement in letter["text"].splitlines() or [""]:
         yield {**letter, "text": statement, "line": None}

@@ -231,3 +231,22 @@ def test_a_run_without_streams_still_begins() -> None:
     feed = Feed({})
     feed.finish()
     assert chunks_between(feed, offsets(feed, Offset(), None)) == [Chunk(None)]
+
+
+@pytest.mark.parametrize("limit", [1, 20, 41, 60, 90])
+@pytest.mark.parametrize("written", [1, 2, 3])
+def test_an_element_whose_lines_are_still_being_written_loses_none(tmp_path: Path, written: int, limit: int) -> None:
+    """Batches that are planned while a part of the lines is there, and that end in their midst."""
+    path = tmp_path / "s.tnq"
+    lines = [f"1000\t<urn:s{number}> <urn:p> <urn:o> ." for number in range(4)]
+    lines.append("2000\t<urn:s4> <urn:p> <urn:o> .")
+    write(path, lines[:written])
+    feed, begin, found = Feed({"s": hw.files(path)}, drain=False), Offset(), list[Element]()
+    while (end := feed.next_offset(begin, limit)) != begin:
+        for task in feed.read_tasks(begin, end):
+            found += [element for chunk in feed.read(task) for element in elements_of(chunk.elements)]
+        if not begin.has_begun:
+            # The rest comes between two batches, when the first one was read.
+            write(path, lines[written:], append=True)
+        begin = end
+    assert [str(triple.subject) for one in found for triple in one.triples] == [f"<urn:s{n}>" for n in range(5)]
