@@ -43,6 +43,8 @@ _ARRIVAL_SECONDS = 30.0
 """After so long without a fault a message that has not arrived is lost. Clients wait up to 2 s between two tries."""
 _SEND_SECONDS = 20.0
 _CONNECT_SECONDS = 5.0
+_KEEP_SECONDS = 1e9
+"""What was received is compared in the end, also where clocks have jumped."""
 _SAYS_SOURCE = re.compile(r'"[^"]*"\]$')
 
 
@@ -73,14 +75,19 @@ class MqttStreams:
         server = f"127.0.0.1:{self.broker.port}"
         return {
             stream: hw.mqtt(
-                server, self.topic(stream), format="tnq", client=self.client_name(stream), spool=self.spool(stream)
+                server,
+                self.topic(stream),
+                format="tnq",
+                client=self.client_name(stream),
+                spool=self.spool(stream),
+                keep=_KEEP_SECONDS,
             )
             for stream in self.streams
         }
 
     def spools(self) -> dict[str, Any]:
         """What was received, as sources."""
-        return {stream: SpoolSource(str(self.spool(stream))) for stream in self.streams}
+        return {stream: SpoolSource(str(self.spool(stream)), _KEEP_SECONDS) for stream in self.streams}
 
     @contextmanager
     def subscribed(self) -> Iterator[None]:
