@@ -20,7 +20,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from headwater.sources.following.file_identity import files_beside, find_file
-from headwater.sources.item_ranges import can_read_lines, elements_at, find_cut, line_numbers, read_item_range, scan_item_range
+from headwater.sources.item_ranges import (
+    can_read_lines,
+    elements_at,
+    find_cut,
+    line_numbers,
+    read_item_range,
+    scan_item_range,
+)
 from headwater.sources.read_faults import report_read_faults
 from headwater.sources.source import ItemRange, SourceError, SourceItem
 from headwater.terms.arguments import check_elements, check_path

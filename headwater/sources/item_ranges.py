@@ -4,8 +4,8 @@ A timed N-Quads element can consist of several lines. Where a range ends inside 
 read by the range in which it begins. Where it ends because the file did, more lines of the last element may be
 appended later. The element is given out as it is, and later lines make an element of their own with the same time. A
 window holds the same triples either way. So a batch ends between two elements, or where the file does (`find_cut`): of
-an element that is still being written, a range that ends in its midst would read what is there, and the next range would
-leave the rest to it.
+an element that is still being written, a range that ends in its midst would read what is there, and the next range
+would leave the rest to it.
 """
 
 from __future__ import annotations

@@ -38,6 +38,7 @@ from tests.chaos.lives import BegunLife, Life, begin_life
 from tests.chaos.oracle import ChaosError, compare, compare_data, expect, statements_of
 from tests.chaos.random_programs import RandomProgram, a_program
 from tests.kernel.generated_queries import STREAMS
+from tests.sources.mosquitto_broker import subscribe
 
 _ARRIVAL_SECONDS = 30.0
 """After so long without a fault a message that has not arrived is lost. Clients wait up to 2 s between two tries."""
@@ -93,21 +94,19 @@ class MqttStreams:
     def subscribed(self) -> Iterator[None]:
         """Have the broker keep messages for the clients from the start, and forget them in the end."""
         for stream in self.streams:
-            with self._connected(self.client_name(stream), clean=False) as client:
-                client.subscribe(self.topic(stream), 1)
-                # The broker has subscribed it when it answers what came behind that.
-                client.publish(f"{self.topic(stream)}/begin", b"", qos=1).wait_for_publish(_SEND_SECONDS)
+            subscribe(self.broker.direct, self.client_name(stream), self.topic(stream))
         self.broker.order("save")
         try:
             yield
         finally:
             for stream in self.streams:
-                with self._connected(self.client_name(stream), clean=True):
+                with self._connected(self.client_name(stream)):
                     pass
 
     @contextmanager
-    def _connected(self, name: str, *, clean: bool) -> Iterator[Client]:
-        client = Client(CallbackAPIVersion.VERSION2, client_id=name, clean_session=clean)
+    def _connected(self, name: str) -> Iterator[Client]:
+        """A client of which the broker keeps nothing."""
+        client = Client(CallbackAPIVersion.VERSION2, client_id=name, clean_session=True)
         client.connect("127.0.0.1", self.broker.direct)
         client.loop_start()
         try:
@@ -146,7 +145,7 @@ class MqttStreams:
     def _send(self, messages: list[Send]) -> None:
         if not messages:
             return
-        with self._connected(f"chaos-{self.run}-sender", clean=True) as client:
+        with self._connected(f"chaos-{self.run}-sender") as client:
             begun: list[MQTTMessageInfo] = [
                 client.publish(self.topic(one.stream), one.payload.encode(), qos=1) for one in messages
             ]

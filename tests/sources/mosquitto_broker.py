@@ -97,5 +97,19 @@ class Mosquitto:
             client.loop_stop()
 
 
+def subscribe(port: int, name: str, topic: str) -> None:
+    """Have a broker keep the messages of a topic for a client of that name from now on."""
+    client = Client(CallbackAPIVersion.VERSION2, client_id=name, clean_session=False)
+    client.connect("127.0.0.1", port)
+    client.loop_start()
+    try:
+        client.subscribe(topic, 1)
+        # The broker has subscribed it when it acknowledges what came behind that.
+        client.publish(f"begun/{name}", b"", qos=1).wait_for_publish(10)
+        client.disconnect()
+    finally:
+        client.loop_stop()
+
+
 def find_mosquitto() -> str | None:
     return shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin")

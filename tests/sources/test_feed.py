@@ -250,3 +250,15 @@ def test_an_element_whose_lines_are_still_being_written_loses_none(tmp_path: Pat
             write(path, lines[written:], append=True)
         begin = end
     assert [str(triple.subject) for one in found for triple in one.triples] == [f"<urn:s{n}>" for n in range(5)]
+
+
+def test_the_text_of_an_element_that_was_appended_apart_is_found(tmp_path: Path) -> None:
+    """It has the time of the element before it, which was read by then: both are elements, and may be late."""
+    path = tmp_path / "s.tnq"
+    write(path, ["1000\t<urn:s0> <urn:p> <urn:o> ."])
+    feed = Feed({"s": hw.files(path)}, drain=False)
+    first = feed.next_offset(Offset())
+    write(path, ["1000\t<urn:s1> <urn:p> <urn:o> ."], append=True)
+    (task,) = feed.read_tasks(first, feed.next_offset(first))
+    ((element,),) = [elements_of(chunk.elements) for chunk in feed.read(task)]
+    assert feed.text_at("s", str(path), element.position) == "<urn:s1> <urn:p> <urn:o> ."
