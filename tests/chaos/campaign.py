@@ -38,7 +38,7 @@ from tests.sources.kafka_broker import Broker
 from tests.sources.mosquitto_broker import Mosquitto, find_mosquitto
 
 _SEEDS = 1 << 32
-_WARM_UP = 12
+_WARM_UP, _FEW = 12, 3
 _SHARES = {"in-process": 0.4, "mqtt": 0.2, "spark": 0.25, "kafka": 0.15}
 """How much of the time each kind of runs has, where there are all of them."""
 PROJECT = Path(__file__).resolve().parents[2]
@@ -80,7 +80,7 @@ class Campaign:
         if executable is None:
             print("No runs over MQTT: Mosquitto is not installed (apt-get install mosquitto)", flush=True)
             return
-        warm_up(self._folder / "warm-up", _WARM_UP)
+        warm_up(self._folder / "warm-up", _FEW)
         kept = self._make_broker_folder("mosquitto")
         with kept_broker(lambda: Mosquitto(executable, kept, autosave=None)) as broker:
             for seed in self._seeds:

@@ -44,7 +44,7 @@ def test_some_seeds_in_process(tmp_path: Path) -> None:
 
 def test_a_seed_on_spark(tmp_path: Path, spark: SparkSession) -> None:
     # A worker is killed in the middle of a batch.
-    seen = run_on_spark(2, tmp_path, spark, kills_driver=False)
+    seen = run_on_spark(266, tmp_path, spark, kills_driver=False)
     assert seen["on Spark, fault worker"] and seen["on Spark, answers"]
 
 
