@@ -244,7 +244,7 @@ def test_an_element_whose_lines_are_still_being_written_loses_none(tmp_path: Pat
     feed, begin, found = Feed({"s": hw.files(path)}, drain=False), Offset(), list[Element]()
     while (end := feed.next_offset(begin, limit)) != begin:
         for task in feed.read_tasks(begin, end):
-            found += [element for chunk in feed.read(task) for element in elements_of(chunk.elements)]
+            found += [element for chunk in feed.read(task) for element in elements_in(chunk)]
         if not begin.has_begun:
             # The rest comes between two batches, when the first one was read.
             write(path, lines[written:], append=True)
@@ -260,5 +260,5 @@ def test_the_text_of_an_element_that_was_appended_apart_is_found(tmp_path: Path)
     first = feed.next_offset(Offset())
     write(path, ["1000\t<urn:s1> <urn:p> <urn:o> ."], append=True)
     (task,) = feed.read_tasks(first, feed.next_offset(first))
-    ((element,),) = [elements_of(chunk.elements) for chunk in feed.read(task)]
+    ((element,),) = [elements_in(chunk) for chunk in feed.read(task)]
     assert feed.text_at("s", str(path), element.position) == "<urn:s1> <urn:p> <urn:o> ."

@@ -134,9 +134,9 @@ def test_what_came_over_another_connection_is_not_acknowledged_over_this_one(tmp
     client, spool = FakeClient(), Spool(tmp_path)
     receiver = MqttReceiver(MqttBroker("localhost", 1883), "t", 1, "me", Decoder.of("text", template=ANY_TEXT), spool)
     paho = receiver._make_client()
-    assert paho.on_connect is not None
+    connected: Any = paho.on_connect
     for number in (1, 2):
-        paho.on_connect(paho, None, ConnectFlags(False), ReasonCode(PacketTypes.CONNACK), None)
+        connected(paho, None, ConnectFlags(False), ReasonCode(PacketTypes.CONNACK), None)
         message = MQTTMessage(mid=7, topic=b"t")
         message.payload, message.qos = f"{number}".encode(), 1
         receiver._enqueue(message)
