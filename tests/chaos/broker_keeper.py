@@ -24,7 +24,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
@@ -33,6 +33,7 @@ from tests.chaos.cutting_proxy import CuttingProxy
 _PAUSE = 0.05
 """How long a chunk of bytes is held up."""
 _ORDER_SECONDS = 150.0
+_LOOK_SECONDS = 1.0
 
 
 class KillableBroker(Protocol):
@@ -115,9 +116,15 @@ class _Keeper:
         self.kept = KeptBroker(self._proxy.port, broker.port, self._server.getsockname()[1])
 
     def obey(self) -> None:
-        while True:
-            connection, _ = self._server.accept()
-            threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
+        """Obey until the process that has begun this one is gone; then end the broker, too."""
+        parent = os.getppid()
+        self._server.settimeout(_LOOK_SECONDS)
+        while os.getppid() == parent:
+            with suppress(TimeoutError):
+                connection, _ = self._server.accept()
+                connection.settimeout(None)
+                threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
+        os.killpg(0, signal.SIGKILL)
 
     def _answer(self, connection: socket.socket) -> None:
         with connection:
