@@ -50,9 +50,10 @@ soak: $(SPARK_STAMP) ## the tests marked slow or soak, with many generated examp
 	@$(WITH_JAVA) HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -q -m "slow or soak" --timeout=0 --durations=20 $(SOAK) \
 	  || { code=$$?; [ $$code -eq 5 ] && echo "No test is marked slow or soak."; }
 
-# A seed that failed is repeated alone: make chaos SEED=4711 RUNNER=in-process (or spark); RUNS has more from there on.
+# A seed that failed is repeated alone: make chaos SEED=4711 RUNNER=in-process (or mqtt, spark,
+# kafka); RUNS has more from there on.
 CHAOS_SECONDS ?= 1200
-RUNNER ?= both
+RUNNER ?= all
 chaos: $(SPARK_STAMP) ## random faults over random programs on both runners (about 20 minutes; SEED repeats a run)
 	@$(WITH_JAVA) $(BIN)/python -m tests.chaos.campaign --runner $(RUNNER) \
 	  $(if $(SEED),--seed $(SEED) --runs $(or $(RUNS),1),--seconds $(CHAOS_SECONDS))

@@ -134,7 +134,8 @@ class Feed:
         for stream, before in ((stream, start.of(stream)) for stream in self._sources):
             # In proportion to what is left, so that the streams of a query come to their ends together.
             share = sizes[stream] if limit is None else min(sizes[stream], max(1, limit * sizes[stream] // total))
-            after = _advance(followed[stream][0], unread[stream], share, is_final=self._final_items is not None)
+            offsets, source = followed[stream][0], self._sources[stream]
+            after = _advance(offsets, unread[stream], share, source, is_final=self._final_items is not None)
             is_last = (self._final_items is not None and self._drain) or stream in ended
             ends = is_last and share >= sizes[stream]
             heartbeat = before.heartbeat
@@ -299,7 +300,7 @@ def _columns_of(
 
 
 def _advance(
-    offsets: Iterable[ItemOffset], unread: Mapping[int, _Unread], share: int, *, is_final: bool
+    offsets: Iterable[ItemOffset], unread: Mapping[int, _Unread], share: int, source: Source, *, is_final: bool
 ) -> tuple[ItemOffset, ...]:
     """The offsets after reading a share of the unread bytes, the first items first."""
     advanced: list[ItemOffset] = []
@@ -311,7 +312,8 @@ def _advance(
         if rest.is_whole or rest.size <= share or rest.end < offset.end:
             after = ItemOffset(offset.name, rest.end, is_at_end=not rest.is_whole, is_whole=rest.is_whole)
         else:
-            after = ItemOffset(offset.name, offset.end + share)
+            cut = source.find_cut(rest.item, offset.end + share, rest.end)
+            after = ItemOffset(offset.name, cut, is_at_end=cut == rest.end)
         share -= rest.size
         item = rest.item
         after = replace(after, identity=identify(item.path, after.end, item.inode) if item.path else "")

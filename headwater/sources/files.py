@@ -20,7 +20,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from headwater.sources.following.file_identity import files_beside, find_file
-from headwater.sources.item_ranges import can_read_lines, line_numbers, read_item_range, scan_item_range
+from headwater.sources.item_ranges import (
+    can_read_lines,
+    elements_at,
+    find_cut,
+    line_numbers,
+    read_item_range,
+    scan_item_range,
+)
 from headwater.sources.read_faults import report_read_faults
 from headwater.sources.source import ItemRange, SourceError, SourceItem
 from headwater.terms.arguments import check_elements, check_path
@@ -119,6 +126,11 @@ class FileSource:
                 end = start
         return 0
 
+    def find_cut(self, item: SourceItem, wanted: int, end: int) -> int:
+        path = item.path or self._path(item.name)
+        with report_read_faults(path):
+            return find_cut(self._reader(item.name, path), wanted, end)
+
     def read(self, item_range: ItemRange) -> Iterator[Element | BadElement]:
         if item_range.is_gone:
             reason = "the file was replaced or removed before it was read to its end, and is not beside its old place"
@@ -148,7 +160,7 @@ class FileSource:
 
     def text_at(self, name: str, position: tuple[int, ...]) -> str | None:
         with report_read_faults(self._path(name)):
-            for element in self._reader(name).read_range(position[0], position[0] + 1):
+            for element in elements_at(self._reader(name), position[0]):
                 if isinstance(element, Element) and element.position == position:
                     return "\n".join(f"{triple} ." for triple in element.triples)
         return None
@@ -213,6 +225,9 @@ class MemorySource:
 
     def complete_size(self, item: SourceItem) -> int:
         return item.size
+
+    def find_cut(self, item: SourceItem, wanted: int, end: int) -> int:
+        return wanted
 
     def read(self, item_range: ItemRange) -> Iterator[Element | BadElement]:
         first, end = -(-item_range.start // _ELEMENT_WEIGHT), -(-item_range.end // _ELEMENT_WEIGHT)

@@ -3,7 +3,9 @@
 A timed N-Quads element can consist of several lines. Where a range ends inside a file, the element at the border is
 read by the range in which it begins. Where it ends because the file did, more lines of the last element may be
 appended later. The element is given out as it is, and later lines make an element of their own with the same time. A
-window holds the same triples either way.
+window holds the same triples either way. So a batch ends between two elements, or where the file does (`find_cut`): of
+an element that is still being written, a range that ends in its midst would read what is there, and the next range
+would leave the rest to it.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from headwater.terms.element_files import ElementReader, StreamFormat
 from headwater.terms.model import BadElement, Element
 from headwater.terms.rdf_documents import is_compressed
 from headwater.terms.text_lines import LONGEST_LINE, count_lines_before, line_to_text, seek_line
-from headwater.terms.tnq import find_key_before, read_tnq
+from headwater.terms.tnq import find_key_before, find_next_element, read_tnq
 
 if TYPE_CHECKING:
     from headwater.terms.scanning.pattern_tables import ScanPatterns
@@ -75,6 +77,31 @@ def scan_item_range(
         patterns=patterns,
         texts="spog" if patterns is None or patterns.has_graphs else "spo",
     )
+
+
+def find_cut(reader: ElementReader, wanted: int, end: int) -> int:
+    """Where a batch may end that shall end at the byte `wanted`, if there are complete lines up to `end`.
+
+    That is there, or behind it where the element ends that goes on there.
+    """
+    if reader.format is not StreamFormat.TNQ or is_compressed(reader.path):
+        return wanted
+    with open(reader.path, "rb") as stream:
+        offset = seek_line(stream, wanted, end)
+        key = find_key_before(reader.path, offset) if offset < end else None
+        if offset >= end:
+            return end
+        if key is None:
+            return wanted
+        place = find_next_element(_lines_until(stream, offset, end), offset, key)
+    if place is None:
+        return end
+    return wanted if place == offset else place
+
+
+def elements_at(reader: ElementReader, start: int) -> Iterator[Element | BadElement]:
+    """What begins at a byte at which an element begins, also where the lines before it have its time and graph."""
+    yield from read_item_range(reader, ItemRange(reader.source, start, start + 1, is_after_end=start > 0))
 
 
 def _read_timed_lines(reader: ElementReader, item_range: ItemRange) -> Iterator[Element | BadElement]:

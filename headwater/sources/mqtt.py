@@ -80,7 +80,9 @@ class MqttReceiver(Receiver):
         self._topic = topic
         self._qos = qos
         self._name = client
-        self._messages: queue.Queue[Any] = queue.Queue(_MOST_WAITING)
+        self._messages: queue.Queue[tuple[int, Any]] = queue.Queue(_MOST_WAITING)
+        """Messages that are not in the spool yet, each with the number of the connection over which it came."""
+        self._connections = 0
 
     def receive(self) -> None:
         client = self._make_client()
@@ -117,6 +119,7 @@ class MqttReceiver(Receiver):
             if reason.is_failure:
                 self.note_trouble(f"the broker refuses: {reason}")
                 return
+            self._connections += 1
             self.note_connection()
             client.subscribe(self._topic, self._qos)
 
@@ -137,7 +140,7 @@ class MqttReceiver(Receiver):
         """Called in the client's thread, which waits here while too many messages are not in the spool yet."""
         while not self.stopping.is_set():
             try:
-                self._messages.put(message, timeout=_POLL_SECONDS)
+                self._messages.put((self._connections, message), timeout=_POLL_SECONDS)
                 return
             except queue.Full:
                 continue
@@ -153,9 +156,11 @@ class MqttReceiver(Receiver):
                 messages.append(self._messages.get_nowait())
             except queue.Empty:
                 break
-        self.store([(bytes(message.payload), _cells(message.topic)) for message in messages])
-        for message in messages:
-            client.ack(message.mid, message.qos)
+        self.store([(bytes(message.payload), _cells(message.topic)) for _, message in messages])
+        for connection, message in messages:
+            # Over another connection its number may be that of another message, which is not in the spool.
+            if connection == self._connections:
+                client.ack(message.mid, message.qos)
 
 
 def _cells(topic: str) -> Mapping[str, str]:

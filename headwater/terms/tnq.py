@@ -82,6 +82,16 @@ def find_key_before(path: Path, offset: int) -> ElementKey | None:
     return None
 
 
+def find_next_element(lines: Lines, first_position: int, key: ElementKey) -> int | None:
+    """The position of the first good line that does not belong to the element of a key, which is open before."""
+    numbered = offset_lines(lines, first_position)
+    blocks = iter(lambda: list(islice(numbered, _LOOKAHEAD_LINES)), [])
+    for statement in _read_statements(blocks, "", LineNumbers(1)):
+        if isinstance(statement, _Statement) and (statement.time, statement.quad.graph_name) != key:
+            return statement.position
+    return None
+
+
 def _is_meaningless(line: bytes) -> bool:
     return line.startswith(b"#") or not line.strip()
 

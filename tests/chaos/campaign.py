@@ -5,7 +5,9 @@
     python -m tests.chaos.campaign --runs 10 --twice                       each run twice, which must be the same run
 
 Each run has a seed of its own, counted up from the first one. A run that goes wrong is told with its seed, and the
-folder with its files stays. Runs in process come first, then those on Spark (`spark_runs`), in a process of their own.
+folder with its files stays. Runs in process come first, from files (`chaos_runs`) and over MQTT (`mqtt_runs`), then
+those on Spark, from files (`spark_runs`) and over Kafka (`kafka_runs`), in a process of their own. A broker is started
+once for all runs. Where there is none, its runs are left out, and the campaign says so.
 """
 
 from __future__ import annotations
@@ -25,14 +27,20 @@ from contextlib import suppress
 from pathlib import Path
 from random import SystemRandom
 
+from headwater.sources.jar_checksums import JarError
+from tests.chaos.broker_keeper import kept_broker
 from tests.chaos.chaos_runs import run_in_process, warm_up
 from tests.chaos.endpoint_process import endpoint_process
+from tests.chaos.mqtt_runs import run_over_mqtt
 from tests.chaos.oracle import ChaosError
+from tests.free_ports import free_port
+from tests.sources.kafka_broker import Broker
+from tests.sources.mosquitto_broker import Mosquitto, find_mosquitto
 
 _SEEDS = 1 << 32
-_WARM_UP = 12
-_SPARK_SHARE = 0.35
-"""How much of the time is for Spark, where there are runs on both."""
+_WARM_UP, _FEW = 12, 3
+_SHARES = {"in-process": 0.4, "mqtt": 0.2, "spark": 0.25, "kafka": 0.15}
+"""How much of the time each kind of runs has, where there are all of them."""
 PROJECT = Path(__file__).resolve().parents[2]
 
 
@@ -66,17 +74,51 @@ class Campaign:
                 except ChaosError as error:
                     self._fail(seed, "in-process", str(error))
 
+    def run_over_mqtt(self, end: float) -> None:
+        """Run seeds in process with streams from an MQTT broker."""
+        executable = find_mosquitto()
+        if executable is None:
+            print("No runs over MQTT: Mosquitto is not installed (apt-get install mosquitto)", flush=True)
+            return
+        warm_up(self._folder / "warm-up", _FEW)
+        kept = self._make_broker_folder("mosquitto")
+        with kept_broker(lambda: Mosquitto(executable, kept, autosave=None)) as broker:
+            for seed in self._seeds:
+                if time.monotonic() > end:
+                    break
+                folder = self._folder / f"mqtt-{seed}"
+                try:
+                    self._count(run_over_mqtt(seed, folder, broker), folder)
+                except ChaosError as error:
+                    self._fail(seed, "mqtt", str(error))
+
+    def run_over_kafka(self, end: float) -> None:
+        """Run seeds on Spark with streams from Kafka, and answers to it."""
+        kept, port = self._make_broker_folder("kafka"), free_port()
+        try:
+            made = Broker(kept, port)
+        except JarError as error:
+            print(f"No runs over Kafka: {error}", flush=True)
+            return
+        with kept_broker(lambda: made, port) as broker:
+            self._run_drivers("kafka", end, broker.to_json())
+
+    def _make_broker_folder(self, name: str) -> Path:
+        folder = self._folder / name
+        folder.mkdir(parents=True)
+        return folder
+
     def run_on_spark(self, end: float) -> None:
         """Run seeds on Spark; a driver that is killed is begun again, over the same endpoint."""
         with endpoint_process(self._folder / "orders") as url:
-            self._run_drivers(end, url)
+            self._run_drivers("spark", end, url)
 
-    def _run_drivers(self, end: float, url: str) -> None:
+    def _run_drivers(self, kind: str, end: float, where: str) -> None:
         left = list(self._seeds[:1_000_000])
         while left and (seconds := end - time.monotonic()) > 0:
-            arguments = [str(self._folder), str(left[0]), str(len(left)), str(seconds), url]
+            arguments = [str(self._folder), str(left[0]), str(len(left)), str(seconds), where]
             driver = subprocess.Popen(
-                [sys.executable, "-m", "tests.chaos.spark_runs", *arguments],
+                [sys.executable, "-m", "tests.chaos.spark_driver", *arguments],
                 cwd=PROJECT,
                 stdout=subprocess.PIPE,
                 text=True,
@@ -87,9 +129,9 @@ class Campaign:
                 said = json.loads(line)
                 left.remove(said["seed"])
                 if "wrong" in said:
-                    self._fail(said["seed"], "spark", said["wrong"])
+                    self._fail(said["seed"], kind, said["wrong"])
                 else:
-                    self._count(Counter(said["counts"]), self._folder / f"spark-{said['seed']}")
+                    self._count(Counter(said["counts"]), self._folder / f"{kind}-{said['seed']}")
             code = driver.wait()
             with suppress(ProcessLookupError):
                 # Java and the workers of a driver that was killed.
@@ -97,7 +139,7 @@ class Campaign:
             if code == 0:
                 return
             if code != -signal.SIGKILL:
-                self._fail(left.pop(0), "spark", f"the driver ended with {code}")
+                self._fail(left.pop(0), kind, f"the driver ended with {code}")
 
     def _count(self, counts: Counter[str], folder: Path) -> None:
         self.counts += counts
@@ -113,8 +155,8 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=None, help="the first seed; by chance otherwise")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="how long it goes on")
-    parser.add_argument("--runs", type=int, default=None, help="how many runs there are at most, on each runner")
-    parser.add_argument("--runner", choices=["both", "in-process", "spark"], default="both")
+    parser.add_argument("--runs", type=int, default=None, help="how many runs there are at most, of each kind")
+    parser.add_argument("--runner", choices=["all", *_SHARES], default="all")
     parser.add_argument("--twice", action="store_true", help="compare each run in process with its repetition")
     parser.add_argument("--folder", type=Path, default=None, help="where the files are; a temporary folder otherwise")
     options = parser.parse_args(arguments)
@@ -126,11 +168,17 @@ def main(arguments: list[str]) -> int:
     print(f"The first seed is {first}", flush=True)
     logging.getLogger("headwater").setLevel(logging.ERROR)
     campaign, begun = Campaign(folder, first, options.runs, twice=options.twice), time.monotonic()
-    share = {"both": 1 - _SPARK_SHARE, "in-process": 1.0, "spark": 0.0}[options.runner]
-    if options.runner != "spark":
-        campaign.run_in_process(begun + options.seconds * share)
-    if options.runner != "in-process":
-        campaign.run_on_spark(begun + options.seconds)
+    kinds = {
+        "in-process": campaign.run_in_process,
+        "mqtt": campaign.run_over_mqtt,
+        "spark": campaign.run_on_spark,
+        "kafka": campaign.run_over_kafka,
+    }
+    share = 0.0
+    for kind, run in kinds.items():
+        if options.runner in ("all", kind):
+            share = 1.0 if options.runner == kind else share + _SHARES[kind]
+            run(begun + options.seconds * share)
     print(f"{time.monotonic() - begun:.0f} s, {len(campaign.failed)} failed")
     for line in campaign.failed:
         print(f"  {line}")

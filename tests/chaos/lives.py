@@ -9,9 +9,10 @@ import faulthandler
 import json
 import os
 import signal
+import threading
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -29,7 +30,7 @@ LONGEST_SECONDS = 240
 """After so long a run hangs. Code that is compiled for the first time takes a minute on a busy machine."""
 RETRIES = 2
 VISITS = ("there", "there", "away", "comes", "goes")
-FAILING = ("full", "broken", "unreadable", "endpoint", "worker")
+FAILING = ("full", "broken", "unreadable", "endpoint", "worker", "broker")
 """The faults at which a run may end with an error."""
 DEFECT = "HEADWATER_DEBUG"
 """What `headwater` says of an error that was not written for people."""
@@ -104,6 +105,41 @@ class Ending:
 
 def live(program: RandomProgram, folder: Path, number: int, life: Life, *, is_last: bool) -> Ending:
     """Run a program once, in a fork; the last one ends the streams."""
+    return begin_life(program, folder, number, life, is_last=is_last).wait()
+
+
+@dataclass(frozen=True)
+class BegunLife:
+    """A run that is at work in a fork."""
+
+    fork: Fork
+    life: Life
+    asks_endpoint: bool
+
+    def wait(self) -> Ending:
+        """Wait for its end."""
+        how, text = self.fork.wait()
+        noted = self.fork.notes / "struck"
+        struck = tuple(noted.read_text().split()) if noted.exists() else ()
+        if self.asks_endpoint and self.life.behaviours:
+            struck = (*struck, "endpoint")
+        return Ending(how, text, struck)
+
+
+def begin_life(
+    program: RandomProgram,
+    folder: Path,
+    number: int,
+    life: Life,
+    *,
+    is_last: bool,
+    sources: Mapping[str, Any] | None = None,
+    until: Path | None = None,
+) -> BegunLife:
+    """Run a program in a fork; `sources` are those of streams that do not come from files.
+
+    With `until` it is stopped when there is a file of that name, and faults of the disk meet receivers, too.
+    """
     notes = folder / f"life-{number}"
     notes.mkdir()
 
@@ -114,6 +150,7 @@ def live(program: RandomProgram, folder: Path, number: int, life: Life, *, is_la
         engine = program.make_engine(
             run,
             visitor=life.visit in ("there", "goes"),
+            sources=sources,
             in_process=True,
             evaluator=program.evaluator,
             checkpoint=run / "checkpoint",
@@ -138,14 +175,18 @@ def live(program: RandomProgram, folder: Path, number: int, life: Life, *, is_la
                 data.insert([Triple(NamedNode(EX + "mark"), NamedNode(EX + "is"), Literal(mark))], OTHER_GRAPH)
                 acknowledge(f"done {mark}")
 
-        FaultyDisk(run, life.faults, note).install()
+        if until is not None:
+            threading.Thread(target=_stop_at_file, args=(engine, until), daemon=True).start()
+        FaultyDisk(run, life.faults, note, counts_all_threads=until is not None).install()
         engine.run(drain=is_last, sinks=[hw.FileSink(run / "out", format=program.format)], on_progress=on_progress)
 
-    how, text = in_fork(work, notes)
-    struck = tuple((notes / "struck").read_text().split()) if (notes / "struck").exists() else ()
-    if program.service is not None and life.behaviours:
-        struck = (*struck, "endpoint")
-    return Ending(how, text, struck)
+    return BegunLife(Fork.begin(work, notes), life, program.service is not None)
+
+
+def _stop_at_file(engine: hw.Engine, path: Path) -> None:
+    while not path.exists():
+        threading.Event().wait(0.02)
+    engine.stop()
 
 
 def prepare_service(program: RandomProgram, engine: hw.Engine, folder: Path) -> None:
@@ -164,22 +205,47 @@ def note_suspension(program: RandomProgram, progress: hw.Progress, folder: Path)
         (folder / "suspended").touch()
 
 
+@dataclass
+class Fork:
+    """A process that does something, and whose standard error goes to a file of `notes`."""
+
+    pid: int
+    notes: Path
+    _status: int | None = None
+
+    @classmethod
+    def begin(cls, work: Callable[[], None], notes: Path) -> Fork:
+        child = os.fork()
+        if child == 0:
+            _work_and_exit(work, notes)
+        return cls(child, notes)
+
+    @property
+    def is_alive(self) -> bool:
+        if self._status is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            self._status = status if pid else None
+        return self._status is None
+
+    def wait(self) -> tuple[str, str]:
+        """Wait for the end; how it ended, and its last words."""
+        if self._status is None:
+            _, self._status = os.waitpid(self.pid, 0)
+        if os.WIFSIGNALED(self._status):
+            number = os.WTERMSIG(self._status)
+            return ("killed", "") if number == signal.SIGKILL else (f"ended by signal {number}", "")
+        result: dict[str, Any] = {"how": f"ended with code {os.WEXITSTATUS(self._status)}", "text": ""}
+        if (self.notes / "ending.json").exists():
+            result = json.loads((self.notes / "ending.json").read_text())
+        said = (self.notes / "stderr").read_text("utf-8", "replace")
+        if "Traceback" in said or "Exception ignored" in said:
+            return "showed a traceback", said
+        return result["how"], result["text"]
+
+
 def in_fork(work: Callable[[], None], notes: Path) -> tuple[str, str]:
-    """Do something in a fork whose standard error goes to a file of `notes`; gives how it ended, and its last words."""
-    child = os.fork()
-    if child == 0:
-        _work_and_exit(work, notes)
-    _, status = os.waitpid(child, 0)
-    if os.WIFSIGNALED(status):
-        number = os.WTERMSIG(status)
-        return ("killed", "") if number == signal.SIGKILL else (f"ended by signal {number}", "")
-    result: dict[str, Any] = {"how": f"ended with code {os.WEXITSTATUS(status)}", "text": ""}
-    if (notes / "ending.json").exists():
-        result = json.loads((notes / "ending.json").read_text())
-    said = (notes / "stderr").read_text("utf-8", "replace")
-    if "Traceback" in said or "Exception ignored" in said:
-        return "showed a traceback", said
-    return result["how"], result["text"]
+    """Do something in a fork; gives how it ended, and its last words."""
+    return Fork.begin(work, notes).wait()
 
 
 def _work_and_exit(work: Callable[[], None], notes: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,11 +25,12 @@ class ChaosError(AssertionError):
     """A run that gave what it must not give."""
 
 
-def evaluate_definition(program: RandomProgram, folder: Path) -> None:
-    """Write the answers and dead letters of the definition into `expected`."""
+def evaluate_definition(program: RandomProgram, folder: Path, sources: Mapping[str, Any] | None = None) -> None:
+    """Write the answers and dead letters of the definition into `expected`; `sources` are streams not from files."""
     engine = program.make_engine(
         folder / "run",
         visitor=True,
+        sources=sources,
         in_process=True,
         evaluator="reference",
         dead_letters=folder / "expected" / "letters",
@@ -37,11 +38,11 @@ def evaluate_definition(program: RandomProgram, folder: Path) -> None:
     engine.run(sinks=[hw.FileSink(folder / "expected" / "out", format=program.format)])
 
 
-def expect(program: RandomProgram, folder: Path) -> None:
+def expect(program: RandomProgram, folder: Path, sources: Mapping[str, Any] | None = None) -> None:
     """Evaluate the definition in a fork."""
     notes = folder / "oracle"
     notes.mkdir()
-    how, text = in_fork(lambda: evaluate_definition(program, folder), notes)
+    how, text = in_fork(lambda: evaluate_definition(program, folder, sources), notes)
     if how != "done":
         raise ChaosError(f"the run without a failure {how}: {text}")
 
@@ -61,17 +62,43 @@ class Outcome:
         letters = (line for path in (folder / "letters").glob("[!.]*") for line in path.read_text().splitlines())
         return cls(answers, Counter(letters))
 
+    def with_letters(self, change: Callable[[dict[str, Any]], Iterable[dict[str, Any]]]) -> Outcome:
+        """The same answers; each dead letter is replaced with those that `change` makes of it, each of them once."""
+        letters = (json.dumps(letter, sort_keys=True) for text in self.letters for letter in change(json.loads(text)))
+        return Outcome(self.answers, Counter(dict.fromkeys(letters, 1)))
 
-def compare(program: RandomProgram, folder: Path, *, endpoint_failed: bool) -> Outcome:
-    """Compare what was delivered with what was expected; gives the latter. A `ChaosError` says what is different."""
+
+def statements_of(letter: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A dead letter for each of its statements, without the line.
+
+    Which messages of the same time are one element depends on which of them were there when a batch began, and the text
+    of one may go on with those of the next.
+    """
+    for statement in letter["text"].splitlines() or [""]:
+        yield {**letter, "text": statement, "line": None}
+
+
+def compare(
+    program: RandomProgram,
+    folder: Path,
+    *,
+    endpoint_failed: bool,
+    change_letters: Callable[[dict[str, Any]], Iterable[dict[str, Any]]] | None = None,
+) -> Outcome:
+    """Compare what was delivered with what was expected; gives the latter. A `ChaosError` says what is different.
+
+    With `change_letters` dead letters are compared as that makes them.
+    """
     found = Outcome.read(folder / "run", program.format)
     wanted = Outcome.read(folder / "expected", program.format)
+    if change_letters is not None:
+        found, wanted = found.with_letters(change_letters), wanted.with_letters(change_letters)
     for query in program.queries:
         own, expected = found.answers.get(query.name, Counter()), wanted.answers.get(query.name, Counter())
         if query.name == program.service:
             _compare_remote(own, expected, endpoint_failed)
         else:
-            _compare_counts(query.name, own, expected)
+            compare_counts(query.name, own, expected)
     if program.visitor is not None:
         name = program.visitor.name
         complete = Counter(
@@ -79,7 +106,7 @@ def compare(program: RandomProgram, folder: Path, *, endpoint_failed: bool) -> O
         )
         if doubled := complete - wanted.answers.get(name, Counter()):
             raise ChaosError(f"{name}, which comes and goes, says it is complete and is not: {_some(doubled)}")
-    _compare_counts("dead letters", found.letters, wanted.letters)
+    compare_counts("dead letters", found.letters, wanted.letters)
     return wanted
 
 
@@ -95,7 +122,8 @@ def compare_data(folder: Path) -> None:
         raise ChaosError(f"the data set has {sorted(there)}; begun: {sorted(begun)}, acknowledged: {sorted(done)}")
 
 
-def _compare_counts(name: str, found: Counter[str], wanted: Counter[str]) -> None:
+def compare_counts(name: str, found: Counter[str], wanted: Counter[str]) -> None:
+    """Compare what is there with what should be; a `ChaosError` names what is lost, or there too often."""
     if lost := wanted - found:
         raise ChaosError(f"{name}: lost {_some(lost)}; there is instead {_some(found - wanted)}")
     if doubled := found - wanted:
@@ -136,18 +164,22 @@ def _some(counts: Counter[str]) -> str:
 
 def _read_json(path: Path) -> Iterator[str]:
     for line in path.read_text("utf-8", "surrogatepass").splitlines():
-        answer: dict[str, Any] = json.loads(line)
-        rows = answer.get("results", {}).get("bindings")
-        content = {
-            "time": answer["time_us"],
-            "variables": answer["head"].get("vars"),
-            "rows": None if rows is None else sorted(rows, key=lambda row: json.dumps(row, sort_keys=True)),
-            "graph": sorted(answer.get("graph", "").splitlines()),
-            "boolean": answer.get("boolean"),
-            "complete": answer.get("complete", True),
-        }
-        content |= {name: answer[name] for name in ("quality", "suspended") if name in answer}
-        yield json.dumps(content, sort_keys=True)
+        yield comparable_answer(json.loads(line))
+
+
+def comparable_answer(answer: dict[str, Any]) -> str:
+    """What an answer in JSON says, as a text, the same for each order of its rows."""
+    rows = answer.get("results", {}).get("bindings")
+    content = {
+        "time": answer["time_us"],
+        "variables": answer["head"].get("vars"),
+        "rows": None if rows is None else sorted(rows, key=lambda row: json.dumps(row, sort_keys=True)),
+        "graph": sorted(answer.get("graph", "").splitlines()),
+        "boolean": answer.get("boolean"),
+        "complete": answer.get("complete", True),
+    }
+    content |= {name: answer[name] for name in ("quality", "suspended") if name in answer}
+    return json.dumps(content, sort_keys=True)
 
 
 def _read_csv(path: Path) -> Iterator[str]:

@@ -90,6 +90,12 @@ class RandomProgram:
     format: str
     service: str | None = None
 
+    def reading_all(self) -> RandomProgram:
+        """The same program, in which each stream has a reader: what nobody reads is not received."""
+        if any(query.name == "reader" for query in self.queries):
+            return self
+        return replace(self, queries=(*self.queries, ProgramQuery("reader", _READER)))
+
     def write_part(self, folder: Path, number: int) -> None:
         """Append one part to the files of the streams."""
         for index, stream in enumerate(STREAMS):
@@ -101,11 +107,16 @@ class RandomProgram:
         if self.changes_data:
             load(folder / "data", [folder / "data.nq"])
 
-    def make_engine(self, folder: Path, *, visitor: bool, **settings: Any) -> hw.Engine:
-        """An engine that reads the files of a folder; `settings` are those that differ from run to run."""
+    def make_engine(
+        self, folder: Path, *, visitor: bool, sources: Mapping[str, Any] | None = None, **settings: Any
+    ) -> hw.Engine:
+        """An engine that reads the files of a folder, but for streams with `sources` of their own.
+
+        `settings` are those that differ from run to run.
+        """
         engine = hw.Engine(delay=self.delay, **settings)
         for index, stream in enumerate(STREAMS):
-            engine.stream(stream, hw.files(folder / f"s{index}.tnq"))
+            engine.stream(stream, (sources or {}).get(stream) or hw.files(folder / f"s{index}.tnq"))
         engine.dataset(folder / ("data" if self.changes_data else "data.nq"))
         for query in self.queries:
             query.register(engine)

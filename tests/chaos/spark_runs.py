@@ -1,23 +1,16 @@
 """Chaos runs on Spark: many in one session; a run whose driver is killed goes on in another process.
 
-    python -m tests.chaos.spark_runs FOLDER SEED RUNS SECONDS URL
-
-Each run that is done is a line of JSON with its seed and what there was to see, or what is wrong. A driver that is
-killed takes this process with it: whoever started it starts it again with the same seed, and the run goes on behind the
-life in which it was killed. The faults of the disk are those of the driver's own files: sinks, dead letters, the record
-of the checkpoint.
+The run goes on behind the life in which it was killed (`spark_driver`). The faults of the disk are those of the
+driver's own files: sinks, dead letters, the record of the checkpoint.
 """
 
 from __future__ import annotations
 
 import json
-import logging
 import os
-import sys
-import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -25,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import headwater as hw
 from headwater.commands.ending import failure_text
+from headwater.sinks.sink import Sink
 from headwater.spark import stateful_step
 from tests.chaos.chaos_runs import Story, check_what_was_seen
 from tests.chaos.endpoint_process import tell
@@ -45,7 +39,7 @@ from tests.spark import killing
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_KINDS = ("worker", "worker", "full", "broken", "slow", "clock", "stop", "none")
+KINDS = ("worker", "worker", "full", "broken", "slow", "clock", "stop", "none")
 _WORKER_POINTS = ("state-before", "state-after")
 
 
@@ -57,8 +51,8 @@ def run_on_spark(
     With a `url` some programs ask that endpoint, whose orders are a file beside the folder.
     """
     random = Random(seed)
-    kinds = (*_KINDS, "kill-before", "kill-after") if kills_driver else _KINDS
-    lives = [*(_a_life(random, kinds) for _ in range(random.randint(1, 2))), Life()]
+    kinds = (*KINDS, "kill-before", "kill-after") if kills_driver else KINDS
+    lives = [*(a_life_on_spark(random, kinds) for _ in range(random.randint(1, 2))), Life()]
     asks = random.randrange(4) == 0 and url is not None
     program = a_program(random, len(lives), url if asks else None)
     program = replace(program, batch_bytes=random.choice([800, 2000]), changes_data=False)
@@ -77,8 +71,8 @@ def run_on_spark(
                 program.write_part(run, number)
                 notes.mkdir()
                 tell(orders, life.behaviours if asks else ())
-                _live(program, folder, number, life, spark, shards, is_last=number == len(lives) - 1)
-            ending = _read_ending(notes, asks and bool(life.behaviours))
+                live_on_spark(program, folder, number, life, spark, shards, is_last=number == len(lives) - 1)
+            ending = read_ending(notes, asks and bool(life.behaviours))
             story.lives.append((life, ending))
             if not ending.is_expected:
                 raise ChaosError(f"life {number} {ending.how}: {ending.text}")
@@ -93,7 +87,8 @@ def run_on_spark(
     return Counter({f"on Spark, {name}": count for name, count in story.counts(wanted).items()})
 
 
-def _a_life(random: Random, kinds: tuple[str, ...]) -> Life:
+def a_life_on_spark(random: Random, kinds: tuple[str, ...]) -> Life:
+    """What happens in a run on Spark, of faults of these kinds."""
     kind = random.choice(kinds)
     behaviours = tuple(a_row_of_behaviours(random))
     at, visit = round(2 ** random.uniform(0, 5.5)), random.choice(VISITS)
@@ -105,15 +100,31 @@ def _a_life(random: Random, kinds: tuple[str, ...]) -> Life:
     return Life((Fault(kind, at, lasts, -10.0 if kind == "clock" else 0.0),), visit=visit, behaviours=behaviours)
 
 
-def _live(
-    program: RandomProgram, folder: Path, number: int, life: Life, spark: SparkSession, shards: int, *, is_last: bool
+def live_on_spark(
+    program: RandomProgram,
+    folder: Path,
+    number: int,
+    life: Life,
+    spark: SparkSession,
+    shards: int,
+    *,
+    is_last: bool,
+    sources: Mapping[str, Any] | None = None,
+    sinks: Sequence[Sink] = (),
+    follow: bool = False,
+    beside: Callable[[hw.Engine], AbstractContextManager[Any]] = nullcontext,
 ) -> None:
-    """Run a program once, in this process, and note how it ended."""
+    """Run a program once, in this process, and note how it ended.
+
+    `sources` are those of streams that do not come from files, `sinks` come behind the files of the answers, and
+    `beside` is what happens meanwhile.
+    """
     run, notes = folder / "run", folder / f"life-{number}"
     note = noting(notes / "struck")
     engine = program.make_engine(
         run,
         visitor=life.visit in ("there", "goes"),
+        sources=sources,
         spark=spark,
         shards=shards,
         evaluator=program.evaluator,
@@ -141,7 +152,9 @@ def _live(
                 stack.enter_context(_fragile_workers(mark, _WORKER_POINTS[number % 2]))
             disk = FaultyDisk(run, life.faults, note, counts_all_threads=True)
             stack.enter_context(disk.installed())
-            engine.run(drain=is_last, sinks=[hw.FileSink(run / "out", format=program.format)], on_progress=on_progress)
+            stack.enter_context(beside(engine))
+            to_files = hw.FileSink(run / "out", format=program.format)
+            engine.run(follow=follow, drain=is_last, sinks=[to_files, *sinks], on_progress=on_progress)
     except Exception as error:
         how, text = "failed", failure_text(error)
     if mark.exists():
@@ -164,31 +177,11 @@ def _fragile_workers(mark: Path, point: str) -> Iterator[None]:
             del os.environ[name]
 
 
-def _read_ending(notes: Path, endpoint_failed: bool) -> Ending:
+def read_ending(notes: Path, endpoint_failed: bool = False) -> Ending:
+    """How a run ended that has noted it, or was killed."""
     struck = tuple((notes / "struck").read_text().split()) if (notes / "struck").exists() else ()
     struck = (*struck, "endpoint") if endpoint_failed else struck
     if not (notes / "ending.json").exists():
         return Ending("killed", "", struck)
     ending = json.loads((notes / "ending.json").read_text())
     return Ending(ending["how"], ending["text"], struck)
-
-
-def main(folder: Path, first: int, runs: int, seconds: float, url: str) -> None:
-    end = time.monotonic() + seconds
-    logging.getLogger("headwater").setLevel(logging.ERROR)
-    spark = hw.Engine(master="local[2]").session()
-    spark.sparkContext.setLogLevel("OFF")
-    for seed in range(first, first + runs):
-        if time.monotonic() > end:
-            break
-        said: dict[str, Any] = {"seed": seed}
-        try:
-            said["counts"] = run_on_spark(seed, folder / f"spark-{seed}", spark, kills_driver=True, url=url)
-        except ChaosError as error:
-            said["wrong"] = str(error)
-        print(json.dumps(said), flush=True)
-    spark.stop()
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]), sys.argv[5])

@@ -1,4 +1,4 @@
-"""The short form of `make chaos`: some seeds in process, one on Spark; and the comparison finds what is wrong."""
+"""The short form of `make chaos`: some seeds in process, one over MQTT, one on Spark; what is wrong is found."""
 
 from __future__ import annotations
 
@@ -16,17 +16,26 @@ from tests.chaos.campaign import PROJECT
 from tests.chaos.oracle import ChaosError, compare, evaluate_definition
 from tests.chaos.random_programs import RandomProgram, a_program
 from tests.chaos.spark_runs import run_on_spark
+from tests.sources.mosquitto_broker import find_mosquitto
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def test_some_seeds_in_process(tmp_path: Path) -> None:
-    options = ["--runner", "in-process", "--seed", "1", "--runs", "8", "--twice", "--folder", str(tmp_path / "runs")]
+MQTT_SEED = 186
+
+
+def run_campaign(folder: Path, runner: str, seed: int, runs: int, *more: str) -> dict[str, int]:
+    """Run some seeds, none of which may fail; gives what there was to see."""
+    options = ["--runner", runner, "--seed", f"{seed}", "--runs", f"{runs}", "--folder", str(folder / "runs"), *more]
     command = [sys.executable, "-m", "tests.chaos.campaign", *options]
-    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-3000:]
-    seen = {name: int(count) for name, count in re.findall(r"^  (.+): (\d+)$", done.stdout, re.MULTILINE)}
+    return {name: int(count) for name, count in re.findall(r"^  (.+): (\d+)$", done.stdout, re.MULTILINE)}
+
+
+def test_some_seeds_in_process(tmp_path: Path) -> None:
+    seen = run_campaign(tmp_path, "in-process", 1, 8, "--twice")
     # A seed that fails can be looked at: it is the same run each time, but for an endpoint that takes its time.
     assert seen["runs"] == 8 and seen["run twice"] >= 4
     assert seen["ended killed"] >= 4 and seen["ended failed"] >= 2
@@ -35,8 +44,33 @@ def test_some_seeds_in_process(tmp_path: Path) -> None:
 
 def test_a_seed_on_spark(tmp_path: Path, spark: SparkSession) -> None:
     # A worker is killed in the middle of a batch.
-    seen = run_on_spark(2, tmp_path, spark, kills_driver=False)
+    seen = run_on_spark(266, tmp_path, spark, kills_driver=False)
     assert seen["on Spark, fault worker"] and seen["on Spark, answers"]
+
+
+def test_a_seed_over_mqtt(tmp_path: Path) -> None:
+    # The broker is killed, connections break, and a message comes twice.
+    if find_mosquitto() is None:
+        pytest.skip("Mosquitto is not installed; type: sudo apt-get install mosquitto")
+    seen = run_campaign(tmp_path, "mqtt", MQTT_SEED, 1)
+    assert seen["over MQTT, runs"] == 1 and seen["over MQTT, fault kill of a broker"] == 1
+    assert seen["over MQTT, messages"] and seen["over MQTT, answers"]
+
+
+@pytest.mark.slow
+def test_some_seeds_over_mqtt(tmp_path: Path) -> None:
+    if find_mosquitto() is None:
+        pytest.skip("Mosquitto is not installed; type: sudo apt-get install mosquitto")
+    seen = run_campaign(tmp_path, "mqtt", 1, 20)
+    assert seen["over MQTT, runs"] == 20 and seen["over MQTT, fault kill of a broker"]
+
+
+@pytest.mark.slow
+def test_some_seeds_over_kafka(tmp_path: Path) -> None:
+    seen = run_campaign(tmp_path, "kafka", 100, 4)
+    if not seen:
+        pytest.skip("there is no Kafka broker or connector")
+    assert seen["over Kafka, runs"] == 4 and seen["over Kafka, runs with answers in Kafka"]
 
 
 @pytest.fixture

@@ -243,6 +243,9 @@ class PushedSource:
     def complete_size(self, item: SourceItem) -> int:
         return item.size
 
+    def find_cut(self, item: SourceItem, wanted: int, end: int) -> int:
+        return wanted
+
     def read(self, item_range: ItemRange) -> Iterator[Element | BadElement]:
         return iter(self._elements[item_range.start : item_range.end])
 

@@ -23,9 +23,12 @@ _START_SECONDS = 90
 
 
 class Broker:
-    """A broker whose data outlive its process, so that it can go away and come back. Topics have two partitions."""
+    """A broker whose data outlive its process, so that it can go away and come back. Topics have two partitions.
 
-    def __init__(self, folder: Path) -> None:
+    With `advertised` clients are told to connect to that port, where something has to pass on what they send.
+    """
+
+    def __init__(self, folder: Path, advertised: int | None = None) -> None:
         self.port, controller = free_port(), free_port()
         self.servers = f"127.0.0.1:{self.port}"
         self._java = java_with_kafka()
@@ -37,7 +40,7 @@ class Broker:
             "node.id": "1",
             "controller.quorum.voters": f"1@127.0.0.1:{controller}",
             "listeners": f"PLAINTEXT://{self.servers},CONTROLLER://127.0.0.1:{controller}",
-            "advertised.listeners": f"PLAINTEXT://{self.servers}",
+            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{advertised or self.port}",
             "controller.listener.names": "CONTROLLER",
             "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
             "log.dirs": str(folder / "data"),
@@ -64,6 +67,12 @@ class Broker:
                     break
                 time.sleep(0.1)
         raise RuntimeError(f"the broker does not listen: {self._log.read_text()[-2000:]}")
+
+    @property
+    def pid(self) -> int:
+        """The process, which must have been started."""
+        assert self._process is not None
+        return self._process.pid
 
     def kill(self) -> None:
         """The broker is gone from one moment to the next."""

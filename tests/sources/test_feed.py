@@ -231,3 +231,34 @@ def test_a_run_without_streams_still_begins() -> None:
     feed = Feed({})
     feed.finish()
     assert chunks_between(feed, offsets(feed, Offset(), None)) == [Chunk(None)]
+
+
+@pytest.mark.parametrize("limit", [1, 20, 41, 60, 90])
+@pytest.mark.parametrize("written", [1, 2, 3])
+def test_an_element_whose_lines_are_still_being_written_loses_none(tmp_path: Path, written: int, limit: int) -> None:
+    """Batches that are planned while a part of the lines is there, and that end in their midst."""
+    path = tmp_path / "s.tnq"
+    lines = [f"1000\t<urn:s{number}> <urn:p> <urn:o> ." for number in range(4)]
+    lines.append("2000\t<urn:s4> <urn:p> <urn:o> .")
+    write(path, lines[:written])
+    feed, begin, found = Feed({"s": hw.files(path)}, drain=False), Offset(), list[Element]()
+    while (end := feed.next_offset(begin, limit)) != begin:
+        for task in feed.read_tasks(begin, end):
+            found += [element for chunk in feed.read(task) for element in elements_in(chunk)]
+        if not begin.has_begun:
+            # The rest comes between two batches, when the first one was read.
+            write(path, lines[written:], append=True)
+        begin = end
+    assert [str(triple.subject) for one in found for triple in one.triples] == [f"<urn:s{n}>" for n in range(5)]
+
+
+def test_the_text_of_an_element_that_was_appended_apart_is_found(tmp_path: Path) -> None:
+    """It has the time of the element before it, which was read by then: both are elements, and may be late."""
+    path = tmp_path / "s.tnq"
+    write(path, ["1000\t<urn:s0> <urn:p> <urn:o> ."])
+    feed = Feed({"s": hw.files(path)}, drain=False)
+    first = feed.next_offset(Offset())
+    write(path, ["1000\t<urn:s1> <urn:p> <urn:o> ."], append=True)
+    (task,) = feed.read_tasks(first, feed.next_offset(first))
+    ((element,),) = [elements_in(chunk) for chunk in feed.read(task)]
+    assert feed.text_at("s", str(path), element.position) == "<urn:s1> <urn:p> <urn:o> ."

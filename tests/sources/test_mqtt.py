@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import socket
 import subprocess
 import threading
 import time
@@ -13,10 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from paho.mqtt.client import Client
-from paho.mqtt.enums import CallbackAPIVersion
+from paho.mqtt.client import ConnectFlags, MQTTMessage
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.reasoncodes import ReasonCode
 
 import headwater as hw
+from headwater.sources.mqtt import MqttBroker, MqttReceiver
+from headwater.sources.payloads import Decoder
+from headwater.sources.spool import Spool
+from tests.sources.mosquitto_broker import Mosquitto, find_mosquitto, subscribe
 
 PROJECT = Path(__file__).resolve().parents[2]
 QUERY = """
@@ -24,54 +27,11 @@ PREFIX : <http://ex/>
 REGISTER QUERY values AS
 SELECT ?sensor ?value FROM STREAM <http://ex/s> [RANGE 1s STEP 1s] WHERE { ?sensor :value ?value }
 """
+ANY_TEXT = '<http://ex/s> <http://ex/value> "{value}" .\n'
 TEMPLATE = """
 @time {at} as seconds
 <http://ex/{_topic}> <http://ex/value> "{v}" .
 """
-
-
-class Mosquitto:
-    """A broker of its own, which keeps messages for clients that are away."""
-
-    def __init__(self, executable: str, folder: Path) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as server:
-            self.port: int = server.getsockname()[1]
-        self._command = [executable, "-c", str(folder / "mosquitto.conf")]
-        (folder / "mosquitto.conf").write_text(
-            f"listener {self.port} 127.0.0.1\nallow_anonymous true\npersistence true\n"
-            f"persistence_location {folder}/\nautosave_interval 1\n" + ("user root\n" if os.getuid() == 0 else "")
-        )
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        for _ in range(100):
-            try:
-                with socket.create_connection(("127.0.0.1", self.port), timeout=1):
-                    return
-            except OSError:
-                time.sleep(0.05)
-        raise RuntimeError("Mosquitto does not listen")
-
-    def stop(self) -> None:
-        """Ends it as an operator would: it saves what it keeps for clients that are away."""
-        if self._process is not None:
-            self._process.terminate()
-            self._process.wait(10)
-            self._process = None
-
-    def publish(self, messages: list[tuple[str, str]]) -> None:
-        client = Client(CallbackAPIVersion.VERSION2, client_id="publisher")
-        client.connect("127.0.0.1", self.port)
-        client.loop_start()
-        for topic, payload in messages:
-            client.publish(topic, payload, qos=1).wait_for_publish(10)
-        client.disconnect()
-        client.loop_stop()
-
-
-def find_mosquitto() -> str | None:
-    return shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin")
 
 
 @pytest.fixture
@@ -111,7 +71,7 @@ def run_until(engine: hw.Engine, wanted: int) -> tuple[list[Any], hw.RunSummary]
 
 def engine_for(broker: Mosquitto, folder: Path, **options: Any) -> hw.Engine:
     engine = hw.Engine(in_process=True, checkpoint=folder / "checkpoint", dead_letters=folder / "dead")
-    source = hw.mqtt(f"127.0.0.1:{broker.port}", "sensors/+", template=TEMPLATE, **options)
+    source = hw.mqtt(f"127.0.0.1:{broker.port}", "sensors/+", template=TEMPLATE, client="reader", **options)
     engine.stream("http://ex/s", source)
     engine.register(QUERY)
     return engine
@@ -130,6 +90,7 @@ def later(seconds: float, work: Any, *arguments: Any) -> threading.Thread:
 def test_messages_become_answers_and_what_comes_while_nobody_reads_is_kept(
     mosquitto: Mosquitto, tmp_path: Path
 ) -> None:
+    subscribe(mosquitto.port, "reader", "sensors/+")
     sending = later(0.5, mosquitto.publish, [reading("a", 1), ("sensors/b", "oops"), reading("b", 2), reading("a", 3)])
     rows, summary = run_until(engine_for(mosquitto, tmp_path), 2)
     sending.join()
@@ -150,11 +111,40 @@ def test_a_broker_that_goes_away_and_comes_back(mosquitto: Mosquitto, tmp_path: 
         mosquitto.start()
         mosquitto.publish([reading("a", 3), reading("a", 4)])
 
+    subscribe(mosquitto.port, "reader", "sensors/+")
     thread = later(0.5, trouble)
     rows, summary = run_until(engine_for(mosquitto, tmp_path), 3)
     thread.join()
     assert [value for _, value in rows] == ["1", "2", "3"]
     assert summary.late == 0
+
+
+class FakeClient:
+    """What a receiver acknowledges with."""
+
+    def __init__(self) -> None:
+        self.acknowledged: list[int] = []
+
+    def ack(self, mid: int, qos: int) -> None:
+        self.acknowledged.append(mid)
+
+
+def test_what_came_over_another_connection_is_not_acknowledged_over_this_one(tmp_path: Path) -> None:
+    """A broker that has lost what it knew of a client gives the number of one message to another one."""
+    client, spool = FakeClient(), Spool(tmp_path)
+    receiver = MqttReceiver(MqttBroker("localhost", 1883), "t", 1, "me", Decoder.of("text", template=ANY_TEXT), spool)
+    paho = receiver._make_client()
+    connected: Any = paho.on_connect
+    for number in (1, 2):
+        connected(paho, None, ConnectFlags(False), ReasonCode(PacketTypes.CONNACK), None)
+        message = MQTTMessage(mid=7, topic=b"t")
+        message.payload, message.qos = f"{number}".encode(), 1
+        receiver._enqueue(message)
+    receiver._store_waiting(client)  # type: ignore[arg-type]
+    receiver.stop()
+    (path,) = tmp_path.glob("*.tnq")
+    assert [line.split('"')[1] for line in path.read_text().splitlines()] == ["1", "2"]
+    assert client.acknowledged == [7]
 
 
 def test_section_2_3_the_iri_of_a_stream_is_a_broker_and_a_topic(mosquitto: Mosquitto) -> None:
