@@ -34,7 +34,7 @@ _STATUS = {
     "conflict": (409, "This does not go with what is registered"),
     "egress": (403, "The egress policy does not allow this address"),
     "limit": (422, "The query exceeds a limit"),
-    "graphviz": (501, "Pictures need Graphviz on the server"),
+    "graphviz": (406, "Pictures need Graphviz on the server"),
     "setting": (400, "A setting is wrong"),
     "state": (409, "This is not possible now"),
     "storage": (503, "The server cannot store this now"),

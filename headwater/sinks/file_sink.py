@@ -10,6 +10,7 @@ the same file. A file has its name when it is complete and on disk; readers pass
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -26,6 +27,9 @@ from headwater.terms.durable_files import create_folder, remove_files, replace_f
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+_LONGEST_NAME = 200
+"""File systems take names of 255 bytes."""
 
 
 class FileSink:
@@ -77,8 +81,12 @@ class FileSink:
 
 
 def file_name(query: str) -> str:
-    """A name for the folder of a query, whatever its own name is made of."""
-    return quote(query, safe="").replace(".", "%2E") or "query"
+    """A name for the folder of a query, whatever its own name is made of and however long that is."""
+    name = quote(query, safe="", errors="surrogatepass").replace(".", "%2E") or "query"
+    if len(name) <= _LONGEST_NAME:
+        return name
+    digest = blake2b(query.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    return f"{name[: _LONGEST_NAME - len(digest) - 1]}-{digest}"
 
 
 def parquet_bytes(answers: AnswerBatch, terms: bool = False, schema: Mapping[str, Any] | None = None) -> bytes:

@@ -39,6 +39,16 @@ def test_a_batch_that_is_written_again_replaces_itself(tmp_path: Path) -> None:
     assert json.loads(line)["results"]["bindings"][0]["time"]["value"] == "a"
 
 
+def test_a_query_may_have_any_name(tmp_path: Path) -> None:
+    names = ["." * 500, "पन्ह/" * 100, "पन्ह/" * 99 + "पन्ह.", "a" * 200, "a" * 201, "\ud800" * 90, ""]
+    sink = hw.FileSink(tmp_path)
+    sink.open(None)
+    sink.write("run", 1, hw.AnswerBatch([[answer(0, "a", query=name) for name in names]]))
+    folders = [one.name for one in tmp_path.iterdir() if one.is_dir()]
+    assert len(folders) == len(names)
+    assert all(len(name) <= 200 for name in folders)
+
+
 def test_parquet_has_a_row_for_each_row(tmp_path: Path) -> None:
     for terms in (False, True):
         sink = hw.FileSink(tmp_path / str(terms), format="parquet", terms=terms)

@@ -31,7 +31,6 @@ _MEANINGS = {
     415: "Bodies of this kind are not taken",
     422: "The request is wrong",
     429: "Too many of them; Retry-After says when to come back",
-    501: "The server has no Graphviz",
     503: "The engine is being started, or too much waits; Retry-After says when to come back",
 }
 _ALWAYS = (400, 401, 403, 404, 405, 422, 429, 503)

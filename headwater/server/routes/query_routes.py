@@ -124,7 +124,7 @@ async def preview_query(
 
 @router.get(
     "/queries/{name:path}/plan",
-    responses={200: forms("The plan", *_PLANS), **problems(406, 409, 501)},
+    responses={200: forms("The plan", *_PLANS), **problems(406, 409)},
     response_class=Response,
 )
 async def show_plan(
