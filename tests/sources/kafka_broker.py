@@ -23,9 +23,12 @@ _START_SECONDS = 90
 
 
 class Broker:
-    """A broker whose data outlive its process, so that it can go away and come back. Topics have two partitions."""
+    """A broker whose data outlive its process, so that it can go away and come back.
 
-    def __init__(self, folder: Path) -> None:
+    A topic is made when it is first used, with so many partitions.
+    """
+
+    def __init__(self, folder: Path, partitions: int = 2) -> None:
         self.port, controller = free_port(), free_port()
         self.servers = f"127.0.0.1:{self.port}"
         self._java = java_with_kafka()
@@ -45,7 +48,7 @@ class Broker:
             "transaction.state.log.replication.factor": "1",
             "transaction.state.log.min.isr": "1",
             "group.initial.rebalance.delay.ms": "0",
-            "num.partitions": "2",
+            "num.partitions": str(partitions),
         }
         self._settings.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
         self._run("kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", str(self._settings))

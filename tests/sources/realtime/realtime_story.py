@@ -142,16 +142,31 @@ class RealtimeStory:
         order.unlink(missing_ok=True)
         return struck
 
-    def kill_worker(self, shard: int) -> bool:
-        """Kill the process that evaluates a shard, at no moment in particular."""
-        self.write(1)
-        time.sleep(self._random.uniform(0, 2.0))
+    def kill_at_random(self, whom: str) -> bool:
+        """Kill at no moment in particular the whole run, or the process that evaluates a shard (`worker-0`).
+
+        False where there was none to kill for a long time.
+        """
+        end = time.monotonic() + _WAIT_SECONDS
+        while time.monotonic() < end:
+            self.write(1)
+            self.revive()
+            time.sleep(self._random.uniform(0, 2.0))
+            if self._kill(whom):
+                with open(self._folder / "kills", "a") as kills:
+                    kills.write(f"random {whom}\n")
+                return True
+        return False
+
+    def _kill(self, whom: str) -> bool:
+        if whom == "run":
+            is_alive = self._process is not None and self._process.poll() is None
+            self.end()
+            return is_alive
         try:
-            os.kill(int((self._folder / f"worker-{shard}").read_text()), signal.SIGKILL)
+            os.kill(int((self._folder / whom).read_text()), signal.SIGKILL)
         except (FileNotFoundError, ValueError, ProcessLookupError):
             return False
-        with open(self._folder / "kills", "a") as kills:
-            kills.write(f"random worker-{shard}\n")
         return True
 
     def callbacks(self) -> list[str]:
