@@ -14,7 +14,7 @@ from headwater.running.evaluation import BatchOutcome
 from headwater.running.ordered_evaluation import OrderedEvaluation, StreamPartitions, add_outcomes
 from headwater.running.program_description import ProgramDescription
 from headwater.sources.feed import Chunk
-from headwater.spark.realtime.shard_snapshots import ShardSnapshots, remove_leftovers
+from headwater.spark.realtime.shard_snapshots import WINDOWS, ShardSnapshots, remove_leftovers
 from headwater.terms.model import Element, Literal, NamedNode, Triple
 
 S = "http://ex/s"
@@ -105,14 +105,16 @@ def test_it_goes_on_from_snapshots_that_write_what_changed(tmp_path: Path) -> No
         answers += list(outcome.answers)
         state, changes = evaluation.evaluation.changes()
         snapshots.note(changes)
+        for stream, held in evaluation.held_changes().items():
+            snapshots.note(held, stream)
         sizes.append(snapshots.write("run", batch, [state, evaluation.orders_to_plain(), BatchOutcome().to_plain()]))
         # A process of another run leaves files that nobody reads.
         (tmp_path / f"other-{batch:08d}.state").write_bytes(b"unfinished")
         evaluation, snapshots = OrderedEvaluation(shard, STREAMS), ShardSnapshots(tmp_path)
         assert remove_leftovers(tmp_path, "run", batch) == 1
-        (state, orders, _), segments = snapshots.read("run", batch)
-        evaluation.evaluation.resume(state, segments)
-        evaluation.restore_orders(orders)
+        (state, orders, _), logs = snapshots.read("run", batch)
+        evaluation.evaluation.resume(state, logs.pop(WINDOWS, []))
+        evaluation.restore_orders(orders, logs)
     assert content(answers) == content(expected)
     names = sorted(path.name for path in tmp_path.iterdir())
     # The windows span ten seconds: the logs of older batches are gone, and all states but two.

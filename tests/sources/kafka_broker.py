@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -74,6 +75,19 @@ class Broker:
             self._process.kill()
             self._process.wait(30)
             self._process = None
+
+    def freeze(self) -> None:
+        """The broker keeps its connections, and answers nobody until `thaw`."""
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """The broker goes on."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._process is None:
+            raise RuntimeError("the broker does not run")
+        self._process.send_signal(number)
 
     def _run(self, *arguments: str) -> None:
         run = subprocess.run([*self._java, *arguments], capture_output=True, text=True, timeout=120)

@@ -36,6 +36,8 @@ class RealtimeStory:
         self._settings = json.dumps({**settings, **more})
         self._process: subprocess.Popen[bytes] | None = None
         self._random = random.Random(22)
+        self.starts = 0
+        """How often the run was started."""
         self.elements: list[tuple[int, str, int]] = []
         self._second = 0
         put(spark, broker.servers, self._target, [b"{}"])
@@ -58,6 +60,7 @@ class RealtimeStory:
 
     def start(self) -> None:
         """Start the run, or start it again."""
+        self.starts += 1
         with open(self._folder / "log", "ab") as log:
             command = [sys.executable, "-m", "tests.sources.realtime.realtime_victim", self._settings]
             environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
