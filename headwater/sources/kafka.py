@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from headwater.egress.secret_references import fill_in_secrets
 from headwater.errors import SettingError
+from headwater.sources.chunk_columns import scan_timed_messages
 from headwater.sources.feed import Chunk
 from headwater.sources.kafka_jars import ensure_kafka
 from headwater.sources.payloads import Decoder, PayloadFormat, ReceivedMessage
@@ -152,9 +153,6 @@ class KafkaReader:
         """The elements of records as columns; None where they must be decoded one by one."""
         if self.decoder.format is not PayloadFormat.TNQ:
             return None
-        # Whoever only plans what is to be read does without the scanner, and starts sooner.
-        from headwater.sources.timed_messages import scan_timed_messages
-
         return scan_timed_messages(
             records.column("value").to_pylist(), item_index, records.column("offset").to_pylist()
         )

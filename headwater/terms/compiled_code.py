@@ -33,6 +33,8 @@ from numba.core import caching, config, event
 from numba.core.dispatcher import Dispatcher
 from numba.extending import is_jitted
 
+from headwater.terms.compiled_files import CompiledFiles
+
 FOLDER_SETTING = "HEADWATER_COMPILED_CODE"
 SOURCE_FOLDERS = tuple(Path(__file__).resolve().parents[1] / room for room in ("terms", "kernel", "datasets"))
 """Where functions are compiled, and where the constants come from that are compiled into them."""
@@ -167,6 +169,12 @@ _FunctionCache: Any = caching.FunctionCache
 
 class _SourceCache(_FunctionCache):  # type: ignore[misc]
     _impl_class = _CacheFiles
+
+    def __init__(self, function: Any) -> None:
+        super().__init__(function)
+        # Not the files of numba's own: `compiled_files` says why.
+        stamp = self._impl.locator.get_source_stamp()
+        self._cache_file = CompiledFiles(Path(self._cache_path), self._impl.filename_base, stamp)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         found = super().load_overload(sig, target_context)

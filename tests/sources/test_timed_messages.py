@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.sources.chunk_columns import columns_of
+from headwater.sources.chunk_columns import columns_of, scan_timed_messages
 from headwater.sources.kafka import KafkaReader
 from headwater.sources.payloads import Decoder, ReceivedMessage
-from headwater.sources.timed_messages import scan_timed_messages
 from headwater.terms.model import Element
 
 LINES = (
