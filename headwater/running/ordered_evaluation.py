@@ -116,6 +116,11 @@ class OrderedEvaluation:
         """By stream, the partitions that have brought nothing yet and hold it back."""
         return {stream: order.awaited for stream, order in self._orders.items() if order.awaited}
 
+    @property
+    def held(self) -> int:
+        """How many elements wait for their place."""
+        return sum(order.held for order in self._orders.values())
+
     def held_changes(self) -> dict[str, LogChanges]:
         """By stream, the changes of the elements that wait for their place, since the last call."""
         found = {}

@@ -98,16 +98,41 @@ class RealtimeStory:
 
     def expected(self) -> dict[str, Any]:
         """The answers of the ticks that both partitions have passed, by definition."""
-        mark = min(max(one[0] for one in self.elements[partition::2]) for partition in (0, 1))
         found: dict[str, Any] = {}
-        for tick in range(1, mark // 1000 + 1):
-            if tick * 1000 >= mark:
-                break
+        for tick in self.ticks():
             found[f"totals|{tick * 1_000_000}|0"] = self._grouped(tick * 1000, 10_000, len)
             if tick % 2 == 0:
                 highest = self._grouped(tick * 1000, 4_000, max)
                 two = sorted(highest, key=lambda row: -row[1])[:2]
                 found[f"highest|{tick * 1_000_000}|0"] = sorted(two)
+        return found
+
+    def ticks(self) -> range:
+        """The seconds of event time that both partitions have passed."""
+        mark = min(max(one[0] for one in self.elements[partition::2]) for partition in (0, 1))
+        return range(1, -(-mark // 1000))
+
+    def expected_of_recent(self) -> dict[str, Any]:
+        """The answers of the query that comes later, as if it had been there from the beginning."""
+        return {f"recent|{tick * 1_000_000}|0": self._grouped(tick * 1000, 3_000, len) for tick in self.ticks()}
+
+    def change(self, wanted: str) -> None:
+        """Have the run register the query that comes later (`register`), or drop one; wait until it was told."""
+        order = self._folder / "change"
+        unfinished = self._folder / "change.tmp"
+        unfinished.write_text(wanted)
+        unfinished.rename(order)
+        end = time.monotonic() + _WAIT_SECONDS
+        while order.exists():
+            assert time.monotonic() < end, self.log()
+            time.sleep(0.1)
+
+    def wait_for(self, keys: set[str]) -> dict[str, Any]:
+        """Wait until the answers with these keys are there; gives all answers."""
+        end = time.monotonic() + _WAIT_SECONDS
+        while not keys <= (found := self.answers()).keys():
+            assert time.monotonic() < end, f"{sorted(keys - found.keys())[:3]} are missing: {self.log()}"
+            time.sleep(0.5)
         return found
 
     def _grouped(self, tick: int, width: int, aggregate: Any) -> list[tuple[str, int]]:
