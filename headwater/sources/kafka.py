@@ -158,27 +158,22 @@ class KafkaReader:
         )
 
     def _decode(self, records: pa.RecordBatch, topic: str, partition: int) -> Iterator[Element | BadElement]:
+        """The elements of records of one partition, decoded one by one."""
         import pyarrow as pa
 
+        name, item_index = _partition_name(topic, partition), self.item_index(topic, partition)
         times = records.column("timestamp").cast(pa.int64()).to_pylist()
-        columns = (records.column(name).to_pylist() for name in ("key", "value", "offset"))
+        columns = (records.column(column).to_pylist() for column in ("key", "value", "offset"))
+        cells: dict[str, str] = {}
         for key, value, offset, time in zip(*columns, times, strict=True):
-            yield from self.decoder.decode(self._message(key, value, topic, partition, offset, time))
-
-    def _message(
-        self, key: bytes | None, value: bytes | None, topic: str, partition: int, offset: int, time: int
-    ) -> ReceivedMessage:
-        cells: Mapping[str, str] = {}
-        if self.decoder.template is not None:
-            cells = {
-                "_key": "" if key is None else key.decode("utf-8", "backslashreplace"),
-                "_topic": topic,
-                "_partition": str(partition),
-                "_offset": str(offset),
-            }
-        return ReceivedMessage(
-            value, time, _partition_name(topic, partition), (self.item_index(topic, partition), offset), cells
-        )
+            if self.decoder.template is not None:
+                cells = {
+                    "_key": "" if key is None else key.decode("utf-8", "backslashreplace"),
+                    "_topic": topic,
+                    "_partition": str(partition),
+                    "_offset": str(offset),
+                }
+            yield from self.decoder.decode(ReceivedMessage(value, time, name, (item_index, offset), cells))
 
     def item_index(self, topic: str, partition: int) -> int:
         """The number that begins the positions of the elements of a partition."""
