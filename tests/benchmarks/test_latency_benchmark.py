@@ -53,6 +53,23 @@ def test_a_way_that_cannot_be_measured_is_left_out(tmp_path: Path, monkeypatch: 
     assert (result["p50_ms"], result["realtime_triples_per_s"]) == ({}, None)
 
 
+def test_topics_have_one_partition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without keys a producer fills one partition after the other: the clock of the topic would wait for the first."""
+    made: list[int] = []
+
+    class FakeBroker:
+        def __init__(self, folder: Path, partitions: int) -> None:
+            made.append(partitions)
+
+        def start(self) -> None:
+            return
+
+    monkeypatch.setattr(latency, "Broker", FakeBroker)
+    measurements = latency.Measurements(tmp_path, 1.0)
+    assert measurements._kafka() is measurements._kafka()
+    assert made == [1]
+
+
 def test_micro_batches_are_no_real_time_mode() -> None:
     ended: list[bool] = []
     with pytest.raises(NoRealTimeMode, match="no topic of Kafka"), refuse_micro_batches(lambda: ended.append(True)):
