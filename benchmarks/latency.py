@@ -9,21 +9,26 @@ from the arrival of the element at the source to the callback with the answer. P
   the batch that brings it
 - `idle_cpu`: the share of a core that a run needs while nothing comes
 - `parts_ms`: where the time of a micro-batch goes, by Spark's progress and our own measures (medians)
-- `realtime_triples_per_s`: a backlog in real-time mode
+- `realtime_triples_per_s`, `realtime_rows_per_s`: how fast real-time mode takes in a backlog
+  (`benchmarks.latency_backlog`)
 - `left_out`: the ways that could not be measured, and why
 
-Kafka is a broker on loopback, as the tests have it. What has no connector or no real-time mode is left out.
+Kafka is a broker on loopback, as the tests have it; topics have one partition, because the clock of a topic waits for
+every partition, and elements that come one by one fill one partition after the other. Each way has a process of its
+own: Spark's session is another one in real-time mode. What has no connector or no real-time mode is left out.
 """
 
 from __future__ import annotations
 
 import argparse
-import inspect
+import json
+import subprocess
+import sys
 import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,9 +36,11 @@ from typing import Any
 
 import headwater as hw
 from benchmarks.hand_spark import run_by_hand
+from benchmarks.latency_backlog import BACKLOGS, NoRealTimeMode, make_topic, measure_backlog, refuse_micro_batches
 from benchmarks.latency_feeding import APART, BEGIN, Feeder, FileFeeder, KafkaFeeder, TcpFeeder, number_of_tick, reading
 from benchmarks.latency_parts import parts_of_batches
-from benchmarks.reporting import machine, print_result, progress, quantile, rounded
+from benchmarks.reporting import PROJECT, machine, print_result, progress, quantile, rounded
+from headwater.engine.realtime_runs import start_session
 from tests.sources.kafka_broker import Broker
 
 QUERY = """
@@ -55,7 +62,6 @@ _QUIET_SECONDS = 6
 _IDLE_SECONDS = 5
 _START_SECONDS = 120
 _DRAIN_SECONDS = 20
-_BACKLOG = 500_000
 
 
 class Latencies:
@@ -64,6 +70,7 @@ class Latencies:
     def __init__(self) -> None:
         self._arrived: dict[int, float] = {}
         self._answered: dict[int, float] = {}
+        self._has_ended = False
         self._changed = threading.Condition()
 
     def note_arrival(self, number: int) -> None:
@@ -75,10 +82,17 @@ class Latencies:
             self._answered.setdefault(number, now)
             self._changed.notify_all()
 
+    def note_end(self) -> None:
+        """Nothing will be answered any more."""
+        with self._changed:
+            self._has_ended = True
+            self._changed.notify_all()
+
     def wait_for(self, number: int, seconds: float) -> None:
         """Wait until an element is answered; an error after so many seconds."""
         with self._changed:
-            if not self._changed.wait_for(lambda: number in self._answered, seconds):
+            self._changed.wait_for(lambda: self._has_ended or number in self._answered, seconds)
+            if number not in self._answered:
                 raise RuntimeError(f"element {number} was not answered in {seconds} s")
 
     def milliseconds(self, first: int) -> list[float]:
@@ -101,10 +115,17 @@ class Run:
     failures: list[BaseException] = field(default_factory=list)
 
 
-def start_run(feeder: Feeder, stack: ExitStack, **settings: Any) -> Run:
-    """Start a run that follows what a feeder sends, and have the stack stop it; `realtime` goes to the run."""
-    options: dict[str, Any] = {"realtime": True} if settings.pop("realtime", False) else {}
+def start_run(feeder: Feeder, stack: ExitStack, *, realtime: bool = False, **settings: Any) -> Run:
+    """Start a run that follows what a feeder sends, and have the stack stop it; in real-time mode it is from Kafka."""
+    options: dict[str, Any] = {}
+    if realtime:
+        assert isinstance(feeder, KafkaFeeder)
+        target = f"{feeder.topic}-answers"
+        make_topic(start_session("local[*]", 1, realtime=True), feeder.servers, target)
+        options = {"realtime": True, "sinks": [hw.KafkaSink(feeder.servers, target)]}
     engine = hw.Engine(**settings)
+    if realtime:
+        stack.enter_context(refuse_micro_batches(engine.stop))
     engine.stream(STREAM, feeder.source())
     engine.register(QUERY, t0=BEGIN - RANGE)
     latencies = Latencies()
@@ -123,6 +144,8 @@ def start_run(feeder: Feeder, stack: ExitStack, **settings: Any) -> Run:
             engine.run(follow=True, on_answer=note, on_progress=note_steps, **options)
         except BaseException as error:
             run.failures.append(error)
+        finally:
+            latencies.note_end()
 
     thread = threading.Thread(target=work, name="benchmark-run")
     if not settings.get("in_process"):
@@ -175,45 +198,35 @@ class Measurements:
         self._idle: dict[str, float] = {}
         self._left_out: dict[str, str] = {}
         self._broker: Broker | None = None
-        self._triples_per_s: float | None = None
+        self._rates: dict[str, float] = {}
 
     def take(self, way: str) -> None:
         """Measure one way."""
         progress(f"{way}:")
-        reason = _why_not(way)
         with ExitStack() as stack:
-            if reason is None:
-                try:
-                    feeder = self._feeder(way)
-                except hw.JarError as error:
-                    reason = str(error)
-            if reason is not None:
-                progress(f"  left out: {reason}")
-                self._left_out[way] = reason
+            try:
+                feeder = self._feeder(way)
+                stack.callback(feeder.close)
+                run = _start(way, feeder, stack)
+                found = measure(run, feeder, self._count)
+            except (hw.JarError, NoRealTimeMode) as error:
+                progress(f"  left out: {error}")
+                self._left_out[way] = str(error)
                 return
-            stack.callback(feeder.close)
-            run = _start(way, feeder, stack, self._folder)
-            found = self._latencies[way] = measure(run, feeder, self._count)
+            self._latencies[way] = found
             if way.startswith("in_process"):
                 self._idle[way] = measure_idle()
             self._parts[way] = run.parts()
             progress(f"  p50 {quantile(found, 0.5):.1f} ms, p95 {quantile(found, 0.95):.1f} ms  {self._parts[way]}")
 
-    def take_realtime_rate(self) -> None:
-        """Measure how fast real-time mode takes in a backlog."""
-        if _why_not("realtime") is not None or "realtime" in self._left_out:
+    def take_backlogs(self) -> None:
+        """Measure how fast real-time mode takes in what waits for it."""
+        if "realtime" in self._left_out:
             return
-        with ExitStack() as stack:
-            feeder = self._feeder("realtime")
-            stack.callback(feeder.close)
-            run = _start("realtime", feeder, stack, self._folder)
-            feeder.send(reading(0))
-            run.latencies.wait_for(0, _START_SECONDS)
-            rows = b"\n".join(map(reading, range(1, _BACKLOG)))
-            begin = time.perf_counter()
-            feeder.send(rows)
-            run.latencies.wait_for(_BACKLOG - 1, _START_SECONDS)
-            self._triples_per_s = _BACKLOG / (time.perf_counter() - begin)
+        for backlog in BACKLOGS:
+            progress(f"{backlog.key}:")
+            rate = self._rates[backlog.key] = measure_backlog(backlog, self._kafka().servers)
+            progress(f"  {rate:,.0f}")
 
     def _feeder(self, way: str) -> Feeder:
         folder = self._folder / way
@@ -222,10 +235,14 @@ class Measurements:
             return TcpFeeder()
         if way not in _ON_KAFKA:
             return FileFeeder(folder)
+        return KafkaFeeder(self._kafka().servers, f"{way.replace('_', '-')}-{uuid.uuid4().hex[:8]}")
+
+    def _kafka(self) -> Broker:
+        """The broker, which is started when it is first asked for."""
         if self._broker is None:
-            self._broker = Broker(self._folder)
+            self._broker = Broker(self._folder, partitions=1)
             self._broker.start()
-        return KafkaFeeder(self._broker.servers, f"{way.replace('_', '-')}-{uuid.uuid4().hex[:8]}")
+        return self._broker
 
     def close(self) -> None:
         """End the broker."""
@@ -241,27 +258,58 @@ class Measurements:
             "elements": self._count,
             "idle_cpu": {way: rounded(share) for way, share in self._idle.items()},
             "parts_ms": {way: parts for way, parts in self._parts.items() if parts},
-            "realtime_triples_per_s": self._triples_per_s and rounded(self._triples_per_s),
+            **{backlog.key: _rounded(self._rates.get(backlog.key)) for backlog in BACKLOGS},
             "left_out": self._left_out,
         }
 
 
-def _why_not(way: str) -> str | None:
-    if way == "realtime" and "realtime" not in inspect.signature(hw.Engine.run).parameters:
-        return "this version has no real-time mode"
-    return None
+def _rounded(rate: float | None) -> float | None:
+    return None if rate is None else rounded(rate)
 
 
-def _start(way: str, feeder: Feeder, stack: ExitStack, folder: Path) -> Run:
+def _start(way: str, feeder: Feeder, stack: ExitStack) -> Run:
     """Start what answers the elements on this way."""
     if way != "hand_spark":
         in_process = way.startswith("in_process")
-        return start_run(feeder, stack, in_process=in_process, **({"realtime": True} if way == "realtime" else {}))
+        return start_run(feeder, stack, in_process=in_process, realtime=way == "realtime")
     assert isinstance(feeder, KafkaFeeder)
     latencies = Latencies()
     query = run_by_hand(hw.Engine().session(), feeder.servers, feeder.topic, latencies.note_answer)
     stack.callback(query.stop)
     return Run(latencies, query.stop)
+
+
+def take_one(way: str, seconds: float) -> dict[str, Any]:
+    """Measure one way in this process."""
+    with tempfile.TemporaryDirectory(prefix="headwater-benchmark-") as folder:
+        measurements = Measurements(Path(folder), seconds)
+        try:
+            measurements.take(way)
+            if way == "realtime":
+                measurements.take_backlogs()
+        finally:
+            measurements.close()
+    return measurements.result()
+
+
+def take_apart(ways: Sequence[str], seconds: float) -> list[dict[str, Any]]:
+    """Measure ways one after the other, each in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.latency", "--seconds", str(seconds), "--only"]
+    found = []
+    for way in ways:
+        output = subprocess.run([*command, way], stdout=subprocess.PIPE, check=True, cwd=PROJECT).stdout
+        found.append(json.loads(output.splitlines()[-1]))
+    return found
+
+
+def merge_results(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The figures of several processes together."""
+    merged: dict[str, Any] = {}
+    for result in results:
+        for key, value in result.items():
+            known = merged.get(key)
+            merged[key] = {**known, **value} if isinstance(known, dict) else value if known is None else known
+    return merged
 
 
 def main() -> None:
@@ -270,16 +318,9 @@ def main() -> None:
     parser.add_argument("--only", choices=WAYS, nargs="+", default=list(WAYS), help="some ways alone")
     arguments = parser.parse_args()
     facts = machine()
-    with tempfile.TemporaryDirectory(prefix="headwater-benchmark-") as folder:
-        measurements = Measurements(Path(folder), arguments.seconds)
-        try:
-            for way in arguments.only:
-                measurements.take(way)
-            if "realtime" in arguments.only:
-                measurements.take_realtime_rate()
-        finally:
-            measurements.close()
-    print_result({**measurements.result(), "machine": facts})
+    ways = list(dict.fromkeys(arguments.only))
+    results = [take_one(ways[0], arguments.seconds)] if len(ways) == 1 else take_apart(ways, arguments.seconds)
+    print_result({**merge_results(results), "machine": facts})
 
 
 if __name__ == "__main__":

@@ -12,16 +12,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from headwater.execution.program_steps import list_late_elements
 from headwater.execution.static_data import Version
+from headwater.execution.window_log import LogChanges, LogSegment
 from headwater.running.counting import BatchMeasure, add_by_name
 from headwater.running.evaluation import BatchOutcome, Evaluation
 from headwater.running.program_description import ProgramDescription
 from headwater.sinks.dead_letters import DeadLetter
+from headwater.sources.chunk_columns import columns_of
 from headwater.sources.feed import Chunk
 from headwater.terms.element_columns import ElementColumns
 from headwater.terms.packing import Plain
 from headwater.terms.timestamps import format_time
+from headwater.windows.element_sequences import sizes_of
 from headwater.windows.heartbeat import Heartbeat
 from headwater.windows.partition_order import PartitionOrder
 
@@ -81,9 +86,7 @@ class OrderedEvaluation:
         """Put the elements of a chunk into the order of their stream; gives those that take no part."""
         for bad in chunk.bad:
             yield DeadLetter("bad", stream, bad.reason, bad.text, bad.source, bad.position, bad.line)
-        elements = chunk.elements
-        given = elements.elements() if isinstance(elements, ElementColumns) else elements
-        late, ahead = self._orders[stream].put(given)
+        late, ahead = self._orders[stream].put(columns_of(chunk))
         for one in list_late_elements(late):
             yield DeadLetter("late", stream, "late", one.text, chunk.source, one.position, None, one.time)
         for one in list_late_elements(ahead):
@@ -97,30 +100,57 @@ class OrderedEvaluation:
             if released is None:
                 continue
             elements, mark = released
-            ranked = tuple(replace(one, position=(0, rank, *one.position)) for rank, one in enumerate(elements))
+            ranks = np.zeros((len(elements), _RANKS), dtype=np.int64)
+            ranks[:, -1] = np.arange(len(elements))
+            ranked = elements.with_positions(np.hstack((ranks, elements.positions)))
             chunk = Chunk(stream, elements=ranked, heartbeat=Heartbeat(0, 0, settled=mark))
             yield chunk if self._sharding is None else self._own_triples(chunk)
 
     def _own_triples(self, chunk: Chunk) -> Chunk:
         """The chunk with the triples of this shard."""
-        assert self._sharding is not None and isinstance(chunk.elements, tuple)
-        columns = replace(chunk, elements=ElementColumns.of(chunk.elements))
-        return [own for _, own in self._sharding.split(columns)][self._shard]
+        assert self._sharding is not None
+        return [own for _, own in self._sharding.split(chunk)][self._shard]
 
     @property
     def awaited(self) -> dict[str, tuple[int, ...]]:
         """By stream, the partitions that have brought nothing yet and hold it back."""
         return {stream: order.awaited for stream, order in self._orders.items() if order.awaited}
 
+    @property
+    def held(self) -> int:
+        """How many elements wait for their place."""
+        return sum(order.held for order in self._orders.values())
+
+    def held_changes(self) -> dict[str, LogChanges]:
+        """By stream, the changes of the elements that wait for their place, since the last call."""
+        found = {}
+        for stream, order in self._orders.items():
+            added, removed = order.changes()
+            found[stream] = LogChanges([] if added is None else [_segment(stream, *added)], removed)
+        return found
+
     def orders_to_plain(self) -> Plain:
-        """The state of the orders as plain values; that of the evaluation is taken from it."""
+        """The state of the orders as plain values, without the elements that wait."""
         return {stream: order.to_plain() for stream, order in self._orders.items()}
 
-    def restore_orders(self, value: Plain) -> None:
-        """Go on with the orders that `orders_to_plain` gave; streams that are not read any more are left out."""
+    def restore_orders(self, value: Plain, held: Mapping[str, Iterable[LogSegment]]) -> None:
+        """Go on with the orders that `orders_to_plain` gave and the segments of `held_changes`, by stream.
+
+        Streams that are not read any more are left out.
+        """
         for stream, order in self._orders.items():
             if stream in value:
-                order.restore(value[stream])
+                order.restore(value[stream], ((one.number, _columns(one)) for one in held.get(stream, ())))
+
+
+def _segment(stream: str, number: int, elements: ElementColumns) -> LogSegment:
+    """Elements that wait, which are sorted by time, as a segment."""
+    return LogSegment(number, (stream, None), int(elements.times[-1]), elements, *sizes_of(elements))
+
+
+def _columns(segment: LogSegment) -> ElementColumns:
+    assert isinstance(segment.elements, ElementColumns)
+    return segment.elements
 
 
 def add_outcomes(before: BatchOutcome, after: BatchOutcome) -> BatchOutcome:

@@ -242,7 +242,7 @@ class Feed:
         source, patterns = self._sources[stream], self._patterns_of(stream)
         scanned = source.scan(item_range, patterns)
         if scanned is not None:
-            yield Chunk(stream, index, item_range.name, *_columns_of(scanned, index, is_whole=patterns is None))
+            yield Chunk(stream, index, item_range.name, *columns_of_scan(scanned, index, is_whole=patterns is None))
             return
         elements: list[Element] = []
         bad: list[BadElement] = []
@@ -280,7 +280,7 @@ class Feed:
         return source.line_numbers(name, [position[1:] for position in positions])
 
 
-def _columns_of(
+def columns_of_scan(
     scanned: ScannedColumns, item_index: int, *, is_whole: bool
 ) -> tuple[ElementColumns, tuple[BadElement, ...]]:
     """What was scanned of an item, elements and bad lines, with their positions in the stream."""

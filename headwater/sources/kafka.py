@@ -23,9 +23,10 @@ from typing import TYPE_CHECKING
 
 from headwater.egress.secret_references import fill_in_secrets
 from headwater.errors import SettingError
+from headwater.sources.chunk_columns import scan_timed_messages
 from headwater.sources.feed import Chunk
 from headwater.sources.kafka_jars import ensure_kafka
-from headwater.sources.payloads import Decoder, ReceivedMessage
+from headwater.sources.payloads import Decoder, PayloadFormat, ReceivedMessage
 from headwater.sources.records import RecordReader, RecordSource, chunk_of
 from headwater.sources.source import SourceError
 from headwater.terms.arguments import check_duration, check_text, check_whole
@@ -36,6 +37,8 @@ from headwater.terms.timestamps import parse_time
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
+
+    from headwater.terms.element_columns import ElementColumns
 
 _CONNECT_SECONDS = 5.0
 _RETRY_SECONDS = 0.5
@@ -137,36 +140,54 @@ class KafkaReader:
     decoder: Decoder
 
     def chunks(self, stream: str, batches: Iterator[pa.RecordBatch]) -> Iterator[Chunk]:
+        for batch in batches:
+            for (topic, partition), records in _split_by_partition(batch):
+                name, item_index = _partition_name(topic, partition), self.item_index(topic, partition)
+                columns = self._scan(records, item_index)
+                if columns is not None:
+                    yield Chunk(stream, item_index, name, columns)
+                else:
+                    yield chunk_of(stream, item_index, name, self._decode(records, topic, partition))
+
+    def _scan(self, records: pa.RecordBatch, item_index: int) -> ElementColumns | None:
+        """The elements of records as columns; None where they must be decoded one by one."""
+        if self.decoder.format is not PayloadFormat.TNQ:
+            return None
+        return scan_timed_messages(
+            records.column("value").to_pylist(), item_index, records.column("offset").to_pylist()
+        )
+
+    def _decode(self, records: pa.RecordBatch, topic: str, partition: int) -> Iterator[Element | BadElement]:
+        """The elements of records of one partition, decoded one by one."""
         import pyarrow as pa
 
-        for batch in batches:
-            by_partition: dict[tuple[str, int], list[Element | BadElement]] = {}
-            times = batch.column("timestamp").cast(pa.int64()).to_pylist()
-            columns = (batch.column(name).to_pylist() for name in ("key", "value", "topic", "partition", "offset"))
-            for key, value, topic, partition, offset, time in zip(*columns, times, strict=True):
-                message = self._message(key, value, topic, partition, offset, time)
-                by_partition.setdefault((topic, partition), []).extend(self.decoder.decode(message))
-            for (topic, partition), some in by_partition.items():
-                yield chunk_of(stream, self.item_index(topic, partition), _partition_name(topic, partition), some)
-
-    def _message(
-        self, key: bytes | None, value: bytes | None, topic: str, partition: int, offset: int, time: int
-    ) -> ReceivedMessage:
-        cells: Mapping[str, str] = {}
-        if self.decoder.template is not None:
-            cells = {
-                "_key": "" if key is None else key.decode("utf-8", "backslashreplace"),
-                "_topic": topic,
-                "_partition": str(partition),
-                "_offset": str(offset),
-            }
-        return ReceivedMessage(
-            value, time, _partition_name(topic, partition), (self.item_index(topic, partition), offset), cells
-        )
+        name, item_index = _partition_name(topic, partition), self.item_index(topic, partition)
+        times = records.column("timestamp").cast(pa.int64()).to_pylist()
+        columns = (records.column(column).to_pylist() for column in ("key", "value", "offset"))
+        cells: dict[str, str] = {}
+        for key, value, offset, time in zip(*columns, times, strict=True):
+            if self.decoder.template is not None:
+                cells = {
+                    "_key": "" if key is None else key.decode("utf-8", "backslashreplace"),
+                    "_topic": topic,
+                    "_partition": str(partition),
+                    "_offset": str(offset),
+                }
+            yield from self.decoder.decode(ReceivedMessage(value, time, name, (item_index, offset), cells))
 
     def item_index(self, topic: str, partition: int) -> int:
         """The number that begins the positions of the elements of a partition."""
         return self.topics.index(topic) * _MOST_PARTITIONS + partition
+
+
+def _split_by_partition(batch: pa.RecordBatch) -> Iterator[tuple[tuple[str, int], pa.RecordBatch]]:
+    """The records of each partition, in their order."""
+    places: dict[tuple[str, int], list[int]] = {}
+    names = zip(batch.column("topic").to_pylist(), batch.column("partition").to_pylist(), strict=True)
+    for place, name in enumerate(names):
+        places.setdefault(name, []).append(place)
+    for name, mine in places.items():
+        yield name, batch if len(mine) == batch.num_rows else batch.take(mine)
 
 
 def _partition_name(topic: str, partition: int) -> str:

@@ -154,7 +154,7 @@ class Decoder:
             return [message.bad("the message is not UTF-8 text")]
         except (ValueError, RecursionError) as error:
             return [message.bad(str(error))]
-        return [replace(one, position=(*message.position, index)) for index, one in enumerate(elements)]
+        return [_at(one, (*message.position, index)) for index, one in enumerate(elements)]
 
     def _decode_payload(self, message: ReceivedMessage, payload: bytes) -> Iterable[Element | BadElement]:
         if self.format is PayloadFormat.TNQ:
@@ -192,10 +192,22 @@ class Decoder:
         if self.template is None:
             raise ValueError("a row needs a template")
         row = {**cells, **message.cells, TIME_CELL: str(message.time)}
-        prefix = "b" + blake2b(message.scope.encode(errors="surrogatepass"), digest_size=8).hexdigest() + "r"
-        if index:
-            prefix += f"{index}e"
+        prefix = _blank_prefix(message, index) if self.template.has_blank_nodes else ""
         return self.template.element(row, 0, message.position, prefix)
+
+
+def _blank_prefix(message: ReceivedMessage, index: int) -> str:
+    """What the labels of the blank nodes of a row begin with, and those of no other row."""
+    prefix = "b" + blake2b(message.scope.encode(errors="surrogatepass"), digest_size=8).hexdigest() + "r"
+    return f"{prefix}{index}e" if index else prefix
+
+
+def _at(one: Element | BadElement, position: tuple[int, ...]) -> Element | BadElement:
+    """The same element at a position."""
+    if isinstance(one, Element):
+        # `replace` would take several times as long, for each message.
+        return Element(one.time, one.triples, one.graph, position)
+    return replace(one, position=position)
 
 
 def with_time_rule(template: RowTemplate | str | Path, time: str | None) -> RowTemplate:

@@ -24,11 +24,12 @@ from pyspark.sql.types import StructType
 
 from headwater.running.resting import Rest
 from headwater.sharding.shard_plan import ShardPlan
+from headwater.sources.chunk_columns import with_columns
 from headwater.sources.feed import Chunk, Feed, ReadTask
 from headwater.sources.offsets import Offset
 from headwater.sources.source import Source
 from headwater.sources.stream_patterns import WantedPatterns
-from headwater.spark.chunk_bytes import pack_chunk, with_columns
+from headwater.spark.chunk_bytes import pack_chunk
 from headwater.terms.ids.term_key import ProcessKey
 
 FORMAT = "headwater"

@@ -18,10 +18,12 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import pickle
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -30,7 +32,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, overload
 
 import numba as nb
-from numba.core import caching, config, event
+from numba.core import caching, config, event, serialize
 from numba.core.dispatcher import Dispatcher
 from numba.extending import is_jitted
 
@@ -39,6 +41,9 @@ SOURCE_FOLDERS = tuple(Path(__file__).resolve().parents[1] / room for room in ("
 """Where functions are compiled, and where the constants come from that are compiled into them."""
 
 _Function = TypeVar("_Function", bound=Callable[..., object])
+_DIGEST_BYTES = 16
+_UNREADABLE = (OSError, EOFError, pickle.UnpicklingError, ValueError, LookupError, AttributeError, ImportError)
+_dumps: Any = serialize.dumps
 _numba_settings: Any = config
 _IMPORTED_AT = time.time_ns()
 _SILENT_SECONDS = 2.0
@@ -155,6 +160,72 @@ class Compilations:
 COMPILATIONS = Compilations()
 
 
+class CompiledFiles:
+    """The files of one function in a folder: one for each version of the sources, `stamp`, and types of the arguments.
+
+    numba numbers the files of a function and keeps the numbers in an index. Two processes that compile the function for
+    other types at the same time can take the same number: then a later process finds the code of the wrong types, and
+    fails where these cannot be converted. Here the name of a file follows from what is in it, so processes that write
+    at the same time write other files, or the same.
+    """
+
+    def __init__(self, folder: Path, name: str, stamp: object) -> None:
+        self._folder = folder
+        self._name = name
+        self._version = _digest(repr((nb.__version__, stamp)).encode()).hex()
+
+    def load(self, key: Any) -> Any:
+        """What was saved under a key; None where nothing was, or where it is damaged."""
+        with suppress(*_UNREADABLE):
+            content = self._path(key).read_bytes()
+            digest, data = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
+            if digest == _digest(data):
+                found_key, found = pickle.loads(data)
+                return found if found_key == key else None
+        return None
+
+    def save(self, key: Any, data: Any) -> None:
+        """Save something under a key; where the disk does not take it, nothing is kept."""
+        content = _dumps((key, data))
+        path = self._path(key)
+        unfinished = path.with_name(f"{path.name}.tmp.{uuid.uuid4().hex[:16]}")
+        try:
+            unfinished.write_bytes(_digest(content) + content)
+            os.replace(unfinished, path)
+        except OSError:
+            with suppress(OSError):
+                unfinished.unlink()
+        self._remove_other_versions()
+
+    def flush(self) -> None:
+        """Remove the files of the function."""
+        for path in self._files():
+            with suppress(OSError):
+                path.unlink()
+
+    def _path(self, key: Any) -> Path:
+        signature, *rest = key
+        digest = _digest(repr((str(signature), rest)).encode()).hex()
+        return self._folder / f"{self._name}.{self._version}.{digest}.nbc"
+
+    def _files(self) -> Iterator[Path]:
+        """The files of the function, without those that are being written."""
+        with suppress(OSError):
+            for path in self._folder.iterdir():
+                if path.name.startswith(f"{self._name}.") and path.suffix in (".nbc", ".nbi"):
+                    yield path
+
+    def _remove_other_versions(self) -> None:
+        for path in self._files():
+            if not path.name.startswith(f"{self._name}.{self._version}."):
+                with suppress(OSError):
+                    path.unlink()
+
+
+def _digest(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=_DIGEST_BYTES).digest()
+
+
 _Listener: Any = event.Listener
 
 
@@ -190,6 +261,12 @@ _FunctionCache: Any = caching.FunctionCache
 class _SourceCache(_FunctionCache):  # type: ignore[misc]
     _impl_class = _CacheFiles
     _is_counted = False
+
+    def __init__(self, function: Any) -> None:
+        super().__init__(function)
+        # Not numba's own files, which processes that write at the same time mix up.
+        stamp = self._impl.locator.get_source_stamp()
+        self._cache_file = CompiledFiles(Path(self._cache_path), self._impl.filename_base, stamp)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         found = super().load_overload(sig, target_context)

@@ -208,7 +208,9 @@ class RowTemplate:
             if re.match(r"\s*(@prefix|@base|prefix|base)\b", line, re.IGNORECASE)
         )
         blank_nodes: dict[BlankNode, int] = {}
-        return tuple(self._compile_block(block, prefixes, blank_nodes) for block in blocks)
+        groups = tuple(self._compile_block(block, prefixes, blank_nodes) for block in blocks)
+        self.has_blank_nodes = bool(blank_nodes)
+        return groups
 
     def _compile_block(self, block: _Block, prefixes: str, blank_nodes: dict[BlankNode, int]) -> _Group:
         """Parse the Turtle of a block once: builders for its terms, and triples as indexes of these."""

@@ -12,19 +12,49 @@ times of the elements alone, and so does the order in which elements are release
 
 No partition is given up: one that brings nothing holds the stream back. To go on without it would need a decision of
 the clock on the wall, which a second run would take elsewhere.
+
+A long delay, or a partition that is far behind, makes many elements wait. So they are durable like the log of windows:
+`changes` has those that have come since the last call and still wait, as a segment, and the segments of which none
+waits any more. `to_plain` has the rest, which is small.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from headwater.terms.element_columns import ElementColumns
-from headwater.terms.model import Element
+from headwater.terms.element_columns import NO_ELEMENTS, ElementColumns, concat_columns
+from headwater.terms.ids.term_texts import Ints
 from headwater.terms.packing import Plain
 from headwater.windows.time_jumps import NO_JUMP, Jump, find_jumps
+
+_NEVER = -(1 << 62)
+"""A time before all others."""
+
+
+class _Held(NamedTuple):
+    """Elements that wait, in their order. A heap has those first that begin first."""
+
+    begin: int
+    """The time of the first of them."""
+    entry: int
+    """Tells those apart that begin at one time."""
+    segment: int | None
+    """The number of the segment that they are durable in; None where they are in none yet."""
+    elements: ElementColumns
+
+
+class HeldChanges(NamedTuple):
+    """What a store that has the elements that wait must write and remove."""
+
+    added: tuple[int, ElementColumns] | None
+    """The number of a new segment, and its elements in their order."""
+    removed: list[int]
+    """The numbers of the segments of which none waits any more."""
 
 
 class PartitionOrder:
@@ -41,13 +71,17 @@ class PartitionOrder:
         self._newest: dict[int, int | None] = dict.fromkeys(sorted(partitions))
         self._offsets: dict[int, int] = {}
         self._jumps: dict[int, Jump] = {}
-        self._held: list[tuple[int, tuple[int, ...], Element]] = []
         self._released_before: int | None = None
+        self._held: list[_Held] = []
+        self._entries = 0
+        self._next_segment = 0
+        self._done_with: list[int] = []
+        """The segments of which none waits any more, since the changes were last taken."""
 
     @property
     def held(self) -> int:
         """How many elements wait."""
-        return len(self._held)
+        return sum(len(one.elements) for one in self._held)
 
     @property
     def awaited(self) -> tuple[int, ...]:
@@ -70,66 +104,99 @@ class PartitionOrder:
             raise ValueError(f"offset {offset} of partition {partition} comes behind offset {before}")
         self._offsets[partition] = offset
 
-    def put(self, elements: Sequence[Element]) -> tuple[list[Element], list[Element]]:
+    def put(self, elements: ElementColumns) -> tuple[ElementColumns, ElementColumns]:
         """Take elements, those of a partition in the order of their offsets; gives the late ones, and those ahead."""
-        late: list[Element] = []
-        ahead: list[Element] = []
-        for element, is_ahead in zip(elements, self._find_ahead(elements), strict=True):
-            partition = element.position[0]
-            newest = self._newest[partition]
-            if is_ahead:
-                ahead.append(element)
-            elif newest is not None and element.time < newest - self._delay:
-                late.append(element)
-            else:
-                self._newest[partition] = element.time if newest is None else max(newest, element.time)
-                heapq.heappush(self._held, (element.time, element.position, element))
-        return late, ahead
+        if not len(elements):
+            return NO_ELEMENTS, NO_ELEMENTS
+        partitions = elements.positions[:, 0]
+        is_late = np.zeros(len(elements), dtype=np.bool_)
+        is_ahead = np.zeros(len(elements), dtype=np.bool_)
+        for partition in dict.fromkeys(partitions.tolist()):
+            mine = np.flatnonzero(partitions == partition)
+            is_late[mine], is_ahead[mine] = self._find_misplaced(partition, elements.times[mine])
+        is_misplaced = is_late | is_ahead
+        if not is_misplaced.any():
+            self._push(_in_order(elements))
+            return NO_ELEMENTS, NO_ELEMENTS
+        if not is_misplaced.all():
+            self._push(_in_order(elements.select(~is_misplaced)))
+        return elements.select(is_late), elements.select(is_ahead)
 
-    def _find_ahead(self, elements: Sequence[Element]) -> list[bool]:
-        """Which elements are too far ahead of those before them in their partition."""
-        found = [False] * len(elements)
-        if self._max_ahead is None:
-            return found
-        places: dict[int, list[int]] = {}
-        for place, element in enumerate(elements):
-            places.setdefault(element.position[0], []).append(place)
-        for partition, mine in places.items():
-            times = np.array([elements[place].time for place in mine], dtype=np.int64)
+    def _find_misplaced(self, partition: int, times: Ints) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        """Which elements of a partition are late, and which are too far ahead of those before them."""
+        newest = self._newest[partition]
+        is_ahead = np.zeros(len(times), dtype=np.bool_)
+        if self._max_ahead is not None:
             jump = self._jumps.get(partition, NO_JUMP)
-            is_ahead, self._jumps[partition] = find_jumps(times, self._newest[partition], self._max_ahead, jump)
-            for place, one in zip(mine, is_ahead.tolist(), strict=True):
-                found[place] = one
-        return found
+            is_ahead, self._jumps[partition] = find_jumps(times, newest, self._max_ahead, jump)
+        reached = np.empty(len(times) + 1, dtype=np.int64)
+        reached[0] = _NEVER if newest is None else newest
+        reached[1:] = np.where(is_ahead, _NEVER, times)
+        np.maximum.accumulate(reached, out=reached)
+        if reached[-1] > _NEVER:
+            self._newest[partition] = int(reached[-1])
+        return ~is_ahead & (times < reached[:-1] - self._delay), is_ahead
 
-    def release(self) -> tuple[list[Element], int] | None:
+    def _push(self, ordered: ElementColumns, segment: int | None = None) -> None:
+        """Hold elements that are in their order."""
+        self._entries += 1
+        heapq.heappush(self._held, _Held(int(ordered.times[0]), self._entries, segment, ordered))
+
+    def release(self) -> tuple[ElementColumns, int] | None:
         """The elements before the watermark, in their order, and the watermark; None where it has not moved."""
         mark = self.watermark
         if mark is None or mark == self._released_before:
             return None
         self._released_before = mark
-        released: list[Element] = []
-        while self._held and self._held[0][0] < mark:
-            released.append(heapq.heappop(self._held)[2])
-        return released, mark
+        released: list[ElementColumns] = []
+        while self._held and self._held[0].begin < mark:
+            _, _, segment, elements = heapq.heappop(self._held)
+            cut = int(elements.times.searchsorted(mark))
+            released.append(elements.slice(0, cut))
+            if cut < len(elements):
+                self._push(elements.slice(cut, len(elements)), segment)
+            elif segment is not None:
+                self._done_with.append(segment)
+        return (released[0] if len(released) == 1 else _in_order(concat_columns(released))), mark
+
+    def changes(self) -> HeldChanges:
+        """What came since the last call and still waits, as one segment, and the segments that are not needed."""
+        removed, self._done_with = self._done_with, []
+        fresh = [one.elements for one in self._held if one.segment is None]
+        if not fresh:
+            return HeldChanges(None, removed)
+        self._held = [one for one in self._held if one.segment is not None]
+        heapq.heapify(self._held)
+        number, self._next_segment = self._next_segment, self._next_segment + 1
+        elements = _in_order(concat_columns(fresh)).with_own_texts()
+        self._push(elements, number)
+        return HeldChanges((number, elements), removed)
 
     def to_plain(self) -> Plain:
-        """The state as plain values."""
-        held = [element for _, _, element in sorted(self._held, key=lambda one: one[:2])]
-        positions = [element.position for element in held]
-        columns = ElementColumns.of(held).to_plain() if held else None
-        return [self._newest, self._offsets, self._jumps, self._released_before, columns, positions]
+        """The state as plain values, without the elements that wait."""
+        return [self._newest, self._offsets, self._jumps, self._released_before, self._next_segment]
 
-    def restore(self, value: Plain) -> None:
-        """Go on from the state that `to_plain` gave; the partitions must be the same."""
-        newest, offsets, jumps, released_before, columns, positions = value
+    def restore(self, value: Plain, segments: Iterable[tuple[int, ElementColumns]]) -> None:
+        """Go on from the state that `to_plain` gave, and the segments that `changes` gave; what was released before is
+        not held again. The partitions must be the same."""
+        newest, offsets, jumps, self._released_before, self._next_segment = value
         if newest.keys() != self._newest.keys():
             raise ValueError(f"the stream had {len(newest)} partitions, and has {len(self._newest)} now")
         self._newest, self._offsets = dict(newest), dict(offsets)
         self._jumps = {partition: (count, last) for partition, (count, last) in jumps.items()}
-        self._released_before = released_before
-        elements = [] if columns is None else ElementColumns.from_plain(columns).elements()
-        # Already in order, which is a heap.
-        self._held = [
-            (element.time, tuple(position), element) for element, position in zip(elements, positions, strict=True)
-        ]
+        for number, elements in segments:
+            if self._released_before is not None:
+                # What is not late is not older than the watermark, so none of these came after it.
+                elements = elements.select(elements.times >= self._released_before)
+            if len(elements):
+                self._push(elements, number)
+            else:
+                self._done_with.append(number)
+
+
+def _in_order(elements: ElementColumns) -> ElementColumns:
+    """Elements in the order of time, of equal times by position."""
+    if len(elements) < 2:
+        return elements
+    columns = [elements.positions[:, place] for place in reversed(range(elements.positions.shape[1]))]
+    return elements.select(np.lexsort((*columns, elements.times)))

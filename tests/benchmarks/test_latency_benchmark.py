@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,7 +11,9 @@ from typing import Any
 
 import pytest
 
+import headwater as hw
 from benchmarks import latency
+from benchmarks.latency_backlog import BACKLOGS, NoRealTimeMode, refuse_micro_batches
 from benchmarks.latency_feeding import APART, BEGIN, Feeder, FileFeeder, TcpFeeder, number_of_tick, reading, time_of
 from benchmarks.latency_parts import parts_of_batches
 
@@ -37,14 +40,65 @@ def test_the_latencies_of_a_run_in_process(tmp_path: Path, monkeypatch: pytest.M
     assert found[3] < 500, "answers do not wait for the next look, a second later"
 
 
-def test_a_way_that_this_version_does_not_have_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(latency, "_why_not", lambda way: "not there")
+def test_a_way_that_cannot_be_measured_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: latency.Measurements, way: str) -> Feeder:
+        raise hw.JarError("no connector")
+
+    monkeypatch.setattr(latency.Measurements, "_feeder", refuse)
     measurements = latency.Measurements(tmp_path, 1.0)
     measurements.take("realtime")
-    measurements.take_realtime_rate()
+    measurements.take_backlogs()
     result = measurements.result()
-    assert result["left_out"] == {"realtime": "not there"}
+    assert result["left_out"] == {"realtime": "no connector"}
     assert (result["p50_ms"], result["realtime_triples_per_s"]) == ({}, None)
+
+
+def test_topics_have_one_partition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without keys a producer fills one partition after the other: the clock of the topic would wait for the first."""
+    made: list[int] = []
+
+    class FakeBroker:
+        def __init__(self, folder: Path, partitions: int) -> None:
+            made.append(partitions)
+
+        def start(self) -> None:
+            return
+
+    monkeypatch.setattr(latency, "Broker", FakeBroker)
+    measurements = latency.Measurements(tmp_path, 1.0)
+    assert measurements._kafka() is measurements._kafka()
+    assert made == [1]
+
+
+def test_micro_batches_are_no_real_time_mode() -> None:
+    ended: list[bool] = []
+    with pytest.raises(NoRealTimeMode, match="no topic of Kafka"), refuse_micro_batches(lambda: ended.append(True)):
+        logging.getLogger("headwater.engine.realtime_runs").warning("the stream is no topic of Kafka")
+    assert ended == [True]
+    with refuse_micro_batches(lambda: ended.append(True)):
+        pass
+
+
+def test_the_ways_of_several_processes_are_one_result() -> None:
+    found = [
+        {"p50_ms": {"spark": 1.0}, "elements": 10, "realtime_triples_per_s": None},
+        {"p50_ms": {"realtime": 2.0}, "elements": 10, "realtime_triples_per_s": 5.0},
+        {"p50_ms": {"hand_spark": 3.0}, "elements": 10, "realtime_triples_per_s": None},
+    ]
+    assert latency.merge_results(found) == {
+        "p50_ms": {"spark": 1.0, "realtime": 2.0, "hand_spark": 3.0},
+        "elements": 10,
+        "realtime_triples_per_s": 5.0,
+    }
+
+
+def test_the_ticks_of_a_backlog_are_before_its_last_record() -> None:
+    for backlog in BACKLOGS:
+        last = backlog.begin + (backlog.records - 1) * backlog.apart
+        assert last - backlog.step <= backlog.last_tick < last
+        assert backlog.begin < backlog.warm_tick < backlog.last_tick
+    first = BACKLOGS[0].record(3).decode().splitlines()
+    assert (len(first), {line.split("\t")[0] for line in first}) == (BACKLOGS[0].triples, {"3"})
 
 
 def test_the_parts_of_a_batch_are_medians_of_batches_with_rows() -> None:

@@ -96,7 +96,7 @@ class Campaign:
         """Run seeds on Spark with streams from Kafka, and answers to it."""
         kept, port = self._make_broker_folder("kafka"), free_port()
         try:
-            made = Broker(kept, port)
+            made = Broker(kept, advertised=port)
         except JarError as error:
             print(f"No runs over Kafka: {error}", flush=True)
             return

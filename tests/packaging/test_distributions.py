@@ -171,9 +171,9 @@ def test_in_process_runs_without_java_and_keeps_compiled_code_in_the_home(instal
     run = installation.run("headwater", "run", "count.rq", "--in-process", *STREAM)
     assert run.returncode == 0, run.stderr
     assert run.stdout.splitlines()[-1] == "2026-03-02T07:01:40Z,http://city/g1,1"
-    kept = list((installation.home / ".cache" / "headwater").rglob("*.nbi"))
+    kept = list((installation.home / ".cache" / "headwater").rglob("*.nbc"))
     assert kept, "compiled code is kept where the user may write"
-    assert not list(installation.bin.parent.rglob("*.nbi"))
+    assert not list(installation.bin.parent.rglob("*.nbc"))
 
 
 def test_spark_without_java_says_what_is_needed(installation: Installation) -> None:

@@ -14,7 +14,8 @@ from headwater.running.evaluation import BatchOutcome
 from headwater.running.ordered_evaluation import OrderedEvaluation, StreamPartitions, add_outcomes
 from headwater.running.program_description import ProgramDescription
 from headwater.sources.feed import Chunk
-from headwater.spark.realtime.shard_snapshots import ShardSnapshots, remove_leftovers
+from headwater.spark.realtime.shard_snapshots import WINDOWS, ShardSnapshots, remove_leftovers
+from headwater.spark.realtime.shard_worker import DeadLetterFolder, ShardState
 from headwater.terms.model import Element, Literal, NamedNode, Triple
 
 S = "http://ex/s"
@@ -105,19 +106,49 @@ def test_it_goes_on_from_snapshots_that_write_what_changed(tmp_path: Path) -> No
         answers += list(outcome.answers)
         state, changes = evaluation.evaluation.changes()
         snapshots.note(changes)
+        for stream, held in evaluation.held_changes().items():
+            snapshots.note(held, stream)
         sizes.append(snapshots.write("run", batch, [state, evaluation.orders_to_plain(), BatchOutcome().to_plain()]))
         # A process of another run leaves files that nobody reads.
         (tmp_path / f"other-{batch:08d}.state").write_bytes(b"unfinished")
         evaluation, snapshots = OrderedEvaluation(shard, STREAMS), ShardSnapshots(tmp_path)
         assert remove_leftovers(tmp_path, "run", batch) == 1
-        (state, orders, _), segments = snapshots.read("run", batch)
-        evaluation.evaluation.resume(state, segments)
-        evaluation.restore_orders(orders)
+        (state, orders, _), logs = snapshots.read("run", batch)
+        evaluation.evaluation.resume(state, logs.pop(WINDOWS, []))
+        evaluation.restore_orders(orders, logs)
     assert content(answers) == content(expected)
     names = sorted(path.name for path in tmp_path.iterdir())
     # The windows span ten seconds: the logs of older batches are gone, and all states but two.
     assert len([name for name in names if name.endswith(".state")]) == 2
     assert len(names) < len(sizes)
+
+
+def test_a_snapshot_of_large_windows_writes_what_came(tmp_path: Path) -> None:
+    def some(first: int, count: int) -> list[Chunk]:
+        made = []
+        for place in range(first, first + count):
+            triple = Triple(NamedNode(f"http://ex/s{place}"), NamedNode("http://ex/value"), Literal(str(place)))
+            made.append(Element(place * 100, (triple,), None, (place % 2, place)))
+        return [Chunk(S, 0, "topic", tuple(made))]
+
+    # The ten seconds of the windows hold all; of the second run's delay, all wait for their place.
+    for delay in (0, 100 * SECOND):
+        state = ShardState(description(delay), STREAMS, tmp_path / str(delay), 0)
+        sizes, first = [], 0
+        for batch, count in enumerate((20_000, 200, 200, 1)):
+            state.begin()
+            state.take(state.evaluation.step(some(first, count)))
+            first += count
+            state.finish("run", batch, DeadLetterFolder(None, ""))
+            files = (tmp_path / str(delay) / "shard-0").glob(f"run-{batch:08d}.*")
+            sizes.append(sum(path.stat().st_size for path in files))
+        assert sizes[0] > 40 * sizes[1] > 40 * sizes[3], sizes
+        assert sizes[2] < 1.2 * sizes[1], sizes
+        restored = ShardState(description(delay), STREAMS, tmp_path / str(delay), 0)
+        restored.restore("run", 3)
+        states = [one.evaluation.evaluation.changes()[0] for one in (state, restored)]
+        assert states[0] == states[1]
+        assert restored.evaluation.held == state.evaluation.held > 0
 
 
 def test_a_missing_snapshot_is_said(tmp_path: Path) -> None:

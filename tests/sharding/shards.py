@@ -18,8 +18,8 @@ from headwater.kernel.families.family_evaluator import find_families
 from headwater.language.parser import parse
 from headwater.sharding.answer_merging import AnswerMerger, query_of_shard
 from headwater.sharding.shard_plan import ShardPlan
+from headwater.sources.chunk_columns import with_columns
 from headwater.sources.feed import Chunk
-from headwater.spark.chunk_bytes import with_columns
 from headwater.terms.model import XSD, Element
 from headwater.windows.settings import Options, resolve_settings
 from tests.optimised_evaluators import make_optimised_evaluator

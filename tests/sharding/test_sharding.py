@@ -7,8 +7,8 @@ import pytest
 from headwater.algebra.partitioning import OneShard
 from headwater.sharding.shard_plan import ShardPlan, find_shard_keys
 from headwater.sharding.shard_planning import describe_sharding, plan_shards
+from headwater.sources.chunk_columns import with_columns
 from headwater.sources.feed import Chunk
-from headwater.spark.chunk_bytes import with_columns
 from tests.sharding.shards import EX, WINDOWS, A, cut, elements, registered, sharded_answers, whole_answers
 
 KEYED = {

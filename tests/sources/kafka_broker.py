@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -23,12 +24,13 @@ _START_SECONDS = 90
 
 
 class Broker:
-    """A broker whose data outlive its process, so that it can go away and come back. Topics have two partitions.
+    """A broker whose data outlive its process, so that it can go away and come back.
 
-    With `advertised` clients are told to connect to that port, where something has to pass on what they send.
+    A topic is made when it is first used, with so many partitions. With `advertised` clients are told to connect to
+    that port, where something has to pass on what they send.
     """
 
-    def __init__(self, folder: Path, advertised: int | None = None) -> None:
+    def __init__(self, folder: Path, partitions: int = 2, advertised: int | None = None) -> None:
         self.port, controller = free_port(), free_port()
         self.servers = f"127.0.0.1:{self.port}"
         self._java = java_with_kafka()
@@ -48,7 +50,7 @@ class Broker:
             "transaction.state.log.replication.factor": "1",
             "transaction.state.log.min.isr": "1",
             "group.initial.rebalance.delay.ms": "0",
-            "num.partitions": "2",
+            "num.partitions": str(partitions),
         }
         self._settings.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
         self._run("kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", str(self._settings))
@@ -80,6 +82,19 @@ class Broker:
             self._process.kill()
             self._process.wait(30)
             self._process = None
+
+    def freeze(self) -> None:
+        """The broker keeps its connections, and answers nobody until `thaw`."""
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """The broker goes on."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._process is None:
+            raise RuntimeError("the broker does not run")
+        self._process.send_signal(number)
 
     def _run(self, *arguments: str) -> None:
         run = subprocess.run([*self._java, *arguments], capture_output=True, text=True, timeout=120)

@@ -26,9 +26,10 @@ from headwater.sharding.answer_merging import AnswerMerger
 from headwater.sharding.shard_plan import ShardPlan, find_shard_keys
 from headwater.sharding.shard_planning import plan_shards
 from headwater.sinks.answer_text import format_answer_json
+from headwater.sources.chunk_columns import with_columns
 from headwater.sources.feed import Chunk, Feed
 from headwater.sources.offsets import Offset
-from headwater.spark.chunk_bytes import pack_chunk, unpack_chunk, with_columns
+from headwater.spark.chunk_bytes import pack_chunk, unpack_chunk
 from headwater.spark.stateful_step import segment_from_bytes
 from headwater.terms.packing import pack
 from tests.engine.programs import ANY, HOT, SENSORS, SLIDING, TUMBLING, integer, with_queries, write

@@ -42,6 +42,51 @@ assert compiled_code.COMPILATIONS.begun == compiled_code.COMPILATIONS.done
 assert compiled_code.COMPILATIONS.done == 0 or sum(count.cache_misses.values())
 print(add_twice(1), sum(count.cache_hits.values()), sum(count.cache_misses.values()), add_twice.stats.cache_path)
 """
+RACE = """
+import os, sys, threading
+from pathlib import Path
+import numpy as np
+from numba import typeof
+from headwater.terms import compiled_code
+folder = Path(sys.argv[1])
+compiled_code.SOURCE_FOLDERS = (folder,)
+sys.path.insert(0, str(folder))
+from callee import add
+one, grid = typeof(1), typeof(np.ones((1, 1)))
+made = {kind: add.overloads[kind,] for kind in (one, grid) if add.compile((kind,))}
+target = add.targetctx
+add._cache.flush()
+caches = [compiled_code._open_cache(add.py_func) for _ in made]
+replace, has_come, has_begun, has_ended = os.replace, *(threading.Event() for _ in range(3))
+counts = {}
+def replace_in_turns(*paths):
+    # Both know what is there. The first writes a file, then the second all of its files, then the first the others.
+    name = threading.current_thread().name
+    counts[name] = counts.get(name, 0) + 1
+    if name == "second":
+        has_come.set()
+        assert has_begun.wait(20)
+    else:
+        assert (has_come if counts[name] == 1 else has_ended).wait(20)
+    replace(*paths)
+    if name == "first":
+        has_begun.set()
+os.replace = replace_in_turns
+def save(cache, kind):
+    cache.save_overload((kind,), made[kind])
+    if threading.current_thread().name == "second":
+        has_ended.set()
+threads = [threading.Thread(target=save, args=(cache, kind), name=name)
+    for name, cache, kind in zip(("first", "second"), caches, made)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+fresh = compiled_code._open_cache(add.py_func)
+for kind in made:
+    found = fresh.load_overload((kind,), target)
+    assert found is not None and found.signature.args == (kind,), (kind, found and found.signature)
+"""
 IMPORT_ALL = """
 import importlib, pkgutil, sys
 written = []
@@ -101,6 +146,25 @@ def test_unchanged_sources_load_and_a_changed_callee_recompiles_its_callers(sour
 
 def test_code_of_sources_that_changed_after_their_import_is_not_kept(sources: Path) -> None:
     assert call(sources, "touch") == (3, 0, 1, "None")
+
+
+def test_processes_that_compile_at_the_same_time_keep_the_code_of_each(sources: Path) -> None:
+    run_python(RACE, str(sources))
+
+
+@pytest.mark.parametrize("damage", ["cut", "other", "gone"])
+def test_code_that_is_damaged_is_compiled_again(sources: Path, damage: str) -> None:
+    folder = Path(call(sources)[3])
+    (kept,) = folder.glob("caller.*.nbc")
+    content = kept.read_bytes()
+    if damage == "cut":
+        kept.write_bytes(content[:-1])
+    elif damage == "other":
+        kept.write_bytes(content[:100] + bytes([content[100] ^ 1]) + content[101:])
+    else:
+        kept.unlink()
+    assert call(sources)[:3] == (3, 0, 1)
+    assert call(sources)[:3] == (3, 1, 0)
 
 
 @pytest.mark.parametrize("setting", ["HEADWATER_COMPILED_CODE", "NUMBA_CACHE_DIR"])

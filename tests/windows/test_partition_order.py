@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headwater.terms.element_columns import ElementColumns
 from headwater.terms.model import Element, Literal, NamedNode, Triple
-from headwater.terms.packing import pack, unpack
+from headwater.terms.packing import Plain, pack, unpack
 from headwater.windows.partition_order import PartitionOrder
 
 P = NamedNode("http://ex/p")
@@ -22,6 +23,12 @@ def element(time: int, partition: int, offset: int) -> Element:
 
 def places(elements: list[Element]) -> list[tuple[int, tuple[int, ...]]]:
     return [(one.time, one.position) for one in elements]
+
+
+def put(order: PartitionOrder, elements: list[Element]) -> tuple[list[Element], list[Element]]:
+    """Put elements into an order; gives those that it takes for late, and those ahead."""
+    late, ahead = order.put(ElementColumns.of(elements))
+    return late.elements(), ahead.elements()
 
 
 def interleaved(partitions: list[list[Element]], choices: list[int]) -> Iterator[Element]:
@@ -42,11 +49,11 @@ def run(order: PartitionOrder, elements: Iterator[Element], step: int) -> tuple[
     while some := list(islice(elements, step)):
         for one in some:
             order.note_read(one.position[0], one.position[1])
-        late, ahead = order.put(some)
-        refused += late + ahead
+        for refusal in put(order, some):
+            refused += refusal
         if (found := order.release()) is not None:
-            assert all(one.time < found[1] for one in found[0])
-            released += found[0]
+            assert (found[0].times < found[1]).all()
+            released += found[0].elements()
     return released, refused
 
 
@@ -78,27 +85,60 @@ def test_it_goes_on_from_its_state(given_times: list[list[int]], choices: list[i
     numbers = range(len(partitions))
     whole = run(PartitionOrder(numbers, delay), interleaved(partitions, choices), 1)
     sequence = list(interleaved(partitions, choices))
-    first, second = PartitionOrder(numbers, delay), PartitionOrder(numbers, delay)
-    before = run(first, iter(sequence[:cut]), 1)
-    second.restore(unpack(pack(first.to_plain())))
-    after = run(second, iter(sequence[cut:]), 1)
-    assert places(before[0] + after[0]) == places(whole[0])
-    assert places(before[1] + after[1]) == places(whole[1])
+    stored: dict[int, Plain] = {}
+    found: tuple[list[Element], list[Element]] = ([], [])
+    order = PartitionOrder(numbers, delay)
+    for some in (sequence[:cut], sequence[cut : 2 * cut], sequence[2 * cut :]):
+        for all_found, more in zip(found, run(order, iter(some), 1), strict=True):
+            all_found += more
+        store(order, stored)
+        state = unpack(pack(order.to_plain()))
+        order = PartitionOrder(numbers, delay)
+        order.restore(state, [(number, ElementColumns.from_plain(one)) for number, one in stored.items()])
+    assert places(found[0]) == places(whole[0])
+    assert places(found[1]) == places(whole[1])
+
+
+def store(order: PartitionOrder, stored: dict[int, Plain]) -> int:
+    """Write the changes of an order where `stored` has its segments; gives how many elements were written."""
+    added, removed = order.changes()
+    for number in removed:
+        del stored[number]
+    if added is None:
+        return 0
+    stored[added[0]] = added[1].to_plain()
+    return len(added[1])
+
+
+def test_what_waits_is_written_once_and_removed_when_nothing_of_it_waits() -> None:
+    order, stored = PartitionOrder([0, 1], delay=0), dict[int, Plain]()
+    put(order, [element(0, 1, 0)])
+    written = []
+    for batch in range(5):
+        put(order, [element(100 * batch + place, 0, 100 * batch + place) for place in range(100)])
+        order.release()
+        written.append(store(order, stored))
+    # All wait for the other partition; no batch writes what one before it has written.
+    assert (written, order.held) == ([101, 100, 100, 100, 100], 501)
+    put(order, [element(250, 1, 1)])
+    assert order.release() is not None
+    assert (store(order, stored), order.held, sorted(stored)) == (1, 251, [2, 3, 4, 5])
+    assert (store(order, stored), len(pack(order.to_plain())) < 100) == (0, True)
 
 
 def test_a_partition_without_elements_holds_the_stream_back() -> None:
     order = PartitionOrder([0, 1], delay=0)
-    order.put([element(10, 0, 0), element(20, 0, 1)])
+    put(order, [element(10, 0, 0), element(20, 0, 1)])
     assert (order.release(), order.awaited, order.watermark) == (None, (1,), None)
-    order.put([element(15, 1, 0)])
+    put(order, [element(15, 1, 0)])
     released = order.release()
     assert released is not None
-    assert (places(released[0]), released[1], order.held) == ([(10, (0, 0))], 15, 2)
+    assert (places(released[0].elements()), released[1], order.held) == ([(10, (0, 0))], 15, 2)
 
 
 def test_late_is_what_its_own_partition_has_passed() -> None:
     order = PartitionOrder([0, 1], delay=2)
-    late, _ = order.put([element(10, 0, 0), element(8, 0, 1), element(7, 0, 2), element(1, 1, 0)])
+    late, _ = put(order, [element(10, 0, 0), element(8, 0, 1), element(7, 0, 2), element(1, 1, 0)])
     assert places(late) == [(7, (0, 2))]
 
 
@@ -114,4 +154,4 @@ def test_records_must_follow_each_other() -> None:
 def test_other_partitions_are_another_stream() -> None:
     state = PartitionOrder([0, 1], delay=0).to_plain()
     with pytest.raises(ValueError, match="had 2 partitions"):
-        PartitionOrder([0, 1, 2], delay=0).restore(state)
+        PartitionOrder([0, 1, 2], delay=0).restore(state, [])

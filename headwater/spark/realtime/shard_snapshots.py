@@ -1,7 +1,7 @@
 """The durable state of one shard in real-time mode: a snapshot for each long batch, which writes what has changed.
 
-    0f3a-00000007.state    the state of the program and of the orders, and the names of the logs below
-    0f3a-00000007.log      the elements that batch 7 brought and some window can still show
+    0f3a-00000007.state    the state of the program and of the orders, and the names of the files below
+    0f3a-00000007.log      the elements that batch 7 brought and that wait for their place, or that some window can show
     0f3a-00000006.log …
 
 A snapshot is forced to disk before its task ends, so before Spark logs how far the batch has read. Whoever runs batch 8
@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 
 from headwater.execution.window_log import LogChanges, LogSegment, StreamKey
 from headwater.running.checkpoints import FORMATS, CheckpointError, check_format, report_checkpoint_damage
@@ -24,31 +25,38 @@ from headwater.terms.durable_files import create_folder, remove_files, replace_f
 from headwater.terms.packing import Plain, pack, unpack
 from headwater.windows.element_sequences import concat_elements, sizes_of
 
+WINDOWS = ""
+"""The log of the windows; the elements that wait for their place have a log for each stream, under its name."""
+SegmentName: TypeAlias = tuple[str, int]
+"""A log, and the number of a segment in it."""
+
 
 @dataclass
-class _PendingLog:
-    """What the window log gained and lost since the last snapshot."""
+class _PendingLogs:
+    """What the logs gained since the last snapshot."""
 
-    added: dict[int, LogSegment] = field(default_factory=dict)
+    added: dict[SegmentName, LogSegment] = field(default_factory=dict)
 
-    def take(self, changes: LogChanges) -> list[int]:
+    def take(self, changes: LogChanges, log: str) -> list[SegmentName]:
         """Take changes; gives the segments that were removed and are in older files."""
         for segment in changes.added:
-            self.added[segment.number] = segment
-        return [number for number in changes.removed if self.added.pop(number, None) is None]
+            self.added[log, segment.number] = segment
+        names = ((log, number) for number in changes.removed)
+        return [name for name in names if self.added.pop(name, None) is None]
 
-    def merge_by_stream(self) -> Iterator[tuple[LogSegment, list[int]]]:
-        """One segment for each stream with all its added elements, and the numbers of the segments that it replaces.
+    def merge_by_stream(self) -> Iterator[tuple[str, LogSegment, list[SegmentName]]]:
+        """One segment of a log for each stream with all its added elements, and the segments that it replaces.
 
         Each step adds a segment, often with a single element: a snapshot would otherwise hold thousands of segments.
         """
-        by_key: dict[StreamKey, list[LogSegment]] = {}
-        for segment in self.added.values():
-            by_key.setdefault(segment.key, []).append(segment)
-        for key, some in by_key.items():
+        by_key: dict[tuple[str, StreamKey], list[LogSegment]] = {}
+        for (log, _), segment in self.added.items():
+            by_key.setdefault((log, segment.key), []).append(segment)
+        for (log, key), some in by_key.items():
             elements = concat_elements(one.elements for one in some if one.elements is not None)
             newest = max(one.newest for one in some)
-            yield LogSegment(some[0].number, key, newest, elements, *sizes_of(elements)), [one.number for one in some]
+            merged = LogSegment(some[0].number, key, newest, elements, *sizes_of(elements))
+            yield log, merged, [(log, one.number) for one in some]
 
 
 class ShardSnapshots:
@@ -56,18 +64,18 @@ class ShardSnapshots:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._pending = _PendingLog()
-        self._file_of: dict[int, str] = {}
-        """By number, the log file that has a segment."""
+        self._pending = _PendingLogs()
+        self._file_of: dict[SegmentName, str] = {}
+        """The log file that has a segment."""
         self._alive: dict[str, int] = {}
         """By log file, how many of its segments some window can still show."""
         self._names: list[set[str]] = []
         """The files of the last two snapshots."""
 
-    def note(self, changes: LogChanges) -> None:
-        """Take the changes of the window log after a step."""
-        for number in self._pending.take(changes):
-            name = self._file_of.pop(number, None)
+    def note(self, changes: LogChanges, log: str = WINDOWS) -> None:
+        """Take the changes of a log after a step."""
+        for segment in self._pending.take(changes, log):
+            name = self._file_of.pop(segment, None)
             if name is not None:
                 self._alive[name] -= 1
                 if not self._alive[name]:
@@ -81,11 +89,11 @@ class ShardSnapshots:
             create_folder(self._folder)
             merged = list(self._pending.merge_by_stream())
             if merged:
-                size += self._write_file(f"{begin}.log", [segment.to_plain() for segment, _ in merged])
-                members = [number for _, numbers in merged for number in numbers]
+                size += self._write_file(f"{begin}.log", [[log, segment.to_plain()] for log, segment, _ in merged])
+                members = [name for *_, names in merged for name in names]
                 self._file_of |= dict.fromkeys(members, f"{begin}.log")
                 self._alive[f"{begin}.log"] = len(members)
-            self._pending = _PendingLog()
+            self._pending = _PendingLogs()
             before = sorted(self._names[-1]) if self._names else []
             size += self._write_file(f"{begin}.state", [sorted(self._alive), before, content])
             names = {*self._alive, f"{begin}.state"}
@@ -100,16 +108,17 @@ class ShardSnapshots:
         replace_file(self._folder / name, header + b"\n" + data)
         return len(data)
 
-    def read(self, run: str, batch: int) -> tuple[Plain, list[LogSegment]]:
-        """The snapshot of a batch: what stands beside the log, and the log."""
+    def read(self, run: str, batch: int) -> tuple[Plain, dict[str, list[LogSegment]]]:
+        """The snapshot of a batch: what stands beside the logs, and the segments of each log."""
         state = f"{run}-{batch:08d}.state"
         logs, before, content = self.read_state(state)
-        segments: list[LogSegment] = []
+        segments: dict[str, list[LogSegment]] = {}
         for name in logs:
-            some = [LogSegment.from_plain(one) for one in self._read_file(name)]
-            self._file_of |= {one.number: name for one in some}
+            some = [(log, LogSegment.from_plain(one)) for log, one in self._read_file(name)]
+            self._file_of |= {(log, one.number): name for log, one in some}
             self._alive[name] = len(some)
-            segments += some
+            for log, one in some:
+                segments.setdefault(log, []).append(one)
         self._names = [set(before), {*logs, state}]
         return content, segments
 

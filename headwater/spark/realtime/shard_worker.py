@@ -18,7 +18,7 @@ from headwater.running.program_description import ProgramDescription
 from headwater.running.shipping import Shipped
 from headwater.sinks.dead_letters import StrictError, write_dead_letters
 from headwater.sources.kafka import KafkaReader
-from headwater.spark.realtime.shard_snapshots import ShardSnapshots
+from headwater.spark.realtime.shard_snapshots import WINDOWS, ShardSnapshots
 from headwater.terms.ids.term_key import ProcessKey
 
 if TYPE_CHECKING:
@@ -72,9 +72,9 @@ class ShardState:
 
     def restore(self, run: str, batch: int) -> None:
         """Go on behind a batch that was logged."""
-        (state, orders, _), segments = self._snapshots.read(run, batch)
-        self.evaluation.evaluation.resume(state, segments)
-        self.evaluation.restore_orders(orders)
+        (state, orders, _), logs = self._snapshots.read(run, batch)
+        self.evaluation.evaluation.resume(state, logs.pop(WINDOWS, []))
+        self.evaluation.restore_orders(orders, logs)
 
     def begin(self) -> None:
         """Begin a batch."""
@@ -91,6 +91,8 @@ class ShardState:
             write_dead_letters(Path(letters.folder), letters.run, batch, self._total.dead_letters)
         state, changes = self.evaluation.evaluation.changes()
         self._snapshots.note(changes)
+        for stream, held in self.evaluation.held_changes().items():
+            self._snapshots.note(held, stream)
         counts = self._total.to_plain()
         self._snapshots.write(run, batch, [state, self.evaluation.orders_to_plain(), counts])
 

@@ -39,10 +39,11 @@ class ElementGroups(NamedTuple):
 
 
 @compiled(nogil=True)
-def group_lines(rows, count, end, has_key, key_time, key_graph, key_check, groups):  # type: ignore[no-untyped-def]
+def group_lines(rows, count, end, has_key, key_time, key_graph, key_check, breaks, groups):  # type: ignore[no-untyped-def]
     """Group scanned lines of equal time and graph into elements (`groups`), and keep the lines that a pattern matches.
 
-    `rows` has the columns of `count` lines; those kept move to the front. Gives how many lines are kept, how many
+    `rows` has the columns of `count` lines; those kept move to the front. No element goes on across one of the offsets
+    in `breaks`, which ascend. Gives how many lines are kept, how many
     elements there are, and whether the text behind these lines may continue the last element.
     """
     # Taken out of their tuples once: each time they are, references are counted.
@@ -53,6 +54,7 @@ def group_lines(rows, count, end, has_key, key_time, key_graph, key_check, group
     kept = 0
     elements = 0
     owned = False
+    passed = 0
     for row in range(count):
         mark = marks[row]
         if mark == BAD_LINE:
@@ -60,6 +62,9 @@ def group_lines(rows, count, end, has_key, key_time, key_graph, key_check, group
         time = times[row]
         graph = graphs[row]
         position = positions[row]
+        while passed < breaks.shape[0] and breaks[passed] <= position:
+            passed += 1
+            has_key = False
         if has_key and time == key_time and graph == key_graph and graph_checks[row] == key_check:
             if not owned:
                 continue

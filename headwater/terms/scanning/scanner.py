@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
+import numpy.typing as npt
 from pyoxigraph import DefaultGraph
 
 from headwater.terms.ids.inline_layout import NO_TERM
@@ -38,6 +39,7 @@ from headwater.terms.tnq import ElementKey
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _NO_END = (1 << 63) - 1
 _NO_PATTERNS = ScanPatterns([])
+_NO_BREAKS = np.zeros(0, dtype=np.int64)
 
 
 def scan(
@@ -52,6 +54,7 @@ def scan(
     patterns: ScanPatterns | None = None,
     texts: str = "spog",
     has_checks: bool = True,
+    breaks: npt.NDArray[np.int64] = _NO_BREAKS,
 ) -> ScannedColumns:
     """The triples of a text that begins with the first byte of a line.
 
@@ -61,7 +64,7 @@ def scan(
 
     `texts` says whose texts are collected: of subjects, predicates, objects, graph names. With `patterns`, only triples
     that match one are kept, and each pattern has its own `texts` of `spo`, so that here only `g` has a meaning. Who
-    keeps all texts needs no checks of them (`has_checks`).
+    keeps all texts needs no checks of them (`has_checks`). No element goes on across an offset in `breaks`.
     """
     choose_key()
     text = data if isinstance(data, PaddedText) else PaddedText.of(data)
@@ -98,7 +101,7 @@ def scan(
         bad = tuple(sorted((*bad, *long_lines), key=lambda one: one.position))
     has_key, key_time, key_graph, key_check = _split_key(continues)
     groups = ElementGroups.empty(count)
-    kept, elements, is_open = group_lines(rows, count, stop, has_key, key_time, key_graph, key_check, groups)
+    kept, elements, is_open = group_lines(rows, count, stop, has_key, key_time, key_graph, key_check, breaks, groups)
     return ScannedColumns(
         triples=rows.triples[:kept],
         marks=rows.marks[:kept],

@@ -36,6 +36,8 @@ class RealtimeStory:
         self._settings = json.dumps({**settings, **more})
         self._process: subprocess.Popen[bytes] | None = None
         self._random = random.Random(22)
+        self.starts = 0
+        """How often the run was started."""
         self.elements: list[tuple[int, str, int]] = []
         self._second = 0
         put(spark, broker.servers, self._target, [b"{}"])
@@ -58,6 +60,7 @@ class RealtimeStory:
 
     def start(self) -> None:
         """Start the run, or start it again."""
+        self.starts += 1
         with open(self._folder / "log", "ab") as log:
             command = [sys.executable, "-m", "tests.sources.realtime.realtime_victim", self._settings]
             environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
@@ -95,16 +98,41 @@ class RealtimeStory:
 
     def expected(self) -> dict[str, Any]:
         """The answers of the ticks that both partitions have passed, by definition."""
-        mark = min(max(one[0] for one in self.elements[partition::2]) for partition in (0, 1))
         found: dict[str, Any] = {}
-        for tick in range(1, mark // 1000 + 1):
-            if tick * 1000 >= mark:
-                break
+        for tick in self.ticks():
             found[f"totals|{tick * 1_000_000}|0"] = self._grouped(tick * 1000, 10_000, len)
             if tick % 2 == 0:
                 highest = self._grouped(tick * 1000, 4_000, max)
                 two = sorted(highest, key=lambda row: -row[1])[:2]
                 found[f"highest|{tick * 1_000_000}|0"] = sorted(two)
+        return found
+
+    def ticks(self) -> range:
+        """The seconds of event time that both partitions have passed."""
+        mark = min(max(one[0] for one in self.elements[partition::2]) for partition in (0, 1))
+        return range(1, -(-mark // 1000))
+
+    def expected_of_recent(self) -> dict[str, Any]:
+        """The answers of the query that comes later, as if it had been there from the beginning."""
+        return {f"recent|{tick * 1_000_000}|0": self._grouped(tick * 1000, 3_000, len) for tick in self.ticks()}
+
+    def change(self, wanted: str) -> None:
+        """Have the run register the query that comes later (`register`), or drop one; wait until it was told."""
+        order = self._folder / "change"
+        unfinished = self._folder / "change.tmp"
+        unfinished.write_text(wanted)
+        unfinished.rename(order)
+        end = time.monotonic() + _WAIT_SECONDS
+        while order.exists():
+            assert time.monotonic() < end, self.log()
+            time.sleep(0.1)
+
+    def wait_for(self, keys: set[str]) -> dict[str, Any]:
+        """Wait until the answers with these keys are there; gives all answers."""
+        end = time.monotonic() + _WAIT_SECONDS
+        while not keys <= (found := self.answers()).keys():
+            assert time.monotonic() < end, f"{sorted(keys - found.keys())[:3]} are missing: {self.log()}"
+            time.sleep(0.5)
         return found
 
     def _grouped(self, tick: int, width: int, aggregate: Any) -> list[tuple[str, int]]:
@@ -142,16 +170,31 @@ class RealtimeStory:
         order.unlink(missing_ok=True)
         return struck
 
-    def kill_worker(self, shard: int) -> bool:
-        """Kill the process that evaluates a shard, at no moment in particular."""
-        self.write(1)
-        time.sleep(self._random.uniform(0, 2.0))
+    def kill_at_random(self, whom: str) -> bool:
+        """Kill at no moment in particular the whole run, or the process that evaluates a shard (`worker-0`).
+
+        False where there was none to kill for a long time.
+        """
+        end = time.monotonic() + _WAIT_SECONDS
+        while time.monotonic() < end:
+            self.write(1)
+            self.revive()
+            time.sleep(self._random.uniform(0, 2.0))
+            if self._kill(whom):
+                with open(self._folder / "kills", "a") as kills:
+                    kills.write(f"random {whom}\n")
+                return True
+        return False
+
+    def _kill(self, whom: str) -> bool:
+        if whom == "run":
+            is_alive = self._process is not None and self._process.poll() is None
+            self.end()
+            return is_alive
         try:
-            os.kill(int((self._folder / f"worker-{shard}").read_text()), signal.SIGKILL)
+            os.kill(int((self._folder / whom).read_text()), signal.SIGKILL)
         except (FileNotFoundError, ValueError, ProcessLookupError):
             return False
-        with open(self._folder / "kills", "a") as kills:
-            kills.write(f"random worker-{shard}\n")
         return True
 
     def callbacks(self) -> list[str]:

@@ -11,6 +11,8 @@
 
 With `takes_answers`, `callbacks` has the keys of the answers that this process took.
 
+Whoever wants other queries writes `register` or the name of a query into the file `change`.
+
 Whoever wants a kill writes a point into the file `kill`; the first process that comes there takes the file away and
 ends itself, or with `group` all processes of the run. `kills` has what struck, and `worker-…` the processes of workers.
 """
@@ -44,6 +46,10 @@ REGISTER QUERY highest AS
 SELECT ?sensor (MAX(?value) AS ?n) FROM STREAM <http://ex/s> [RANGE 4s STEP 2s]
 WHERE { ?sensor :value ?value } GROUP BY ?sensor ORDER BY DESC(?n) LIMIT 2""",
 )
+COMES_LATER = """PREFIX : <http://ex/>
+REGISTER QUERY recent AS
+SELECT ?sensor (COUNT(?value) AS ?n) FROM STREAM <http://ex/s> [RANGE 3s STEP 1s]
+WHERE { ?sensor :value ?value } GROUP BY ?sensor"""
 TEMPLATE = """
 @time {at} as milliseconds
 <http://ex/{id}> <http://ex/value> "{v}"^^<http://www.w3.org/2001/XMLSchema#integer> .
@@ -134,6 +140,20 @@ def watch_logs(marks: Path, logs: Path) -> None:
             time.sleep(0.001)
 
 
+def change_queries(engine: hw.Engine, marks: Path) -> None:
+    """Register the query that comes later where `change` says `register`, or drop the query that it names."""
+    order = marks / "change"
+    while True:
+        if order.exists():
+            wanted = order.read_text()
+            if wanted == "register":
+                engine.register(COMES_LATER)
+            elif wanted:
+                engine.drop(wanted)
+            order.unlink()
+        time.sleep(0.05)
+
+
 def main() -> None:
     settings = json.loads(sys.argv[1])
     marks, checkpoint = Path(settings["marks"]), Path(settings["marks"]) / "checkpoint"
@@ -143,6 +163,7 @@ def main() -> None:
     engine.stream("http://ex/s", hw.kafka(settings["servers"], settings["source"], template=TEMPLATE))
     for query in QUERIES:
         engine.register(query)
+    threading.Thread(target=change_queries, args=(engine, marks), daemon=True).start()
     with open(marks / "callbacks", "a") as callbacks:
 
         def note(answer: hw.Answer) -> None:

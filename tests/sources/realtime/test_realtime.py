@@ -41,6 +41,41 @@ def test_answers_are_there_when_a_worker_dies(kafka_spark: SparkSession, broker:
     assert times == sorted(times)
 
 
+@pytest.mark.slow
+def test_queries_come_and_go(kafka_spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    story = RealtimeStory(kafka_spark, broker, tmp_path)
+    story.start()
+    try:
+        story.write(6)
+        story.wait_for_all()
+        begun = story.ticks().stop
+        story.change("register")
+        story.write(6)
+        recent = story.expected_of_recent()
+        # What it sees at its first tick is what the windows of the others hold.
+        wanted = {key: rows for key, rows in recent.items() if int(key.split("|")[1]) >= begun * 1_000_000}
+        found = story.wait_for(story.expected().keys() | wanted.keys())
+        assert {key: found[key] for key in story.expected()} == story.expected()
+        assert {key: rows for key, rows in found.items() if key.startswith("recent|")}.items() <= recent.items()
+        dropped = story.ticks().stop
+        story.change("highest")
+        story.write(6)
+        expected = {
+            key: rows
+            for key, rows in story.expected().items()
+            if key.startswith("totals|") or int(key.split("|")[1]) < dropped * 1_000_000
+        }
+        found = story.wait_for(expected.keys() | story.expected_of_recent().keys() - recent.keys())
+        story.end()
+        found = story.answers()
+        assert {key: rows for key, rows in found.items() if not key.startswith("recent|")} == expected
+        assert {key: rows for key, rows in found.items() if key.startswith("recent|")}.items() <= (
+            story.expected_of_recent().items()
+        )
+    finally:
+        story.end()
+
+
 def test_a_session_without_the_settings_has_micro_batches(
     kafka_spark: SparkSession, broker: Broker, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -6,6 +6,7 @@ so every kill strikes between records that were answered and records that were n
 
 from __future__ import annotations
 
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,28 +20,35 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 KILLS = 40
-_DRIVER_EVERY = 4
+_RANDOM_EVERY = 4
+"""Every so many kills one strikes at no moment in particular."""
+NAMED = (
+    *((point, is_group) for point in WORKER_POINTS for is_group in (False, True)),
+    *((point, True) for point in DRIVER_POINTS),
+)
+"""A worker is killed alone, or the whole run with it; with the driver the whole run."""
+RANDOM = ("worker-0", "run", "worker-1")
 
 
 @pytest.mark.soak
 def test_forty_kills_lose_and_double_nothing(kafka_spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     story = RealtimeStory(kafka_spark, broker, tmp_path)
+    named, unnamed = cycle(NAMED), cycle(RANDOM)
     story.start()
     try:
         story.wait_for_all()
-        points = [*WORKER_POINTS, *DRIVER_POINTS]
         for number in range(KILLS):
-            group = number % _DRIVER_EVERY == 0
-            if number % 3 == 2:
-                story.kill_worker(number % 2)
+            if number % _RANDOM_EVERY == _RANDOM_EVERY - 1:
+                whom = next(unnamed)
+                assert story.kill_at_random(whom), f"{whom}: {story.log()}"
             else:
-                point = points[number % len(points)]
-                assert story.kill_at(point, group=group or point in DRIVER_POINTS), f"{point}: {story.log()}"
+                point, is_group = next(named)
+                assert story.kill_at(point, group=is_group), f"{point}: {story.log()}"
             story.write(1)
-        while len(story.kills()) < KILLS:
-            story.kill_worker(0)
-            story.wait_for_all()
         story.wait_for_all()
     finally:
         story.end()
-    assert len(story.kills()) >= KILLS
+    struck = [tuple(line.split()[:2]) for line in story.kills()]
+    assert len(struck) >= KILLS
+    wanted = {(point, "group" if is_group else "alone") for point, is_group in NAMED}
+    assert set(struck) == wanted | {("random", whom) for whom in RANDOM}

@@ -12,6 +12,7 @@ import pytest
 import headwater as hw
 from headwater.engine.lifecycle import Takers
 from headwater.execution.answers import Answer
+from headwater.running.checkpoints import claim_checkpoint
 from headwater.running.evaluation import BatchOutcome
 from headwater.running.ordered_evaluation import OrderedEvaluation, StreamPartitions
 from headwater.running.program_description import ProgramDescription
@@ -131,6 +132,17 @@ def test_what_determines_answers_stays(tmp_path: Path, changed: dict[str, Any], 
     commit(tmp_path, 0)
     with pytest.raises(hw.CheckpointError, match=f"{reason} cannot change"):
         replace(plan, **changed).begin_run(tmp_path)
+
+
+@pytest.mark.parametrize("before", ["on Spark", "in process", "in real-time mode"])
+@pytest.mark.parametrize("now", ["on Spark", "in real-time mode"])
+def test_a_checkpoint_belongs_to_one_mode(tmp_path: Path, before: str, now: str) -> None:
+    first = claim_checkpoint(tmp_path, description(TOTALS), before)
+    if before == now:
+        assert claim_checkpoint(tmp_path, description(TOTALS), now).run == first.run
+        return
+    with pytest.raises(hw.CheckpointError, match=f"was made {before}, and this run is {now}: use another folder"):
+        claim_checkpoint(tmp_path, description(TOTALS), now)
 
 
 def test_the_last_run_that_began_before_logged_a_batch() -> None:
