@@ -35,6 +35,21 @@ def presentation_of(query: RegisteredQuery) -> Presentation | None:
     return Presentation.extract_any(query.plan.root)[0] if is_whole else None
 
 
+def needs_merge(query: RegisteredQuery, sharding: ShardPlan) -> bool:
+    """Whether the answers of a query are more than the rows of its shards, one behind the other.
+
+    DISTINCT alone needs no merge where the rows show by which value they were divided.
+    """
+    name = query.plan.name
+    if query.plan.kind is not QueryKind.SELECT or name in sharding.partial_groups:
+        return True
+    presentation = presentation_of(query)
+    if presentation is None:
+        return False
+    is_plain = not presentation.keys and not presentation.offset and presentation.limit is None
+    return not is_plain or all(one.value != sharding.variables[name] for one in presentation.variables)
+
+
 def query_of_shard(query: RegisteredQuery, sharding: ShardPlan) -> RegisteredQuery:
     """The query that each shard evaluates: its rows, before ORDER BY, LIMIT or CONSTRUCT are applied to all of them.
 
