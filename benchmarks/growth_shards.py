@@ -29,12 +29,13 @@ from benchmarks.growth_streams import (
     resources,
 )
 from benchmarks.pipeline_data import write_stream
-from benchmarks.pipeline_queries import WORKLOADS
+from benchmarks.pipeline_queries import WORKLOADS, Workload
 from benchmarks.reporting import progress
 from headwater.execution.answers import Answer
 from headwater.sharding.answer_merging import AnswerMerger, query_of_shard
 from headwater.sharding.shard_plan import ShardPlan, find_shard_keys
 from headwater.sharding.shard_planning import plan_shards
+from headwater.sinks.sink import Sink
 from headwater.sources.feed import Chunk
 from headwater.terms.ids.term_texts import Ints
 
@@ -111,16 +112,19 @@ class PipelineRun:
         return sum(self.processor.values())
 
 
-def run_pipeline(engine: hw.Engine, folder: Path, name: str, triples: int, batches: int) -> PipelineRun:
-    """Run one workload of `benchmarks.pipeline` over a stream in a folder."""
-    (stream,) = WORKLOADS[name].streams
+def run_pipeline(
+    engine: hw.Engine, folder: Path, workload: Workload, triples: int, batches: int, sinks: Sequence[Sink] = ()
+) -> PipelineRun:
+    """Run one workload over a stream in a folder; without sinks a callback takes its answers."""
+    (stream,) = workload.streams
     engine._batch_bytes = sum(file.stat().st_size for file in folder.iterdir()) // batches
     engine.stream(stream, hw.files(folder))
-    query = engine.register(WORKLOADS[name].text, emit="rstream")
+    query = engine.register(workload.text, emit="rstream")
     marks: list[tuple[float, ProcessorTime, hw.Progress]] = []
     engine.run(
-        on_batch=lambda answers: None,
+        on_batch=None if sinks else lambda answers: None,
         on_progress=lambda now: marks.append((time.perf_counter(), ProcessorTime.now(), now)),
+        sinks=sinks,
     )
     (begun, before, first), (ended, after, last) = marks[0], marks[-1]
     share = (last.elements - first.elements) / last.elements
@@ -144,7 +148,7 @@ def run_shards(name: str, counts: Sequence[int], triples: int, batches: Sequence
         try:
             # The first pipeline of a session warms Java up.
             for shards, cut in [(counts[0], batches[0]), *((one, cut) for one in counts for cut in batches)]:
-                run = run_pipeline(hw.Engine(spark, shards=shards), Path(path, "stream"), name, written, cut)
+                run = run_pipeline(hw.Engine(spark, shards=shards), Path(path, "stream"), WORKLOADS[name], written, cut)
                 parts = ", ".join(f"{part} {spent:.2f}" for part, spent in run.processor.items())
                 progress(
                     f"shards, {name}, {run.shards}: {run.batches} batches, {run.triples:,} triples, {run.seconds:.1f} s"

@@ -159,6 +159,8 @@ def run_on_spark(
         description = workload.description
         merger = None if description.sharding is None else AnswerMerger(description.queries, description.sharding)
         try:
+            if misses_answers():
+                raise _AnswersWanted
             if delivery.delivered < 0:
                 accept_state()
             outcome = rows_to_outcome(rows, merger)
@@ -233,6 +235,10 @@ def run_on_spark(
             raise failures[0]
 
 
+class _AnswersWanted(Exception):
+    """Workers have written a batch whose answers somebody on the driver takes now: it is evaluated again."""
+
+
 @contextmanager
 def _outcomes_and_records(
     batch: DataFrame, workers: WorkerDelivery | None
@@ -295,6 +301,8 @@ def _run_query(
             break
         except Exception as error:
             cause = failures.pop() if failures else None
+            if isinstance(cause, _AnswersWanted):
+                return
             if follow and is_outage(cause or error):
                 if outages.wait(stop):
                     continue
