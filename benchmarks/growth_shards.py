@@ -176,6 +176,7 @@ def measure_skew(quick: bool) -> Axis:
     """The share of one key in the stream, on eight shards: what the busiest shard takes for a slide.
 
     by the key      groups by the subject of the only pattern: one shard has all of a group
+    spread          the same query, the triples of the large key spread evenly, or those of all keys
     in parts        groups by a variable that does not divide the triples: each shard has a part of each group
     """
     whole = (
@@ -185,19 +186,34 @@ def measure_skew(quick: bool) -> Axis:
         "SELECT ?s (AVG(?v) AS ?mean) (COUNT(*) AS ?n) {window} "
         "WHERE {{ WINDOW :w {{ ?o :by ?s . ?o :value ?v }} }} GROUP BY ?s"
     )
+    large = (resources(1_000, 1)[0],)
     workloads: dict[str, list[GrowthPoint]] = {}
-    for name, text, is_star in (("by the key", whole, False), ("in parts", parts, True)):
-        for percent in (1, 50) if quick else (1, 10, 25, 50, 90):
-            with report_point("skew", name) as said:
-                said.append(_measure_hot_key(text, percent, is_star, 8))
-            workloads.setdefault(name, []).append(said[0])
+    for name, text, is_star, spread in (
+        ("by the key", whole, False, None),
+        ("spread the large", whole, False, large),
+        ("spread all", whole, False, ()),
+        ("in parts", parts, True, None),
+    ):
+        for slide in (20_000,) if quick else (20_000, 200_000):
+            for percent in (1, 50) if quick else (1, 10, 25, 50, 90):
+                with report_point("skew", f"{name}, {slide:,} readings") as said:
+                    said.append(_measure_hot_key(text, percent, is_star, 8, slide, spread))
+                workloads.setdefault(f"{name}, {slide:,}", []).append(said[0])
     return Axis("skew", "percent of the stream with one key", "a slide in the busiest of 8 shards", workloads)
 
 
-def _measure_hot_key(text: str, percent: int, is_star: bool, shards: int) -> GrowthPoint:
+def _measure_hot_key(
+    text: str, percent: int, is_star: bool, shards: int, slide: int, spread: Sequence[int] | None
+) -> GrowthPoint:
     window = f"FROM NAMED WINDOW :w ON <{STREAM}> [RANGE PT5S STEP PT1S]"
     query = register(_PREFIX + text.format(window=window), "out")
-    plan = plan_shards([query], find_shard_keys(shards), has_static_default=False)
+    plan = plan_shards(
+        [query],
+        find_shard_keys(shards),
+        has_static_default=False,
+        spreads=spread is not None,
+        large=tuple(spread or ()),
+    )
     assert isinstance(plan, ShardPlan)
     programs = {key: make_program([query_of_shard(query, plan)]) for key in plan.keys}
     merger = AnswerMerger([query], plan)
@@ -205,7 +221,7 @@ def _measure_hot_key(text: str, percent: int, is_star: bool, shards: int) -> Gro
     spent: dict[int, list[float]] = {key: [] for key in plan.keys}
     merging: list[float] = []
     shares: list[float] = []
-    slide, slides, warm = 20_000, 12, 7
+    slides, warm = 8, 6
     for second in range(warm + slides):
         chosen = np.where(random.random(slide) < percent / 100, sensors[0], random.choice(sensors, slide))
         triples = _readings(chosen, numbers()[0] + random.integers(0, 1 << 30, slide), second, is_star)

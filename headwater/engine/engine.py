@@ -48,6 +48,7 @@ from headwater.running.checkpoints import (
     CheckpointRecord,
     Continued,
     adopt_checkpoint_key,
+    check_spread,
     choose_shard_plan,
     claim_checkpoint,
     lock_checkpoint,
@@ -99,14 +100,16 @@ class Engine(RunsInBackground):
     at the first of those. `batch_bytes` is about how much is read at a time. `evaluator` is `auto` (the incremental
     kernel where it can, the reference where it cannot), `fixed-order` (the same with joins that do not adapt) or
     `reference`. `shards` is into how many parts the work is cut on Spark, where the queries allow it: as many as
-    Spark runs tasks at a time, unless it is said. `window_cap` is how many triples a window may hold before the run
-    ends with a `WindowCapError`: ALL has no other bound. `locate_streams` lets a query name the address of a stream, as
-    in `FROM STREAM <tcp://host:9999>`; without it only streams that were bound with `stream` can be read. `overload` is
-    what a run that follows its sources does when it falls behind: `wait` evaluates every tick, later; `coarsen` skips
-    ticks, in process and without a checkpoint. `egress` says which addresses may be asked by SERVICE, LOAD, web
-    documents and the streams that queries locate: `EgressPolicy(…)`, or a list of addresses; everything, unless it is
-    given. `limits` says what each query may take (`QueryLimits`), such as `{"seconds": 10, "rows": 100_000}`. `idle` is
-    after how much silence, such as `"2s"`, followed streams are not waited for; `stream` may say another one.
+    Spark runs tasks at a time, unless it is said. `spread` has the IRIs of keys that have a large part of a stream:
+    their triples are spread over the shards, whose groups are put together from parts; True: those of all keys.
+    `window_cap` is how many triples a window may hold before the run ends with a `WindowCapError`: ALL has no other
+    bound. `locate_streams` lets a query name the address of a stream, as in `FROM STREAM <tcp://host:9999>`; without it
+    only streams that were bound with `stream` can be read. `overload` is what a run that follows its sources does when
+    it falls behind: `wait` evaluates every tick, later; `coarsen` skips ticks, in process and without a checkpoint.
+    `egress` says which addresses may be asked by SERVICE, LOAD, web documents and the streams that queries locate:
+    `EgressPolicy(…)`, or a list of addresses; everything, unless it is given. `limits` says what each query may take
+    (`QueryLimits`), such as `{"seconds": 10, "rows": 100_000}`. `idle` is after how much silence, such as `"2s"`,
+    followed streams are not waited for; `stream` may say another one.
     `max_ahead` is how far the time of an element may be ahead of those before it, such as `"1h"` or `"off"`; others are
     dead letters. It is a day where a run follows its sources, and off where it reads what is there.
     """
@@ -125,6 +128,7 @@ class Engine(RunsInBackground):
         shuffle_partitions: int = 1,
         evaluator: EvaluatorName = "auto",
         shards: int | None = None,
+        spread: bool | Iterable[str] = False,
         window_cap: int | None = None,
         locate_streams: bool = True,
         overload: Overload = "wait",
@@ -138,6 +142,7 @@ class Engine(RunsInBackground):
             raise SettingError(f"{evaluator!r} is no evaluator: use one of {', '.join(get_args(EvaluatorName))}")
         self._evaluator: EvaluatorName = evaluator
         self._shards = None if shards is None else check_whole("shards", shards, 1)
+        self._spread = check_spread(spread)
         self._window_cap = None if window_cap is None else check_whole("window_cap", window_cap, 1)
         self._skips_ticks = check_overload(overload, in_process=in_process, has_checkpoint=checkpoint is not None)
         self._spark = spark
@@ -545,6 +550,7 @@ class Engine(RunsInBackground):
             self._shards,
             (lambda: 1) if self._realtime else usual,
             has_static_default=self._data.has_default_graph,
+            spread=self._spread,
         )
 
     def _description(self) -> ProgramDescription:
