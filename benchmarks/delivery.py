@@ -27,12 +27,12 @@ from headwater.execution.answer_batch import AnswerBatch
 from headwater.running.evaluation import BatchOutcome
 from headwater.spark import stateful_step
 
-_QUERY = Workload(
+ROWS_WORKLOAD = Workload(
     f"""PREFIX om: <{OM}> PREFIX d: <{DATA}>
     SELECT ?o ?sensor ?value FROM NAMED WINDOW d:w ON <{OBSERVATIONS}> [RANGE PT1S STEP PT1S]
     WHERE {{ WINDOW d:w {{ ?o om:procedure ?sensor ; om:floatValue ?value }} }}"""
 )
-_BATCHES = 6
+BATCHES = 6
 _MILLION = 1_000_000
 
 
@@ -56,14 +56,16 @@ class CollectedBytes:
         return self._read(rows, merger)
 
 
-def measure_way(spark: Any, folder: Path, triples: int, way: str, shards: int) -> tuple[PipelineRun, int]:
+def measure_way(
+    spark: Any, folder: Path, triples: int, way: str, shards: int, batches: int = BATCHES
+) -> tuple[PipelineRun, int]:
     """A run, and the bytes that the driver collected in it."""
     collected = CollectedBytes()
     stateful_step.rows_to_outcome = collected.rows_to_outcome
     try:
         with tempfile.TemporaryDirectory(prefix="headwater-answers-") as out:
             sink = DriverSink(out) if way == "driver" else hw.FileSink(out, parts=shards > 1)
-            run = run_pipeline(hw.Engine(spark, shards=shards), folder, _QUERY, triples, _BATCHES, [sink])
+            run = run_pipeline(hw.Engine(spark, shards=shards), folder, ROWS_WORKLOAD, triples, batches, [sink])
     finally:
         stateful_step.rows_to_outcome = collected._read
     return run, collected.count

@@ -39,6 +39,9 @@ from headwater.sinks.sink import Sink
 from headwater.sources.feed import Chunk
 from headwater.terms.ids.term_texts import Ints
 
+WHOLE_GROUPS = (
+    "SELECT ?s (AVG(?v) AS ?mean) (COUNT(*) AS ?n) {window} WHERE {{ WINDOW :w {{ ?s :value ?v }} }} GROUP BY ?s"
+)
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PREFIX = f"PREFIX : <{VOCABULARY}> "
 
@@ -105,6 +108,9 @@ class PipelineRun:
     processor: dict[str, float]
     steps: dict[str, float]
     workers_mb: float
+    elements: int = 0
+    workload: str = "aggregate"
+    is_written_by_workers: bool = False
 
     @property
     def processor_seconds(self) -> float:
@@ -133,7 +139,15 @@ def run_pipeline(
     rows = last.queries[query.name].rows - first.queries[query.name].rows
     shards = last.queries[query.name].shards
     return PipelineRun(
-        shards, len(marks) - 1, int(triples * share), rows, ended - begun, spent, steps, after.workers_mb
+        shards,
+        len(marks) - 1,
+        int(triples * share),
+        rows,
+        ended - begun,
+        spent,
+        steps,
+        after.workers_mb,
+        last.elements - first.elements,
     )
 
 
@@ -179,9 +193,6 @@ def measure_skew(quick: bool) -> Axis:
     spread          the same query, the triples of the large key spread evenly, or those of all keys
     in parts        groups by a variable that does not divide the triples: each shard has a part of each group
     """
-    whole = (
-        "SELECT ?s (AVG(?v) AS ?mean) (COUNT(*) AS ?n) {window} WHERE {{ WINDOW :w {{ ?s :value ?v }} }} GROUP BY ?s"
-    )
     parts = (
         "SELECT ?s (AVG(?v) AS ?mean) (COUNT(*) AS ?n) {window} "
         "WHERE {{ WINDOW :w {{ ?o :by ?s . ?o :value ?v }} }} GROUP BY ?s"
@@ -189,20 +200,20 @@ def measure_skew(quick: bool) -> Axis:
     large = (resources(1_000, 1)[0],)
     workloads: dict[str, list[GrowthPoint]] = {}
     for name, text, is_star, spread in (
-        ("by the key", whole, False, None),
-        ("spread the large", whole, False, large),
-        ("spread all", whole, False, ()),
+        ("by the key", WHOLE_GROUPS, False, None),
+        ("spread the large", WHOLE_GROUPS, False, large),
+        ("spread all", WHOLE_GROUPS, False, ()),
         ("in parts", parts, True, None),
     ):
         for slide in (20_000,) if quick else (20_000, 200_000):
             for percent in (1, 50) if quick else (1, 10, 25, 50, 90):
                 with report_point("skew", f"{name}, {slide:,} readings") as said:
-                    said.append(_measure_hot_key(text, percent, is_star, 8, slide, spread))
+                    said.append(measure_hot_key(text, percent, is_star, 8, slide, spread))
                 workloads.setdefault(f"{name}, {slide:,}", []).append(said[0])
     return Axis("skew", "percent of the stream with one key", "a slide in the busiest of 8 shards", workloads)
 
 
-def _measure_hot_key(
+def measure_hot_key(
     text: str, percent: int, is_star: bool, shards: int, slide: int, spread: Sequence[int] | None
 ) -> GrowthPoint:
     window = f"FROM NAMED WINDOW :w ON <{STREAM}> [RANGE PT5S STEP PT1S]"
