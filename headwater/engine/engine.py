@@ -100,16 +100,15 @@ class Engine(RunsInBackground):
     at the first of those. `batch_bytes` is about how much is read at a time. `evaluator` is `auto` (the incremental
     kernel where it can, the reference where it cannot), `fixed-order` (the same with joins that do not adapt) or
     `reference`. `shards` is into how many parts the work is cut on Spark, where the queries allow it: as many as
-    Spark runs tasks at a time, unless it is said. `spread` has the IRIs of keys that have a large part of a stream:
-    their triples are spread over the shards, whose groups are put together from parts; True: those of all keys.
-    `window_cap` is how many triples a window may hold before the run ends with a `WindowCapError`: ALL has no other
-    bound. `locate_streams` lets a query name the address of a stream, as in `FROM STREAM <tcp://host:9999>`; without it
-    only streams that were bound with `stream` can be read. `overload` is what a run that follows its sources does when
-    it falls behind: `wait` evaluates every tick, later; `coarsen` skips ticks, in process and without a checkpoint.
-    `egress` says which addresses may be asked by SERVICE, LOAD, web documents and the streams that queries locate:
-    `EgressPolicy(…)`, or a list of addresses; everything, unless it is given. `limits` says what each query may take
-    (`QueryLimits`), such as `{"seconds": 10, "rows": 100_000}`. `idle` is after how much silence, such as `"2s"`,
-    followed streams are not waited for; `stream` may say another one.
+    Spark runs tasks at a time, unless it is said. `spread` has the IRIs of keys with much of a stream, whose triples
+    all shards share; True: those of all keys. `window_cap` is how many triples a window may hold before the run ends
+    with a `WindowCapError`: ALL has no other bound. `locate_streams` lets a query name the address of a stream, as in
+    `FROM STREAM <tcp://host:9999>`; without it only streams that were bound with `stream` can be read. `overload` is
+    what a run that follows its sources does when it falls behind: `wait` evaluates every tick, later; `coarsen` skips
+    ticks, in process and without a checkpoint. `egress` says which addresses may be asked by SERVICE, LOAD, web
+    documents and the streams that queries locate: `EgressPolicy(…)`, or a list of addresses; everything, unless it is
+    given. `limits` says what each query may take (`QueryLimits`), such as `{"seconds": 10, "rows": 100_000}`. `idle` is
+    after how much silence, such as `"2s"`, followed streams are not waited for; `stream` may say another one.
     `max_ahead` is how far the time of an element may be ahead of those before it, such as `"1h"` or `"off"`; others are
     dead letters. It is a day where a run follows its sources, and off where it reads what is there.
     """
@@ -544,14 +543,10 @@ class Engine(RunsInBackground):
         if self._workload is not None and (self._has_evaluated or not queries):
             cut = self._workload.description.sharding
             return cut and keep_shard_plan(cut, queries, has_static_default=self._data.has_default_graph)
-        return choose_shard_plan(
-            queries,
-            None if self._checkpoint is None else CheckpointRecord.read(self._checkpoint),
-            self._shards,
-            (lambda: 1) if self._realtime else usual,
-            has_static_default=self._data.has_default_graph,
-            spread=self._spread,
-        )
+        known = None if self._checkpoint is None else CheckpointRecord.read(self._checkpoint)
+        usual = (lambda: 1) if self._realtime else usual
+        how: dict[str, Any] = {"has_static_default": self._data.has_default_graph, "spread": self._spread}
+        return choose_shard_plan(queries, known, self._shards, usual, **how)
 
     def _description(self) -> ProgramDescription:
         """What is to be evaluated, all streams known; a `RegistrationError` where one has no source, or two."""
