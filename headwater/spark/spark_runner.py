@@ -225,6 +225,8 @@ def run_on_spark(
                     lambda: may_change() or is_at_end() or misses_answers(),
                     lambda: delivery.progress.batches,
                 )
+                # The query may have been stopped for the same reason before the batch failed.
+                failures[:] = [one for one in failures if not isinstance(one, _AnswersWanted)]
                 if may_change():
                     workload = changes.take() or workload
                 elif is_at_end():
@@ -302,7 +304,7 @@ def _run_query(
         except Exception as error:
             cause = failures.pop() if failures else None
             if isinstance(cause, _AnswersWanted):
-                return
+                break
             if follow and is_outage(cause or error):
                 if outages.wait(stop):
                     continue
